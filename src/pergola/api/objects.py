@@ -1,0 +1,154 @@
+"""Objects of any kind, as the JSON that the API server speaks, and how to read their metadata.
+
+What belongs to others travels as plain JSON, never through a typed model that could drop an
+unknown field. The readers here never raise on a malformed object: a missing or mistyped part
+reads as absent, because manifests are user input.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+JsonValue: TypeAlias = (
+    "dict[str, JsonValue] | list[JsonValue] | str | int | float | bool | None"
+)
+# Kubernetes objects are nested too deeply for a recursive alias to help a reader of the code.
+JsonObject: TypeAlias = dict[str, Any]
+
+
+class GroupKind(NamedTuple):
+    """What an object is, whatever version describes it."""
+
+    group: str
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}.{self.group}" if self.group else self.kind
+
+
+class GroupVersionKind(NamedTuple):
+    """What an object is, and the version that describes it. The core group is the empty string."""
+
+    group: str
+    version: str
+    kind: str
+
+    @classmethod
+    def of(cls, obj: Mapping[str, Any]) -> "GroupVersionKind":
+        """Reads `apiVersion` and `kind`; what is absent or no string reads as empty."""
+        return cls.parse(_string(obj.get("apiVersion")), _string(obj.get("kind")))
+
+    @classmethod
+    def parse(cls, api_version: str, kind: str) -> "GroupVersionKind":
+        """`apps/v1`, `Deployment` → (`apps`, `v1`, `Deployment`)."""
+        group, slash, version = api_version.rpartition("/")
+        return cls(group if slash else "", version, kind)
+
+    @property
+    def api_version(self) -> str:
+        """As manifests write it: `apps/v1`, or `v1` for the core group."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def group_kind(self) -> GroupKind:
+        """Without the version."""
+        return GroupKind(self.group, self.kind)
+
+    def __str__(self) -> str:
+        return f"{self.api_version}/{self.kind}"
+
+
+class Key(NamedTuple):
+    """Where an object of a known kind lives. `namespace` is empty for cluster-scoped kinds."""
+
+    namespace: str
+    name: str
+
+    @classmethod
+    def of(cls, obj: Mapping[str, Any]) -> "Key":
+        """The key of an object."""
+        return cls(namespace_of(obj), name_of(obj))
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+def metadata_of(obj: Mapping[str, Any]) -> JsonObject:
+    """The metadata, or an empty map (not attached to the object) if there is none."""
+    metadata = obj.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def name_of(obj: Mapping[str, Any]) -> str:
+    """`metadata.name`."""
+    return _string(metadata_of(obj).get("name"))
+
+
+def namespace_of(obj: Mapping[str, Any]) -> str:
+    """`metadata.namespace`, empty if absent."""
+    return _string(metadata_of(obj).get("namespace"))
+
+
+def uid_of(obj: Mapping[str, Any]) -> str:
+    """`metadata.uid`, empty before the object was created."""
+    return _string(metadata_of(obj).get("uid"))
+
+
+def resource_version_of(obj: Mapping[str, Any]) -> str:
+    """`metadata.resourceVersion`, empty before the object was created."""
+    return _string(metadata_of(obj).get("resourceVersion"))
+
+
+def generation_of(obj: Mapping[str, Any]) -> int:
+    """`metadata.generation`; 0 for kinds that have none."""
+    generation = metadata_of(obj).get("generation")
+    return generation if isinstance(generation, int) else 0
+
+
+def labels_of(obj: Mapping[str, Any]) -> dict[str, str]:
+    """`metadata.labels`, or an empty map (not attached to the object) if there are none."""
+    return _string_map(metadata_of(obj).get("labels"))
+
+
+def annotations_of(obj: Mapping[str, Any]) -> dict[str, str]:
+    """`metadata.annotations`, or an empty map (not attached to the object)."""
+    return _string_map(metadata_of(obj).get("annotations"))
+
+
+def finalizers_of(obj: Mapping[str, Any]) -> list[str]:
+    """`metadata.finalizers`, or an empty list."""
+    finalizers = metadata_of(obj).get("finalizers")
+    return finalizers if isinstance(finalizers, list) else []
+
+
+def deletion_timestamp_of(obj: Mapping[str, Any]) -> str | None:
+    """`metadata.deletionTimestamp` as RFC 3339, or None while the object is not being deleted."""
+    return metadata_of(obj).get("deletionTimestamp") or None
+
+
+def owner_references_of(obj: Mapping[str, Any]) -> list[JsonObject]:
+    """`metadata.ownerReferences`, or an empty list."""
+    owners = metadata_of(obj).get("ownerReferences")
+    return [o for o in owners if isinstance(o, dict)] if isinstance(owners, list) else []
+
+
+def map_at(obj: Mapping[str, Any], *path: str) -> JsonObject:
+    """The map at `path`, or an empty one (not attached) where a step is missing or no map."""
+    here: Any = obj
+    for step in path:
+        here = here.get(step) if isinstance(here, dict) else None
+    return here if isinstance(here, dict) else {}
+
+
+def maps_at(obj: Mapping[str, Any], *path: str) -> list[JsonObject]:
+    """The maps in the list at `path`; what is missing or mistyped is left out."""
+    *parents, last = path
+    items = map_at(obj, *parents).get(last) if parents else obj.get(last)
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+
+
+def _string(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _string_map(value: object) -> dict[str, str]:
+    return value if isinstance(value, dict) else {}

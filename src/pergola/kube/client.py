@@ -1,0 +1,272 @@
+"""Objects of any kind on one API server: read, create, change and delete them.
+
+A client asks the server each time; what is read often belongs into a cache (`pergola.runtime`).
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
+from typing import Final, NamedTuple, Self
+
+import orjson
+
+from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.kube.discovery import Discovery, Resource
+from pergola.kube.errors import ApiError, NotFound, UnknownKind
+from pergola.kube.kubeconfig import ClusterConfig
+from pergola.kube.transport import Observer, Transport, unobserved
+
+PAGE: Final = 500
+_MERGE_PATCH: Final = "application/merge-patch+json"
+_JSON_PATCH: Final = "application/json-patch+json"
+_APPLY_PATCH: Final = "application/apply-patch+yaml"
+_JSON: Final = "application/json"
+METADATA_LIST: Final = (
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+)
+METADATA: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+
+
+class ObjectList(NamedTuple):
+    """What a list answered, and the resourceVersion from which a watch goes on."""
+
+    items: list[JsonObject]
+    resource_version: str
+
+
+class Client:
+    """One API server, as one identity.
+
+    All methods raise the errors of `pergola.kube.errors`: an `ApiError` where the server refused,
+    `Unreachable` where it did not answer, `UnknownKind` where it serves no such kind.
+    """
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self.discovery = Discovery(self.get_raw, now=_monotonic)
+
+    @classmethod
+    def connect(
+        cls,
+        config: ClusterConfig,
+        *,
+        qps: float | None = None,
+        burst: int | None = None,
+        observe: Observer = unobserved,
+    ) -> Self:
+        """A client for the server of a kubeconfig; connects when the first request is made."""
+        return cls(Transport(config, qps=qps, burst=burst, observe=observe))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Closes all connections."""
+        await self._transport.close()
+
+    async def resource(self, gvk: GroupVersionKind) -> Resource:
+        """How the server serves a kind."""
+        return await self.discovery.resource(gvk)
+
+    async def get_raw(self, path: str) -> bytes:
+        """What the server answers for a path that is no object, e.g. `/healthz`."""
+        return await self._transport.request("GET", path)
+
+    async def get(
+        self, gvk: GroupVersionKind, key: Key, *, metadata_only: bool = False
+    ) -> JsonObject:
+        """The object as it is now."""
+        resource = await self.resource(gvk)
+        accept = METADATA if metadata_only else _JSON
+        obj = await self._object(gvk, "GET", resource.item(key), accept=accept)
+        obj["apiVersion"], obj["kind"] = gvk.api_version, gvk.kind
+        return obj
+
+    async def list(
+        self,
+        gvk: GroupVersionKind,
+        namespace: str = "",
+        *,
+        labels: str = "",
+        fields: str = "",
+        metadata_only: bool = False,
+    ) -> list[JsonObject]:
+        """All objects of a kind, or those of a namespace, that match the selectors.
+
+        Read in pages of 500. The items carry `apiVersion` and `kind`.
+        """
+        items: list[JsonObject] = []
+        async for page in self.pages(
+            gvk, namespace, labels=labels, fields=fields, metadata_only=metadata_only
+        ):
+            items += page.items
+        return items
+
+    async def pages(
+        self,
+        gvk: GroupVersionKind,
+        namespace: str = "",
+        *,
+        labels: str = "",
+        fields: str = "",
+        metadata_only: bool = False,
+    ) -> AsyncGenerator[ObjectList]:
+        """The same as `list`, page by page, for those who need not hold all at once.
+
+        Raises:
+            Gone: the list changed so much between two pages that it has to be started again.
+        """
+        resource = await self.resource(gvk)
+        query = {"limit": str(PAGE)} | selectors(labels, fields)
+        accept = METADATA_LIST if metadata_only else _JSON
+        while True:
+            answer = await self._object(
+                gvk, "GET", resource.collection(namespace), query=query, accept=accept
+            )
+            metadata = answer.get("metadata") or {}
+            items = answer.get("items") or []
+            for item in items:
+                item["apiVersion"], item["kind"] = gvk.api_version, gvk.kind
+            yield ObjectList(items, metadata.get("resourceVersion", ""))
+            if not metadata.get("continue"):
+                return
+            query["continue"] = metadata["continue"]
+
+    async def create(self, obj: JsonObject, *, dry_run: bool = False) -> JsonObject:
+        """Creates the object; returns it as stored."""
+        gvk, key = GroupVersionKind.of(obj), Key.of(obj)
+        resource = await self.resource(gvk)
+        return await self._object(
+            gvk,
+            "POST",
+            resource.collection(key.namespace),
+            query={"dryRun": "All"} if dry_run else None,
+            body=orjson.dumps(obj),
+        )
+
+    async def update(self, obj: JsonObject, *, subresource: str = "") -> JsonObject:
+        """Replaces the object, if its resourceVersion is still the present one."""
+        gvk, key = GroupVersionKind.of(obj), Key.of(obj)
+        resource = await self.resource(gvk)
+        return await self._object(
+            gvk, "PUT", resource.item(key, subresource), body=orjson.dumps(obj)
+        )
+
+    async def patch(
+        self,
+        gvk: GroupVersionKind,
+        key: Key,
+        body: JsonObject | list[JsonObject],
+        *,
+        subresource: str = "",
+    ) -> JsonObject:
+        """Changes parts of an object: a map is a merge patch, a list a JSON patch."""
+        resource = await self.resource(gvk)
+        return await self._object(
+            gvk,
+            "PATCH",
+            resource.item(key, subresource),
+            body=orjson.dumps(body),
+            content_type=_MERGE_PATCH if isinstance(body, dict) else _JSON_PATCH,
+        )
+
+    async def apply(self, obj: JsonObject, *, manager: str, force: bool = False) -> JsonObject:
+        """Server-side apply of the object's fields, owned by `manager` from then on."""
+        gvk, key = GroupVersionKind.of(obj), Key.of(obj)
+        resource = await self.resource(gvk)
+        return await self._object(
+            gvk,
+            "PATCH",
+            resource.item(key),
+            query={"fieldManager": manager, "force": "true" if force else "false"},
+            body=orjson.dumps(obj),
+            content_type=_APPLY_PATCH,
+        )
+
+    async def delete(
+        self,
+        gvk: GroupVersionKind,
+        key: Key,
+        *,
+        uid: str = "",
+        resource_version: str = "",
+        propagation: str = "",
+    ) -> None:
+        """Asks the server to delete the object; it may stay until its finalizers are gone.
+
+        Args:
+            uid: delete only this incarnation of the object.
+            resource_version: delete only if it is still in this state.
+            propagation: `Background`, `Foreground` or `Orphan`; the kind's default if empty.
+
+        Raises:
+            Conflict: `uid` or `resource_version` does not hold any more.
+        """
+        resource = await self.resource(gvk)
+        preconditions = {"uid": uid, "resourceVersion": resource_version}
+        options: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions"}
+        if uid or resource_version:
+            options["preconditions"] = {k: v for k, v in preconditions.items() if v}
+        if propagation:
+            options["propagationPolicy"] = propagation
+        await self._object(gvk, "DELETE", resource.item(key), body=orjson.dumps(options))
+
+    async def _object(
+        self,
+        gvk: GroupVersionKind,
+        method: str,
+        path: str,
+        *,
+        query: dict[str, str] | None = None,
+        body: bytes | None = None,
+        content_type: str = _JSON,
+        accept: str = _JSON,
+    ) -> JsonObject:
+        try:
+            answer = await self._transport.request(
+                method, path, query=query, body=body, content_type=content_type, accept=accept
+            )
+        except NotFound as error:
+            if not is_missing_kind(error):
+                raise
+            self.discovery.forget(gvk)
+            raise UnknownKind(gvk) from error
+        obj: JsonObject = orjson.loads(answer)
+        return obj
+
+    def stream(
+        self, path: str, query: dict[str, str], *, accept: str, silence: float
+    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        """See `Transport.stream`; what reads it is `pergola.kube.watch`."""
+        return self._transport.stream(path, query, accept=accept, silence=silence)
+
+
+def selectors(labels: str, fields: str) -> dict[str, str]:
+    """The query parameters of label and field selectors, without the empty ones."""
+    named = {"labelSelector": labels, "fieldSelector": fields}
+    return {name: text for name, text in named.items() if text}
+
+
+def is_missing_kind(error: ApiError) -> bool:
+    """Whether a 404 says that the path is not served at all, rather than that no object is there.
+
+    For a path that it does not serve the API server answers without naming an object.
+    """
+    if not isinstance(error, NotFound):
+        return False
+    details = error.status.get("details")
+    return not (isinstance(details, dict) and details.get("name"))
+
+
+def _monotonic() -> float:
+    return asyncio.get_running_loop().time()
+

@@ -1,0 +1,121 @@
+"""Which kinds an API server serves, and under which paths.
+
+Asked per group and version, and only when somebody needs it: a manager that touches eight
+group-versions makes eight small requests, whatever else the server offers. What was not there is
+asked for again, but not more often than every `refresh` seconds, so that CRDs that appear later
+become usable without a restart (spec 10 §3.1.5).
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import NamedTuple
+from urllib.parse import quote
+
+import orjson
+
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
+from pergola.kube.errors import NotFound, UnknownKind
+
+
+class Resource(NamedTuple):
+    """A kind as one API server serves it."""
+
+    gvk: GroupVersionKind
+    plural: str
+    namespaced: bool
+
+    @property
+    def root(self) -> str:
+        """`/api/v1` or `/apis/<group>/<version>`."""
+        return group_version_path(self.gvk.group, self.gvk.version)
+
+    def collection(self, namespace: str = "") -> str:
+        """The path of all objects, or of those of one namespace."""
+        if self.namespaced and namespace:
+            return f"{self.root}/namespaces/{quote(namespace, safe='')}/{self.plural}"
+        return f"{self.root}/{self.plural}"
+
+    def item(self, key: Key, subresource: str = "") -> str:
+        """The path of one object or of its subresource."""
+        path = f"{self.collection(key.namespace)}/{quote(key.name, safe='')}"
+        return f"{path}/{subresource}" if subresource else path
+
+
+def group_version_path(group: str, version: str) -> str:
+    """`/api/v1` for the core group, else `/apis/<group>/<version>`."""
+    if not group:
+        return f"/api/{quote(version, safe='')}"
+    return f"/apis/{quote(group, safe='')}/{quote(version, safe='')}"
+
+
+class Discovery:
+    """The kinds of one API server, learned on demand.
+
+    Args:
+        fetch: reads a path of the server; raises the room's errors.
+        now: a monotonic clock in seconds.
+        refresh: the shortest time in seconds between two questions for a kind that is not there.
+    """
+
+    def __init__(
+        self,
+        fetch: Callable[[str], Awaitable[bytes]],
+        *,
+        now: Callable[[], float],
+        refresh: float = 0.25,
+    ) -> None:
+        self._fetch = fetch
+        self._now = now
+        self._refresh = refresh
+        self._kinds: dict[tuple[str, str], Mapping[str, Resource]] = {}
+        self._asked: dict[tuple[str, str], float] = {}
+        self._locks: dict[tuple[str, str], asyncio.Lock] = {}
+
+    def known(self, gvk: GroupVersionKind) -> Resource | None:
+        """What was learned already; never asks the server."""
+        return self._kinds.get(gvk[:2], {}).get(gvk.kind)
+
+    async def resource(self, gvk: GroupVersionKind) -> Resource:
+        """How the server serves `gvk`.
+
+        Raises:
+            UnknownKind: it does not, at least not at the last time that it was asked.
+        """
+        found = self.known(gvk)
+        if found is not None:
+            return found
+        if not gvk.version or not gvk.kind:
+            raise UnknownKind(gvk)
+        async with self._locks.setdefault(gvk[:2], asyncio.Lock()):
+            if self.known(gvk) is None and self._may_ask(gvk):
+                await self._learn(gvk.group, gvk.version)
+        found = self.known(gvk)
+        if found is None:
+            raise UnknownKind(gvk)
+        return found
+
+    def forget(self, gvk: GroupVersionKind) -> None:
+        """Drops what is known of the kind's group and version: the server said otherwise."""
+        self._kinds.pop(gvk[:2], None)
+        self._asked.pop(gvk[:2], None)
+
+    def _may_ask(self, gvk: GroupVersionKind) -> bool:
+        asked = self._asked.get(gvk[:2])
+        return asked is None or self._now() - asked >= self._refresh
+
+    async def _learn(self, group: str, version: str) -> None:
+        try:
+            answer = orjson.loads(await self._fetch(group_version_path(group, version)))
+        except NotFound:
+            answer = {}
+        self._asked[group, version] = self._now()
+        self._kinds[group, version] = {
+            served["kind"]: _resource(group, version, served)
+            for served in maps_at(answer, "resources")
+            if "/" not in served.get("name", "/")
+        }
+
+
+def _resource(group: str, version: str, served: JsonObject) -> Resource:
+    gvk = GroupVersionKind(group, version, served["kind"])
+    return Resource(gvk, served["name"], bool(served.get("namespaced")))

@@ -1,0 +1,120 @@
+"""What can go wrong between us and an API server.
+
+KubeError                  root: every failure of this room
+├── ApiError               the server answered with a Status; keeps its code, reason and message
+│   ├── NotFound           404
+│   ├── AlreadyExists      409, reason AlreadyExists
+│   ├── Conflict           409, any other reason: the resourceVersion or a precondition is stale
+│   ├── Invalid            422
+│   ├── Gone               410: the requested resourceVersion is too old
+│   ├── Unauthorized       401
+│   ├── Forbidden          403
+│   └── TooManyRequests    429; `retry_after` in seconds
+├── Unreachable            no answer: connection refused, reset, timed out, TLS failure
+├── UnknownKind            the server serves no such kind (spec 10 §3.1)
+└── ConfigurationError     a kubeconfig, or credentials, that cannot work; the text says why
+"""
+
+from typing import Any
+
+from pergola.api.objects import GroupVersionKind, JsonObject
+
+
+class KubeError(Exception):
+    """Root of all failures of this room."""
+
+
+class ConfigurationError(KubeError):
+    """A kubeconfig or credential that cannot work."""
+
+
+class Unreachable(KubeError):
+    """The API server gave no answer."""
+
+
+class UnknownKind(KubeError):
+    """The API server serves no such kind, at least not now."""
+
+    def __init__(self, kind: GroupVersionKind) -> None:
+        self.kind = kind
+        super().__init__(f'no matches for kind "{kind.kind}" in version "{kind.api_version}"')
+
+
+class ApiError(KubeError):
+    """The API server refused; the text is its own message.
+
+    Attributes:
+        code: the HTTP status.
+        reason: the Status reason, e.g. `AlreadyExists`; may be empty.
+        status: the whole Status object (details.causes name the fields of an Invalid).
+    """
+
+    def __init__(self, code: int, status: JsonObject) -> None:
+        self.code = code
+        self.status = status
+        self.reason: str = status.get("reason") or ""
+        super().__init__(status.get("message") or self.reason or f"HTTP status {code}")
+
+    @property
+    def causes(self) -> list[dict[str, Any]]:
+        """`details.causes`: `field`, `reason` and `message` of each finding."""
+        details = self.status.get("details")
+        causes = details.get("causes") if isinstance(details, dict) else None
+        return causes if isinstance(causes, list) else []
+
+
+class NotFound(ApiError):
+    """There is no such object (or no such path)."""
+
+
+class AlreadyExists(ApiError):
+    """An object of this name is there."""
+
+
+class Conflict(ApiError):
+    """The object changed since it was read, or a precondition does not hold."""
+
+
+class Invalid(ApiError):
+    """The object breaks a validation rule; `causes` has the fields."""
+
+
+class Gone(ApiError):
+    """The requested resourceVersion is too old: list again."""
+
+
+class Unauthorized(ApiError):
+    """The server does not know who asks."""
+
+
+class Forbidden(ApiError):
+    """The server knows who asks, and refuses."""
+
+
+class TooManyRequests(ApiError):
+    """The server asks to come back later."""
+
+    @property
+    def retry_after(self) -> float:
+        """Seconds to wait, as the server says; 1 where it does not."""
+        details = self.status.get("details")
+        seconds = details.get("retryAfterSeconds") if isinstance(details, dict) else None
+        return float(seconds) if isinstance(seconds, int | float) else 1.0
+
+
+_BY_CODE: dict[int, type[ApiError]] = {
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    410: Gone,
+    422: Invalid,
+    429: TooManyRequests,
+}
+
+
+def api_error(code: int, status: JsonObject) -> ApiError:
+    """The error of the right class for a Status that came with HTTP status `code`."""
+    if code == 409 and status.get("reason") == "AlreadyExists":
+        return AlreadyExists(code, status)
+    return _BY_CODE.get(code, ApiError)(code, status)

@@ -1,0 +1,21 @@
+"""How many requests a client may send: a token bucket, as client-go's QPS and burst."""
+
+import asyncio
+
+
+class Throttle:
+    """Lets `burst` through at once and `qps` a second after that; who waits is served in order."""
+
+    def __init__(self, qps: float, burst: int | None = None) -> None:
+        self._interval = 1.0 / qps
+        # The moment at which the bucket would be full again, on the loop's clock.
+        self._tolerance = self._interval * max(1, burst or 1)
+        self._full_at = 0.0
+
+    async def wait(self) -> None:
+        """Returns when the next request may be sent."""
+        now = asyncio.get_running_loop().time()
+        self._full_at = max(self._full_at, now) + self._interval
+        delay = self._full_at - now - self._tolerance
+        if delay > 0:
+            await asyncio.sleep(delay)

@@ -1,0 +1,206 @@
+"""HTTP to one API server: TLS, credentials, rate limit, time limits, and errors by name.
+
+The only module that opens connections to a cluster. Everything above speaks of objects; here are
+methods, paths and bytes.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Final
+
+import aiohttp
+import orjson
+from yarl import URL
+
+from pergola.kube.errors import ApiError, TooManyRequests, Unauthorized, Unreachable, api_error
+from pergola.kube.kubeconfig import ClusterConfig, ssl_context
+from pergola.kube.throttle import Throttle
+
+USER_AGENT: Final = "pergola"
+_ATTEMPTS_WHEN_THROTTLED: Final = 5
+_IDLE_CONNECTION_SECONDS: Final = 75.0
+
+Observer = Callable[[str, str, str, float], None]
+"""Told of each answer: method, code (or `<error>`), host, seconds."""
+
+
+def unobserved(method: str, code: str, host: str, seconds: float) -> None:
+    """The observer of those who do not measure."""
+
+
+class Transport:
+    """Sends requests to one API server.
+
+    Args:
+        config: where the server is and who asks.
+        qps: requests per second that may be sent on average; None leaves it to the server, whose
+            priority and fairness protects it better than a client can.
+        burst: how many may be sent at once before `qps` counts.
+        timeout: seconds until a request without an answer counts as failed.
+    """
+
+    def __init__(
+        self,
+        config: ClusterConfig,
+        *,
+        qps: float | None = None,
+        burst: int | None = None,
+        timeout: float = 30.0,
+        observe: Observer = unobserved,
+    ) -> None:
+        self._config = config
+        self._base = config.server.rstrip("/")
+        self._host = URL(self._base).authority
+        self._throttle = Throttle(qps, burst) if qps and qps > 0 else None
+        self._timeout = aiohttp.ClientTimeout(total=timeout)
+        self._observe = observe
+        self._session: aiohttp.ClientSession | None = None
+        self._retired: list[aiohttp.ClientSession] = []
+        self._certificate_version = config.credentials.version
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        content_type: str = "application/json",
+        accept: str = "application/json",
+    ) -> bytes:
+        """Sends one request and reads its whole answer.
+
+        Waits and tries again where the server says that it has too much to do, and once with fresh
+        credentials where it does not know ours.
+
+        Raises:
+            ApiError: the server refused.
+            Unreachable: it did not answer.
+        """
+        url = self._url(path, query)
+        headers = {"Accept": accept}
+        if body is not None:
+            headers["Content-Type"] = content_type
+        rejected = False
+        for attempt in range(_ATTEMPTS_WHEN_THROTTLED):
+            try:
+                return await self._send(method, url, headers, body)
+            except TooManyRequests as error:
+                if attempt + 1 == _ATTEMPTS_WHEN_THROTTLED:
+                    raise
+                await asyncio.sleep(error.retry_after)
+            except Unauthorized:
+                if rejected or not self._config.credentials.rejected():
+                    raise
+                rejected = True
+        raise AssertionError("the last attempt returns or raises")
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, query: Mapping[str, str], *, accept: str, silence: float
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Opens an answer that goes on, as its lines.
+
+        Args:
+            silence: seconds without a byte after which the connection counts as dead.
+
+        Raises:
+            ApiError: the server refused.
+            Unreachable: it did not answer, went silent or cut the connection.
+        """
+        url = self._url(path, query)
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=30.0, sock_read=silence)
+        try:
+            session = self._open()
+            headers = {"Accept": accept, **await self._config.credentials.headers()}
+            async with session.get(url, headers=headers, timeout=timeout) as response:
+                self._observe("GET", str(response.status), self._host, 0.0)
+                if response.status >= 400:
+                    raise _error(response.status, await response.read())
+                yield _lines(response.content)
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise Unreachable(self._failure(error)) from error
+
+    async def close(self) -> None:
+        """Closes all connections."""
+        for session in (*self._retired, *([self._session] if self._session else [])):
+            await session.close()
+        self._retired, self._session = [], None
+
+    async def _send(
+        self, method: str, url: URL, headers: dict[str, str], body: bytes | None
+    ) -> bytes:
+        if self._throttle is not None:
+            await self._throttle.wait()
+        began = asyncio.get_running_loop().time()
+        code = "<error>"
+        try:
+            credentials = await self._config.credentials.headers()
+            async with self._open().request(
+                method, url, headers={**headers, **credentials}, data=body
+            ) as response:
+                code = str(response.status)
+                answer = await response.read()
+                if response.status >= 400:
+                    raise _error(response.status, answer, response.headers.get("Retry-After"))
+                return answer
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise Unreachable(self._failure(error)) from error
+        finally:
+            self._observe(method, code, self._host, asyncio.get_running_loop().time() - began)
+
+    def _open(self) -> aiohttp.ClientSession:
+        """The session, made anew when the client certificate changed on disk."""
+        version = self._config.credentials.version
+        if self._session is None or version != self._certificate_version:
+            if self._session is not None:
+                # What is under way ends on the old connections; new requests take the new ones.
+                self._retired.append(self._session)
+            self._session, self._certificate_version = self._connect(), version
+        return self._session
+
+    def _connect(self) -> aiohttp.ClientSession:
+        secure = self._base.startswith("https:")
+        connector = aiohttp.TCPConnector(
+            ssl=ssl_context(self._config) if secure else False,
+            limit=0,
+            keepalive_timeout=_IDLE_CONNECTION_SECONDS,
+        )
+        return aiohttp.ClientSession(
+            connector=connector,
+            timeout=self._timeout,
+            headers={"User-Agent": USER_AGENT},
+            proxy=self._config.proxy_url,
+        )
+
+    def _url(self, path: str, query: Mapping[str, str] | None) -> URL:
+        url = URL(self._base + path, encoded=True)
+        return url.with_query(query) if query else url
+
+    def _failure(self, error: BaseException) -> str:
+        if isinstance(error, TimeoutError):
+            return f"{self._base} did not answer in time"
+        return f"cannot reach {self._base}: {error or type(error).__name__}"
+
+
+async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
+    """Whole lines of a stream; objects may be longer than any line limit of the library."""
+    rest = b""
+    async for chunk in content.iter_any():
+        *lines, rest = (rest + chunk).split(b"\n") if rest else chunk.split(b"\n")
+        for line in lines:
+            if line:
+                yield line
+
+
+def _error(code: int, body: bytes, retry_after: str | None = None) -> ApiError:
+    try:
+        status = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        status = None
+    if not isinstance(status, dict) or status.get("kind") != "Status":
+        status = {"message": body[:500].decode("utf-8", "replace").strip()}
+    if retry_after is not None and retry_after.isdigit():
+        status.setdefault("details", {}).setdefault("retryAfterSeconds", int(retry_after))
+    return api_error(code, status)

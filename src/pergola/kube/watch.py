@@ -1,0 +1,83 @@
+"""The changes of a kind, from one state on, until the server or the network ends them.
+
+Nothing here survives an end: `pergola.runtime.cache` does. A watch asks for bookmarks, and a
+connection on which nothing is heard for 70 seconds counts as dead: the server sends a bookmark
+every minute, so silence means that nobody is there any more.
+"""
+
+from collections.abc import AsyncGenerator
+from typing import Final, Literal, NamedTuple
+
+import orjson
+
+from pergola.api.objects import JsonObject
+from pergola.kube.client import METADATA, Client, selectors
+from pergola.kube.discovery import Resource
+from pergola.kube.errors import api_error
+
+SILENCE_SECONDS: Final = 70.0
+INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+
+
+class WatchEvent(NamedTuple):
+    """One line of a watch; of a BOOKMARK, only the metadata of `object` means something.
+
+    OPENED comes first and is ours: the server accepted the watch.
+    """
+
+    type: Literal["OPENED", "ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
+    object: JsonObject
+
+    @property
+    def ends_initial_events(self) -> bool:
+        """Whether the list part of a streaming list is over with this bookmark."""
+        metadata = self.object.get("metadata") or {}
+        return (metadata.get("annotations") or {}).get(INITIAL_EVENTS_END) == "true"
+
+
+async def watch(
+    client: Client,
+    resource: Resource,
+    namespace: str = "",
+    *,
+    labels: str = "",
+    fields: str = "",
+    metadata_only: bool = False,
+    resource_version: str = "",
+    initial_events: bool = False,
+    timeout_seconds: int,
+) -> AsyncGenerator[WatchEvent]:
+    """Yields what changes, until the server ends the watch (after `timeout_seconds` at most).
+
+    Args:
+        resource_version: the state after which changes are wanted.
+        initial_events: start with all present objects as ADDED events and a bookmark (a streaming
+            list) instead of at `resource_version`.
+
+    Raises:
+        Gone: `resource_version` is too old: list again.
+        ApiError: the server refused; 400 or 422 where it has no streaming lists.
+        Unreachable: the connection failed or went silent.
+    """
+    query = {
+        "watch": "true",
+        "allowWatchBookmarks": "true",
+        "timeoutSeconds": str(timeout_seconds),
+    } | selectors(labels, fields)
+    if initial_events:
+        query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+    else:
+        query["resourceVersion"] = resource_version
+    accept = METADATA if metadata_only else "application/json"
+    gvk = resource.gvk
+    async with client.stream(
+        resource.collection(namespace), query, accept=accept, silence=SILENCE_SECONDS
+    ) as lines:
+        yield WatchEvent("OPENED", {})
+        async for line in lines:
+            event = orjson.loads(line)
+            obj = event["object"]
+            if event["type"] == "ERROR":
+                raise api_error(obj.get("code") or 500, obj)
+            obj["apiVersion"], obj["kind"] = gvk.api_version, gvk.kind
+            yield WatchEvent(event["type"], obj)

@@ -1,0 +1,308 @@
+"""What an API server holds of one kind, kept up to date by list and watch.
+
+A cache survives whatever ends a watch: `410 Gone`, an API server that restarts, a network that
+goes silent, a CRD that is deleted and comes back. It relists and tells its subscribers only the
+differences. What it stores of each object is decided by a `keep` function, so that a cache of ten
+thousand objects may hold ten thousand digests instead (notes on memory: design §2).
+
+"Synced" means live now: after the first list, and while the watch is connected or was within the
+last `GRACE_SECONDS`.
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing, suppress
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
+
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, resource_version_of
+from pergola.kube.client import Client
+from pergola.kube.discovery import Resource
+from pergola.kube.errors import ApiError, Gone, KubeError, UnknownKind
+from pergola.kube.watch import WatchEvent, watch
+from pergola.runtime.logging import get_logger
+
+T = TypeVar("T")
+log = get_logger("cache")
+
+GRACE_SECONDS: Final = 5.0
+_WATCH_SECONDS: Final = (300, 600)
+_FIRST_RETRY_SECONDS: Final = 0.1
+_LAST_RETRY_SECONDS: Final = 10.0
+_UNSERVED_RETRY_SECONDS: Final = 30.0
+
+
+class Change(NamedTuple, Generic[T]):
+    """What happened to one object: `old` is None when it appeared, `new` when it went.
+
+    `initial` marks what a first list found.
+    """
+
+    key: Key
+    old: T | None
+    new: T | None
+    initial: bool = False
+
+
+Subscriber: TypeAlias = Callable[[Change[T]], None]
+
+
+class _Stored(NamedTuple, Generic[T]):
+    version: int
+    value: T
+
+
+class Cache(Generic[T]):
+    """One kind of one API server, or that part of it which the selectors choose.
+
+    Args:
+        keep: what to store of an object. It must not keep the object itself alive unless that is
+            meant.
+        namespace: only this namespace; all if empty.
+        random_source: spreads reconnections over time.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        gvk: GroupVersionKind,
+        keep: Callable[[JsonObject], T],
+        *,
+        namespace: str = "",
+        labels: str = "",
+        fields: str = "",
+        metadata_only: bool = False,
+        random_source: random.Random | None = None,
+    ) -> None:
+        self.gvk = gvk
+        self.namespace = namespace
+        self._client = client
+        self._keep = keep
+        self._selection = {"labels": labels, "fields": fields}
+        self._metadata_only = metadata_only
+        self._random = random_source or random.Random()  # noqa: S311 - spreads load, hides nothing
+        self._objects: dict[Key, _Stored[T]] = {}
+        self._subscribers: list[Subscriber[T]] = []
+        self._position = ""
+        self._highest = 0
+        self._streams = True
+        self._retry = _FIRST_RETRY_SECONDS
+        self._wake = asyncio.Event()
+        self._synced = asyncio.Event()
+        self._lost_at: float | None = None
+        self.served: bool | None = None
+        self.problem: str | None = None
+
+    # Reading
+
+    def get(self, key: Key) -> T | None:
+        """What is kept of an object, or None if there is none."""
+        stored = self._objects.get(key)
+        return stored.value if stored is not None else None
+
+    def items(self) -> Iterator[tuple[Key, T]]:
+        """All keys and what is kept of them; not to be held across an await."""
+        return ((key, stored.value) for key, stored in self._objects.items())
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether reads can be trusted now: listed once, and the watch has not been lost for long.
+
+        A kind that the server does not serve counts as synced: there is nothing to know of it.
+        """
+        if self.served is False:
+            return True
+        if not self._synced.is_set():
+            return False
+        return self._lost_at is None or _now() - self._lost_at < GRACE_SECONDS
+
+    async def synced(self) -> None:
+        """Returns when the first list is complete, or the kind turned out not to be served."""
+        await self._synced.wait()
+
+    # Wiring
+
+    def subscribe(self, subscriber: Subscriber[T]) -> None:
+        """Calls `subscriber` for each change from now on, and at once for what is there."""
+        self._subscribers.append(subscriber)
+        for key, stored in list(self._objects.items()):
+            subscriber(Change(key, None, stored.value, initial=True))
+
+    def observe(self, obj: JsonObject) -> None:
+        """Takes in an object that a write returned, so that the next read sees that write."""
+        self._take(obj)
+
+    def wake(self) -> None:
+        """Tries to list again now, instead of when the present pause is over."""
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Keeps the cache up to date until cancelled."""
+        while True:
+            began = _now()
+            try:
+                await self._follow()
+            except Gone:
+                self._position = ""
+            except UnknownKind as error:
+                self._unserved(error)
+                await self._rest(_UNSERVED_RETRY_SECONDS)
+                continue
+            except KubeError as error:
+                self._lost(error)
+            if _now() - began < 1.0:
+                await self._rest(self._retry * self._random.uniform(0.75, 1.25))
+                self._retry = min(self._retry * 2, _LAST_RETRY_SECONDS)
+
+    # Following the server
+
+    async def _follow(self) -> None:
+        """Lists if there is no position yet, then watches until the watch ends."""
+        resource = await self._client.resource(self.gvk)
+        if not self._position:
+            if self._streams:
+                await self._stream(resource)
+                return
+            await self._list(resource)
+        async with aclosing(self._watch(resource, initial=False)) as events:
+            async for event in events:
+                self._event(event)
+
+    async def _stream(self, resource: Resource) -> None:
+        """A list and the watch after it in one request, where the server offers that."""
+        seen: set[Key] = set()
+        listed = False
+        try:
+            async with aclosing(self._watch(resource, initial=True)) as events:
+                async for event in events:
+                    if listed:
+                        self._event(event)
+                    elif event.ends_initial_events:
+                        listed = True
+                        self._complete(seen, resource_version_of(event.object))
+                    elif event.type == "ADDED":
+                        seen.add(Key.of(event.object))
+                        self._take(event.object, initial=not self._synced.is_set())
+        except ApiError as error:
+            if listed or error.code not in (400, 422):
+                raise
+            self._streams = False
+
+    def _watch(self, resource: Resource, *, initial: bool) -> AsyncGenerator[WatchEvent]:
+        return watch(
+            self._client,
+            resource,
+            self.namespace,
+            **self._selection,
+            metadata_only=self._metadata_only,
+            resource_version=self._position,
+            initial_events=initial,
+            timeout_seconds=self._random.randint(*_WATCH_SECONDS),
+        )
+
+    async def _list(self, resource: Resource) -> None:
+        seen: set[Key] = set()
+        version = ""
+        pages = self._client.pages(
+            resource.gvk, self.namespace, **self._selection, metadata_only=self._metadata_only
+        )
+        async with aclosing(pages):
+            async for page in pages:
+                version = page.resource_version
+                for obj in page.items:
+                    seen.add(Key.of(obj))
+                    self._take(obj, initial=not self._synced.is_set())
+        self._complete(seen, version)
+
+    def _complete(self, seen: set[Key], version: str) -> None:
+        """The list is over: what it did not name is gone."""
+        listed_at = _number(version)
+        if listed_at and listed_at < self._highest:
+            # The server went back in time (a restored backup): nothing that is kept can be trusted.
+            log.error("resource versions went back", kind=str(self.gvk))
+            self._highest = 0
+            for key in list(self._objects):
+                self._drop(key)
+            return
+        for key in [key for key in self._objects if key not in seen]:
+            # What a write of our own created after the list was taken is newer than the list.
+            if self._objects[key].version <= listed_at:
+                self._drop(key)
+        self._position, self._highest = version, listed_at
+        self._live()
+
+    def _event(self, event: WatchEvent) -> None:
+        if event.type == "OPENED":
+            self._live()
+            return
+        if event.type == "DELETED":
+            self._drop(Key.of(event.object), _number(resource_version_of(event.object)))
+        elif event.type != "BOOKMARK":
+            self._take(event.object)
+        self._position = resource_version_of(event.object) or self._position
+        self._highest = max(self._highest, _number(self._position))
+
+    # Taking in
+
+    def _take(self, obj: JsonObject, *, initial: bool = False) -> None:
+        key, version = Key.of(obj), _number(resource_version_of(obj))
+        stored = self._objects.get(key)
+        if stored is not None and 0 < version <= stored.version:
+            return
+        new = self._keep(obj)
+        self._objects[key] = _Stored(version, new)
+        self._tell(Change(key, stored.value if stored else None, new, initial))
+
+    def _drop(self, key: Key, version: int = 0) -> None:
+        stored = self._objects.get(key)
+        if stored is None or (version and stored.version > version):
+            return
+        del self._objects[key]
+        self._tell(Change(key, stored.value, None))
+
+    def _tell(self, change: Change[T]) -> None:
+        for subscriber in self._subscribers:
+            subscriber(change)
+
+    # How it goes
+
+    def _live(self) -> None:
+        if self.problem is not None:
+            log.info("watch recovered", kind=str(self.gvk))
+        self.served, self.problem, self._lost_at = True, None, None
+        self._retry = _FIRST_RETRY_SECONDS
+        self._synced.set()
+
+    def _lost(self, error: KubeError) -> None:
+        if self._lost_at is None:
+            self._lost_at = _now()
+        if self.problem is None:
+            log.error("watch failed", kind=str(self.gvk), error=str(error))
+        self.problem = str(error)
+
+    def _unserved(self, error: UnknownKind) -> None:
+        """The server does not know the kind, so that none of its objects exist."""
+        if self.served is not False:
+            log.info("kind is not served", kind=str(self.gvk), error=str(error))
+        self.served, self._position, self._lost_at = False, "", None
+        for key in list(self._objects):
+            self._drop(key)
+        self._synced.set()
+
+    async def _rest(self, seconds: float) -> None:
+        self._wake.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()
+
+
+def _number(resource_version: str) -> int:
+    """resourceVersions grow; 0 for one that is no number, which is never compared."""
+    return int(resource_version) if resource_version.isdigit() else 0
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

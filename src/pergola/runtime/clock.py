@@ -1,0 +1,45 @@
+"""Time comes from the outside, so that tests of expiry, backoff and grace periods never sleep."""
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Where the time comes from.
+
+    `now` is the wall clock (aware, UTC), for what is stored and compared with the API server's
+    timestamps; waiting is the event loop's business, so that a test may run it virtually.
+    """
+
+    def now(self) -> datetime:
+        """The present, aware, in UTC."""
+        ...
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> datetime:
+        """The present, aware, in UTC."""
+        return datetime.now(UTC)
+
+
+class FakeClock:
+    """A clock that tests move by hand."""
+
+    def __init__(self, now: datetime) -> None:
+        self._now = now
+
+    def now(self) -> datetime:
+        """What the test last set."""
+        return self._now
+
+    def set(self, now: datetime) -> None:
+        """Jumps to `now`."""
+        self._now = now
+
+
+def monotonic() -> float:
+    """Seconds on the event loop's clock, for measuring spans and waiting."""
+    return asyncio.get_running_loop().time()

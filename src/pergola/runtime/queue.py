@@ -1,0 +1,175 @@
+"""Which keys want a reconciliation, and when.
+
+The semantics of client-go's rate-limiting queue (spec 10 §4.1): a key that is added while it waits
+is held once; one that is added while it runs runs again afterwards, never twice at once; failures
+come back after 5 ms · 2^n, at most 1,000 s, and all failures together share a bucket of 10 a
+second with a burst of 100.
+"""
+
+import asyncio
+import heapq
+import itertools
+from collections import deque
+from typing import Final, Generic, Protocol, TypeVar
+
+K = TypeVar("K")
+
+FIRST_RETRY_SECONDS: Final = 0.005
+LAST_RETRY_SECONDS: Final = 1000.0
+_BUCKET_INTERVAL: Final = 0.1
+_BUCKET_BURST: Final = 100
+
+
+class QueueObserver(Protocol):
+    """Told what happens in a queue; the `workqueue_*` metrics are one."""
+
+    def added(self) -> None:
+        """A key was put in."""
+
+    def got(self, waited_seconds: float) -> None:
+        """A worker took a key."""
+
+    def done(self, work_seconds: float) -> None:
+        """A worker is done with a key."""
+
+    def retried(self) -> None:
+        """A key failed and comes back."""
+
+
+class Queue(Generic[K]):
+    """Keys to reconcile; for one event loop.
+
+    Args:
+        observer: told what happens, for metrics.
+    """
+
+    def __init__(self, observer: QueueObserver | None = None) -> None:
+        self._observer = observer
+        self._ready: deque[K] = deque()
+        self._added_at: dict[K, float] = {}
+        self._running: dict[K, float] = {}
+        self._again: set[K] = set()
+        self._due: dict[K, float] = {}
+        self._heap: list[tuple[float, int, K]] = []
+        self._order = itertools.count()
+        self._failures: dict[K, int] = {}
+        self._bucket_full_at = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._waiters: deque[asyncio.Future[None]] = deque()
+
+    def __len__(self) -> int:
+        """How many keys are ready to run."""
+        return len(self._ready)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is ready and nothing runs; what is due later does not count."""
+        return not self._ready and not self._running and not self._again
+
+    def add(self, key: K) -> None:
+        """The key wants to run now. A later time that was asked for is kept."""
+        if key in self._running:
+            self._again.add(key)
+            return
+        if key in self._added_at:
+            return
+        self._added_at[key] = _now()
+        self._ready.append(key)
+        if self._observer:
+            self._observer.added()
+        self._wake_one()
+
+    def add_after(self, key: K, seconds: float) -> None:
+        """The key wants to run in `seconds`; of several times asked for, the earliest counts."""
+        if seconds <= 0:
+            self.add(key)
+            return
+        due = _now() + seconds
+        known = self._due.get(key)
+        if known is not None and known <= due:
+            return
+        self._due[key] = due
+        heapq.heappush(self._heap, (due, next(self._order), key))
+        self._arm()
+
+    def retry(self, key: K) -> float:
+        """The key failed; it comes back after its backoff. Returns the seconds until then."""
+        failures = self._failures.get(key, 0)
+        self._failures[key] = failures + 1
+        own = FIRST_RETRY_SECONDS * 2.0 ** min(failures, 60)
+        delay = max(min(own, LAST_RETRY_SECONDS), self._bucket_delay())
+        if self._observer:
+            self._observer.retried()
+        self.add_after(key, delay)
+        return delay
+
+    def forget(self, key: K) -> None:
+        """The key succeeded: its next failure starts at the shortest backoff again."""
+        self._failures.pop(key, None)
+
+    def cancel(self, key: K) -> None:
+        """Drops the later time that was asked for, because the key runs now or is gone."""
+        self._due.pop(key, None)
+
+    async def get(self) -> K:
+        """Waits for the next key and marks it as running; `done` must follow."""
+        while not self._ready:
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            try:
+                await waiter
+            except asyncio.CancelledError:
+                if waiter.done() and not waiter.cancelled():
+                    self._wake_one()  # this wake-up was ours to use; pass it on
+                raise
+        key = self._ready.popleft()
+        now = _now()
+        waited = now - self._added_at.pop(key)
+        self._running[key] = now
+        if self._observer:
+            self._observer.got(waited)
+        return key
+
+    def done(self, key: K) -> None:
+        """The run of a key is over; if it was added meanwhile, it is ready again."""
+        took = _now() - self._running.pop(key)
+        if self._observer:
+            self._observer.done(took)
+        if key in self._again:
+            self._again.discard(key)
+            self.add(key)
+
+    def _bucket_delay(self) -> float:
+        now = _now()
+        self._bucket_full_at = max(self._bucket_full_at, now) + _BUCKET_INTERVAL
+        return self._bucket_full_at - now - _BUCKET_INTERVAL * _BUCKET_BURST
+
+    def _wake_one(self) -> None:
+        while self._waiters:
+            waiter = self._waiters.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return
+
+    def _arm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        while self._heap and self._due.get(self._heap[0][2]) != self._heap[0][0]:
+            heapq.heappop(self._heap)  # superseded by an earlier time, or cancelled
+        if self._heap:
+            self._timer = asyncio.get_running_loop().call_at(self._heap[0][0], self._fire)
+
+    def _fire(self) -> None:
+        self._timer = None
+        now = _now()
+        while self._heap and self._heap[0][0] <= now:
+            due, _, key = heapq.heappop(self._heap)
+            if self._due.get(key) == due:
+                del self._due[key]
+                self.add(key)
+        self._arm()
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
