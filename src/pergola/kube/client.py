@@ -200,13 +200,16 @@ class Client:
         uid: str = "",
         resource_version: str = "",
         propagation: str = "",
-    ) -> None:
+    ) -> bool:
         """Asks the server to delete the object; it may stay until its finalizers are gone.
 
         Args:
             uid: delete only this incarnation of the object.
             resource_version: delete only if it is still in this state.
             propagation: `Background`, `Foreground` or `Orphan`; the kind's default if empty.
+
+        Returns:
+            Whether the object is gone already.
 
         Raises:
             Conflict: `uid` or `resource_version` does not hold any more.
@@ -218,7 +221,9 @@ class Client:
             options["preconditions"] = {k: v for k, v in preconditions.items() if v}
         if propagation:
             options["propagationPolicy"] = propagation
-        await self._object(gvk, "DELETE", resource.item(key), body=orjson.dumps(options))
+        answer = await self._object(gvk, "DELETE", resource.item(key), body=orjson.dumps(options))
+        # The answer is a Status when the object is gone, and the object while it has to wait.
+        return answer.get("kind") == "Status"
 
     async def _object(
         self,

@@ -1,0 +1,219 @@
+"""ResourcesHealthy and ResourcesProgressing follow the live objects (spec 10 §8 and §9).
+
+Both conditions are worked out in one pass over the objects and written in one request, within a
+moment of the change that altered them; nothing is polled. Right after new content was applied a
+verdict that is not good yet is held back for a few seconds, so that a rollout that succeeds at once
+shows no failure.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pergola.api.conditions import get_condition
+from pergola.api.managed_resource_conditions import (
+    APPLIED,
+    HEALTHY,
+    PROGRESSING,
+    ROLLED_OUT_MESSAGE,
+    Reason,
+)
+from pergola.api.objects import (
+    GroupKind,
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    map_at,
+    maps_at,
+)
+from pergola.health import check, needs_pod_count, pods_problem, progressing
+from pergola.kube.errors import UnknownKind
+from pergola.resource_manager.controllers.managed_resource.conditions import Conditions
+from pergola.resource_manager.controllers.managed_resource.references import (
+    reference_key,
+    reference_kind,
+)
+from pergola.resource_manager.controllers.managed_resource.warnings import service_warnings
+from pergola.resource_manager.source import SeenResource, Source
+from pergola.resource_manager.status import StatusWriter
+from pergola.resource_manager.target import Target
+from pergola.runtime.cache import Change
+from pergola.runtime.clock import Clock
+from pergola.runtime.controller import DONE, Again, Outcome
+
+SETTLE_SECONDS: Final = 3.0
+_NAMED_AT_MOST: Final = 3
+_SERVICE: Final = GroupKind("", "Service")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one look at the objects found; None where nothing is wrong."""
+
+    unhealthy: tuple[str, str] | None
+    rolling: tuple[str, str] | None
+
+    @property
+    def is_good(self) -> bool:
+        """Whether everything is healthy and rolled out."""
+        return self.unhealthy is None and self.rolling is None
+
+
+class Health:
+    """The reconciler of both conditions.
+
+    Args:
+        sync_period: seconds between two looks without an event.
+    """
+
+    def __init__(
+        self, source: Source, target: Target, clock: Clock, *, sync_period: float
+    ) -> None:
+        self._source = source
+        self._target = target
+        self._clock = clock
+        self._sync_period = sync_period
+        self._status = StatusWriter(source)
+        self._settling: dict[Key, tuple[tuple[object, ...], float]] = {}
+        self._lost: dict[Key, set[tuple[GroupVersionKind, Key]]] = {}
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """One look at the objects of one ManagedResource."""
+        seen = self._source.resource(key)
+        if seen is None or not self._checks(seen):
+            self._settling.pop(key, None)
+            self._lost.pop(key, None)
+            return DONE
+        if seen.applied not in ("True", "Unknown"):
+            return Again(self._sync_period)
+        resource = seen.unpack()
+        verdict = await self._look(resource, self._lost.pop(key, set()))
+        wait = 0.0 if verdict.is_good else self._settles_in(key, resource)
+        if wait > 0:
+            return Again(wait)
+        self._settling.pop(key, None)
+        await self._report(resource, verdict)
+        return Again(self._sync_period)
+
+    def lost(self, key: Key, gvk: GroupVersionKind, name: Key) -> None:
+        """Notes that an object was deleted, to be reported even if it is back at the next look."""
+        self._lost.setdefault(key, set()).add((gvk, name))
+
+    def _checks(self, seen: SeenResource) -> bool:
+        mine = self._source.responsibility.is_responsible(seen.resource_class)
+        return mine and not seen.ignored and not seen.deleting
+
+    # Looking
+
+    async def _look(
+        self, resource: JsonObject, lost: set[tuple[GroupVersionKind, Key]]
+    ) -> Verdict:
+        unhealthy: list[tuple[str, str]] = []
+        rolling: list[tuple[str, str]] = []
+        for reference in maps_at(resource, "status", "resources"):
+            gvk, key = reference_kind(reference), reference_key(reference)
+            health, rollout = await self._judge(gvk, key, was_lost=(gvk, key) in lost)
+            if health is not None:
+                unhealthy.append(health)
+            if rollout is not None:
+                rolling.append((f"{gvk.kind}Progressing", f"{gvk.kind} {key}: {rollout}"))
+        return Verdict(_summary(unhealthy), _summary(rolling))
+
+    async def _judge(
+        self, gvk: GroupVersionKind, key: Key, *, was_lost: bool
+    ) -> tuple[tuple[str, str] | None, str | None]:
+        """The health problem (reason and message) and the rollout problem of one object."""
+        missing = (f"{gvk.kind}Missing", f"{gvk.kind} {key} does not exist")
+        try:
+            await self._target.watch(gvk)
+        except UnknownKind as error:
+            return (missing[0], f"{gvk.kind} {key} does not exist: {error}"), None
+        seen = self._target.seen(gvk, key) if self._target.covers(gvk, key) else None
+        if seen is not None and not was_lost:
+            problem, rollout = seen.problem, seen.rollout
+            live = seen.unpack() if rollout is None and needs_pod_count(gvk) else None
+        else:
+            # Not labelled, not covered by a watch, or not there at all: only the server can say.
+            live = await self._target.live(gvk, key)
+            if live is None or was_lost:
+                return missing, None
+            problem, rollout = check(live), progressing(live)
+        if rollout is None and live is not None and needs_pod_count(gvk):
+            rollout = pods_problem(live, await self._target.pods(key.namespace))
+        if problem is None:
+            return None, rollout
+        text = f"{gvk.kind} {key} is unhealthy: {problem}"
+        if gvk.group_kind == _SERVICE:
+            service = live or await self._target.live(gvk, key) or {}
+            text += await service_warnings(self._target.client, service, self._clock)
+        return (f"{gvk.kind}Unhealthy", text), rollout
+
+    # Reporting
+
+    def _settles_in(self, key: Key, resource: JsonObject) -> float:
+        """Seconds for which a bad verdict about new content is held back."""
+        conditions = maps_at(resource, "status", "conditions")
+        healthy = get_condition(conditions, HEALTHY) or {}
+        if healthy.get("reason") != Reason.CHECKS_PENDING:
+            return 0.0
+        basis, now = _basis(resource), asyncio.get_running_loop().time()
+        known = self._settling.get(key)
+        if known is None or known[0] != basis:
+            self._settling[key] = known = (basis, now)
+        return known[1] + SETTLE_SECONDS - now
+
+    async def _report(self, resource: JsonObject, verdict: Verdict) -> None:
+        basis = _basis(resource)
+
+        def change(newest: JsonObject) -> JsonObject | None:
+            if _basis(newest) != basis:
+                return None  # the content changed while it was looked at: its own event comes
+            conditions = Conditions(newest, self._clock.now())
+            if verdict.unhealthy is None:
+                conditions.set(HEALTHY, "True", Reason.HEALTHY, "All resources are healthy.")
+            else:
+                conditions.set(HEALTHY, "False", *verdict.unhealthy)
+            if verdict.rolling is None:
+                conditions.set(PROGRESSING, "False", Reason.ROLLED_OUT, ROLLED_OUT_MESSAGE)
+            else:
+                conditions.set(PROGRESSING, "True", *verdict.rolling)
+            return {**map_at(newest, "status"), "conditions": conditions.items}
+
+        await self._status.write(resource, change)
+
+
+def health_wakes(change: Change[SeenResource]) -> bool:
+    """Whether a change of a ManagedResource wants a look at its objects (spec 10 §8.1)."""
+    old, new = change.old, change.new
+    if new is None or old is None or old.uid != new.uid:
+        return True
+    return (
+        old.resource_class != new.resource_class
+        or old.applied != new.applied
+        or (old.ignored and not new.ignored)
+    )
+
+
+def _basis(resource: JsonObject) -> tuple[object, ...]:
+    """What a verdict is about; a verdict about something else must not be written."""
+    status = map_at(resource, "status")
+    applied = get_condition(maps_at(status, "conditions"), APPLIED) or {}
+    references = [(reference_kind(r), reference_key(r)) for r in maps_at(status, "resources")]
+    return (
+        map_at(resource, "metadata").get("uid"),
+        status.get("observedGeneration"),
+        status.get("secretsDataChecksum"),
+        applied.get("status"),
+        tuple(references),
+    )
+
+
+def _summary(problems: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
+    """The first problem gives the reason; the message names a few and counts the rest."""
+    if not problems:
+        return None
+    reason, _ = problems[0]
+    text = "; ".join(message for _, message in problems[:_NAMED_AT_MOST])
+    more = len(problems) - _NAMED_AT_MOST
+    return reason, f"{text}; and {more} more" if more > 0 else text

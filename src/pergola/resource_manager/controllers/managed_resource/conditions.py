@@ -1,0 +1,85 @@
+"""The conditions that this controller writes, as functions from status to status (spec 10 §6)."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from pergola.api.conditions import get_condition, set_condition
+from pergola.api.managed_resource_conditions import (
+    APPLIED,
+    HEALTHY,
+    PROGRESSING,
+    Reason,
+)
+from pergola.api.objects import JsonObject, maps_at
+
+_KEPT_REASONS = frozenset({Reason.APPLY_FAILED, Reason.DELETION_FAILED, Reason.DELETION_PENDING})
+
+
+class Conditions:
+    """A list of conditions under change; what is set to the same again keeps its times."""
+
+    def __init__(self, resource: JsonObject, now: datetime) -> None:
+        self.items: list[JsonObject] = list(maps_at(resource, "status", "conditions"))
+        self._now = now
+
+    def set(self, kind: str, status: str, reason: str, message: str) -> None:
+        """Sets one condition."""
+        self.items = set_condition(
+            self.items, kind, status=status, reason=reason, message=message, now=self._now
+        )
+
+    def get(self, kind: str) -> JsonObject:
+        """One condition as it is now, or an empty map."""
+        return get_condition(self.items, kind) or {}
+
+    # The sets of conditions that belong together
+
+    def ignored(self) -> None:
+        """The ManagedResource asks to be ignored (spec 10 §4.2)."""
+        message = "The ManagedResource is ignored, as its annotation asks."
+        self.set(HEALTHY, "True", Reason.IGNORED, message)
+        self.set(PROGRESSING, "False", Reason.IGNORED, message)
+        self.set(APPLIED, "True", Reason.IGNORED, message)
+
+    def pending(self) -> None:
+        """The content changed: what was checked before means nothing any more (spec 10 §4.4)."""
+        message = "The checks have not been run for the new content yet."
+        self.set(HEALTHY, "Unknown", Reason.CHECKS_PENDING, message)
+        self.set(PROGRESSING, "Unknown", Reason.CHECKS_PENDING, message)
+        applied = self.get(APPLIED)
+        if applied.get("reason") in _KEPT_REASONS:
+            reason, message = applied["reason"], applied.get("message") or ""
+        else:
+            reason, message = Reason.APPLY_PROGRESSING, "The resources are being applied."
+        self.set(APPLIED, "Progressing", reason, message)
+
+    def deleting(self, *, keep_objects: bool) -> None:
+        """The ManagedResource is being deleted, or handed over (spec 10 §4.10)."""
+        message = "The resources are being deleted."
+        self.set(HEALTHY, "False", Reason.DELETION_PENDING, message)
+        self.set(PROGRESSING, "True", Reason.DELETION_PENDING, message)
+        if keep_objects:
+            return
+        applied = self.get(APPLIED)
+        if applied.get("reason") in (Reason.DELETION_PENDING, Reason.DELETION_FAILED):
+            message = applied.get("message") or message
+        self.set(APPLIED, "Progressing", Reason.DELETION_PENDING, message)
+
+    def deletion_pending(self, message: str) -> None:
+        """Old objects are not gone yet."""
+        self.set(APPLIED, "Progressing", Reason.DELETION_PENDING, message)
+
+    def failed(self, reason: str, message: str) -> None:
+        """The run failed."""
+        self.set(APPLIED, "False", reason, message)
+
+    def applied(self) -> None:
+        """Everything is as described."""
+        self.set(APPLIED, "True", Reason.APPLY_SUCCEEDED, "All resources are applied.")
+
+
+def errors_message(errors: Sequence[str]) -> str:
+    """One error as it is; several with their count."""
+    if len(errors) == 1:
+        return errors[0]
+    return f"{len(errors)} errors occurred: [{', '.join(errors)}]"

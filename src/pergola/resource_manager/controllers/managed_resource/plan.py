@@ -1,0 +1,104 @@
+"""What a ManagedResource wants, worked out from its Secrets once and kept packed.
+
+A plan stays valid as long as the ManagedResource's generation and the resourceVersions of its
+Secrets do. With it, a periodic run and the repair of a single object need no Secret.
+"""
+
+import hashlib
+from collections import OrderedDict
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import orjson
+
+from pergola.api.objects import GroupVersionKind, JsonObject, Key
+
+_PLANS_BYTES: Final = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One object that is wanted.
+
+    Attributes:
+        fingerprint: changes when anything changes that the live object should follow.
+        packed: the manifest as JSON.
+        previous: the reference that the status had for the object before, or None.
+    """
+
+    gvk: GroupVersionKind
+    key: Key
+    object_key: str
+    reference: JsonObject
+    fingerprint: bytes
+    packed: bytes
+    previous: JsonObject | None = None
+
+    def manifest(self) -> JsonObject:
+        """The manifest, as a copy of its own."""
+        obj: JsonObject = orjson.loads(self.packed)
+        return obj
+
+    def after(self, previous: JsonObject | None) -> "Planned":
+        """The same object with the reference that it had before."""
+        return replace(self, previous=previous)
+
+
+def fingerprint(packed: bytes, reference: JsonObject, flags: tuple[bool, ...]) -> bytes:
+    """Of a manifest, of what is injected into it, and of how it is merged."""
+    digest = hashlib.blake2b(packed, digest_size=16)
+    digest.update(orjson.dumps((reference, flags), option=orjson.OPT_SORT_KEYS))
+    return digest.digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All that a ManagedResource wants.
+
+    Attributes:
+        basis: what the plan was made from; another basis needs another plan.
+        objects: to apply, in the order of the Secrets.
+        released: references of objects in mode `Ignore`.
+        errors: documents that could not be decoded, one sentence each.
+        problem: why the result as a whole is not to be trusted, or None.
+        complete: whether all kinds were known to the target, so that the plan may be kept.
+    """
+
+    basis: tuple[object, ...]
+    objects: tuple[Planned, ...]
+    released: tuple[JsonObject, ...]
+    errors: tuple[str, ...]
+    checksum: str
+    complete: bool
+    size: int = field(default=0)
+
+
+class Plans:
+    """The latest plan of each ManagedResource, as far as memory allows."""
+
+    def __init__(self, limit: int = _PLANS_BYTES) -> None:
+        self._limit = limit
+        self._plans: OrderedDict[Key, Plan] = OrderedDict()
+        self._size = 0
+
+    def get(self, key: Key, basis: tuple[object, ...]) -> Plan | None:
+        """The plan made from exactly `basis`."""
+        plan = self._plans.get(key)
+        if plan is None or plan.basis != basis:
+            return None
+        self._plans.move_to_end(key)
+        return plan
+
+    def put(self, key: Key, plan: Plan) -> None:
+        """Keeps a plan; the longest unused ones make room."""
+        self.drop(key)
+        self._plans[key] = plan
+        self._size += plan.size
+        while self._size > self._limit and len(self._plans) > 1:
+            self.drop(next(iter(self._plans)))
+
+    def drop(self, key: Key) -> None:
+        """Forgets the plan of a ManagedResource."""
+        plan = self._plans.pop(key, None)
+        if plan is not None:
+            self._size -= plan.size

@@ -1,0 +1,274 @@
+"""Deleting what is no longer described, and releasing what another will manage (spec 10 §4.6, §4.7).
+
+What we did not create we do not delete: an object whose origin names another ManagedResource
+stays, and every delete carries the uid of the object that was looked at.
+"""
+
+import asyncio
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from pergola.api import marks
+from pergola.api.durations import DurationError, parse_duration
+from pergola.api.objects import (
+    GroupKind,
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    annotations_of,
+    deletion_timestamp_of,
+    finalizers_of,
+    labels_of,
+    map_at,
+    maps_at,
+    name_of,
+    namespace_of,
+    uid_of,
+)
+from pergola.kube.errors import Conflict, KubeError, NotFound, UnknownKind
+from pergola.kube.selectors import format_selector, is_empty
+from pergola.resource_manager.controllers.managed_resource.origin import Origin, parse_origin
+from pergola.resource_manager.controllers.managed_resource.references import (
+    reference_key,
+    reference_kind,
+)
+from pergola.resource_manager.controllers.managed_resource.warnings import service_warnings
+from pergola.resource_manager.target import Target
+from pergola.runtime.clock import Clock
+from pergola.runtime.logging import get_logger
+
+log = get_logger("managedresource")
+
+SERVICE: Final = GroupKind("", "Service")
+NAMESPACE: Final = GroupKind("", "Namespace")
+PVC: Final = GroupVersionKind("", "v1", "PersistentVolumeClaim")
+_COLLECTED: Final = frozenset({GroupKind("", "ConfigMap"), GroupKind("", "Secret")})
+_FOREGROUND_GROUPS: Final = frozenset({"apps", "extensions", "batch"})
+_STATEFUL_SETS: Final = frozenset(
+    {GroupKind("apps", "StatefulSet"), GroupKind("extensions", "StatefulSet")}
+)
+_AT_ONCE: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """An object that is not gone yet, and why."""
+
+    reference: JsonObject
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pruner:
+    """Deletes and releases objects of one target.
+
+    Attributes:
+        collects_garbage: whether the garbage collector runs here and takes care of labelled
+            ConfigMaps and Secrets.
+    """
+
+    target: Target
+    clock: Clock
+    collects_garbage: bool
+
+    async def delete(
+        self,
+        references: Collection[JsonObject],
+        owner: Origin,
+        *,
+        claims: bool,
+        exactly: bool = False,
+    ) -> list[Pending]:
+        """Deletes the objects, all at once and in no order; returns those not gone yet.
+
+        Args:
+            references: as in the status of a ManagedResource.
+            owner: the ManagedResource that the objects come from.
+            claims: also delete the volume claims of StatefulSets.
+            exactly: leave alone whatever does not name `owner` with its very cluster (spec 10 B19).
+        """
+        limit = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(reference: JsonObject) -> Pending | None:
+            async with limit:
+                return await self._delete(reference, owner, claims=claims, exactly=exactly)
+
+        outcomes = await asyncio.gather(*(one(reference) for reference in references))
+        return [pending for pending in outcomes if pending is not None]
+
+    async def release(self, references: Collection[JsonObject], owner: Origin) -> list[str]:
+        """Takes our origin and description off the objects; returns what went wrong."""
+        outcomes = await asyncio.gather(*(self._release(r, owner) for r in references))
+        return [problem for problem in outcomes if problem]
+
+    async def _delete(
+        self, reference: JsonObject, owner: Origin, *, claims: bool, exactly: bool
+    ) -> Pending | None:
+        gvk, key = reference_kind(reference), reference_key(reference)
+        try:
+            live = await self.target.client.get(gvk, key)
+            if self._stays(live, owner, exactly=exactly):
+                log.info("object kept", object=describe(reference), origin=_origin(live))
+                return None
+            if claims and gvk.group_kind in _STATEFUL_SETS:
+                await self._delete_claims(live)
+            gone = await self._ask(gvk, key, live)
+            if not gone:
+                gone = await self._finalize(gvk, key, live)
+        except (NotFound, UnknownKind):
+            return None
+        except (KubeError, DurationError) as error:
+            return Pending(reference, str(error))
+        if gone:
+            log.info("object deleted", object=describe(reference), managed_resource=str(owner))
+            return None
+        return Pending(reference, await self._why(gvk, key))
+
+    def _stays(self, live: JsonObject, owner: Origin, *, exactly: bool) -> bool:
+        if marks.is_truthy(annotations_of(live).get(marks.KEEP_OBJECT)):
+            return True
+        kind = GroupVersionKind.of(live).group_kind
+        if self.collects_garbage and kind in _COLLECTED:
+            if marks.is_truthy(labels_of(live).get(marks.GARBAGE_COLLECTABLE)):
+                return True
+        origin = parse_origin(_origin(live))
+        if origin is None:
+            return False
+        if exactly:
+            return origin != owner
+        return (origin.namespace, origin.name) != (owner.namespace, owner.name)
+
+    async def _ask(self, gvk: GroupVersionKind, key: Key, live: JsonObject) -> bool:
+        if deletion_timestamp_of(live) is not None:
+            return False  # asked already; another request would change nothing
+        propagation = "Foreground" if gvk.group in _FOREGROUND_GROUPS else ""
+        try:
+            return await self.target.client.delete(
+                gvk, key, uid=uid_of(live), propagation=propagation
+            )
+        except Conflict:
+            return False  # made anew since it was read: the next pass looks again
+
+    async def _delete_claims(self, stateful_set: JsonObject) -> None:
+        """Deletes the claims that the StatefulSet made: by selector, and by name (spec 10 B4)."""
+        selector = map_at(stateful_set, "spec", "selector")
+        templates = [name_of(t) for t in maps_at(stateful_set, "spec", "volumeClaimTemplates")]
+        if not templates or is_empty(selector):
+            return
+        own = re.compile(
+            f"(?:{'|'.join(map(re.escape, templates))})-{re.escape(name_of(stateful_set))}-[0-9]+"
+        )
+        namespace = namespace_of(stateful_set)
+        claims = await self.target.client.list(
+            PVC, namespace, labels=format_selector(selector), metadata_only=True
+        )
+        for claim in claims:
+            if own.fullmatch(name_of(claim)) and deletion_timestamp_of(claim) is None:
+                try:
+                    await self.target.client.delete(PVC, Key.of(claim), uid=uid_of(claim))
+                except NotFound:
+                    continue
+
+    async def _finalize(self, gvk: GroupVersionKind, key: Key, live: JsonObject) -> bool:
+        """Strips the finalizers if the object asks for that and has waited long enough."""
+        if not self._is_overdue(live):
+            return False
+        client = self.target.client
+        if gvk.group_kind == NAMESPACE:
+            # Finalizing a Namespace that still has content orphans that content (spec 10 B3).
+            if _has_content(live):
+                return False
+            emptied = {**live, "spec": {**map_at(live, "spec"), "finalizers": []}}
+            await client.update(emptied, subresource="finalize")
+        if finalizers_of(live):
+            body = {"metadata": {"uid": uid_of(live), "finalizers": None}}
+            await client.patch(gvk, key, body)
+        log.info("object finalized", object=f"{gvk}/{key}")
+        return await self.target.live(gvk, key) is None
+
+    def _is_overdue(self, live: JsonObject) -> bool:
+        text = annotations_of(live).get(marks.FINALIZE_DELETION_AFTER)
+        if text is None:
+            return False
+        try:
+            grace = parse_duration(text)
+        except DurationError as error:
+            raise DurationError(
+                f"annotation {marks.FINALIZE_DELETION_AFTER}: {error}"
+            ) from error
+        since = deletion_timestamp_of(live)
+        if grace.total_seconds() <= 0 or since is None:
+            return False
+        return self.clock.now() - datetime.fromisoformat(since) >= grace
+
+    async def _why(self, gvk: GroupVersionKind, key: Key) -> str:
+        """What an object waits for that was asked to go."""
+        try:
+            live = await self.target.live(gvk, key)
+        except KubeError as error:
+            return str(error)
+        if live is None:
+            return "deletion is not confirmed yet"
+        text = "still exists"
+        if finalizers := finalizers_of(live):
+            text = f"waits for its finalizers {', '.join(finalizers)}"
+        if since := deletion_timestamp_of(live):
+            text += f" since {since}"
+        if gvk.group_kind == SERVICE:
+            text += await service_warnings(self.target.client, live, self.clock)
+        return text
+
+    async def _release(self, reference: JsonObject, owner: Origin) -> str | None:
+        gvk, key = reference_kind(reference), reference_key(reference)
+        try:
+            live = await self.target.live(gvk, key)
+            if live is None or _origin(live) != str(owner):
+                return None
+            body = {"metadata": {"annotations": {marks.ORIGIN: None, marks.DESCRIPTION: None}}}
+            self.target.observe(await self.target.client.patch(gvk, key, body))
+        except (NotFound, UnknownKind):
+            return None
+        except KubeError as error:
+            return f"cannot release {describe(reference)}: {error}"
+        return None
+
+
+def describe(reference: JsonObject) -> str:
+    """How messages name an object: `"<apiVersion>/<kind>/<namespace>/<name>"`."""
+    parts = (
+        reference.get("apiVersion") or "",
+        reference.get("kind") or "",
+        reference.get("namespace") or "default",
+        reference.get("name") or "",
+    )
+    return f'"{"/".join(parts)}"'
+
+
+def pending_message(pending: Sequence[Pending]) -> str:
+    """All that is not gone yet, as one message with a count (spec 10 §4.6)."""
+    entries = [
+        f"{describe(p.reference)}: {p.reason}"
+        for p in sorted(pending, key=lambda p: describe(p.reference))
+    ]
+    if len(entries) == 1:
+        return f"Could not clean all old resources: 1 error occurred: {entries[0]}"
+    return (
+        f"Could not clean all old resources: {len(entries)} errors occurred: [{', '.join(entries)}]"
+    )
+
+
+def _origin(obj: JsonObject) -> str:
+    return annotations_of(obj).get(marks.ORIGIN, "")
+
+
+def _has_content(namespace: JsonObject) -> bool:
+    """Whether the namespace controller says that something is left in it, or did not say yet."""
+    conditions = {
+        c.get("type"): c.get("status") for c in maps_at(namespace, "status", "conditions")
+    }
+    if "NamespaceContentRemaining" not in conditions:
+        return True
+    return conditions["NamespaceContentRemaining"] == "True"

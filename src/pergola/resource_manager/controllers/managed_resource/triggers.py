@@ -1,0 +1,88 @@
+"""Which events wake the ManagedResource controller (spec 10 §4.1), as pure functions.
+
+The periodic run is a safety net. What wakes a ManagedResource is a change of itself, of a Secret
+that it names, or of an object that it manages.
+"""
+
+from collections.abc import Callable, Iterator
+
+from pergola.api import marks
+from pergola.api.objects import GroupVersionKind, Key
+from pergola.resource_manager.controllers.managed_resource.origin import parse_origin
+from pergola.resource_manager.responsibility import Responsibility
+from pergola.resource_manager.source import SeenResource, SeenSecret, Source
+from pergola.resource_manager.target import TargetChange
+from pergola.runtime.cache import Change
+
+_OPERATIONS = frozenset({marks.OPERATION_RESTORE, marks.OPERATION_MIGRATE})
+
+
+def resource_wakes(change: Change[SeenResource], mine: Responsibility) -> bool:
+    """Whether a change of a ManagedResource wants a run."""
+    old, new = change.old, change.new
+    if new is None:
+        return True  # a run forgets what is remembered of it
+    if not mine.concerns(new.resource_class, new.finalizers):
+        return False
+    if old is None or old.uid != new.uid:
+        return True
+    return _matters(old, new, mine) and _may_run(old, new)
+
+
+def _matters(old: SeenResource, new: SeenResource, mine: Responsibility) -> bool:
+    waited = mine.must_wait(old.resource_class, old.finalizers)
+    return (
+        old.generation != new.generation
+        or new.operation == marks.OPERATION_RECONCILE
+        or (new.operation in _OPERATIONS and new.operation != old.operation)
+        or (old.operation == marks.OPERATION_WAIT_FOR_STATE and new.operation != old.operation)
+        or (old.healthy in (None, "True") and new.healthy == "False")
+        or old.ignored != new.ignored
+        or (waited and not mine.must_wait(new.resource_class, new.finalizers))
+    )
+
+
+def _may_run(old: SeenResource, new: SeenResource) -> bool:
+    return not new.ignored or not old.ignored or new.deleting
+
+
+def secret_wakes(change: Change[SeenSecret], source: Source) -> Iterator[Key]:
+    """The ManagedResources that want a run because a Secret appeared or changed.
+
+    What the first list finds wakes nobody: each ManagedResource runs then anyway.
+    """
+    if change.initial or change.new is None:
+        return
+    if change.old is not None and change.old.version == change.new.version:
+        return
+    for key in list(source.readers(change.key)):
+        seen = source.resource(key)
+        if seen is None or (seen.ignored and not seen.deleting):
+            continue
+        if source.responsibility.concerns(seen.resource_class, seen.finalizers):
+            yield key
+
+
+def owners(event: TargetChange, cluster_id: str) -> Iterator[Key]:
+    """The ManagedResources that an object names as its origin, or named before the change."""
+    old, new = event.change.old, event.change.new
+    for text in {seen.origin for seen in (old, new) if seen is not None and seen.origin}:
+        origin = parse_origin(text)
+        if origin is not None and origin.cluster_id == cluster_id:
+            yield Key(origin.namespace, origin.name)
+
+
+def drifted(
+    event: TargetChange, is_expected: Callable[[GroupVersionKind, Key, bytes], bool]
+) -> bool:
+    """Whether the event shows an object that is not as this process last left it.
+
+    Args:
+        is_expected: whether the object is known to be right with a digest.
+    """
+    old, new = event.change.old, event.change.new
+    if new is None:
+        return True
+    if old is not None and old.digest == new.digest and old.uid == new.uid:
+        return False
+    return not is_expected(event.gvk, event.change.key, new.digest)

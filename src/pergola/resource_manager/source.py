@@ -1,0 +1,186 @@
+"""The source cluster as the controllers see it: ManagedResources, and which Secrets they read.
+
+Secrets are watched by their metadata only and never kept: a landscape has tens of thousands of
+them. That is enough to know at once when a Secret that a ManagedResource names appears or changes.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from pergola.api import marks
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    annotations_of,
+    deletion_timestamp_of,
+    finalizers_of,
+    generation_of,
+    map_at,
+    maps_at,
+    metadata_of,
+    resource_version_of,
+    uid_of,
+)
+from pergola.kube.client import Client
+from pergola.resource_manager.responsibility import Responsibility
+from pergola.runtime.cache import Cache, Change
+
+MANAGED_RESOURCE: Final = GroupVersionKind(marks.GROUP, "v1alpha1", "ManagedResource")
+SECRET: Final = GroupVersionKind("", "v1", "Secret")
+
+
+@dataclass(frozen=True, slots=True)
+class SeenResource:
+    """What is kept of a ManagedResource: what its events are judged by, and the rest packed."""
+
+    uid: str
+    version: str
+    generation: int
+    resource_class: str | None
+    finalizers: tuple[str, ...]
+    ignored: bool
+    deleting: bool
+    operation: str | None
+    secrets: frozenset[str]
+    applied: str | None
+    healthy: str | None
+    packed: bytes
+
+    def unpack(self) -> JsonObject:
+        """The ManagedResource, without its managed fields."""
+        obj: JsonObject = orjson.loads(self.packed)
+        return obj
+
+
+@dataclass(frozen=True, slots=True)
+class SeenSecret:
+    """What is kept of a Secret: nothing of its content."""
+
+    uid: str
+    version: str
+    finalizers: tuple[str, ...]
+
+
+class Source:
+    """The cluster in which ManagedResources and their Secrets live.
+
+    Args:
+        namespaces: only ManagedResources of these; of all namespaces if empty.
+    """
+
+    def __init__(
+        self, client: Client, responsibility: Responsibility, *, namespaces: Collection[str] = ()
+    ) -> None:
+        self.client = client
+        self.responsibility = responsibility
+        spaces = sorted(set(namespaces)) or [""]
+        self._resources = {
+            ns: Cache(client, MANAGED_RESOURCE, keep_resource, namespace=ns) for ns in spaces
+        }
+        self._secrets = {
+            ns: Cache(client, SECRET, keep_secret, namespace=ns, metadata_only=True)
+            for ns in spaces
+        }
+        self._readers: dict[Key, set[Key]] = {}
+        for cache in self._resources.values():
+            cache.subscribe(self._index)
+
+    def start(self, group: asyncio.TaskGroup) -> None:
+        """Starts the watches; they end with `group`."""
+        for cache in (*self._resources.values(), *self._secrets.values()):
+            group.create_task(cache.run(), name=f"watch {cache.gvk}")
+
+    async def synced(self) -> None:
+        """Returns when all first lists are complete."""
+        for cache in (*self._resources.values(), *self._secrets.values()):
+            await cache.synced()
+
+    @property
+    def unsynced(self) -> list[str]:
+        """The kinds whose watch is not live, each with the reason."""
+        caches = (*self._resources.values(), *self._secrets.values())
+        return [f"{c.gvk}: {c.problem or 'not listed yet'}" for c in caches if not c.is_synced]
+
+    def subscribe_resources(self, subscriber: Callable[[Change[SeenResource]], None]) -> None:
+        """Calls `subscriber` for every change of a ManagedResource."""
+        for cache in self._resources.values():
+            cache.subscribe(subscriber)
+
+    def subscribe_secrets(self, subscriber: Callable[[Change[SeenSecret]], None]) -> None:
+        """Calls `subscriber` for every change of a Secret's metadata or content."""
+        for cache in self._secrets.values():
+            cache.subscribe(subscriber)
+
+    def resource(self, key: Key) -> SeenResource | None:
+        """A ManagedResource as last seen."""
+        cache = self._resources.get("") or self._resources.get(key.namespace)
+        return cache.get(key) if cache else None
+
+    def resources(self) -> Iterator[tuple[Key, SeenResource]]:
+        """All ManagedResources as last seen; not to be held across an await."""
+        for cache in self._resources.values():
+            yield from cache.items()
+
+    def secret(self, key: Key) -> SeenSecret | None:
+        """A Secret as last seen."""
+        cache = self._secrets.get("") or self._secrets.get(key.namespace)
+        return cache.get(key) if cache else None
+
+    def secret_count(self, namespace: str) -> int:
+        """How many Secrets a namespace has."""
+        cache = self._secrets.get("") or self._secrets.get(namespace)
+        return sum(key.namespace == namespace for key, _ in cache.items()) if cache else 0
+
+    def readers(self, secret: Key) -> Collection[Key]:
+        """The ManagedResources that name a Secret."""
+        return self._readers.get(secret, ())
+
+    def observe(self, resource: JsonObject) -> None:
+        """Takes in what a write of a ManagedResource returned."""
+        namespace = Key.of(resource).namespace
+        cache = self._resources.get("") or self._resources.get(namespace)
+        if cache:
+            cache.observe(resource)
+
+    def _index(self, change: Change[SeenResource]) -> None:
+        namespace = change.key.namespace
+        old = change.old.secrets if change.old else frozenset()
+        new = change.new.secrets if change.new else frozenset()
+        for name in old - new:
+            readers = self._readers.get(Key(namespace, name), set())
+            readers.discard(change.key)
+            if not readers:
+                self._readers.pop(Key(namespace, name), None)
+        for name in new - old:
+            self._readers.setdefault(Key(namespace, name), set()).add(change.key)
+
+
+def keep_resource(obj: JsonObject) -> SeenResource:
+    """What the cache keeps of a ManagedResource."""
+    metadata_of(obj).pop("managedFields", None)
+    annotations = annotations_of(obj)
+    status = {c.get("type"): c.get("status") for c in maps_at(obj, "status", "conditions")}
+    return SeenResource(
+        uid=uid_of(obj),
+        version=resource_version_of(obj),
+        generation=generation_of(obj),
+        resource_class=map_at(obj, "spec").get("class"),
+        finalizers=tuple(finalizers_of(obj)),
+        ignored=marks.is_truthy(annotations.get(marks.IGNORE)),
+        deleting=deletion_timestamp_of(obj) is not None,
+        operation=annotations.get(marks.OPERATION),
+        secrets=frozenset(r.get("name", "") for r in maps_at(obj, "spec", "secretRefs")),
+        applied=status.get("ResourcesApplied"),
+        healthy=status.get("ResourcesHealthy"),
+        packed=orjson.dumps(obj),
+    )
+
+
+def keep_secret(obj: JsonObject) -> SeenSecret:
+    """What the cache keeps of a Secret."""
+    return SeenSecret(uid_of(obj), resource_version_of(obj), tuple(finalizers_of(obj)))

@@ -1,0 +1,90 @@
+"""Writing the status of ManagedResources: only what changed, and never over another's change.
+
+Two controllers write conditions of the same object. Each says what to change, not what the result
+is; the writer works that out on the newest state that it knows and writes it with that state's
+resourceVersion. A write that lost a race is worked out again on the winner's state.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from pergola.api.objects import JsonObject, Key, map_at, resource_version_of, uid_of
+from pergola.kube.errors import Conflict, NotFound
+from pergola.resource_manager.source import MANAGED_RESOURCE, Source
+
+Change = Callable[[JsonObject], JsonObject | None]
+"""From a ManagedResource to its new status, or None if the change does not apply to it any more."""
+
+_ATTEMPTS: Final = 4
+
+
+class StatusWriter:
+    """Writes the status of the source's ManagedResources."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    async def write(self, resource: JsonObject, change: Change) -> JsonObject | None:
+        """Changes the status, if `change` changes anything.
+
+        Args:
+            resource: as the caller knows it; a newer state that is known is taken instead.
+            change: must not change its argument.
+
+        Returns:
+            The ManagedResource afterwards, or None if it is gone, was made anew meanwhile, or the
+            change does not apply any more.
+
+        Raises:
+            Conflict: others wrote again and again.
+        """
+        key = Key.of(resource)
+        newest = self._newest(key, resource)
+        for attempt in range(_ATTEMPTS):
+            status = change(newest)
+            if status is None:
+                return None
+            patch = _difference(map_at(newest, "status"), status)
+            if not patch:
+                return newest
+            body = {"metadata": {"resourceVersion": resource_version_of(newest)}, "status": patch}
+            try:
+                written = await self._source.client.patch(
+                    MANAGED_RESOURCE, key, body, subresource="status"
+                )
+            except NotFound:
+                return None
+            except Conflict:
+                if attempt + 1 == _ATTEMPTS:
+                    raise
+                found = await self._read(key)
+                if found is None or uid_of(found) != uid_of(resource):
+                    return None
+                newest = found
+            else:
+                self._source.observe(written)
+                return written
+        raise AssertionError("the last attempt returns or raises")
+
+    def _newest(self, key: Key, resource: JsonObject) -> JsonObject:
+        seen = self._source.resource(key)
+        if seen is None or seen.uid != uid_of(resource):
+            return resource
+        if seen.version == resource_version_of(resource):
+            return resource
+        return seen.unpack()
+
+    async def _read(self, key: Key) -> JsonObject | None:
+        try:
+            found = await self._source.client.get(MANAGED_RESOURCE, key)
+        except NotFound:
+            return None
+        self._source.observe(found)
+        return found
+
+
+def _difference(old: JsonObject, new: JsonObject) -> JsonObject:
+    """The merge patch of a status: fields that differ as a whole, None for those that go."""
+    patch: JsonObject = {name: None for name in old if name not in new}
+    patch |= {name: value for name, value in new.items() if old.get(name) != value}
+    return patch

@@ -1,0 +1,317 @@
+"""The target cluster as the controllers see it: watches that start when a kind is first needed.
+
+A watch covers only what carries our `managed-by` label, so that a namespace list is never needed
+and a large cluster costs no memory (spec 10 B8). Of each object it keeps what the controllers ask
+for again and again: where it comes from, a digest of what could be reverted, whether it is healthy
+and rolled out. The object itself is kept as packed bytes, unless it is large or a Secret.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import orjson
+
+from pergola.api import marks
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    annotations_of,
+    deletion_timestamp_of,
+    labels_of,
+    maps_at,
+    metadata_of,
+    namespace_of,
+    owner_references_of,
+    resource_version_of,
+    uid_of,
+)
+from pergola.health import check, progressing
+from pergola.kube.client import Client
+from pergola.kube.errors import KubeError, NotFound, UnknownKind
+from pergola.resource_manager.controllers.managed_resource.compare import content_digest
+from pergola.runtime.cache import Cache, Change
+from pergola.runtime.logging import get_logger
+
+log = get_logger("target")
+
+CRD: Final = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+HPA: Final = GroupVersionKind("autoscaling", "v1", "HorizontalPodAutoscaler")
+POD: Final = GroupVersionKind("", "v1", "Pod")
+SECRET: Final = GroupVersionKind("", "v1", "Secret")
+_PACKED_AT_MOST: Final = 16 * 1024
+_FIRST_LIST_SECONDS: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What is kept of a managed object.
+
+    Attributes:
+        digest: changes exactly when somebody edits what a reconciliation could revert.
+        problem: why the object is unhealthy, or None.
+        rollout: why the object is still progressing, or None.
+        packed: the object as JSON without its managed fields, if it is small and no Secret.
+    """
+
+    uid: str
+    version: str
+    origin: str
+    digest: bytes
+    problem: str | None
+    rollout: str | None
+    deleting: bool
+    packed: bytes | None
+
+    def unpack(self) -> JsonObject | None:
+        """The object, as far as it was kept."""
+        obj: JsonObject | None = orjson.loads(self.packed) if self.packed else None
+        return obj
+
+
+class TargetChange(NamedTuple):
+    """A managed object appeared, changed or went."""
+
+    gvk: GroupVersionKind
+    change: Change[Observed]
+
+
+@dataclass(frozen=True, slots=True)
+class PodSeen:
+    """What the count of a Deployment's pods needs to know of a pod."""
+
+    pod: JsonObject
+
+
+class Target:
+    """The cluster in which the described objects live.
+
+    Args:
+        group: owns the watches; they end with it.
+        managed_by: the value of the `managed-by` label that marks our objects.
+        namespaces: watch namespaced kinds only there; everywhere if empty. Objects elsewhere are
+            read directly.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        group: asyncio.TaskGroup,
+        *,
+        managed_by: str,
+        namespaces: Collection[str] = (),
+    ) -> None:
+        self.client = client
+        self._group = group
+        self._labels = f"{marks.MANAGED_BY}={managed_by}"
+        self._namespaces = tuple(namespaces) or ("",)
+        self._kinds: dict[GroupVersionKind, list[Cache[Observed]]] = {}
+        self._hpas: list[Cache[JsonObject]] = []
+        self._pods: list[Cache[PodSeen]] = []
+        self._crds: Cache[str] | None = None
+        self._subscribers: list[Callable[[TargetChange], None]] = []
+        self._pod_subscribers: list[Callable[[Key, PodSeen], None]] = []
+
+    # Wiring
+
+    def subscribe(self, subscriber: Callable[[TargetChange], None]) -> None:
+        """Calls `subscriber` for every change of a managed object of a watched kind."""
+        self._subscribers.append(subscriber)
+
+    def subscribe_pods(self, subscriber: Callable[[Key, PodSeen], None]) -> None:
+        """Calls `subscriber` when a managed pod appears, changes or goes."""
+        self._pod_subscribers.append(subscriber)
+
+    def caches(self) -> Iterator[Cache[Observed]]:
+        """All watches of managed kinds."""
+        for caches in self._kinds.values():
+            yield from caches
+
+    @property
+    def unsynced(self) -> list[str]:
+        """The kinds whose watch is not live, each with the reason."""
+        return [f"{c.gvk}: {c.problem or 'not listed yet'}" for c in self.caches() if not c.is_synced]
+
+    # Reading
+
+    async def watch(self, gvk: GroupVersionKind) -> None:
+        """Starts to watch the kind, if nobody did yet, and waits a moment for the first list."""
+        if gvk in self._kinds:
+            return
+        if not gvk.kind or not gvk.version:
+            return
+        try:
+            resource = await self.client.resource(gvk)
+        except UnknownKind:
+            self._follow_crds()
+            raise
+        if gvk in self._kinds:
+            return
+        namespaces = self._namespaces if resource.namespaced else ("",)
+        keep = _keeper(gvk)
+        self._kinds[gvk] = [
+            Cache(self.client, gvk, keep, namespace=namespace, labels=self._labels)
+            for namespace in namespaces
+        ]
+        for cache in self._kinds[gvk]:
+            cache.subscribe(self._teller(gvk))
+            self._group.create_task(cache.run(), name=f"watch {gvk}")
+        await _first_lists(self._kinds[gvk])
+
+    def seen(self, gvk: GroupVersionKind, key: Key) -> Observed | None:
+        """What the watch of the kind knows of the object; None says nothing without `covers`."""
+        for cache in self._kinds.get(gvk, ()):
+            found = cache.get(key)
+            if found is not None:
+                return found
+        return None
+
+    def covers(self, gvk: GroupVersionKind, key: Key) -> bool:
+        """Whether the watch of the kind is live and would know the object, if it is labelled."""
+        return any(
+            cache.is_synced and cache.served and cache.namespace in ("", key.namespace)
+            for cache in self._kinds.get(gvk, ())
+        )
+
+    def unserved(self, gvk: GroupVersionKind) -> bool:
+        """Whether the kind was watched once and is not served any more."""
+        caches = self._kinds.get(gvk, [])
+        return bool(caches) and all(cache.served is False for cache in caches)
+
+    async def live(self, gvk: GroupVersionKind, key: Key) -> JsonObject | None:
+        """The object as it is now, asked of the server; None if it or its kind is not there."""
+        try:
+            return await self.client.get(gvk, key)
+        except (NotFound, UnknownKind):
+            return None
+
+    def observe(self, obj: JsonObject) -> None:
+        """Takes in what a write returned, so that the next read sees that write."""
+        gvk = GroupVersionKind.of(obj)
+        if self._labels != f"{marks.MANAGED_BY}={labels_of(obj).get(marks.MANAGED_BY)}":
+            return
+        for cache in self._kinds.get(gvk, ()):
+            if cache.namespace in ("", namespace_of(obj)):
+                cache.observe(obj)
+
+    async def autoscalers(self) -> list[JsonObject]:
+        """All HorizontalPodAutoscalers, reduced to metadata and scale target."""
+        if not self._hpas:
+            self._hpas = [
+                Cache(self.client, HPA, _keep_scale_target, namespace=namespace)
+                for namespace in self._namespaces
+            ]
+            for cache in self._hpas:
+                self._group.create_task(cache.run(), name=f"watch {HPA}")
+            await _first_lists(self._hpas)
+        return [hpa for cache in self._hpas for _, hpa in cache.items()]
+
+    async def pods(self, namespace: str) -> list[JsonObject]:
+        """The managed pods of a namespace, reduced to what counting them needs."""
+        if not self._pods:
+            self._pods = [
+                Cache(self.client, POD, _keep_pod, namespace=ns, labels=self._labels)
+                for ns in self._namespaces
+            ]
+            for cache in self._pods:
+                cache.subscribe(self._tell_pod)
+                self._group.create_task(cache.run(), name="watch pods")
+            await _first_lists(self._pods)
+        return [
+            seen.pod
+            for cache in self._pods
+            for key, seen in cache.items()
+            if key.namespace == namespace
+        ]
+
+    # Kinds that come and go
+
+    def _follow_crds(self) -> None:
+        """Watches CRDs from the moment at which a kind was missing, to notice when it appears."""
+        if self._crds is None:
+            self._crds = Cache(self.client, CRD, resource_version_of, metadata_only=True)
+            self._crds.subscribe(self._crd_changed)
+            self._group.create_task(self._crds.run(), name=f"watch {CRD}")
+
+    def _crd_changed(self, change: Change[str]) -> None:
+        group = change.key.name.partition(".")[2]
+        for gvk, caches in self._kinds.items():
+            if gvk.group == group:
+                self.client.discovery.forget(gvk)
+                for cache in caches:
+                    cache.wake()
+
+    def _teller(self, gvk: GroupVersionKind) -> Callable[[Change[Observed]], None]:
+        def tell(change: Change[Observed]) -> None:
+            for subscriber in self._subscribers:
+                subscriber(TargetChange(gvk, change))
+
+        return tell
+
+    def _tell_pod(self, change: Change[PodSeen]) -> None:
+        seen = change.new or change.old
+        if seen is not None:
+            for subscriber in self._pod_subscribers:
+                subscriber(change.key, seen)
+
+
+async def _first_lists(caches: Collection[Cache[object]]) -> None:
+    """Waits for the first lists, but not for long: until then objects are read directly."""
+    try:
+        async with asyncio.timeout(_FIRST_LIST_SECONDS):
+            for cache in caches:
+                await cache.synced()
+    except TimeoutError:
+        log.error("first list takes long", kinds=sorted({str(cache.gvk) for cache in caches}))
+
+
+def _keeper(gvk: GroupVersionKind) -> Callable[[JsonObject], Observed]:
+    packs = gvk.group_kind != SECRET.group_kind
+
+    def keep(obj: JsonObject) -> Observed:
+        metadata_of(obj).pop("managedFields", None)
+        packed = orjson.dumps(obj) if packs else None
+        return Observed(
+            uid=uid_of(obj),
+            version=resource_version_of(obj),
+            origin=annotations_of(obj).get(marks.ORIGIN, ""),
+            digest=content_digest(obj),
+            problem=check(obj),
+            rollout=progressing(obj),
+            deleting=deletion_timestamp_of(obj) is not None,
+            packed=packed if packed is not None and len(packed) <= _PACKED_AT_MOST else None,
+        )
+
+    return keep
+
+
+def _keep_scale_target(obj: JsonObject) -> JsonObject:
+    spec = obj.get("spec") if isinstance(obj.get("spec"), dict) else {}
+    return {
+        "apiVersion": obj.get("apiVersion"),
+        "kind": obj.get("kind"),
+        "metadata": {"name": Key.of(obj).name, "namespace": namespace_of(obj)},
+        "spec": {"scaleTargetRef": spec.get("scaleTargetRef")} if spec else {},
+    }
+
+
+def _keep_pod(obj: JsonObject) -> PodSeen:
+    status = obj.get("status") if isinstance(obj.get("status"), dict) else {}
+    return PodSeen(
+        {
+            "metadata": {
+                "name": Key.of(obj).name,
+                "namespace": namespace_of(obj),
+                "labels": labels_of(obj),
+                "ownerReferences": owner_references_of(obj),
+                "deletionTimestamp": deletion_timestamp_of(obj),
+            },
+            "status": {
+                "phase": status.get("phase") if status else None,
+                "reason": status.get("reason") if status else None,
+                "conditions": maps_at(obj, "status", "conditions"),
+            },
+        }
+    )
