@@ -77,6 +77,7 @@ class Health:
         self._status = StatusWriter(source)
         self._settling: dict[Key, tuple[tuple[object, ...], float]] = {}
         self._lost: dict[Key, set[tuple[GroupVersionKind, Key]]] = {}
+        self._counting: dict[str, set[Key]] = {}
 
     async def reconcile(self, key: Key) -> Outcome:
         """One look at the objects of one ManagedResource."""
@@ -84,6 +85,8 @@ class Health:
         if seen is None or not self._checks(seen):
             self._settling.pop(key, None)
             self._lost.pop(key, None)
+            for counting in self._counting.values():
+                counting.discard(key)
             return DONE
         if seen.applied not in ("True", "Unknown"):
             return Again(self._sync_period)
@@ -100,6 +103,10 @@ class Health:
         """Notes that an object was deleted, to be reported even if it is back at the next look."""
         self._lost.setdefault(key, set()).add((gvk, name))
 
+    def awaiting_pods(self, namespace: str) -> set[Key]:
+        """The ManagedResources with a Deployment in a namespace, whose pods are counted."""
+        return self._counting.get(namespace, set())
+
     def _checks(self, seen: SeenResource) -> bool:
         mine = self._source.responsibility.is_responsible(seen.resource_class)
         return mine and not seen.ignored and not seen.deleting
@@ -113,6 +120,8 @@ class Health:
         rolling: list[tuple[str, str]] = []
         for reference in maps_at(resource, "status", "resources"):
             gvk, key = reference_kind(reference), reference_key(reference)
+            if needs_pod_count(gvk):
+                self._counting.setdefault(key.namespace, set()).add(Key.of(resource))
             health, rollout = await self._judge(gvk, key, was_lost=(gvk, key) in lost)
             if health is not None:
                 unhealthy.append(health)

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-import orjson
-
 from pergola.api import marks
 from pergola.api.objects import (
     GroupKind,
@@ -46,6 +44,7 @@ from pergola.resource_manager.controllers.managed_resource.merge import (
 from pergola.resource_manager.controllers.managed_resource.order import depends_on, waves
 from pergola.resource_manager.controllers.managed_resource.plan import Planned
 from pergola.resource_manager.controllers.managed_resource.prune import describe
+from pergola.resource_manager.controllers.managed_resource.references import object_key_of
 from pergola.resource_manager.target import Target
 from pergola.runtime.logging import get_logger
 
@@ -76,11 +75,7 @@ class ApplyRefused(Exception):
 
 
 class Applier:
-    """Applies planned objects to one target, and remembers what it found equal.
-
-    Args:
-        always_update: send an update even where nothing differs.
-    """
+    """Applies planned objects to one target, and remembers what it found equal."""
 
     def __init__(self, target: Target, fights: FightLimit) -> None:
         self._target = target
@@ -96,6 +91,11 @@ class Applier:
             return False
         seen = self._target.seen(planned.gvk, planned.key)
         return seen is not None and seen.digest == settled[1]
+
+    def is_expected(self, gvk: GroupVersionKind, key: Key, digest: bytes) -> bool:
+        """Whether a live object with this digest is as this process last found or left it."""
+        settled = self._settled.get(object_key_of(gvk, key))
+        return settled is not None and settled[1] == digest
 
     def forget(self, object_keys: Sequence[str]) -> None:
         """Drops what is remembered of objects that are not managed any more."""

@@ -1,0 +1,98 @@
+"""Conditions of any object: how they start, change and are merged (spec 10 §2.4).
+
+A condition stays plain JSON, so that what others add to it survives. What is set to the same again
+keeps its times: a steady object has a steady status, and nothing needs to be written.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from pergola.api.objects import JsonObject
+
+TRUE: Final = "True"
+FALSE: Final = "False"
+UNKNOWN: Final = "Unknown"
+PROGRESSING: Final = "Progressing"
+STATUSES: Final = (TRUE, FALSE, UNKNOWN, PROGRESSING)
+
+INITIALIZED: Final = "ConditionInitialized"
+INITIALIZED_MESSAGE: Final = "The condition has not been determined yet."
+
+
+def get_condition(conditions: Iterable[JsonObject], kind: str) -> JsonObject | None:
+    """The condition of a type, or None."""
+    return next((c for c in conditions if c.get("type") == kind), None)
+
+
+def set_condition(
+    conditions: Sequence[JsonObject],
+    kind: str,
+    *,
+    status: str,
+    reason: str,
+    message: str,
+    now: datetime,
+    codes: Sequence[str] = (),
+) -> list[JsonObject]:
+    """A new list in which the condition of a type says this; in place, or appended if it is new."""
+    condition = get_condition(conditions, kind) or init_condition(kind, now)
+    updated = update_condition(
+        condition, status=status, reason=reason, message=message, now=now, codes=codes
+    )
+    return merge_conditions(conditions, updated)
+
+
+def init_condition(kind: str, now: datetime) -> JsonObject:
+    """A condition about which nothing is known yet."""
+    time = timestamp(now)
+    return {
+        "type": kind,
+        "status": UNKNOWN,
+        "lastTransitionTime": time,
+        "lastUpdateTime": time,
+        "reason": INITIALIZED,
+        "message": INITIALIZED_MESSAGE,
+    }
+
+
+def update_condition(
+    condition: JsonObject,
+    *,
+    status: str,
+    reason: str,
+    message: str,
+    now: datetime,
+    codes: Sequence[str] = (),
+) -> JsonObject:
+    """A new condition with this content.
+
+    `lastTransitionTime` moves when the status changes, `lastUpdateTime` when the reason, the
+    message or the codes do. Fields that are not named here are kept.
+    """
+    updated = {**condition, "status": status, "reason": reason, "message": message}
+    if codes:
+        updated["codes"] = list(codes)
+    else:
+        updated.pop("codes", None)
+    if condition.get("status") != status or "lastTransitionTime" not in condition:
+        updated["lastTransitionTime"] = timestamp(now)
+    if _content(condition) != _content(updated) or "lastUpdateTime" not in condition:
+        updated["lastUpdateTime"] = timestamp(now)
+    return updated
+
+
+def merge_conditions(existing: Iterable[JsonObject], *new: JsonObject) -> list[JsonObject]:
+    """A new list: each new condition in the place of its type, new types at the end."""
+    merged = {c.get("type"): c for c in existing}
+    merged.update((c.get("type"), c) for c in new)
+    return list(merged.values())
+
+
+def timestamp(time: datetime) -> str:
+    """As the API server writes times: UTC, whole seconds, `Z`."""
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _content(condition: JsonObject) -> tuple[object, object, object]:
+    return condition.get("reason"), condition.get("message"), condition.get("codes") or []

@@ -1,0 +1,172 @@
+"""How API types are declared: as Structs, with the facets that a Python type cannot say.
+
+    @kind("example.org/v1", short=("ex",), status=True)
+    class Example(Object):
+        \"\"\"An example.\"\"\"
+
+        spec: ExampleSpec | None = None
+
+One declaration makes the value that code reads, the schema that validates it, and the CRD that
+teaches it to an API server. Descriptions come from docstrings: the class's own, and the one under
+each field.
+"""
+
+from collections.abc import Callable
+from typing import Annotated, ClassVar, Final, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from pergola.api.objects import JsonObject, JsonValue
+
+S = TypeVar("S", bound="Object")
+
+
+class Value(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True):
+    """A part of an API object: snake_case here, camelCase as JSON.
+
+    A field without a default is required; a field that may be None is optional and has no null.
+    Python defaults fill in what is absent when a value is read, the API server does not know them
+    (see `default`).
+    """
+
+    def to_json(self) -> JsonObject:
+        """As JSON, without what equals its default."""
+        value: JsonObject = msgspec.to_builtins(self, enc_hook=str)
+        return value
+
+
+ObjectMeta: TypeAlias = JsonObject
+"""Metadata stays JSON: the API server knows its schema, and it belongs to everybody."""
+
+
+class Object(Value):
+    """A kind of its own; `apiVersion` and `kind` are what `@kind` said."""
+
+    resource: ClassVar["Kind"]
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: ObjectMeta = {}
+
+
+class Column(msgspec.Struct, frozen=True):
+    """What `kubectl get` prints beside the name; `path` is the API server's JSONPath."""
+
+    name: str
+    path: str
+    type: str = "string"
+
+
+AGE: Final = Column("Age", ".metadata.creationTimestamp", "date")
+
+
+def condition_column(name: str, condition: str) -> Column:
+    """Prints the status of a condition."""
+    return Column(name, f'.status.conditions[?(@.type=="{condition}")].status')
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """How an API server serves a kind.
+
+    Attributes:
+        short: names that `kubectl` takes for the plural.
+        status: whether the status is a subresource.
+        labels: of the CustomResourceDefinition.
+    """
+
+    group: str
+    version: str
+    name: str
+    plural: str
+    short: tuple[str, ...]
+    categories: tuple[str, ...]
+    namespaced: bool
+    status: bool
+    columns: tuple[Column, ...]
+    labels: dict[str, str]
+
+    @property
+    def api_version(self) -> str:
+        """As objects write it: `group/version`."""
+        return f"{self.group}/{self.version}"
+
+
+def kind(
+    api_version: str,
+    *,
+    plural: str = "",
+    short: tuple[str, ...] = (),
+    categories: tuple[str, ...] = (),
+    namespaced: bool = True,
+    status: bool = False,
+    columns: tuple[Column, ...] = (),
+    labels: dict[str, str] | None = None,
+) -> Callable[[type[S]], type[S]]:
+    """Declares a Struct to be a kind of `group/version`; its name is the class's.
+
+    `plural` is the lower-case name with an `s` unless given.
+    """
+    group, _, version = api_version.rpartition("/")
+
+    def declare(cls: type[S]) -> type[S]:
+        cls.resource = Kind(
+            group=group,
+            version=version,
+            name=cls.__name__,
+            plural=plural or f"{cls.__name__.lower()}s",
+            short=short,
+            categories=categories,
+            namespaced=namespaced,
+            status=status,
+            columns=columns,
+            labels=labels or {},
+        )
+        return cls
+
+    return declare
+
+
+# Facets: what a schema can say and a Python type cannot. Used as Annotated[type, facet, …].
+
+
+def default(value: JsonValue) -> Meta:
+    """The API server fills this in, where the field is absent."""
+    return Meta(extra_json_schema={"default": value})
+
+
+def rule(expression: str, message: str) -> Meta:
+    """A CEL expression that must hold; `message` is what the API server answers otherwise."""
+    return Meta(
+        extra_json_schema={"x-kubernetes-validations": [{"rule": expression, "message": message}]}
+    )
+
+
+def keyed_by(*fields: str) -> Meta:
+    """Items of the list are told apart by these fields; server-side apply merges them."""
+    return Meta(
+        extra_json_schema={
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": list(fields),
+        }
+    )
+
+
+IMMUTABLE: Final = rule("self == oldSelf", "the field is immutable")
+NULLABLE: Final = Meta(extra_json_schema={"nullable": True})
+INT32: Final = Meta(extra_json_schema={"format": "int32"})
+DATE_TIME: Final = Meta(extra_json_schema={"format": "date-time"})
+ATOMIC_LIST: Final = Meta(extra_json_schema={"x-kubernetes-list-type": "atomic"})
+SET: Final = Meta(extra_json_schema={"x-kubernetes-list-type": "set"})
+ATOMIC: Final = Meta(extra_json_schema={"x-kubernetes-map-type": "atomic"})
+"""Server-side apply takes the map as one value: one owner, no merging inside."""
+
+EMBEDDED: Final = Meta(
+    extra_json_schema={
+        "x-kubernetes-embedded-resource": True,
+        "x-kubernetes-preserve-unknown-fields": True,
+    }
+)
+"""A whole object of any kind."""
+
+Timestamp: TypeAlias = Annotated[str, DATE_TIME]

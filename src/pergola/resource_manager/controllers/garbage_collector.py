@@ -1,0 +1,202 @@
+"""Deletes immutable ConfigMaps and Secrets that nobody uses any more (spec 10 §10).
+
+An object is collected only if it is labelled for that, old enough, was unused in two runs in a row,
+and is still unused when asked once more right before it is deleted, in the state in which it was
+looked at (spec 10 B11). Uses are read from annotations and from pod specs, so that a workload whose
+author forgot an annotation keeps what it mounts.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from pergola.api import marks
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    annotations_of,
+    map_at,
+    namespace_of,
+    resource_version_of,
+    uid_of,
+)
+from pergola.bundle.references import Reference, annotated_references, references
+from pergola.kube.client import Client
+from pergola.kube.errors import Conflict, KubeError, NotFound, UnknownKind
+from pergola.runtime.clock import Clock
+from pergola.runtime.controller import DONE, Again, Outcome, ReconcileError
+from pergola.runtime.logging import get_logger
+
+log = get_logger("garbage-collector")
+
+MINIMUM_AGE: Final = timedelta(minutes=10)
+SECOND_LOOK_SECONDS: Final = 30.0
+_CANDIDATES: Final = (
+    ("configmap", GroupVersionKind("", "v1", "ConfigMap")),
+    ("secret", GroupVersionKind("", "v1", "Secret")),
+)
+_USERS: Final = (
+    GroupVersionKind("apps", "v1", "Deployment"),
+    GroupVersionKind("apps", "v1", "StatefulSet"),
+    GroupVersionKind("apps", "v1", "DaemonSet"),
+    GroupVersionKind("apps", "v1", "ReplicaSet"),
+    GroupVersionKind("batch", "v1", "Job"),
+    GroupVersionKind("batch", "v1", "CronJob"),
+    GroupVersionKind("", "v1", "Pod"),
+    GroupVersionKind(marks.GROUP, "v1alpha1", "ManagedResource"),
+    GroupVersionKind("monitoring.coreos.com", "v1", "Prometheus"),
+)
+_AT_ONCE: Final = 8
+
+
+class Use(tuple[str, str, str]):
+    """Something that is used: kind (`configmap` or `secret`), namespace and name."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An object that may be collected, in the state in which it was looked at."""
+
+    gvk: GroupVersionKind
+    key: Key
+    use: Use
+    uid: str
+    version: str
+
+
+class GarbageCollector:
+    """The reconciler; it has one key, which stands for the whole target.
+
+    Args:
+        namespaces: where to collect; everywhere if empty.
+        minimum_age: younger objects are left alone: their user may be about to be written.
+        second_look: seconds until a run that found something new looks again.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        clock: Clock,
+        *,
+        sync_period: float,
+        namespaces: Collection[str] = (),
+        minimum_age: timedelta = MINIMUM_AGE,
+        second_look: float = SECOND_LOOK_SECONDS,
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._sync_period = sync_period
+        self._namespaces = tuple(namespaces) or ("",)
+        self._minimum_age = minimum_age
+        self._second_look = min(second_look, sync_period)
+        self._suspects: dict[tuple[str, Key], str] = {}
+
+    async def reconcile(self, _: str) -> Outcome:
+        """One run over the whole target."""
+        unused = await self.unused()
+        ripe = [c for c in unused if self._suspects.get((c.use[0], c.key)) == c.uid]
+        self._suspects = {(c.use[0], c.key): c.uid for c in unused}
+        if ripe:
+            await self._collect(ripe)
+        if len(ripe) < len(unused):
+            return Again(self._second_look)
+        return Again(self._sync_period) if self._sync_period else DONE
+
+    async def unused(self) -> list[Candidate]:
+        """What is old enough to be collected and used by nobody now: the report of a dry run.
+
+        Raises:
+            KubeError: a list failed; nothing can be said then.
+        """
+        candidates = [c async for c in self._candidates()]
+        if not candidates:
+            return []
+        used = await self._used()
+        return [c for c in candidates if c.use not in used]
+
+    async def _candidates(self) -> AsyncGenerator[Candidate]:
+        young = self._clock.now() - self._minimum_age
+        for kind, gvk in _CANDIDATES:
+            async for obj in self._list(
+                gvk, labels=f"{marks.GARBAGE_COLLECTABLE}=true", metadata_only=True
+            ):
+                if _created(obj) <= young:
+                    key = Key.of(obj)
+                    use = Use((kind, key.namespace, key.name))
+                    yield Candidate(gvk, key, use, uid_of(obj), resource_version_of(obj))
+
+    async def _used(self) -> set[Use]:
+        used: set[Use] = set()
+        for gvk in _USERS:
+            try:
+                async for obj in self._list(gvk):
+                    used.update(uses(obj))
+            except UnknownKind:
+                continue
+        return used
+
+    async def _collect(self, ripe: list[Candidate]) -> None:
+        """Looks once more and deletes; the second look sees what was written since the first."""
+        used = await self._used()
+        limit = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(candidate: Candidate) -> str | None:
+            async with limit:
+                return await self._delete(candidate)
+
+        outcomes = await asyncio.gather(*(one(c) for c in ripe if c.use not in used))
+        problems = [problem for problem in outcomes if problem]
+        if problems:
+            raise ReconcileError(f"{len(problems)} objects not collected: {'; '.join(problems)}")
+
+    async def _delete(self, candidate: Candidate) -> str | None:
+        try:
+            await self._client.delete(
+                candidate.gvk,
+                candidate.key,
+                uid=candidate.uid,
+                resource_version=candidate.version,
+            )
+        except (NotFound, Conflict):
+            return None  # gone, or changed since: the next run looks again
+        except KubeError as error:
+            return f"{candidate.gvk.kind} {candidate.key}: {error}"
+        log.info("object collected", object=f"{candidate.gvk.kind} {candidate.key}")
+        return None
+
+    async def _list(
+        self, gvk: GroupVersionKind, *, labels: str = "", metadata_only: bool = False
+    ) -> AsyncGenerator[JsonObject]:
+        for namespace in self._namespaces:
+            pages = self._client.pages(
+                gvk, namespace, labels=labels, metadata_only=metadata_only
+            )
+            async with aclosing(pages):
+                async for page in pages:
+                    for obj in page.items:
+                        yield obj
+
+
+def uses(obj: JsonObject) -> Iterable[Use]:
+    """All ConfigMaps and Secrets that an object uses: by its annotations, and by its pod spec."""
+    namespace = namespace_of(obj)
+    found: set[Reference] = annotated_references(annotations_of(obj)) | references(obj)
+    for template in _templates(obj):
+        found |= annotated_references(annotations_of(template))
+    return [Use((reference.kind, namespace, reference.name)) for reference in found]
+
+
+def _templates(obj: Mapping[str, object]) -> Iterable[JsonObject]:
+    yield map_at(obj, "spec", "template")
+    yield map_at(obj, "spec", "jobTemplate")
+    yield map_at(obj, "spec", "jobTemplate", "spec", "template")
+
+
+def _created(obj: JsonObject) -> datetime:
+    return datetime.fromisoformat(map_at(obj, "metadata")["creationTimestamp"])

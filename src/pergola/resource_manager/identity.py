@@ -1,0 +1,51 @@
+"""Which cluster the origin annotations name (spec 10 §3.3)."""
+
+from typing import Final
+
+from pergola.api.marks import CLUSTER_IDENTITY
+from pergola.api.objects import GroupVersionKind, Key
+from pergola.kube.client import Client
+from pergola.kube.errors import NotFound
+
+FROM_CLUSTER: Final = "<cluster>"
+FROM_CLUSTER_OR_NONE: Final = "<default>"
+_CONFIG_MAP: Final = GroupVersionKind("", "v1", "ConfigMap")
+_KEY: Final = Key("kube-system", CLUSTER_IDENTITY)
+
+
+class IdentityError(Exception):
+    """The cluster has no identity, or not one that can be used."""
+
+
+async def cluster_identity(client: Client, configured: str) -> str:
+    """The id to put before origins; empty for none.
+
+    Args:
+        client: of the source cluster.
+        configured: `controllers.clusterID`: a plain id, `<cluster>`, `<default>` or empty.
+
+    Raises:
+        IdentityError: `<cluster>` was asked for and ConfigMap kube-system/cluster-identity does
+            not give one, or the id has a `:` in it.
+        KubeError: the ConfigMap could not be read.
+    """
+    identity = configured
+    if configured in (FROM_CLUSTER, FROM_CLUSTER_OR_NONE):
+        identity = await _read(client)
+        if not identity and configured == FROM_CLUSTER:
+            raise IdentityError(
+                f"controllers.clusterID is {FROM_CLUSTER}, but ConfigMap {_KEY} has no data key "
+                f"{CLUSTER_IDENTITY}; create it, or set a plain id"
+            )
+    if ":" in identity:
+        raise IdentityError(f"cluster id {identity!r} must not contain a colon")
+    return identity
+
+
+async def _read(client: Client) -> str:
+    try:
+        config_map = await client.get(_CONFIG_MAP, _KEY)
+    except NotFound:
+        return ""
+    identity = (config_map.get("data") or {}).get(CLUSTER_IDENTITY)
+    return identity if isinstance(identity, str) else ""

@@ -1,0 +1,32 @@
+"""Installs Pergola's CRDs into a cluster of the tests, once however many tests ask."""
+
+import asyncio
+from typing import Final
+
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at, name_of
+from pergola.api.resources_v1alpha1 import managed_resource_crd
+from pergola.kube.client import Client
+from pergola.kube.errors import NotFound
+
+CRD: Final = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+
+
+async def install_crds(client: Client) -> None:
+    """Returns when the ManagedResource API is served."""
+    wanted = managed_resource_crd()
+    key = Key("", name_of(wanted))
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                live = await client.get(CRD, key)
+            except NotFound:
+                await client.apply(wanted, manager="pergola-testing", force=True)
+                continue
+            if is_established(live):
+                return
+
+
+def is_established(crd: JsonObject) -> bool:
+    """Whether the API server serves the CRD."""
+    conditions = {c.get("type"): c.get("status") for c in maps_at(crd, "status", "conditions")}
+    return conditions.get("Established") == "True"

@@ -1,0 +1,329 @@
+"""A resource manager in the test's own event loop, on a real API server, and its writes.
+
+    async def test_a_manual_edit_is_reverted(world: World) -> None:
+        await world.start()
+        await world.create("demo", config_map("greeting", text="hello"))
+        await world.applied("demo")
+
+Each world has namespaces of its own, so that tests run side by side on one sandbox.
+"""
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, aclosing
+from dataclasses import replace
+from typing import Any, Final
+
+import orjson
+
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    generation_of,
+    maps_at,
+)
+from pergola.kube.client import Client
+from pergola.kube.errors import NotFound
+from pergola.kube.watch import watch
+from pergola.resource_manager.manager import Options, ResourceManager
+from pergola.resource_manager.source import MANAGED_RESOURCE
+from pergola.runtime.clock import Clock
+
+CONFIG_MAP: Final = GroupVersionKind("", "v1", "ConfigMap")
+SECRET: Final = GroupVersionKind("", "v1", "Secret")
+PATIENCE: Final = 30.0
+
+
+class RecordingClient(Client):
+    """A client that remembers what it wrote, as `verb Kind namespace/name` or `verb/subresource`."""
+
+    writes: list[str]
+
+    def _note(self, verb: str, kind: str, key: Key, subresource: str = "") -> None:
+        if not hasattr(self, "writes"):
+            self.writes = []
+        verb = f"{verb}/{subresource}" if subresource else verb
+        self.writes.append(f"{verb} {kind} {key}")
+
+    async def create(self, obj: JsonObject, *, dry_run: bool = False) -> JsonObject:
+        """Notes `create`."""
+        self._note("create", obj.get("kind", ""), Key.of(obj))
+        return await super().create(obj, dry_run=dry_run)
+
+    async def update(self, obj: JsonObject, *, subresource: str = "") -> JsonObject:
+        """Notes `update`."""
+        self._note("update", obj["kind"], Key.of(obj), subresource)
+        return await super().update(obj, subresource=subresource)
+
+    async def patch(
+        self,
+        gvk: GroupVersionKind,
+        key: Key,
+        body: JsonObject | list[JsonObject],
+        *,
+        subresource: str = "",
+    ) -> JsonObject:
+        """Notes `patch`."""
+        self._note("patch", gvk.kind, key, subresource)
+        return await super().patch(gvk, key, body, subresource=subresource)
+
+    async def delete(
+        self,
+        gvk: GroupVersionKind,
+        key: Key,
+        *,
+        uid: str = "",
+        resource_version: str = "",
+        propagation: str = "",
+    ) -> bool:
+        """Notes `delete`."""
+        self._note("delete", gvk.kind, key)
+        return await super().delete(
+            gvk, key, uid=uid, resource_version=resource_version, propagation=propagation
+        )
+
+    def taken(self) -> list[str]:
+        """What was written since the last call."""
+        taken, self.writes = getattr(self, "writes", []), []
+        return taken
+
+
+class World:
+    """A namespace with ManagedResources in it, and instances of the resource manager."""
+
+    def __init__(self, client: Client, recorder: RecordingClient, namespace: str) -> None:
+        self.client = client
+        self.recorder = recorder
+        self.namespace = namespace
+        self.manager: ResourceManager | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._stack = AsyncExitStack()
+
+    # Running instances
+
+    async def start(
+        self, options: Options | None = None, *, clock: Clock | None = None, **changes: Any
+    ) -> ResourceManager:
+        """Starts an instance for this namespace; `changes` are fields of its options."""
+        options = replace(
+            options or Options(), **({"source_namespaces": (self.namespace,)} | changes)
+        )
+        manager = ResourceManager(self.recorder, self.recorder, options, clock=clock)
+        self.manager = manager
+        self._tasks.append(asyncio.create_task(manager.run()))
+        await manager.source.synced()
+        return manager
+
+    async def stop(self) -> None:
+        """Stops all instances, as a kill would: between any two awaits."""
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
+            task.cancel()
+        for outcome in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(outcome, Exception):
+                raise outcome
+
+    # ManagedResources and what they describe
+
+    async def create(self, name: str, *objects: JsonObject, **spec: Any) -> JsonObject:
+        """Creates a Secret of the name with the objects, and a ManagedResource that names it."""
+        await self.put_secret(name, *objects)
+        return await self.create_resource(name, [name], **spec)
+
+    async def create_resource(
+        self, name: str, secrets: list[str], metadata: JsonObject | None = None, **spec: Any
+    ) -> JsonObject:
+        """Creates a ManagedResource; `spec` has further fields of its spec."""
+        return await self.client.create(
+            {
+                "apiVersion": MANAGED_RESOURCE.api_version,
+                "kind": MANAGED_RESOURCE.kind,
+                "metadata": {"name": name, "namespace": self.namespace, **(metadata or {})},
+                "spec": {"secretRefs": [{"name": secret} for secret in secrets], **spec},
+            }
+        )
+
+    async def put_secret(self, name: str, *objects: JsonObject) -> None:
+        """Makes the Secret hold exactly these objects, one data key each."""
+        await self.put_data(
+            name,
+            {f"{number:03}.yaml": orjson.dumps(obj) for number, obj in enumerate(objects)},
+        )
+
+    async def put_data(self, name: str, data: dict[str, bytes]) -> None:
+        """Makes the Secret hold exactly this data."""
+        secret: JsonObject = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": name, "namespace": self.namespace},
+            "data": {key: base64.b64encode(value).decode() for key, value in data.items()},
+        }
+        try:
+            live = await self.client.get(SECRET, Key(self.namespace, name))
+        except NotFound:
+            await self.client.create(secret)
+            return
+        await self.client.update({**live, "data": secret["data"]})
+
+    async def edit(self, name: str, patch: JsonObject) -> JsonObject:
+        """Merge-patches a ManagedResource."""
+        return await self.client.patch(MANAGED_RESOURCE, self.key(name), patch)
+
+    async def delete(self, name: str) -> None:
+        """Asks for a ManagedResource to be deleted."""
+        await self.client.delete(MANAGED_RESOURCE, self.key(name))
+
+    async def resource(self, name: str) -> JsonObject:
+        """A ManagedResource as it is now."""
+        return await self.client.get(MANAGED_RESOURCE, self.key(name))
+
+    def key(self, name: str) -> Key:
+        """The key of something in this world's namespace."""
+        return Key(self.namespace, name)
+
+    def config_map(self, name: str, labels: JsonObject | None = None, **data: str) -> JsonObject:
+        """A ConfigMap in this world's namespace."""
+        return config_map(name, self.namespace, labels=labels, **data)
+
+    # Waiting, by watching
+
+    async def until(
+        self, name: str, holds: Callable[[JsonObject], bool], *, patience: float = PATIENCE
+    ) -> JsonObject:
+        """Waits until a ManagedResource is as `holds` says; fails with its last state."""
+        return await self.until_object(MANAGED_RESOURCE, self.key(name), holds, patience=patience)
+
+    async def until_object(
+        self,
+        gvk: GroupVersionKind,
+        key: Key,
+        holds: Callable[[JsonObject], bool],
+        *,
+        patience: float = PATIENCE,
+    ) -> JsonObject:
+        """Waits until an object is there and as `holds` says; fails with its last state."""
+        last: JsonObject | None = None
+        try:
+            async with asyncio.timeout(patience):
+                async for last in self._states(gvk, key):
+                    if last is not None and holds(last):
+                        return last
+        except TimeoutError:
+            pass
+        raise AssertionError(f"{gvk.kind} {key} did not get there; last seen: {_short(last)}")
+
+    async def until_gone(
+        self, gvk: GroupVersionKind, key: Key, *, patience: float = PATIENCE
+    ) -> None:
+        """Waits until an object is gone."""
+        last: JsonObject | None = None
+        try:
+            async with asyncio.timeout(patience):
+                async for last in self._states(gvk, key):
+                    if last is None:
+                        return
+        except TimeoutError:
+            pass
+        raise AssertionError(f"{gvk.kind} {key} is still there: {_short(last)}")
+
+    async def applied(self, name: str) -> JsonObject:
+        """Waits until the present generation is applied."""
+        return await self.until(name, is_applied)
+
+    async def healthy(self, name: str) -> JsonObject:
+        """Waits until the present generation is applied, healthy and rolled out."""
+        return await self.until(name, is_ready)
+
+    async def settled(self) -> None:
+        """Waits until no controller of the instance started last has anything to do."""
+        assert self.manager is not None
+        async with asyncio.timeout(PATIENCE):
+            idle = 0
+            while idle < 3:
+                idle = idle + 1 if self.manager.is_idle else 0
+                await self.client.get_raw("/version")
+
+    async def exists(self, gvk: GroupVersionKind, name: str) -> bool:
+        """Whether an object of this world's namespace is there."""
+        try:
+            await self.client.get(gvk, self.key(name))
+        except NotFound:
+            return False
+        return True
+
+    async def _states(self, gvk: GroupVersionKind, key: Key) -> AsyncIterator[JsonObject | None]:
+        resource = await self.client.resource(gvk)
+        while True:
+            present: JsonObject | None = None
+            events = watch(
+                self.client,
+                resource,
+                key.namespace if resource.namespaced else "",
+                fields=f"metadata.name={key.name}",
+                initial_events=True,
+                timeout_seconds=300,
+            )
+            async with aclosing(events):
+                async for event in events:
+                    if event.ends_initial_events:
+                        yield present
+                    elif event.type in ("ADDED", "MODIFIED"):
+                        present = event.object
+                        yield present
+                    elif event.type == "DELETED":
+                        yield None
+
+
+def config_map(
+    name: str, namespace: str, labels: JsonObject | None = None, **data: str
+) -> JsonObject:
+    """A ConfigMap."""
+    metadata: JsonObject = {"name": name, "namespace": namespace}
+    if labels:
+        metadata["labels"] = labels
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+def condition(resource: JsonObject, kind: str) -> tuple[str, str]:
+    """Status and reason of a condition; two empty strings if it is not there."""
+    for found in maps_at(resource, "status", "conditions"):
+        if found.get("type") == kind:
+            return found.get("status", ""), found.get("reason", "")
+    return "", ""
+
+
+def message(resource: JsonObject, kind: str) -> str:
+    """The message of a condition; empty if it is not there."""
+    for found in maps_at(resource, "status", "conditions"):
+        if found.get("type") == kind:
+            return found.get("message") or ""
+    return ""
+
+
+def is_applied(resource: JsonObject) -> bool:
+    """Whether the present generation is applied."""
+    observed = (resource.get("status") or {}).get("observedGeneration")
+    applied = condition(resource, "ResourcesApplied")[0]
+    return observed == generation_of(resource) and applied == "True"
+
+
+def is_ready(resource: JsonObject) -> bool:
+    """Whether the present generation is applied, healthy and rolled out."""
+    return (
+        is_applied(resource)
+        and condition(resource, "ResourcesHealthy")[0] == "True"
+        and condition(resource, "ResourcesProgressing")[0] == "False"
+    )
+
+
+def has(kind: str, status: str, reason: str) -> Callable[[JsonObject], bool]:
+    """A predicate: the condition has this status and reason."""
+    return lambda resource: condition(resource, kind) == (status, reason)
+
+
+def _short(obj: JsonObject | None) -> str:
+    if obj is None:
+        return "nothing"
+    return orjson.dumps({"metadata": obj.get("metadata"), "status": obj.get("status")}).decode()

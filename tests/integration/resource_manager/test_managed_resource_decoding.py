@@ -1,0 +1,225 @@
+"""Reading and decoding Secrets, pending checks, moved objects: spec 10 §4.3 to §4.5."""
+
+import brotli
+import orjson
+import pytest
+
+from pergola.api.objects import GroupVersionKind, Key, annotations_of, namespace_of
+from pergola.resource_manager.source import MANAGED_RESOURCE
+from pergola.testing.world import CONFIG_MAP, World, condition, has, is_applied, is_ready, message
+
+DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
+CLUSTER_ROLE = GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRole")
+NO_OBJECTS = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+
+async def test_plain_and_compressed_keys_are_both_applied(world: World) -> None:
+    await world.put_data(
+        "demo",
+        {
+            "a.yaml": orjson.dumps(world.config_map("a")),
+            "b.yaml.br": brotli.compress(orjson.dumps(world.config_map("b"))),
+        },
+    )
+    await world.start()
+    await world.create_resource("demo", ["demo"])
+    await world.until("demo", has("ResourcesApplied", "True", "ApplySucceeded"))
+    assert await world.exists(CONFIG_MAP, "a")
+    assert await world.exists(CONFIG_MAP, "b")
+
+
+async def test_documents_in_one_key_without_a_namespace_land_in_default(world: World) -> None:
+    names = [f"{world.namespace}-one", f"{world.namespace}-two"]
+    documents = "---\n".join(
+        f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n" for name in names
+    )
+    await world.put_data("demo", {"configmaps.yaml": documents.encode()})
+    await world.start()
+    await world.create_resource("demo", ["demo"])
+    await world.applied("demo")
+    for name in names:
+        live = await world.client.get(CONFIG_MAP, Key("default", name))
+        assert namespace_of(live) == "default"
+    await world.delete("demo")
+    for name in names:
+        await world.until_gone(CONFIG_MAP, Key("default", name))
+
+
+async def test_a_missing_secret_fails_the_run_and_touches_nothing(world: World) -> None:
+    await world.start()
+    await world.create("demo", world.config_map("greeting", text="hello"))
+    before = await world.healthy("demo")
+    await world.edit("demo", {"spec": {"secretRefs": [{"name": "nowhere"}]}})
+    failed = await world.until("demo", has("ResourcesApplied", "False", "CannotReadSecret"))
+    assert "nowhere" in message(failed, "ResourcesApplied")
+    assert failed["status"]["resources"] == before["status"]["resources"]
+    assert await world.exists(CONFIG_MAP, "greeting")
+
+
+async def test_a_byte_that_alters_no_object_changes_the_checksum(world: World) -> None:
+    await world.put_data("demo", {"a.yaml": orjson.dumps(world.config_map("a"))})
+    await world.start()
+    await world.create_resource("demo", ["demo"])
+    before = await world.healthy("demo")
+    world.recorder.taken()
+    await world.put_data("demo", {"a.yaml": orjson.dumps(world.config_map("a")) + b"\n"})
+    checksum = before["status"]["secretsDataChecksum"]
+    after = await world.until(
+        "demo", lambda r: is_ready(r) and r["status"]["secretsDataChecksum"] != checksum
+    )
+    assert after["status"]["resources"] == before["status"]["resources"]
+    # Pending, applied, healthy: the checks were open in between, and the object was not written.
+    assert world.recorder.taken() == [f"patch/status ManagedResource {world.key('demo')}"] * 3
+
+
+async def test_a_cluster_scoped_kind_loses_its_namespace(world: World) -> None:
+    role = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": world.namespace, "namespace": "ignored"},
+        "rules": [],
+    }
+    await world.start()
+    await world.create("demo", role)
+    await world.applied("demo")
+    await world.client.get(CLUSTER_ROLE, Key("", world.namespace))
+    await world.delete("demo")
+    await world.until_gone(CLUSTER_ROLE, Key("", world.namespace))
+
+
+@pytest.mark.parametrize("damage", [b"no brotli at all", brotli.compress(b"a: b" * 999)[:-3]])
+async def test_a_corrupt_compressed_value_is_one_error(world: World, damage: bytes) -> None:
+    await world.put_data(
+        "demo", {"a.yaml": orjson.dumps(world.config_map("a")), "b.yaml.br": damage}
+    )
+    await world.start()
+    await world.create_resource("demo", ["demo"])
+    failed = await world.until("demo", has("ResourcesApplied", "False", "DecodingFailed"))
+    text = message(failed, "ResourcesApplied")
+    assert "b.yaml.br" in text
+    assert "errors occurred" not in text
+    assert await world.exists(CONFIG_MAP, "a")
+
+
+async def test_values_that_only_look_like_times_reach_the_api_as_strings(world: World) -> None:
+    text = (
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n"
+        f"  name: times\n  namespace: {world.namespace}\n"
+        "  annotations: {a: 2001-12-14, b: 1:30}\n"
+    )
+    await world.put_data("demo", {"a.yaml": text.encode()})
+    await world.start()
+    await world.create_resource("demo", ["demo"])
+    await world.applied("demo")
+    annotations = annotations_of(await world.client.get(CONFIG_MAP, world.key("times")))
+    assert (annotations["a"], annotations["b"]) == ("2001-12-14", "1:30")
+
+
+async def test_a_broken_document_is_named_and_the_others_are_applied(world: World) -> None:
+    good = orjson.dumps(world.config_map("good"))
+    await world.put_data("demo", {"both.yaml": good + b"\n---\nkind: [unclosed\n"})
+    await world.start()
+    await world.create_resource("demo", ["demo"])
+    failed = await world.until("demo", has("ResourcesApplied", "False", "DecodingFailed"))
+    text = message(failed, "ResourcesApplied")
+    assert "demo" in text
+    assert "both.yaml" in text
+    assert "1" in text
+    assert await world.exists(CONFIG_MAP, "good")
+
+
+async def test_the_object_of_a_document_that_broke_is_not_deleted(world: World) -> None:
+    await world.start()
+    await world.create("demo", world.config_map("a"), world.config_map("b"))
+    before = await world.healthy("demo")
+    await world.put_data(
+        "demo",
+        {"000.yaml": orjson.dumps(world.config_map("a")), "001.yaml": b"kind: [unclosed"},
+    )
+    failed = await world.until("demo", has("ResourcesApplied", "False", "DecodingFailed"))
+    assert failed["status"]["resources"] == before["status"]["resources"]
+    assert await world.exists(CONFIG_MAP, "b")
+
+
+async def test_content_that_yields_nothing_any_more_deletes_nothing(world: World) -> None:
+    await world.start()
+    await world.create("demo", world.config_map("a"))
+    await world.healthy("demo")
+    await world.put_data("demo", {"000.yaml": b"# everything is commented out\n"})
+    failed = await world.until("demo", has("ResourcesApplied", "False", "DecodingFailed"))
+    assert "nothing is deleted" in message(failed, "ResourcesApplied")
+    assert await world.exists(CONFIG_MAP, "a")
+
+    await world.put_data("demo", {})
+    emptied = await world.until("demo", has("ResourcesApplied", "True", "ApplySucceeded"))
+    assert emptied["status"].get("resources", []) == []
+    assert emptied["status"]["secretsDataChecksum"] == NO_OBJECTS
+    assert not await world.exists(CONFIG_MAP, "a")
+
+
+# §4.4 and §4.5
+
+
+async def test_a_change_makes_the_checks_pending_in_the_write_that_starts_it(
+    world: World,
+) -> None:
+    await world.start()
+    await world.create("demo", world.config_map("a"))
+    await world.healthy("demo")
+    blocked = world.config_map("b")
+    blocked["metadata"]["finalizers"] = ["example.org/stuck"]
+    await world.put_secret("demo", world.config_map("a"), blocked)
+    await world.healthy("demo")
+    await world.put_secret("demo", world.config_map("a"))
+    pending = await world.until(
+        "demo", lambda r: condition(r, "ResourcesApplied")[0] == "Progressing"
+    )
+    assert condition(pending, "ResourcesHealthy") == ("Unknown", "ChecksPending")
+    assert condition(pending, "ResourcesProgressing") == ("Unknown", "ChecksPending")
+    await world.client.patch(CONFIG_MAP, world.key("b"), {"metadata": {"finalizers": None}})
+    await world.healthy("demo")
+
+
+async def test_an_unchanged_resource_is_never_written(world: World) -> None:
+    await world.start(sync_period=0.2, health_sync_period=0.2)
+    await world.create("demo", world.config_map("a"))
+    steady = await world.healthy("demo")
+    await world.settled()
+    world.recorder.taken()
+    await world.create("later", world.config_map("b"))
+    await world.healthy("later")
+    await world.until("later", lambda r: True)
+    writes = [w for w in world.recorder.taken() if w.endswith(("/demo", "/a"))]
+    assert writes == []
+    assert (await world.resource("demo"))["status"] == steady["status"]
+
+
+async def test_an_equivalent_kind_is_the_same_object(world: World) -> None:
+    policy = {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {"name": "deny", "namespace": world.namespace},
+        "spec": {"podSelector": {}},
+    }
+    kind = GroupVersionKind("networking.k8s.io", "v1", "NetworkPolicy")
+    await world.start()
+    await world.create("demo", policy)
+    applied = await world.applied("demo")
+    uid = (await world.client.get(kind, world.key("deny")))["metadata"]["uid"]
+    await world.stop()
+
+    # As if an older version of the manifest had used the group that the kind had once.
+    was = [{**applied["status"]["resources"][0], "apiVersion": "extensions/v1beta1"}]
+    await world.client.patch(
+        MANAGED_RESOURCE, world.key("demo"), {"status": {"resources": was}}, subresource="status"
+    )
+    world.recorder.taken()
+    await world.start()
+    await world.until(
+        "demo",
+        lambda r: is_applied(r)
+        and r["status"]["resources"][0]["apiVersion"] == "networking.k8s.io/v1",
+    )
+    live = await world.client.get(kind, world.key("deny"))
+    assert live["metadata"]["uid"] == uid
+    assert not [w for w in world.recorder.taken() if w.startswith("delete")]
