@@ -4,7 +4,7 @@ A client asks the server each time; what is read often belongs into a cache (`pe
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Final, NamedTuple, Self
@@ -165,7 +165,7 @@ class Client:
         self,
         gvk: GroupVersionKind,
         key: Key,
-        body: JsonObject | list[JsonObject],
+        body: JsonObject | Sequence[JsonObject],
         *,
         subresource: str = "",
     ) -> JsonObject:

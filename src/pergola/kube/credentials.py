@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
@@ -87,7 +87,6 @@ class Constant:
 
     def client_certificate(self) -> None:
         """None."""
-        return
 
     def rejected(self) -> bool:
         """Nothing else is known, so no second try helps."""
@@ -137,15 +136,12 @@ class TokenFile:
     async def headers(self) -> dict[str, str]:
         """The bearer token as the file has it."""
         if self._files.changed():
-            try:
+            with suppress(ConfigurationError):
                 self._read(self._path)
-            except ConfigurationError:
-                self._files.look_again()
         return self._headers
 
     def client_certificate(self) -> None:
         """None."""
-        return
 
     def rejected(self) -> bool:
         """The file is read before the next request."""
@@ -199,7 +195,6 @@ class Certificate:
         try:
             pair = self._read()
         except ConfigurationError:
-            self._files.look_again()
             return
         if pair != self._pair:
             self._pair = pair

@@ -181,7 +181,7 @@ class Transport:
     def _failure(self, error: BaseException) -> str:
         if isinstance(error, TimeoutError):
             return f"{self._base} did not answer in time"
-        return f"cannot reach {self._base}: {error or type(error).__name__}"
+        return f"cannot reach {self._base}: {str(error) or type(error).__name__}"
 
 
 async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:

@@ -10,7 +10,7 @@ Each world has namespaces of its own, so that tests run side by side on one sand
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from typing import Any, Final
@@ -61,7 +61,7 @@ class RecordingClient(Client):
         self,
         gvk: GroupVersionKind,
         key: Key,
-        body: JsonObject | list[JsonObject],
+        body: JsonObject | Sequence[JsonObject],
         *,
         subresource: str = "",
     ) -> JsonObject:

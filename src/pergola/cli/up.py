@@ -1,0 +1,274 @@
+"""`pergola up`: a real cluster, the resource manager, and an application kept by it, on one screen."""
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from pergola.api.objects import JsonObject, Key
+    from pergola.kube.client import Client
+    from pergola.resource_manager.source import Source
+
+_READY_SECONDS: Final = 120.0
+_REPAIR_SECONDS: Final = 10.0
+_CONDITIONS: Final = {"Applied": "True", "Healthy": "True", "Progressing": "False"}
+
+
+class UpError(Exception):
+    """The demonstration did not get where it should; the text says where it stopped."""
+
+
+def up(
+    *,
+    once: bool = False,
+    name: Annotated[str, Parameter(help="Name of the sandbox; two names run side by side.")] = "up",
+    examples: Path | None = None,
+    kubeconfig: Path | None = None,
+    context: str | None = None,
+) -> None:
+    """Start a real cluster, run the resource manager on it and show it at work.
+
+    Builds the cluster's binaries at the first time (about eight minutes), starts etcd, API server,
+    controller manager, scheduler and simulated nodes, applies the examples as ManagedResources,
+    shows them become applied, healthy and rolled out, edits one object by hand and shows how fast
+    it is repaired. Stays up until Ctrl-C; then nothing is left but caches.
+
+    Parameters
+    ----------
+    once
+        End after the demonstration; exit 0 only if all of it happened.
+    examples
+        Folder of manifests to apply instead of the ones that come with Pergola.
+    kubeconfig
+        Use this cluster instead of a sandbox.
+    context
+        Context of that kubeconfig.
+    """
+    asyncio.run(_up(once, name, examples or _examples(), kubeconfig, context))
+
+
+async def _up(
+    once: bool, name: str, examples: Path, kubeconfig: Path | None, context: str | None
+) -> None:
+    from rich.console import Console
+
+    from pergola.kube.client import Client
+    from pergola.kube.kubeconfig import load
+    from pergola.runtime.logging import configure
+
+    configure("error", "text")
+    console = Console(highlight=False)
+    async with AsyncExitStack() as stack:
+        stopped = stack.enter_context(_stop_on_signals())
+        if kubeconfig is None:
+            kubeconfig = await stack.enter_async_context(_sandbox(name, console.print))
+        client = await stack.enter_async_context(Client.connect(load(kubeconfig, context)))
+        show = asyncio.create_task(_show(client, examples, console, kubeconfig, once=once))
+        stop = asyncio.create_task(stopped.wait())
+        await asyncio.wait({show, stop}, return_when=asyncio.FIRST_COMPLETED)
+        stop.cancel()
+        if not show.done():
+            console.print("\nStopping …")
+            show.cancel()
+            await asyncio.gather(show, return_exceptions=True)
+        else:
+            await show
+
+
+async def _show(
+    client: "Client", examples: Path, console: "Console", kubeconfig: Path, *, once: bool
+) -> None:
+    from pergola.cli.crds import install
+    from pergola.resource_manager.manager import Options, ResourceManager
+
+    console.print("Installing the ManagedResource API …")
+    await install(client)
+    manager = ResourceManager(client, client, Options(collects_garbage=True))
+    running = asyncio.create_task(manager.run())
+    try:
+        applied = await _apply(client, examples)
+        console.print(f"Applied {len(applied)} ManagedResources from {examples}:\n")
+        await _until_ready(manager.source, applied, running, console)
+        await _edit_and_repair(client, console)
+        _how_to_look_further(console, kubeconfig)
+        if not once:
+            await running
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+async def _apply(client: "Client", examples: Path) -> list["Key"]:
+    """Applies all manifests of a folder, in the order of the file names."""
+    from pergola.api.objects import Key
+    from pergola.kube.yaml import parse_documents
+
+    files = sorted(examples.glob("*.yaml"))
+    if not files:
+        raise UpError(f"no *.yaml files in {examples}")
+    resources = []
+    for file in files:
+        for document in parse_documents(file.read_bytes()):
+            if document.error is not None:
+                raise UpError(f"{file}: document {document.index}: {document.error}")
+            obj = document.value
+            if isinstance(obj, dict):
+                await client.apply(obj, manager="pergola-up", force=True)
+                if obj.get("kind") == "ManagedResource":
+                    resources.append(Key.of(obj))
+    return resources
+
+
+async def _until_ready(
+    source: "Source", keys: list["Key"], running: asyncio.Task[None], console: "Console"
+) -> None:
+    """Shows a live table until everything is applied, healthy and rolled out."""
+    from rich.live import Live
+
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    changed = asyncio.Event()
+    source.subscribe_resources(lambda _: changed.set())
+    with Live(console=console, refresh_per_second=8) as live:
+        while True:
+            rows = [(key, source.resource(key)) for key in keys]
+            objects = [(key, seen.unpack() if seen else None) for key, seen in rows]
+            live.update(_table(objects, loop.time() - began))
+            if all(resource is not None and _is_ready(resource) for _, resource in objects):
+                break
+            if running.done():
+                await running
+            if loop.time() - began > _READY_SECONDS:
+                raise UpError(f"not everything is ready after {_READY_SECONDS:.0f} s; see the table")
+            changed.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(0.5):
+                    await changed.wait()
+    console.print(f"\nAll applied, healthy and rolled out after {loop.time() - began:.1f} s.")
+
+
+def _table(rows: list[tuple["Key", "JsonObject | None"]], seconds: float) -> "Table":
+    from rich.table import Table
+
+    table = Table(title=f"ManagedResources after {seconds:.1f} s", title_justify="left")
+    for column in ("namespace/name", "objects", "applied", "healthy", "progressing", "why"):
+        table.add_column(column)
+    for key, resource in rows:
+        states = [_condition(resource, f"Resources{what}") for what in _CONDITIONS]
+        count = len(((resource or {}).get("status") or {}).get("resources") or [])
+        why = next((m for s, m, good in states if s != good and s), "")
+        cells = [_coloured(status, good) for status, _, good in states]
+        table.add_row(str(key), str(count), *cells, why.partition("\n")[0][:60])
+    return table
+
+
+def _condition(resource: "JsonObject | None", kind: str) -> tuple[str, str, str]:
+    """Status, message and the status that is good."""
+    good = _CONDITIONS[kind.removeprefix("Resources")]
+    for found in ((resource or {}).get("status") or {}).get("conditions") or []:
+        if found.get("type") == kind:
+            return found.get("status", ""), found.get("message", ""), good
+    return "", "", good
+
+
+def _coloured(status: str, good: str) -> str:
+    if not status:
+        return "[dim]…[/]"
+    return f"[green]{status}[/]" if status == good else f"[yellow]{status}[/]"
+
+
+def _is_ready(resource: "JsonObject") -> bool:
+    from pergola.api.managed_resource_status import (
+        applied_problem,
+        healthy_problem,
+        progressing_problem,
+    )
+
+    checks = (applied_problem, healthy_problem, progressing_problem)
+    return all(check(resource) is None for check in checks)
+
+
+async def _edit_and_repair(client: "Client", console: "Console") -> None:
+    """Edits an object by hand, as somebody with kubectl would, and measures its repair."""
+    from pergola.api.objects import GroupVersionKind, Key
+    from pergola.kube.watch import watch
+
+    gvk, key = GroupVersionKind("", "v1", "ConfigMap"), Key("shop", "web-features")
+    before = await client.get(gvk, key)
+    resource = await client.resource(gvk)
+    loop = asyncio.get_running_loop()
+    console.print(f"\nEditing ConfigMap {key} by hand: checkout=off …")
+    edited = await client.patch(gvk, key, {"data": {"checkout": "off"}})
+    began = loop.time()
+    events = watch(
+        client,
+        resource,
+        key.namespace,
+        fields=f"metadata.name={key.name}",
+        resource_version=edited["metadata"]["resourceVersion"],
+        timeout_seconds=60,
+    )
+    try:
+        async with asyncio.timeout(_REPAIR_SECONDS), aclosing(events):
+            async for event in events:
+                if event.type == "MODIFIED" and event.object["data"] == before["data"]:
+                    break
+    except TimeoutError:
+        raise UpError(f"ConfigMap {key} was not repaired in {_REPAIR_SECONDS:.0f} s") from None
+    milliseconds = (loop.time() - began) * 1000
+    console.print(f"Repaired after [bold]{milliseconds:.0f} ms[/]: checkout={before['data']['checkout']}")
+
+
+def _how_to_look_further(console: "Console", kubeconfig: Path) -> None:
+    console.print(
+        f"""
+Look further:
+  export KUBECONFIG={kubeconfig}
+  kubectl get managedresources --all-namespaces
+  kubectl describe managedresource shop-web
+  kubectl -n shop get all
+""",
+        soft_wrap=True,
+    )
+
+
+def _examples() -> Path:
+    """The examples that come with Pergola: in the package, or beside it in a checkout."""
+    here = Path(__file__).resolve()
+    for folder in (here.parent / "examples", here.parents[3] / "examples" / "managed-resource"):
+        if folder.is_dir():
+            return folder
+    raise UpError("the examples are not installed; name a folder with --examples")
+
+
+@asynccontextmanager
+async def _sandbox(name: str, say: Callable[[str], None]) -> AsyncIterator[Path]:
+    from pergola import sandbox
+
+    started = await sandbox.start(name, progress=say)
+    try:
+        yield started.kubeconfig
+    finally:
+        await started.stop()
+
+
+@contextmanager
+def _stop_on_signals() -> Iterator[asyncio.Event]:
+    """An event that SIGINT and SIGTERM set, so that the way out is the same as any other."""
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    try:
+        yield stopped
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)

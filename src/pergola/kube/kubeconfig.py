@@ -1,0 +1,187 @@
+"""Where an API server is and who asks it: from kubeconfig files, or from the pod we run in.
+
+Files are merged as kubectl does: the first file that names a cluster, user or context describes it
+wholly, and paths are relative to the file they stand in. `pergola.kube.kubeconfig_users` reads the users.
+"""
+
+import os
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from pergola.kube.credentials import Credentials, TokenFile, read_file
+from pergola.kube.errors import ConfigurationError
+from pergola.kube.kubeconfig_file import Entry, Kubeconfig, read_kubeconfig
+from pergola.kube.kubeconfig_users import credentials_of
+
+SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+HOME_KUBECONFIG: Final = Path(".kube/config")
+_PROXY_SCHEMES: Final = ("http", "https")
+
+
+@dataclass(frozen=True)
+class ClusterConfig:
+    """One API server, as one identity.
+
+    Attributes:
+        server: the URL; may have a path.
+        ca: the PEM certificates to trust; None for those of the system.
+        insecure: believe any server certificate.
+        tls_server_name: the name that the server's certificate must have; None for the URL's host.
+        namespace: what commands use that name none.
+        context: the context of the kubeconfig; `in-cluster` for the pod's own service account.
+    """
+
+    server: str
+    ca: bytes | None = field(repr=False)
+    insecure: bool
+    tls_server_name: str | None
+    proxy_url: str | None
+    credentials: Credentials = field(repr=False)
+    namespace: str
+    context: str
+
+
+def load(
+    path: str | Path | None = None,
+    context: str | None = None,
+    *,
+    restricted: bool = False,
+    environ: Mapping[str, str] = os.environ,
+) -> ClusterConfig:
+    """The configuration that kubectl would use.
+
+    The first of these counts: `path`; the files of the variable KUBECONFIG; `~/.kube/config`; the
+    service account of the pod.
+
+    Args:
+        context: the context to use instead of the kubeconfig's current one.
+        restricted: accept only users that need no other program and no other identity, as the
+            resource manager does (spec 10 §13.1).
+
+    Raises:
+        ConfigurationError: there is no usable configuration; the text names file and field.
+    """
+    files = _files(path, environ)
+    if files:
+        return _cluster_config(read_kubeconfig(files), context, restricted=restricted)
+    if environ.get("KUBERNETES_SERVICE_HOST"):
+        return in_cluster(environ=environ)
+    raise ConfigurationError(
+        "no cluster is configured: pass a kubeconfig, set KUBECONFIG, write ~/.kube/config,"
+        " or run in a pod with a service account token"
+    )
+
+
+def in_cluster(
+    *, environ: Mapping[str, str] = os.environ, folder: Path = SERVICE_ACCOUNT
+) -> ClusterConfig:
+    """The cluster whose pod we are, as the pod's service account.
+
+    Raises:
+        ConfigurationError: we are in no pod, or it mounts no service account token.
+    """
+    host, port = environ.get("KUBERNETES_SERVICE_HOST"), environ.get("KUBERNETES_SERVICE_PORT")
+    if not host or not port:
+        raise ConfigurationError(
+            "this is no pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set;"
+            " pass a kubeconfig"
+        )
+    namespace = folder / "namespace"
+    return ClusterConfig(
+        server=f"https://{f'[{host}]' if ':' in host else host}:{port}",
+        ca=read_file(folder / "ca.crt", "the cluster's CA"),
+        insecure=False,
+        tls_server_name=None,
+        proxy_url=None,
+        credentials=TokenFile(folder / "token"),
+        namespace=namespace.read_text().strip() if namespace.is_file() else "default",
+        context="in-cluster",
+    )
+
+
+def ssl_context(config: ClusterConfig) -> ssl.SSLContext:
+    """How to speak TLS with the server, with the client certificate of the moment.
+
+    Raises:
+        ConfigurationError: the CA or the client certificate is unusable.
+    """
+    # Not create_default_context: its strict checks refuse CAs that Kubernetes accepts.
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    if config.insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    elif config.ca is None:
+        context.load_default_certs()
+    else:
+        _trust(context, config)
+    certificate = config.credentials.client_certificate()
+    if certificate is not None:
+        certificate.load_into(context)
+    return context
+
+
+def _trust(context: ssl.SSLContext, config: ClusterConfig) -> None:
+    # An intermediate certificate may be the anchor, as for every client written in Go.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    try:
+        context.load_verify_locations(cadata=(config.ca or b"").decode("ascii", "replace"))
+    except (ssl.SSLError, ValueError) as error:
+        raise ConfigurationError(
+            f'context "{config.context}": the certificate authority is no PEM certificate'
+        ) from error
+
+
+def _files(path: str | Path | None, environ: Mapping[str, str]) -> list[Path]:
+    """The kubeconfig files that count; empty where there is none."""
+    if path:
+        return [Path(path).expanduser()]
+    listed = [Path(entry) for entry in environ.get("KUBECONFIG", "").split(os.pathsep) if entry]
+    if listed:
+        # As with kubectl, a file of the list may be missing; all of them must not.
+        return [file for file in listed if file.exists()] or listed
+    home = environ.get("HOME")
+    default = Path(home) / HOME_KUBECONFIG if home else None
+    return [default] if default and default.is_file() else []
+
+
+def _cluster_config(kubeconfig: Kubeconfig, name: str | None, *, restricted: bool) -> ClusterConfig:
+    context = kubeconfig.context(name)
+    cluster = kubeconfig.cluster(context)
+    user = kubeconfig.user(context)
+    insecure = cluster.flag("insecure-skip-tls-verify")
+    ca = cluster.content("certificate-authority")
+    if insecure and ca is not None:
+        raise cluster.error("certificate-authority", "contradicts insecure-skip-tls-verify")
+    return ClusterConfig(
+        server=_server(cluster),
+        ca=ca,
+        insecure=insecure,
+        tls_server_name=cluster.text("tls-server-name") or None,
+        proxy_url=_proxy(cluster),
+        credentials=credentials_of(user, cluster, restricted=restricted),
+        namespace=context.text("namespace") or "default",
+        context=context.name,
+    )
+
+
+def _server(cluster: Entry) -> str:
+    text = cluster.text("server")
+    if not text:
+        raise cluster.error("server", "is missing")
+    server = text if "://" in text else f"http://{text}"
+    url = urlsplit(server)
+    if url.scheme not in ("http", "https") or not url.hostname:
+        raise cluster.error("server", "is no http or https URL")
+    return server.rstrip("/")
+
+
+def _proxy(cluster: Entry) -> str | None:
+    text = cluster.text("proxy-url")
+    if text and urlsplit(text).scheme not in _PROXY_SCHEMES:
+        raise cluster.error("proxy-url", "is no http or https URL; other proxies are not supported")
+    return text or None

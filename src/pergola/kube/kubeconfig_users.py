@@ -1,0 +1,157 @@
+"""The users of a kubeconfig: which credentials their fields mean."""
+
+import base64
+from typing import Final, Literal, cast, get_args
+
+from pergola.api.objects import JsonObject
+from pergola.kube.credentials import (
+    Anonymous,
+    BasicAuth,
+    Certificate,
+    Combined,
+    Constant,
+    Credentials,
+    StaticToken,
+    TokenFile,
+)
+from pergola.kube.errors import ConfigurationError
+from pergola.kube.exec_plugin import API_VERSIONS, ExecCredentials, ExecPlugin
+from pergola.kube.kubeconfig_file import Entry
+
+_IMPERSONATION: Final = ("as", "as-uid", "as-groups", "as-user-extra")
+# What an operator may not be told to do by a kubeconfig out of a Secret (spec 10 §13.1).
+_RESTRICTED: Final = (
+    "client-certificate",
+    "client-key",
+    *_IMPERSONATION,
+    "auth-provider",
+    "exec",
+)
+_EXEC_CONFIG: Final = "client.authentication.k8s.io/exec"
+
+
+def credentials_of(user: Entry, cluster: Entry, *, restricted: bool = False) -> Credentials:
+    """The credentials of a user.
+
+    Args:
+        cluster: what an exec plugin may be told about.
+        restricted: refuse files of certificates and keys, impersonation and programs; a token
+            file is allowed.
+
+    Raises:
+        ConfigurationError: a field is unusable, refused, or contradicts another.
+    """
+    if restricted:
+        _check_restricted(user)
+    if user.values.get("auth-provider"):
+        raise user.error("auth-provider", "is not supported any more; use an exec plugin")
+    parts = [*_impersonation(user), *_certificate(user), *_who(user, cluster)]
+    if not parts:
+        return Anonymous()
+    return parts[0] if len(parts) == 1 else Combined(parts)
+
+
+def _check_restricted(user: Entry) -> None:
+    refused = [name for name in _RESTRICTED if user.values.get(name)]
+    if refused:
+        raise ConfigurationError(
+            f"{user.where()} has {', '.join(refused)}, which a controller may not use;"
+            " give it a token, a token file, a user name and password, or"
+            " client-certificate-data and client-key-data"
+        )
+
+
+def _who(user: Entry, cluster: Entry) -> list[Credentials]:
+    """At most one: a token, a password or a program."""
+    file, token, name = user.located("tokenFile"), user.text("token"), user.text("username")
+    plugin = user.part("exec")
+    if name and (file or token):
+        raise user.error("username", "contradicts the token: only one can be used")
+    if file:
+        return [TokenFile(file)]
+    if token:
+        return [StaticToken(token)]
+    if name:
+        return [BasicAuth(name, user.text("password"))]
+    return [ExecCredentials(_plugin(plugin, cluster))] if plugin else []
+
+
+def _certificate(user: Entry) -> list[Credentials]:
+    certificate, key = user.source("client-certificate"), user.source("client-key")
+    if certificate is None and key is None:
+        return []
+    if certificate is None or key is None:
+        missing = "client-certificate" if certificate is None else "client-key"
+        raise user.error(missing, "is missing: a client certificate needs its key")
+    try:
+        return [Certificate(certificate, key)]
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{user.where()}: {error}") from error
+
+
+def _impersonation(user: Entry) -> list[Credentials]:
+    name, uid, groups = user.text("as"), user.text("as-uid"), user.texts("as-groups")
+    if user.values.get("as-user-extra"):
+        raise user.error("as-user-extra", "is not supported")
+    if len(groups) > 1:
+        raise user.error("as-groups", "may have one group only")
+    headers = {
+        "Impersonate-User": name,
+        "Impersonate-Uid": uid,
+        "Impersonate-Group": "".join(groups),
+    }
+    headers = {header: value for header, value in headers.items() if value}
+    if headers and not name:
+        raise user.error("as", "is missing: uid and groups alone cannot be impersonated")
+    return [Constant(headers)] if headers else []
+
+
+def _plugin(spec: Entry, cluster: Entry) -> ExecPlugin:
+    api_version, command = spec.text("apiVersion"), spec.text("command")
+    if api_version not in API_VERSIONS:
+        raise spec.error("apiVersion", f"must be {' or '.join(API_VERSIONS)}")
+    if not command:
+        raise spec.error("command", "is missing")
+    # A bare name is looked up in PATH; what has a slash is a path like any other of the file.
+    located = str(spec.file.parent.absolute() / command) if "/" in command else command
+    return ExecPlugin(
+        where=spec.where(),
+        api_version=api_version,
+        command=located,
+        args=tuple(spec.texts("args")),
+        env={item.text("name"): item.text("value") for item in spec.items("env")},
+        interactive_mode=_interactive_mode(spec),
+        cluster=_cluster_info(cluster) if spec.flag("provideClusterInfo") else None,
+        install_hint=spec.text("installHint").strip(),
+    )
+
+
+_Mode = Literal["Never", "IfAvailable", "Always"]
+
+
+def _interactive_mode(spec: Entry) -> _Mode:
+    mode = spec.text("interactiveMode") or "IfAvailable"
+    if mode not in get_args(_Mode):
+        raise spec.error("interactiveMode", f"must be {', '.join(get_args(_Mode))}")
+    return cast("_Mode", mode)
+
+
+def _cluster_info(cluster: Entry) -> JsonObject:
+    """What KUBERNETES_EXEC_INFO says of the cluster."""
+    ca = cluster.content("certificate-authority")
+    info: JsonObject = {
+        "server": cluster.text("server"),
+        "tls-server-name": cluster.text("tls-server-name"),
+        "insecure-skip-tls-verify": cluster.flag("insecure-skip-tls-verify"),
+        "certificate-authority-data": base64.b64encode(ca).decode() if ca else "",
+        "proxy-url": cluster.text("proxy-url"),
+        "config": _exec_config(cluster),
+    }
+    return {name: value for name, value in info.items() if value}
+
+
+def _exec_config(cluster: Entry) -> object:
+    for extension in cluster.items("extensions"):
+        if extension.text("name") == _EXEC_CONFIG:
+            return extension.values.get("extension")
+    return None
