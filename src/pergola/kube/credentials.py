@@ -237,7 +237,8 @@ class Combined:
 
     def rejected(self) -> bool:
         """All are told."""
-        return any([part.rejected() for part in self._parts])
+        answers = [part.rejected() for part in self._parts]
+        return any(answers)
 
 
 def bearer(token: str) -> dict[str, str]:

@@ -33,7 +33,7 @@ class ExecPlugin:
     """How to run the program.
 
     Attributes:
-        where: where it is configured, for error messages, e.g. `~/.kube/config: users[me].user.exec`.
+        where: file and field path of its configuration, for error messages.
         env: what is added to the environment of this process.
         cluster: what the program is told about the cluster, if it wants to know.
         install_hint: shown where the program is missing.

@@ -1,7 +1,7 @@
 """Where an API server is and who asks it: from kubeconfig files, or from the pod we run in.
 
 Files are merged as kubectl does: the first file that names a cluster, user or context describes it
-wholly, and paths are relative to the file they stand in. `pergola.kube.kubeconfig_users` reads the users.
+wholly, and paths are relative to the file they stand in.
 """
 
 import os
@@ -58,9 +58,11 @@ def load(
     service account of the pod.
 
     Args:
+        path: a kubeconfig file.
         context: the context to use instead of the kubeconfig's current one.
         restricted: accept only users that need no other program and no other identity, as the
             resource manager does (spec 10 §13.1).
+        environ: the environment variables that count.
 
     Raises:
         ConfigurationError: there is no usable configuration; the text names file and field.
@@ -129,7 +131,7 @@ def _trust(context: ssl.SSLContext, config: ClusterConfig) -> None:
     # An intermediate certificate may be the anchor, as for every client written in Go.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     try:
-        context.load_verify_locations(cadata=(config.ca or b"").decode("ascii", "replace"))
+        context.load_verify_locations(cadata=(config.ca or b"").decode("ascii", "ignore"))
     except (ssl.SSLError, ValueError) as error:
         raise ConfigurationError(
             f'context "{config.context}": the certificate authority is no PEM certificate'

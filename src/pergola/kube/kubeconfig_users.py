@@ -34,6 +34,7 @@ def credentials_of(user: Entry, cluster: Entry, *, restricted: bool = False) -> 
     """The credentials of a user.
 
     Args:
+        user: an entry of the list `users`.
         cluster: what an exec plugin may be told about.
         restricted: refuse files of certificates and keys, impersonation and programs; a token
             file is allowed.

@@ -1,0 +1,394 @@
+"""The resource manager under load, as figures beside their targets (design §4).
+
+    python bench/managed_resources.py                  # 300 ManagedResources, the table
+    python bench/managed_resources.py --scale          # 100, 300, 1,000 and 3,000: is it linear?
+    python bench/managed_resources.py -n 50 --quiet 5  # a quick look
+
+Each run starts a sandbox of its own, fills it, starts `pergola resource-manager` as a process and
+watches from outside: the API server's own request counters, /proc for CPU and memory.
+"""
+
+import argparse
+import asyncio
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import orjson
+
+from pergola import sandbox
+from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import load
+from pergola.kube.watch import watch
+from pergola.resource_manager.source import MANAGED_RESOURCE, keep_resource
+from pergola.runtime.cache import Cache
+from pergola.testing.crds import install_crds
+from pergola.testing.world import is_applied, is_ready
+
+CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
+NAMESPACE = "bench"
+PATIENCE = 600.0
+
+
+@dataclass
+class Figures:
+    """What one run measured; times in seconds."""
+
+    count: int
+    applied: float = 0.0
+    ready: float = 0.0
+    requests: int = 0
+    status_writes: int = 0
+    cpu_applied: float = 0.0
+    cpu_ready: float = 0.0
+    cpu_120: float = 0.0
+    peak_megabytes: float = 0.0
+    quiet_seconds: float = 0.0
+    quiet_requests: int = 0
+    quiet_cpu: float = 0.0
+    repairs: list[float] = field(default_factory=list)
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Figure, measured, target."""
+        p99 = statistics.quantiles(self.repairs, n=100)[98] if len(self.repairs) > 1 else 0.0
+        return [
+            ("all ResourcesApplied", f"{self.applied:.1f} s", "≤ 8 s"),
+            ("all healthy and not progressing", f"{self.ready:.1f} s", "≤ 10 s"),
+            ("API requests until then, all clients", f"{self.requests:,}", "≤ 10,500"),
+            ("  of them ManagedResource status writes", f"{self.status_writes:,}", "≤ 900"),
+            ("CPU seconds of the process at applied", f"{self.cpu_applied:.2f}", "≤ 5.0"),
+            ("CPU seconds of the process at 120 s", f"{self.cpu_120:.2f}", "≤ 6.5"),
+            ("peak memory of the process", f"{self.peak_megabytes:.0f} MB", "≤ 120 MB"),
+            (f"the next quiet {self.quiet_seconds:.0f} s: requests", f"{self.quiet_requests}", "≤ 30"),
+            (f"the next quiet {self.quiet_seconds:.0f} s: CPU seconds", f"{self.quiet_cpu:.2f}", "≤ 0.4"),
+            (f"an edited object is back, p99 of {len(self.repairs)}", f"{p99:.3f} s", "≤ 0.5 s"),
+        ]
+
+
+def objects(number: int) -> list[JsonObject]:
+    """The ten objects of one ManagedResource."""
+    name = f"app-{number:04}"
+
+    def named(api: str, kind: str, suffix: str = "", **content: object) -> JsonObject:
+        metadata = {"name": f"{name}{suffix}", "namespace": NAMESPACE}
+        return {"apiVersion": api, "kind": kind, "metadata": metadata, **content}
+
+    def deployment(suffix: str) -> JsonObject:
+        labels = {"app": f"{name}{suffix}"}
+        container = {
+            "name": "app",
+            "image": "registry.example/app:1.0.0",
+            "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}},
+        }
+        return named(
+            "apps/v1",
+            "Deployment",
+            suffix,
+            spec={
+                "replicas": 0,
+                "selector": {"matchLabels": labels},
+                "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+            },
+        )
+
+    rbac = "rbac.authorization.k8s.io"
+    return [
+        *(named("v1", "ConfigMap", f"-{n}", data={"key": f"value-{number}-{n}"}) for n in range(3)),
+        named("v1", "ServiceAccount", automountServiceAccountToken=False),
+        named(
+            f"{rbac}/v1",
+            "Role",
+            rules=[{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}],
+        ),
+        named(
+            f"{rbac}/v1",
+            "RoleBinding",
+            roleRef={"apiGroup": rbac, "kind": "Role", "name": name},
+            subjects=[{"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}],
+        ),
+        named("v1", "Service", spec={"selector": {"app": name}, "ports": [{"port": 80}]}),
+        deployment("-a"),
+        deployment("-b"),
+        named(
+            "policy/v1",
+            "PodDisruptionBudget",
+            spec={"maxUnavailable": 1, "selector": {"matchLabels": {"app": name}}},
+        ),
+    ]
+
+
+async def fill(client: Client, count: int) -> None:
+    """Creates the namespace, the Secrets and the ManagedResources."""
+    await client.create(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+    )
+    limit = asyncio.Semaphore(16)
+
+    async def one(number: int) -> None:
+        metadata = {"name": f"mr-{number:04}", "namespace": NAMESPACE}
+        text = "\n".join(orjson.dumps(obj).decode() for obj in objects(number))
+        async with limit:
+            await client.create(
+                {
+                    "apiVersion": "v1",
+                    "kind": "Secret",
+                    "metadata": metadata,
+                    "stringData": {"objects.json": text},
+                }
+            )
+            await client.create(
+                {
+                    "apiVersion": MANAGED_RESOURCE.api_version,
+                    "kind": MANAGED_RESOURCE.kind,
+                    "metadata": metadata,
+                    "spec": {"secretRefs": [{"name": metadata["name"]}]},
+                }
+            )
+
+    async with asyncio.TaskGroup() as group:
+        for number in range(count):
+            group.create_task(one(number))
+
+
+async def requests(client: Client) -> tuple[int, int]:
+    """All requests that the API server counted, and the status writes of ManagedResources.
+
+    The server's own, and those of its controllers to itself, are in it as in the reference's count;
+    watches count when they end, and reads of /metrics are left out.
+    """
+    total = status_writes = 0
+    text = (await client.get_raw("/metrics")).decode()
+    for line in re.findall(r"^apiserver_request_total\{.*$", text, flags=re.MULTILINE):
+        labels = dict(re.findall(r'(\w+)="([^"]*)"', line))
+        value = int(float(line.rsplit(" ", 1)[1]))
+        if labels.get("resource", "") == "" or labels.get("verb") == "WATCH":
+            continue
+        total += value
+        if labels["resource"] == "managedresources" and labels.get("subresource") == "status":
+            status_writes += value
+    return total, status_writes
+
+
+class Process:
+    """The resource manager, seen from outside."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        self._process = process
+
+    @property
+    def cpu(self) -> float:
+        """User and system seconds so far."""
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    @property
+    def peak_megabytes(self) -> float:
+        """The largest resident size so far."""
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        found = re.search(r"VmHWM:\s+(\d+) kB", status)
+        assert found
+        return int(found[1]) / 1024
+
+    def check(self) -> None:
+        """Fails if the process ended."""
+        if self._process.poll() is not None:
+            raise SystemExit(f"the resource manager ended with {self._process.returncode}")
+
+
+@asynccontextmanager
+async def resource_manager(kubeconfig: Path, folder: Path) -> AsyncIterator[Process]:
+    """Runs `pergola resource-manager` with its defaults."""
+    config = {
+        "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",
+        "kind": "ResourceManagerConfiguration",
+        "sourceClientConnection": {"kubeconfig": str(kubeconfig)},
+        "targetClientConnection": {"kubeconfig": str(kubeconfig)},
+        "leaderElection": {"leaderElect": False},
+        "server": {"healthProbes": {"port": 0}, "metrics": {"port": 0}},
+        "logLevel": "error",
+    }
+    path = folder / "config.json"
+    path.write_bytes(orjson.dumps(config))
+    command = [Path(sys.executable).parent / "pergola", "resource-manager", "--config", path]
+    process = subprocess.Popen(command)  # noqa: ASYNC220 - returns at once
+    try:
+        yield Process(process)
+    finally:
+        process.terminate()
+        process.wait(timeout=10)
+
+
+async def run(count: int, *, quiet: float, edits: int, until: float) -> Figures:
+    """One run with `count` ManagedResources."""
+    figures = Figures(count)
+    started = await sandbox.start(f"bench-{os.getpid()}", progress=lambda _: None)
+    try:
+        async with Client.connect(load(started.kubeconfig)) as client:
+            await install_crds(client)
+            await fill(client, count)
+            with tempfile.TemporaryDirectory() as folder:
+                before, _ = await requests(client)
+                began = time.monotonic()
+                async with resource_manager(started.kubeconfig, Path(folder)) as process:
+                    await measure(client, process, figures, began, before)
+                    await wait_until(began + until, process)
+                    figures.cpu_120 = process.cpu
+                    if edits:
+                        figures.repairs = await repairs(client, count, edits)
+                        await asyncio.sleep(2)
+                    await rest(client, process, figures, quiet)
+                    figures.peak_megabytes = process.peak_megabytes
+    finally:
+        await started.stop()
+    return figures
+
+
+async def measure(
+    client: Client, process: Process, figures: Figures, began: float, before: int
+) -> None:
+    """From the start of the process until all is applied, and until all is ready."""
+    cache = Cache(client, MANAGED_RESOURCE, keep_resource, namespace=NAMESPACE)
+    changed = asyncio.Event()
+    waiting_applied: set[Key] = set()
+    waiting_ready: set[Key] = set()
+
+    def note(change: object) -> None:
+        key, new = change.key, change.new  # type: ignore[attr-defined]
+        if new is None:
+            return
+        resource = new.unpack()
+        (waiting_applied.discard if is_applied(resource) else waiting_applied.add)(key)
+        (waiting_ready.discard if is_ready(resource) else waiting_ready.add)(key)
+        changed.set()
+
+    cache.subscribe(note)
+    following = asyncio.create_task(cache.run())
+    try:
+        await cache.synced()
+        await emptied(waiting_applied, changed, process)
+        figures.applied, figures.cpu_applied = time.monotonic() - began, process.cpu
+        await emptied(waiting_ready, changed, process)
+        figures.ready, figures.cpu_ready = time.monotonic() - began, process.cpu
+        total, figures.status_writes = await requests(client)
+        figures.requests = total - before
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+
+
+async def emptied(waiting: set[Key], changed: asyncio.Event, process: Process) -> None:
+    """Returns when nothing is waited for any more."""
+    deadline = time.monotonic() + PATIENCE
+    while waiting:
+        process.check()
+        if time.monotonic() > deadline:
+            raise SystemExit(f"{len(waiting)} ManagedResources did not get there: {min(waiting)}")
+        changed.clear()
+        try:
+            await asyncio.wait_for(changed.wait(), 5)
+        except TimeoutError:
+            continue
+
+
+async def wait_until(moment: float, process: Process) -> None:
+    """Sleeps until a moment of the monotonic clock, as the reference was measured."""
+    await asyncio.sleep(max(0.0, moment - time.monotonic()))
+    process.check()
+
+
+async def rest(client: Client, process: Process, figures: Figures, seconds: float) -> None:
+    """Counts what happens while nothing happens; the two readings are left out."""
+    before, cpu = (await requests(client))[0], process.cpu
+    await asyncio.sleep(seconds)
+    figures.quiet_seconds = seconds
+    figures.quiet_cpu = process.cpu - cpu
+    figures.quiet_requests = (await requests(client))[0] - before
+
+
+async def repairs(client: Client, count: int, edits: int) -> list[float]:
+    """Edits ConfigMaps by hand, one after another; seconds until each is back."""
+    resource = await client.resource(CONFIG_MAP)
+    seconds = []
+    for number in range(edits):
+        key = Key(NAMESPACE, f"app-{number % count:04}-{number % 3}")
+        wanted = (await client.get(CONFIG_MAP, key))["data"]
+        edited = await client.patch(CONFIG_MAP, key, {"data": {"key": "edited by hand"}})
+        began = time.monotonic()
+        events = watch(
+            client,
+            resource,
+            NAMESPACE,
+            fields=f"metadata.name={key.name}",
+            resource_version=edited["metadata"]["resourceVersion"],
+            timeout_seconds=60,
+        )
+        async for event in events:
+            if event.type == "MODIFIED" and event.object["data"] == wanted:
+                break
+        await events.aclose()
+        seconds.append(time.monotonic() - began)
+    return seconds
+
+
+def show(rows: list[tuple[str, ...]], headings: tuple[str, ...]) -> None:
+    """Prints a table."""
+    widths = [max(len(row[n]) for row in [headings, *rows]) for n in range(len(headings))]
+    for row in [headings, tuple("-" * width for width in widths), *rows]:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)))
+
+
+def scale(runner: Callable[[int], Figures]) -> None:
+    """Prints how cost grows with the number of ManagedResources."""
+    rows = []
+    for count in (100, 300, 1000, 3000):
+        figures = runner(count)
+        rows.append(
+            (
+                f"{count:,}",
+                f"{figures.applied:.1f} s",
+                f"{figures.ready:.1f} s",
+                f"{figures.requests / count:.1f}",
+                f"{figures.cpu_ready / count * 1000:.1f} ms",
+                f"{figures.peak_megabytes:.0f} MB",
+            )
+        )
+        print(f"{count:,} done", file=sys.stderr)
+    heads = ("ManagedResources", "applied", "ready", "requests each", "CPU each", "peak memory")
+    show(rows, heads)
+
+
+def main() -> None:
+    """Parses the arguments and prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
+    parser.add_argument("-n", "--count", type=int, default=300)
+    parser.add_argument("--scale", action="store_true")
+    parser.add_argument("--quiet", type=float, default=65.0, help="seconds of rest to measure")
+    parser.add_argument("--edits", type=int, default=200, help="objects to edit by hand")
+    parser.add_argument("--until", type=float, default=120.0, help="when CPU is read again")
+    arguments = parser.parse_args()
+    if arguments.scale:
+        scale(lambda count: asyncio.run(run(count, quiet=1, edits=0, until=0)))
+        return
+    figures = asyncio.run(
+        run(
+            arguments.count,
+            quiet=arguments.quiet,
+            edits=arguments.edits,
+            until=arguments.until,
+        )
+    )
+    print(f"{figures.count} ManagedResources of 10 objects")
+    show([tuple(row) for row in figures.rows()], ("figure", "measured", "target"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""Parts of Kubernetes' own API that ours contain."""
+
+from typing import Annotated, Literal
+
+from pergola.api.schema.declare import Timestamp, Value, default
+
+
+class LocalObjectReference(Value):
+    """Names an object of the same namespace."""
+
+    name: Annotated[str, default("")] = ""
+    """The name of the object."""
+
+
+class GroupKind(Value):
+    """Names a kind, whatever version describes it."""
+
+    group: str
+    """The API group; empty for the core group."""
+    kind: str
+    """The kind."""
+
+
+class ObjectReference(Value):
+    """Names an object of any kind."""
+
+    api_version: str | None = None
+    """The group and version of the object."""
+    field_path: str | None = None
+    """Names a part of the object instead of the whole."""
+    kind: str | None = None
+    """The kind of the object."""
+    name: str | None = None
+    """The name of the object."""
+    namespace: str | None = None
+    """The namespace of the object; absent where it has none."""
+    resource_version: str | None = None
+    """The version of the object to which the reference was made."""
+    uid: str | None = None
+    """Tells apart objects that have the same name one after the other."""
+
+
+class Condition(Value):
+    """An observation about an object (spec 10 §2.4)."""
+
+    type: str
+    """Names what was observed."""
+    status: str
+    """The result: `True`, `False`, `Unknown` or `Progressing`."""
+    reason: str
+    """Why the status is as it is, in one word that programs can compare."""
+    message: str
+    """Why the status is as it is, for people."""
+    last_transition_time: Timestamp
+    """When the status changed last."""
+    last_update_time: Timestamp
+    """When the reason, the message or the codes changed last."""
+    codes: list[str] = []
+    """Well-known codes of the errors that the message tells of."""
+
+
+class LabelSelectorRequirement(Value):
+    """What a label must be."""
+
+    key: str
+    """The label."""
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    """How the label relates to the values."""
+    values: list[str] = []
+    """The values; none for `Exists` and `DoesNotExist`."""
+
+
+class LabelSelector(Value):
+    """Selects objects by their labels; all requirements must hold, and an empty one selects all."""
+
+    match_labels: dict[str, str] = {}
+    """Labels and the values that they must have."""
+    match_expressions: list[LabelSelectorRequirement] = []
+    """Further requirements."""
+
+
+class Toleration(Value):
+    """Lets pods run on nodes with matching taints."""
+
+    key: str = ""
+    """The key of the taint; empty for any, with the operator `Exists`."""
+    operator: Literal["", "Equal", "Exists"] = ""
+    """How the value is compared; empty means `Equal`."""
+    value: str = ""
+    """The value of the taint."""
+    effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] = ""
+    """The effect of the taint; empty for any."""
+    toleration_seconds: int | None = None
+    """Seconds for which a taint with effect `NoExecute` is tolerated; absent for ever."""

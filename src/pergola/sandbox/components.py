@@ -1,0 +1,165 @@
+"""The programs that make up a sandbox, and how each is started.
+
+Everything listens on loopback or on Unix sockets in the sandbox's own directory (etcd), as the
+user, with random credentials. Kept quiet where quiet costs nothing: no leases, no heartbeats, so
+that the requests that a test or a benchmark counts are the ones it made.
+"""
+
+from pathlib import Path
+from typing import Final, NamedTuple
+
+ETCD: Final = "etcd"
+APISERVER: Final = "kube-apiserver"
+CONTROLLER_MANAGER: Final = "kube-controller-manager"
+SCHEDULER: Final = "kube-scheduler"
+KWOK: Final = "kwok"
+
+Components = tuple[str, ...]
+ALL: Final[Components] = (ETCD, APISERVER, CONTROLLER_MANAGER, SCHEDULER, KWOK)
+API_ONLY: Final[Components] = (ETCD, APISERVER)
+
+# Two ranges that do not meet, each for tens of thousands.
+_SERVICES: Final = "10.0.0.0/16"
+_PODS: Final = "10.64.0.0/16"
+_ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
+_NEVER: Final = "87600h"
+
+
+class Layout(NamedTuple):
+    """Where one sandbox has its files, and its API server's port."""
+
+    directory: Path
+    port: int
+
+    @property
+    def server(self) -> str:
+        """The API server's address."""
+        return f"https://127.0.0.1:{self.port}"
+
+    def file(self, name: str) -> str:
+        """The path of one of its files, for a command line."""
+        return str(self.directory / name)
+
+
+class Command(NamedTuple):
+    """One component, ready to run: its name and its whole command line."""
+
+    component: str
+    line: tuple[str, ...]
+
+
+def commands(
+    components: Components,
+    layout: Layout,
+    binaries: dict[str, Path],
+    apiserver_flags: tuple[str, ...] = (),
+) -> list[Command]:
+    """The command lines of `components`, in the order in which they are to start."""
+    flags = {
+        ETCD: _etcd(layout),
+        APISERVER: (*_apiserver(layout), *apiserver_flags),
+        CONTROLLER_MANAGER: _controller_manager(layout),
+        SCHEDULER: _scheduler(layout),
+        KWOK: _kwok(layout),
+    }
+    return [Command(c, (str(binaries[c]), *flags[c])) for c in ALL if c in components]
+
+
+def _etcd(layout: Layout) -> tuple[str, ...]:
+    clients, peers = _unix(layout, "etcd.sock"), _unix(layout, "etcd-peer.sock")
+    return (
+        "--name=sandbox",
+        f"--data-dir={layout.file('etcd')}",
+        f"--listen-client-urls={clients}",
+        f"--advertise-client-urls={clients}",
+        f"--listen-peer-urls={peers}",
+        f"--initial-advertise-peer-urls={peers}",
+        f"--initial-cluster=sandbox={peers}",
+        "--unsafe-no-fsync",
+        "--quota-backend-bytes=4294967296",
+        "--log-level=warn",
+    )
+
+
+def _apiserver(layout: Layout) -> tuple[str, ...]:
+    return (
+        f"--etcd-servers={_unix(layout, 'etcd.sock')}",
+        "--bind-address=127.0.0.1",
+        "--advertise-address=127.0.0.1",
+        f"--secure-port={layout.port}",
+        # The supervisor keeps the port reserved while the server is down.
+        "--permit-port-sharing=true",
+        # Loopback addresses are not allowed as endpoints of the `kubernetes` Service.
+        "--endpoint-reconciler-type=none",
+        f"--tls-cert-file={layout.file('apiserver.crt')}",
+        f"--tls-private-key-file={layout.file('apiserver.key')}",
+        f"--client-ca-file={layout.file('ca.crt')}",
+        f"--token-auth-file={layout.file('tokens.csv')}",
+        "--authorization-mode=RBAC",
+        f"--service-account-issuer={_ISSUER}",
+        f"--service-account-key-file={layout.file('service-account.pub')}",
+        f"--service-account-signing-key-file={layout.file('service-account.key')}",
+        f"--service-cluster-ip-range={_SERVICES}",
+        "--allow-privileged=true",
+        "--max-requests-inflight=2000",
+        "--max-mutating-requests-inflight=1000",
+    )
+
+
+def _controller_manager(layout: Layout) -> tuple[str, ...]:
+    return (
+        f"--kubeconfig={layout.file('kube-controller-manager.kubeconfig')}",
+        "--leader-elect=false",
+        "--secure-port=0",
+        "--use-service-account-credentials=false",
+        f"--service-account-private-key-file={layout.file('service-account.key')}",
+        f"--root-ca-file={layout.file('ca.crt')}",
+        f"--cluster-signing-cert-file={layout.file('ca.crt')}",
+        f"--cluster-signing-key-file={layout.file('ca.key')}",
+        "--kube-api-qps=500",
+        "--kube-api-burst=1000",
+        "--concurrent-deployment-syncs=20",
+        "--concurrent-replicaset-syncs=20",
+        "--concurrent-namespace-syncs=20",
+        "--concurrent-serviceaccount-token-syncs=20",
+        # Simulated nodes send no heartbeats.
+        f"--node-monitor-grace-period={_NEVER}",
+    )
+
+
+def _scheduler(layout: Layout) -> tuple[str, ...]:
+    return (
+        f"--config={layout.file('kube-scheduler.yaml')}",
+        "--secure-port=0",
+        "--authentication-skip-lookup=true",
+    )
+
+
+def scheduler_configuration(layout: Layout) -> str:
+    """The scheduler's configuration file: flags for these are deprecated."""
+    return (
+        "apiVersion: kubescheduler.config.k8s.io/v1\n"
+        "kind: KubeSchedulerConfiguration\n"
+        "clientConnection:\n"
+        f"  kubeconfig: {layout.file('kube-scheduler.kubeconfig')}\n"
+        "  qps: 500\n"
+        "  burst: 1000\n"
+        "leaderElection:\n"
+        "  leaderElect: false\n"
+    )
+
+
+def _kwok(layout: Layout) -> tuple[str, ...]:
+    return (
+        f"--kubeconfig={layout.file('kwok.kubeconfig')}",
+        f"--config={Path(__file__).with_name('kwok.yaml')}",
+        "--manage-all-nodes=true",
+        "--node-lease-duration-seconds=0",
+        f"--cidr={_PODS}",
+        "--node-ip=127.0.0.1",
+        "--v=WARN",
+    )
+
+
+def _unix(layout: Layout, socket: str) -> str:
+    return f"unix://{layout.file(socket)}"

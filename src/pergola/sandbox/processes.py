@@ -1,0 +1,63 @@
+"""Processes of this machine: which one is meant, and what dies with whom."""
+
+import ctypes
+import os
+import signal
+from pathlib import Path
+from typing import Final, NamedTuple
+
+_PR_SET_PDEATHSIG: Final = 1
+# Loaded before any fork: the child must not take locks of the loader.
+_LIBC: Final = ctypes.CDLL(None, use_errno=True)
+_START_TIME_FIELD: Final = 19  # of /proc/PID/stat, counted behind the command's closing bracket
+
+
+class ProcessId(NamedTuple):
+    """One process, told apart from a later one that got the same number.
+
+    Attributes:
+        started: clock ticks between the machine's start and the process's.
+    """
+
+    pid: int
+    started: int
+
+    @classmethod
+    def of(cls, pid: int) -> "ProcessId | None":
+        """The process that has this number now; None if there is none, or only its zombie."""
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text()
+        except OSError:
+            return None
+        state, *fields = stat.rpartition(")")[2].split()
+        return None if state in "ZX" else cls(pid, int(fields[_START_TIME_FIELD - 1]))
+
+    @property
+    def alive(self) -> bool:
+        """Whether this very process still runs."""
+        return ProcessId.of(self.pid) == self
+
+    def kill(self) -> None:
+        """Kills this process, if it still runs, and never a later one of the same number."""
+        try:
+            handle = os.pidfd_open(self.pid)
+        except ProcessLookupError:
+            return
+        try:
+            # With the handle held, what the number is compared with cannot change any more.
+            if self.alive:
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        finally:
+            os.close(handle)
+
+
+def die_with(parent: int) -> None:
+    """Makes the calling process be killed when its parent ends, even by `kill -9`.
+
+    To be called in a child between fork and exec.
+    """
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)
