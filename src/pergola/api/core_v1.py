@@ -1,5 +1,7 @@
 """Parts of Kubernetes' own API that ours contain."""
 
+# ruff: noqa: RUF012 - Structs give every value its own copy of an empty default
+
 from typing import Annotated, Literal
 
 from pergola.api.schema.declare import Timestamp, Value, default
@@ -41,7 +43,7 @@ class ObjectReference(Value):
 
 
 class Condition(Value):
-    """An observation about an object (spec 10 §2.4)."""
+    """An observation about an object."""
 
     type: str
     """Names what was observed."""

@@ -1,14 +1,16 @@
 """`resources.gardener.cloud/v1alpha1`: the ManagedResource (spec 10 §2)."""
 
+# ruff: noqa: RUF012 - Structs give every value its own copy of an empty default
+
 from typing import Annotated, Final, Self
 
-import msgspec
 from msgspec import field
 
 from pergola.api import marks
 from pergola.api.core_v1 import Condition, GroupKind, LocalObjectReference, ObjectReference
 from pergola.api.managed_resource_conditions import APPLIED, HEALTHY, PROGRESSING
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.api.schema.crd import crd
 from pergola.api.schema.declare import (
     AGE,
     ATOMIC,
@@ -18,14 +20,11 @@ from pergola.api.schema.declare import (
     condition_column,
     kind,
 )
+from pergola.api.schema.read import read
 
 VERSION: Final = "v1alpha1"
 API_VERSION: Final = f"{marks.GROUP}/{VERSION}"
 MANAGED_RESOURCE: Final = GroupVersionKind(marks.GROUP, VERSION, "ManagedResource")
-
-
-class MalformedObject(ValueError):
-    """An object that the schema of its kind would not have let in."""
 
 
 class ManagedResourceSpec(Value):
@@ -55,10 +54,11 @@ class ManagedResourceSpec(Value):
         An object without a spec, which the schema allows, has no Secrets.
 
         Raises:
-            MalformedObject: the sentence names the object and the field.
+            Malformed: the sentence names the object and every wrong field.
         """
         spec = obj.get("spec")
-        return _read(obj, {"secretRefs": []} if spec is None else spec, cls, "spec")
+        value = {"secretRefs": []} if spec is None else spec
+        return read(cls, value, path="spec", of=f"ManagedResource {Key.of(obj)}")
 
 
 class ManagedObjectReference(ObjectReference):
@@ -87,10 +87,11 @@ class ManagedResourceStatus(Value):
         """Reads `status` of a ManagedResource; an object without one has an empty status.
 
         Raises:
-            MalformedObject: the sentence names the object and the field.
+            Malformed: the sentence names the object and every wrong field.
         """
         status = obj.get("status")
-        return _read(obj, {} if status is None else status, cls, "status")
+        value = {} if status is None else status
+        return read(cls, value, path="status", of=f"ManagedResource {Key.of(obj)}")
 
 
 @kind(
@@ -115,4 +116,6 @@ class ManagedResource(Object):
     """What is known about the objects."""
 
 
-def _read[V](obj: JsonObject, value: object, cls: type[V], at: str) -> V: ...
+def managed_resource_crd() -> JsonObject:
+    """The CustomResourceDefinition of ManagedResources."""
+    return crd(ManagedResource)

@@ -52,6 +52,7 @@ class Transport:
         self._config = config
         self._base = config.server.rstrip("/")
         self._host = URL(self._base).authority
+        self._server_name = config.tls_server_name
         self._throttle = Throttle(qps, burst) if qps and qps > 0 else None
         self._timeout = aiohttp.ClientTimeout(total=timeout)
         self._observe = observe
@@ -112,9 +113,10 @@ class Transport:
         url = self._url(path, query)
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=30.0, sock_read=silence)
         try:
-            session = self._open()
             headers = {"Accept": accept, **await self._config.credentials.headers()}
-            async with session.get(url, headers=headers, timeout=timeout) as response:
+            async with self._open().get(
+                url, headers=headers, timeout=timeout, server_hostname=self._server_name
+            ) as response:
                 self._observe("GET", str(response.status), self._host, 0.0)
                 if response.status >= 400:
                     raise _error(response.status, await response.read())
@@ -138,7 +140,11 @@ class Transport:
         try:
             credentials = await self._config.credentials.headers()
             async with self._open().request(
-                method, url, headers={**headers, **credentials}, data=body
+                method,
+                url,
+                headers={**headers, **credentials},
+                data=body,
+                server_hostname=self._server_name,
             ) as response:
                 code = str(response.status)
                 answer = await response.read()
@@ -151,7 +157,10 @@ class Transport:
             self._observe(method, code, self._host, asyncio.get_running_loop().time() - began)
 
     def _open(self) -> aiohttp.ClientSession:
-        """The session, made anew when the client certificate changed on disk."""
+        """The session, made anew when the client certificate changed.
+
+        Call it after `credentials.headers()`, which is when a change is noticed.
+        """
         version = self._config.credentials.version
         if self._session is None or version != self._certificate_version:
             if self._session is not None:

@@ -32,9 +32,7 @@ def _documented_classes(module: str) -> Mapping[str, Mapping[str, str]]:
         tree = ast.parse(inspect.getsource(sys.modules[module]))
     except (KeyError, OSError, TypeError):
         return {}
-    return {
-        node.name: dict(_fields(node)) for node in tree.body if isinstance(node, ast.ClassDef)
-    }
+    return {node.name: dict(_fields(node)) for node in tree.body if isinstance(node, ast.ClassDef)}
 
 
 def _fields(node: ast.ClassDef) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,243 @@
+"""Validation of JSON against a structural schema, offline, with every finding at once.
+
+The schema is the one that teaches the kind to an API server, so both agree on what is right; this
+one also says what it does not know, which a server drops silently.
+"""
+
+import math
+import re
+from collections.abc import Collection, Iterable, Iterator
+from difflib import get_close_matches
+from functools import cache
+from typing import Final, Literal, NamedTuple
+
+from pergola.api.durations import DurationError, parse_duration
+from pergola.api.objects import JsonObject, JsonValue
+
+
+class Finding(NamedTuple):
+    """Something wrong at a path, e.g. `spec.secretRefs[0].name`.
+
+    A `warning` is a field that the schema does not know; everything else is an `error`. The problem
+    never quotes the value, which may be a secret.
+    """
+
+    path: str
+    problem: str
+    severity: Literal["error", "warning"] = "error"
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.problem}" if self.path else self.problem
+
+
+def validate(schema: JsonObject, value: JsonValue, path: str = "") -> list[Finding]:
+    """All that is wrong with a value, in the order of the schema's fields.
+
+    Args:
+        schema: structural, see `schema_of`; CEL rules are left to the API server.
+        value: JSON.
+        path: where the value is.
+    """
+    return list(_findings(schema, value, path))
+
+
+def child(path: str, field: str) -> str:
+    """The path of a field."""
+    return f"{path}.{field}" if path else field
+
+
+def item(path: str, key: int | str) -> str:
+    """The path of a list's item, or of an entry of a map whose keys are free."""
+    return f"{path}[{key}]"
+
+
+def quoted(values: Iterable[object]) -> str:
+    """`"a", "b"`, for sentences."""
+    return ", ".join(f'"{value}"' for value in values)
+
+
+_IS: Final = {
+    "object": (dict, "a map"),
+    "array": (list, "a list"),
+    "string": (str, "a string"),
+    "boolean": (bool, "true or false"),
+    "integer": (int, "an integer"),
+    "number": (int | float, "a number"),
+}
+_RANGES: Final = {"int32": 2**31, "int64": 2**63}
+_RFC3339: Final = r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)"
+
+
+def _findings(schema: JsonObject, value: JsonValue, path: str) -> Iterator[Finding]:
+    if value is None:
+        if not _takes_null(schema):
+            yield Finding(path, f"must be {_kind(schema)}, not null")
+        return
+    if not _has_type(schema, value):
+        yield Finding(path, f"must be {_kind(schema)}, not {_name_of(value)}")
+        return
+    if "enum" in schema and value not in schema["enum"]:
+        yield Finding(path, f"must be one of {quoted(schema['enum'])}")
+    match value:
+        case dict():
+            yield from _map(schema, value, path)
+        case list():
+            yield from _list(schema, value, path)
+        case str():
+            yield from _string(schema, value, path)
+        case bool():
+            return
+        case int() | float():
+            yield from _number(schema, value, path)
+
+
+def _takes_null(schema: JsonObject) -> bool:
+    """Where a field has a default, the API server takes null for absent."""
+    return bool(schema.get("nullable")) or "default" in schema or "type" not in schema
+
+
+def _kind(schema: JsonObject) -> str:
+    if schema.get("x-kubernetes-int-or-string"):
+        return "an integer or a string"
+    return _IS[schema["type"]][1]
+
+
+def _has_type(schema: JsonObject, value: JsonValue) -> bool:
+    if schema.get("x-kubernetes-int-or-string"):
+        return isinstance(value, int | str) and not isinstance(value, bool)
+    kind: str | None = schema.get("type")
+    if kind is None:
+        return True
+    if isinstance(value, bool):
+        return kind == "boolean"
+    if kind == "integer" and isinstance(value, float):
+        return value.is_integer()
+    return isinstance(value, _IS[kind][0])
+
+
+def _name_of(value: JsonValue) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case dict():
+            return "a map"
+        case list():
+            return "a list"
+        case str():
+            return "a string"
+        case int():
+            return "an integer"
+    return "a number"
+
+
+def _map(schema: JsonObject, value: dict[str, JsonValue], path: str) -> Iterator[Finding]:
+    yield from _size(schema, len(value), path, "Properties", "entries")
+    if (entries := schema.get("additionalProperties")) is not None:
+        for key, entry in value.items():
+            yield from _findings(entries, entry, item(path, key))
+        return
+    properties: JsonObject = schema.get("properties") or {}
+    for name in schema.get("required") or ():
+        if name not in value and "default" not in properties.get(name, {}):
+            yield Finding(child(path, name), "is required")
+    for name, field in properties.items():
+        if name in value:
+            yield from _findings(field, value[name], child(path, name))
+    if properties and not schema.get("x-kubernetes-preserve-unknown-fields"):
+        yield from _unknown(properties, value, path)
+
+
+def _unknown(properties: Collection[str], value: Collection[str], path: str) -> Iterator[Finding]:
+    for name in value:
+        if name not in properties:
+            near = _near_miss(name, properties)
+            hint = f'; did you mean "{near}"?' if near else ""
+            yield Finding(
+                child(path, name), f"is no known field and has no effect{hint}", "warning"
+            )
+
+
+def _near_miss(name: str, known: Iterable[str]) -> str:
+    """The known name that was probably meant: in other case, or misspelled."""
+    spellings = {spelling.lower(): spelling for spelling in known}
+    near = get_close_matches(str(name).lower(), spellings, n=1, cutoff=0.8)
+    return spellings[near[0]] if near else ""
+
+
+def _list(schema: JsonObject, value: list[JsonValue], path: str) -> Iterator[Finding]:
+    yield from _size(schema, len(value), path, "Items", "items")
+    items: JsonObject = schema.get("items") or {}
+    for index, entry in enumerate(value):
+        yield from _findings(items, entry, item(path, index))
+    match schema.get("x-kubernetes-list-type"):
+        case "set":
+            yield from _repeated(enumerate(map(repr, value)), path)
+        case "map":
+            keys = schema["x-kubernetes-list-map-keys"]
+            yield from _repeated(_keyed(value, keys), path)
+
+
+def _keyed(value: list[JsonValue], keys: list[str]) -> Iterator[tuple[int, str]]:
+    for index, entry in enumerate(value):
+        if isinstance(entry, dict):
+            yield index, repr([entry.get(key) for key in keys])
+
+
+def _repeated(entries: Iterable[tuple[int, str]], path: str) -> Iterator[Finding]:
+    seen: set[str] = set()
+    for index, entry in entries:
+        if entry in seen:
+            yield Finding(item(path, index), "is there already")
+        seen.add(entry)
+
+
+def _size(schema: JsonObject, size: int, path: str, what: str, name: str) -> Iterator[Finding]:
+    least, most = schema.get(f"min{what}"), schema.get(f"max{what}")
+    if least is not None and size < least:
+        yield Finding(path, f"must have at least {least} {name}" if size else "must not be empty")
+    if most is not None and size > most:
+        yield Finding(path, f"must have at most {most} {name}")
+
+
+def _string(schema: JsonObject, value: str, path: str) -> Iterator[Finding]:
+    yield from _size(schema, len(value), path, "Length", "characters")
+    pattern = schema.get("pattern")
+    if pattern is not None and not _compiled(pattern).search(value):
+        yield Finding(path, f"must match {pattern}")
+    match schema.get("format"):
+        case "date-time" if not _compiled(_RFC3339).fullmatch(value):
+            yield Finding(path, 'must be a time like "2006-01-02T15:04:05Z"')
+        case "duration":
+            yield from _duration(value, path)
+
+
+def _duration(value: str, path: str) -> Iterator[Finding]:
+    try:
+        parse_duration(value)
+    except DurationError:
+        yield Finding(path, 'must be a duration like "1h30m" or "15s"')
+
+
+def _number(schema: JsonObject, value: float, path: str) -> Iterator[Finding]:
+    if not math.isfinite(value):
+        yield Finding(path, "must be a finite number")
+        return
+    limit = _RANGES.get(schema.get("format") or "")
+    if limit is not None and not -limit <= value < limit:
+        yield Finding(path, f"must fit into {schema['format']}")
+    least, most = schema.get("minimum"), schema.get("maximum")
+    if least is not None:
+        if schema.get("exclusiveMinimum") and value <= least:
+            yield Finding(path, f"must be greater than {least}")
+        elif value < least:
+            yield Finding(path, f"must be at least {least}")
+    if most is not None:
+        if schema.get("exclusiveMaximum") and value >= most:
+            yield Finding(path, f"must be less than {most}")
+        elif value > most:
+            yield Finding(path, f"must be at most {most}")
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)

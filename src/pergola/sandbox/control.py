@@ -1,0 +1,46 @@
+"""Talking to the supervisor of a running sandbox."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from pergola.sandbox.errors import SandboxError
+from pergola.sandbox.supervisor import SOCKET
+
+_PATIENCE: Final = 30.0
+
+
+async def command(directory: Path, word: str, component: str = "") -> dict[str, Any]:
+    """Sends one command, and returns the state that the sandbox has afterwards.
+
+    Args:
+        directory: the sandbox's.
+        word: `status`, `ready` or `stop`; or, with a component, what `Child.obey` knows.
+        component: which component is meant.
+
+    Raises:
+        SandboxError: there is no supervisor, or it refused.
+    """
+    request = json.dumps({"command": word, "component": component}).encode() + b"\n"
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            answer = await _exchange(directory / SOCKET, request)
+    except (OSError, TimeoutError) as error:
+        raise SandboxError(f"the sandbox in {directory} does not answer; is it stopped?") from error
+    state: dict[str, Any] = json.loads(answer or b"{}")
+    if "error" in state:
+        raise SandboxError(state["error"])
+    return state
+
+
+async def _exchange(socket: Path, request: bytes) -> bytes:
+    reader, writer = await asyncio.open_unix_connection(socket)
+    try:
+        writer.write(request)
+        await writer.drain()
+        return await reader.read()
+    except ConnectionResetError:
+        return b""
+    finally:
+        writer.close()

@@ -1,0 +1,81 @@
+"""The files that a sandbox's components read: certificates, tokens, kubeconfigs."""
+
+import base64
+import secrets
+from typing import Final, NamedTuple
+
+from pergola.sandbox import components, directory
+from pergola.sandbox.certificates import Authority, key_pair
+from pergola.sandbox.components import Layout
+
+KUBECONFIG: Final = "kubeconfig"
+_HOSTS: Final = ("127.0.0.1", "localhost", "kubernetes", "kubernetes.default.svc", "10.0.0.1")
+
+
+class Identity(NamedTuple):
+    """Who may ask the API server, by a static token."""
+
+    file: str
+    user: str
+    group: str
+
+
+# The controller manager acts for all of its controllers, which takes more than its own role has;
+# the scheduler has what it needs by the name alone.
+_IDENTITIES: Final = (
+    Identity(KUBECONFIG, "admin", "system:masters"),
+    Identity("kwok.kubeconfig", "kwok", "system:masters"),
+    Identity(
+        "kube-controller-manager.kubeconfig", "system:kube-controller-manager", "system:masters"
+    ),
+    Identity("kube-scheduler.kubeconfig", "system:kube-scheduler", "system:authenticated"),
+)
+
+
+def write_all(layout: Layout) -> None:
+    """Writes everything, with fresh keys and tokens, readable by the user alone."""
+    authority = Authority("pergola-sandbox")
+    serving = authority.issue("kube-apiserver", _HOSTS)
+    accounts = key_pair()
+    tokens = {identity: secrets.token_urlsafe(32) for identity in _IDENTITIES}
+    contents = {
+        "ca.crt": authority.pair.public,
+        "ca.key": authority.pair.private,
+        "apiserver.crt": serving.public,
+        "apiserver.key": serving.private,
+        "service-account.pub": accounts.public,
+        "service-account.key": accounts.private,
+        "tokens.csv": "".join(_token_line(i, token) for i, token in tokens.items()),
+        "kube-scheduler.yaml": components.scheduler_configuration(layout),
+    }
+    for identity, token in tokens.items():
+        contents[identity.file] = _kubeconfig(layout, authority.pair.public, identity, token)
+    for name, content in contents.items():
+        directory.write(layout.directory / name, content)
+
+
+def _token_line(identity: Identity, token: str) -> str:
+    return f'{token},{identity.user},{identity.user},"{identity.group}"\n'
+
+
+def _kubeconfig(layout: Layout, ca: bytes, identity: Identity, token: str) -> str:
+    name = layout.directory.name
+    return (
+        "apiVersion: v1\n"
+        "kind: Config\n"
+        f"current-context: {name}\n"
+        "clusters:\n"
+        f"  - name: {name}\n"
+        "    cluster:\n"
+        f"      server: {layout.server}\n"
+        f"      certificate-authority-data: {base64.b64encode(ca).decode()}\n"
+        "contexts:\n"
+        f"  - name: {name}\n"
+        "    context:\n"
+        f"      cluster: {name}\n"
+        f"      user: {identity.user}\n"
+        "users:\n"
+        f"  - name: {identity.user}\n"
+        "    user:\n"
+        f"      token: {token}\n"
+    )

@@ -1,0 +1,113 @@
+"""When a sandbox may be used: the API server answers, its nodes are ready, its controllers work."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final
+
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at
+from pergola.kube.client import Client
+from pergola.kube.errors import KubeError
+from pergola.kube.kubeconfig import load
+from pergola.sandbox import control
+from pergola.sandbox.errors import SandboxError
+
+_NODE: Final = GroupVersionKind("", "v1", "Node")
+_SERVICE_ACCOUNT: Final = GroupVersionKind("", "v1", "ServiceAccount")
+_ZONES: Final = ("a", "b", "c")
+_LIMIT: Final = 90.0
+_INTERVAL: Final = 0.05
+_HOPELESS: Final = 3  # failures of one component
+_LOG_TAIL: Final = 600  # characters
+
+
+class Readiness:
+    """Waits for the parts of one sandbox.
+
+    Args:
+        directory: the sandbox's.
+        kubeconfig: of an administrator.
+    """
+
+    def __init__(self, directory: Path, kubeconfig: Path) -> None:
+        self._directory = directory
+        self._kubeconfig = kubeconfig
+
+    async def of_apiserver(self) -> None:
+        """Until the API server serves everything; all of its own objects are there."""
+        async with self._client() as client:
+            await self._until(lambda: _serves(client), "the API server to be ready")
+
+    async def of_nodes(self) -> None:
+        """Makes three nodes in three zones, and waits until pods can be scheduled to them."""
+        async with self._client() as client:
+            for zone in _ZONES:
+                await client.create(_node(zone))
+            await self._until(lambda: _nodes_are_ready(client), "the simulated nodes to be ready")
+
+    async def of_controllers(self) -> None:
+        """Until the first controllers did their work."""
+        key = Key("default", "default")
+        async with self._client() as client:
+            await self._until(
+                lambda: _exists(client, _SERVICE_ACCOUNT, key), "the controllers to start"
+            )
+
+    def _client(self) -> Client:
+        return Client.connect(load(self._kubeconfig))
+
+    async def _until(self, check: Callable[[], Awaitable[bool]], what: str) -> None:
+        try:
+            async with asyncio.timeout(_LIMIT):
+                while not await _holds(check):
+                    await self._check_components()
+                    await asyncio.sleep(_INTERVAL)
+        except TimeoutError as error:
+            raise SandboxError(
+                f"waited {_LIMIT:.0f} seconds for {what}, in vain; is the machine overloaded?"
+            ) from error
+
+    async def _check_components(self) -> None:
+        state = await control.command(self._directory, "status")
+        for component, child in state["components"].items():
+            if child["failures"] >= _HOPELESS:
+                log = self._directory / f"{component}.log"
+                tail = log.read_text(errors="replace")[-_LOG_TAIL:].strip()
+                raise SandboxError(f"{component} does not stay up; its log ends with:\n{tail}")
+
+
+async def _holds(check: Callable[[], Awaitable[bool]]) -> bool:
+    try:
+        return await check()
+    except KubeError:
+        return False
+
+
+async def _serves(client: Client) -> bool:
+    return await client.get_raw("/readyz") == b"ok"
+
+
+async def _exists(client: Client, gvk: GroupVersionKind, key: Key) -> bool:
+    await client.get(gvk, key)
+    return True
+
+
+async def _nodes_are_ready(client: Client) -> bool:
+    return all(_is_schedulable(node) for node in await client.list(_NODE))
+
+
+def _is_schedulable(node: JsonObject) -> bool:
+    conditions = {c.get("type"): c.get("status") for c in maps_at(node, "status", "conditions")}
+    return conditions.get("Ready") == "True" and not map_at(node, "spec").get("taints")
+
+
+def _node(zone: str) -> JsonObject:
+    name = f"node-{zone}"
+    labels = {
+        "kubernetes.io/arch": "amd64",
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": "linux",
+        "topology.kubernetes.io/region": "local",
+        "topology.kubernetes.io/zone": f"local-{zone}",
+    }
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}

@@ -1,0 +1,147 @@
+"""The process that owns a sandbox's components, and ends them when its own reason to be ends.
+
+Started by `pergola.sandbox.start` as `python -m pergola.sandbox.supervisor DIRECTORY`, with the
+plan in `plan.json` there; only the standard library is needed, so that it stays small. It puts
+itself in the background, and obeys one JSON line for each connection to `control.sock`. When the
+owner is gone (its pidfd says so), or on SIGTERM, all components are killed and the directory is
+removed. Should the supervisor itself be killed, the kernel kills the components, and the next
+sandbox that is started removes the directory.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any, Final, TypedDict
+
+from pergola.sandbox import directory
+from pergola.sandbox.child import Child
+from pergola.sandbox.errors import SandboxError
+from pergola.sandbox.processes import ProcessId
+
+SOCKET: Final = "control.sock"
+PLAN: Final = "plan.json"
+STATE: Final = "state.json"
+
+
+class Plan(TypedDict):
+    """What the supervisor has to know.
+
+    Attributes:
+        name: the sandbox's.
+        lock: the inherited descriptor that holds the claim on the name.
+        port: the inherited socket that keeps the API server's port; nothing reads it.
+        starter: the inherited pidfd of the process that starts the sandbox; counts until ready.
+        owner: the inherited pidfd of the process that the sandbox must not outlive; None: no such.
+        commands: the command line of each component.
+        server: the API server's URL.
+    """
+
+    name: str
+    lock: int
+    port: int
+    starter: int
+    owner: int | None
+    commands: dict[str, list[str]]
+    server: str
+
+
+class Supervisor:
+    """Runs the components of one plan, in one directory."""
+
+    def __init__(self, path: Path, plan: Plan) -> None:
+        self._path = path
+        self._plan = plan
+        self._children = {
+            name: Child(name, line, path, self._changed) for name, line in plan["commands"].items()
+        }
+        self._ended = asyncio.Event()
+        self._ready = False
+        self._last_callers: list[asyncio.StreamWriter] = []
+
+    async def run(self) -> None:
+        """Serves until there is a reason to end; nothing is left then."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._ended.set)
+        for process in (self._plan["starter"], self._plan["owner"]):
+            if process is not None:
+                loop.add_reader(process, self._ended.set)
+        self._changed()
+        server = await asyncio.start_unix_server(self._serve, self._path / SOCKET)
+        try:
+            await self._ended.wait()
+        finally:
+            await self._end()
+            server.close()
+
+    async def _end(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            for child in self._children.values():
+                group.create_task(child.kill())
+        directory.remove(self._path)
+        directory.give_up(self._plan["name"], self._plan["lock"])
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError):
+            request = json.loads(await reader.readline() or "{}")
+            if request.get("command") == "stop":
+                # The caller waits for the end of the connection, which comes with our own.
+                self._last_callers.append(writer)
+                self._ended.set()
+                return
+            answer = await self._answer(request)
+            writer.write(json.dumps(answer).encode() + b"\n")
+            await writer.drain()
+        writer.close()
+
+    async def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        command, child = request.get("command"), self._children.get(request.get("component", ""))
+        if command == "ready":
+            self._become_ready()
+        if command in ("status", "ready"):
+            return self._state()
+        if child is None:
+            return {"error": f"this sandbox has no component {request.get('component')!r}"}
+        try:
+            await child.obey(str(command))
+        except SandboxError as error:
+            return {"error": str(error)}
+        return self._state()
+
+    def _become_ready(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._plan["starter"])
+        self._ready = True
+        self._changed()
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "supervisor": ProcessId.of(os.getpid()),
+            "ready": self._ready,
+            "server": self._plan["server"],
+            "components": {name: child.state() for name, child in self._children.items()},
+        }
+
+    def _changed(self) -> None:
+        if self._path.exists():
+            directory.write(self._path / STATE, json.dumps(self._state()))
+
+
+def main() -> None:
+    """Reads the plan, goes to the background, and supervises."""
+    path = Path(sys.argv[1])
+    plan: Plan = json.loads((path / PLAN).read_text())
+    os.umask(0o077)
+    os.chdir(path)
+    if os.fork():
+        # Not to run the exit handlers twice; the caller goes on as soon as this process ends.
+        os._exit(0)
+    os.setsid()
+    asyncio.run(Supervisor(path, plan).run())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""The resource manager as processes of their own, to be killed."""
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+import orjson
+
+
+class Instance:
+    """A `pergola resource-manager` process."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+
+    async def kill(self) -> None:
+        """kill -9, and wait until it is dead."""
+        if self.process.returncode is None:
+            self.process.send_signal(signal.SIGKILL)
+        await self.process.wait()
+
+
+class Instances:
+    """Starts instances on one sandbox."""
+
+    def __init__(self, kubeconfig: Path, folder: Path) -> None:
+        self._kubeconfig = kubeconfig
+        self._folder = folder
+        self._started: list[Instance] = []
+
+    async def start(self, *, elect: bool = False, name: str = "a") -> Instance:
+        """Starts one instance; several share a Lease with `elect`."""
+        config = {
+            "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",
+            "kind": "ResourceManagerConfiguration",
+            "sourceClientConnection": {"kubeconfig": str(self._kubeconfig)},
+            "targetClientConnection": {"kubeconfig": str(self._kubeconfig)},
+            "leaderElection": {
+                "leaderElect": elect,
+                "resourceNamespace": "kube-system",
+                "leaseDuration": "3s",
+                "renewDeadline": "2s",
+                "retryPeriod": "500ms",
+            },
+            "server": {
+                "healthProbes": {"bindAddress": "127.0.0.1", "port": 0},
+                "metrics": {"bindAddress": "127.0.0.1", "port": 0},
+            },
+            "logFormat": "text",
+        }
+        path = self._folder / f"{name}.json"
+        path.write_bytes(orjson.dumps(config))
+        with (self._folder / f"{name}.log").open("ab") as output:
+            process = await asyncio.create_subprocess_exec(
+                Path(sys.executable).parent / "pergola",
+                "resource-manager",
+                "--config",
+                path,
+                stdout=output,
+                stderr=output,
+                env={k: v for k, v in os.environ.items() if "KUBECONFIG" not in k},
+            )
+        instance = Instance(process)
+        self._started.append(instance)
+        return instance
+
+    async def kill_all(self) -> None:
+        """kill -9 for what still runs."""
+        for instance in self._started:
+            await instance.kill()

@@ -1,0 +1,47 @@
+"""The resource manager as a process of its own, to be killed, beside a sandbox to be hurt."""
+
+import random
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import load
+from pergola.sandbox import Sandbox
+from pergola.testing.crds import install_crds
+from pergola.testing.instances import Instances
+from pergola.testing.world import RecordingClient, World
+
+
+@pytest.fixture
+async def instances(private_sandbox: Sandbox, tmp_path: Path) -> AsyncIterator[Instances]:
+    """Processes on the private sandbox; none is left at the end."""
+    instances = Instances(private_sandbox.kubeconfig, tmp_path)
+    try:
+        yield instances
+    finally:
+        await instances.kill_all()
+
+
+@pytest.fixture
+async def world(private_sandbox: Sandbox) -> AsyncIterator[World]:
+    """ManagedResources on the private sandbox; nobody reconciles them yet."""
+    config = load(private_sandbox.kubeconfig)
+    async with Client.connect(config) as client, RecordingClient.connect(config) as recorder:
+        await install_crds(client)
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "chaos"}}
+        await client.create(namespace)
+        world = World(client, recorder, "chaos")
+        try:
+            yield world
+        finally:
+            await world.stop()
+
+
+@pytest.fixture
+def chance() -> random.Random:
+    """Random moments that a failure can be repeated with."""
+    seed = random.SystemRandom().randrange(1 << 32)
+    print(f"seed {seed}")  # noqa: T201 - shown with a failure
+    return random.Random(seed)  # noqa: S311

@@ -1,0 +1,39 @@
+"""The cluster identity of spec 10 §3.3, on a cluster of its own: the ConfigMap has a fixed name."""
+
+import pytest
+
+from pergola.api.objects import GroupVersionKind, Key
+from pergola.kube.client import Client
+from pergola.resource_manager.identity import IdentityError, cluster_identity
+
+CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
+KEY = Key("kube-system", "cluster-identity")
+
+
+async def test_the_identity_of_a_cluster(second_client: Client) -> None:
+    client = second_client
+    with pytest.raises(IdentityError, match=r"ConfigMap kube-system/cluster-identity"):
+        await cluster_identity(client, "<cluster>")
+    assert await cluster_identity(client, "<default>") == ""
+
+    config_map = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": KEY.name, "namespace": KEY.namespace},
+    }
+    await client.create({**config_map, "data": {"other": "x"}})
+    with pytest.raises(IdentityError):
+        await cluster_identity(client, "<cluster>")
+    assert await cluster_identity(client, "<default>") == ""
+
+    await client.patch(CONFIG_MAP, KEY, {"data": {"cluster-identity": "garden-1"}})
+    assert await cluster_identity(client, "<cluster>") == "garden-1"
+    assert await cluster_identity(client, "<default>") == "garden-1"
+    assert await cluster_identity(client, "plain") == "plain"
+    assert await cluster_identity(client, "") == ""
+    await client.delete(CONFIG_MAP, KEY)
+
+
+async def test_an_id_with_a_colon_is_refused(second_client: Client) -> None:
+    with pytest.raises(IdentityError, match="colon"):
+        await cluster_identity(second_client, "a:b")
