@@ -30,7 +30,7 @@ from pergola.api.objects import (
 )
 from pergola.health import check, progressing
 from pergola.kube.client import Client
-from pergola.kube.errors import KubeError, NotFound, UnknownKind
+from pergola.kube.errors import NotFound, UnknownKind
 from pergola.resource_manager.controllers.managed_resource.compare import content_digest
 from pergola.runtime.cache import Cache, Change
 from pergola.runtime.logging import get_logger
@@ -132,7 +132,8 @@ class Target:
     @property
     def unsynced(self) -> list[str]:
         """The kinds whose watch is not live, each with the reason."""
-        return [f"{c.gvk}: {c.problem or 'not listed yet'}" for c in self.caches() if not c.is_synced]
+        lost = (cache for cache in self.caches() if not cache.is_synced)
+        return [f"{cache.gvk}: {cache.problem or 'not listed yet'}" for cache in lost]
 
     # Reading
 

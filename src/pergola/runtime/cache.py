@@ -300,7 +300,7 @@ class Cache(Generic[T]):
 
 
 def _number(resource_version: str) -> int:
-    """resourceVersions grow; 0 for one that is no number, which is never compared."""
+    """They grow; 0 for one that is no number, which is never compared."""
     return int(resource_version) if resource_version.isdigit() else 0
 
 

@@ -87,7 +87,7 @@ class Controller(Generic[K]):
         try:
             async with asyncio.timeout(self._deadline):
                 outcome = await self._reconcile(key)
-        except Exception as error:  # noqa: BLE001 - whatever happened, the key comes back
+        except Exception as error:  # whatever happened, the key comes back
             self._failed(key, error)
             self._metrics.observe("error", loop.time() - began)
         else:

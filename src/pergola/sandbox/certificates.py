@@ -46,9 +46,7 @@ class Authority:
     @property
     def pair(self) -> Pair:
         """The authority's own certificate and key."""
-        return Pair(
-            self._certificate.public_bytes(serialization.Encoding.PEM), _private(self._key)
-        )
+        return Pair(self._certificate.public_bytes(serialization.Encoding.PEM), _private(self._key))
 
     def issue(self, name: str, hosts: tuple[str, ...]) -> Pair:
         """A serving certificate for `hosts`: DNS names and IP addresses."""
@@ -64,7 +62,9 @@ class Authority:
         )
         return Pair(certificate.public_bytes(serialization.Encoding.PEM), _private(key))
 
-    def _builder(self, subject: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+    def _builder(
+        self, subject: x509.Name, key: ec.EllipticCurvePublicKey
+    ) -> x509.CertificateBuilder:
         issuer = self._key.public_key()
         return (
             x509.CertificateBuilder()

@@ -12,7 +12,7 @@ from typing import Any, Final
 from pergola.sandbox.errors import SandboxError
 from pergola.sandbox.processes import ProcessId, die_with
 
-_GRACE: Final = 5.0
+_GRACE: Final = 2.0
 _RESTART_DELAY: Final = 1.0
 
 
@@ -74,7 +74,7 @@ class Child:
             self._keeper = asyncio.create_task(self._keep())
 
     async def stop(self) -> None:
-        """Asks it to end, and kills it if it does not within five seconds."""
+        """Asks it to end, and kills it if it does not within two seconds."""
         await self._let_go()
         if self._process is not None:
             self._signal(signal.SIGCONT)

@@ -108,24 +108,148 @@ async def start(
     lock = directory.claim(name)
     if lock is None:
         raise SandboxError(f'sandbox "{name}" runs already; use it, or stop it first')
-    path = directory.directory_of(name)
+    sandbox = Sandbox(name, directory.directory_of(name))
     try:
-        with _descriptors(lock, owner) as plan:
-            layout = Layout(directory.make(name), _port_of(plan["port"]))
-            plan["name"], plan["server"] = name, layout.server
-            lines = commands(components, layout, programs, apiserver_flags)
-            plan["commands"] = {line.component: list(line.line) for line in lines}
-            await asyncio.to_thread(_prepare, layout, plan)
+        # Not in a thread: when this is cancelled, no half-started supervisor must be left.
+        _spawn(sandbox, lock, owner, components, programs, apiserver_flags)
     except BaseException:
-        directory.remove(path)
+        directory.remove(sandbox.directory)
         directory.give_up(name, lock)
         raise
     os.close(lock)
-    sandbox = Sandbox(name, path)
     try:
         await _bring_up(sandbox, components, progress)
     except BaseException:
         with contextlib.suppress(SandboxError):
-            await asyncio.shield(asyncio.ensure_future(sandbox.stop()))
+            await asyncio.shield(sandbox.stop())
         raise
     return sandbox
+
+
+def find(name: str = "default") -> Sandbox | None:
+    """The sandbox of this name, if it runs and is ready."""
+    sandbox = Sandbox(name, directory.directory_of(name))
+    if not directory.is_claimed(name):
+        return None
+    with contextlib.suppress(OSError, ValueError):
+        if sandbox.state()["ready"]:
+            return sandbox
+    return None
+
+
+async def stop(name: str = "default") -> bool:
+    """Stops the sandbox of this name, and removes what a crashed one left.
+
+    Returns:
+        Whether one was running.
+    """
+    remove_crashed()
+    if not directory.is_claimed(name):
+        return False
+    await Sandbox(name, directory.directory_of(name)).stop()
+    return True
+
+
+def remove_crashed() -> None:
+    """Removes what sandboxes left that ended without their supervisor's doing."""
+    for name in directory.names():
+        lock = directory.claim(name)
+        if lock is not None:
+            sandbox = Sandbox(name, directory.directory_of(name))
+            _kill_components(sandbox)
+            directory.remove(sandbox.directory)
+            directory.give_up(name, lock)
+
+
+def _kill_components(sandbox: Sandbox) -> None:
+    """The kernel did this already, unless somebody took that from the components."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        for child in sandbox.state()["components"].values():
+            if child["process"]:
+                ProcessId(*child["process"]).kill()
+
+
+def _spawn(
+    sandbox: Sandbox,
+    lock: int,
+    owner: int | None,
+    components: Components,
+    programs: dict[str, Path],
+    apiserver_flags: tuple[str, ...],
+) -> None:
+    from pergola.sandbox import files
+
+    with contextlib.ExitStack() as held:
+        port = held.enter_context(_reserve_port())
+        layout = Layout(directory.make(sandbox.name), port.getsockname()[1])
+        files.write_all(layout)
+        lines = commands(components, layout, programs, apiserver_flags)
+        plan = Plan(
+            name=sandbox.name,
+            lock=lock,
+            port=port.fileno(),
+            starter=_watch(os.getpid(), held),
+            owner=None if owner is None else _watch(owner or os.getpid(), held),
+            commands={command.component: list(command.line) for command in lines},
+            server=layout.server,
+        )
+        directory.write(sandbox.directory / PLAN, json.dumps(plan))
+        _run_supervisor(sandbox.directory, plan)
+
+
+def _reserve_port() -> socket.socket:
+    """A free port that stays ours: bound, never listening, and shared with the API server only."""
+    reserved = socket.socket()
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    reserved.bind(("127.0.0.1", 0))
+    return reserved
+
+
+def _watch(process: int, held: contextlib.ExitStack) -> int:
+    try:
+        descriptor = os.pidfd_open(process)
+    except ProcessLookupError as error:
+        raise SandboxError(f"process {process}, which is to own the sandbox, is gone") from error
+    held.callback(os.close, descriptor)
+    return descriptor
+
+
+def _run_supervisor(path: Path, plan: Plan) -> None:
+    inherited = [plan["lock"], plan["port"], plan["starter"]]
+    if plan["owner"] is not None:
+        inherited.append(plan["owner"])
+    log = os.open(path / "supervisor.log", os.O_WRONLY | os.O_CREAT, 0o600)
+    try:
+        subprocess.run(
+            [sys.executable, "-m", "pergola.sandbox.supervisor", str(path)],
+            check=True,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            pass_fds=inherited,
+        )
+    except subprocess.CalledProcessError as error:
+        text = (path / "supervisor.log").read_text(errors="replace").strip()
+        raise SandboxError(f"the sandbox's supervisor does not start:\n{text}") from error
+    finally:
+        os.close(log)
+
+
+async def _bring_up(sandbox: Sandbox, components: Components, progress: Progress) -> None:
+    from pergola.sandbox.readiness import Readiness
+
+    readiness = Readiness(sandbox.directory, sandbox.kubeconfig)
+    progress("starting etcd and kube-apiserver")
+    for component in (ETCD, APISERVER):
+        await control.command(sandbox.directory, "start", component)
+    await readiness.of_apiserver()
+    rest = [c for c in ALL if c in components and c not in (ETCD, APISERVER)]
+    if rest:
+        progress(f"starting {', '.join(rest)}")
+    for component in rest:
+        await control.command(sandbox.directory, "start", component)
+    if KWOK in components:
+        await readiness.of_nodes()
+    if CONTROLLER_MANAGER in components:
+        await readiness.of_controllers()
+    await control.command(sandbox.directory, "ready")

@@ -23,6 +23,7 @@ _SERVICES: Final = "10.0.0.0/16"
 _PODS: Final = "10.64.0.0/16"
 _ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
 _NEVER: Final = "87600h"
+_NOWHERE: Final = "http://127.0.0.1:0"
 
 
 class Layout(NamedTuple):
@@ -71,10 +72,11 @@ def _etcd(layout: Layout) -> tuple[str, ...]:
         "--name=sandbox",
         f"--data-dir={layout.file('etcd')}",
         f"--listen-client-urls={clients}",
-        f"--advertise-client-urls={clients}",
         f"--listen-peer-urls={peers}",
-        f"--initial-advertise-peer-urls={peers}",
-        f"--initial-cluster=sandbox={peers}",
+        # etcd insists on host and port for what it tells others; there are no others.
+        f"--advertise-client-urls={_NOWHERE}",
+        f"--initial-advertise-peer-urls={_NOWHERE}",
+        f"--initial-cluster=sandbox={_NOWHERE}",
         "--unsafe-no-fsync",
         "--quota-backend-bytes=4294967296",
         "--log-level=warn",

@@ -38,7 +38,7 @@ def write_all(layout: Layout) -> None:
     serving = authority.issue("kube-apiserver", _HOSTS)
     accounts = key_pair()
     tokens = {identity: secrets.token_urlsafe(32) for identity in _IDENTITIES}
-    contents = {
+    contents: dict[str, bytes | str] = {
         "ca.crt": authority.pair.public,
         "ca.key": authority.pair.private,
         "apiserver.crt": serving.public,

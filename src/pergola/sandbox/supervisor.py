@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import sys
 from pathlib import Path
 from typing import Any, Final, TypedDict
@@ -52,9 +53,10 @@ class Plan(TypedDict):
 class Supervisor:
     """Runs the components of one plan, in one directory."""
 
-    def __init__(self, path: Path, plan: Plan) -> None:
+    def __init__(self, path: Path, plan: Plan, control: socket.socket) -> None:
         self._path = path
         self._plan = plan
+        self._control = control
         self._children = {
             name: Child(name, line, path, self._changed) for name, line in plan["commands"].items()
         }
@@ -71,7 +73,7 @@ class Supervisor:
             if process is not None:
                 loop.add_reader(process, self._ended.set)
         self._changed()
-        server = await asyncio.start_unix_server(self._serve, self._path / SOCKET)
+        server = await asyncio.start_unix_server(self._serve, sock=self._control)
         try:
             await self._ended.wait()
         finally:
@@ -136,11 +138,14 @@ def main() -> None:
     plan: Plan = json.loads((path / PLAN).read_text())
     os.umask(0o077)
     os.chdir(path)
-    if os.fork():
-        # Not to run the exit handlers twice; the caller goes on as soon as this process ends.
-        os._exit(0)
-    os.setsid()
-    asyncio.run(Supervisor(path, plan).run())
+    # The caller goes on when the foreground process ends, and then the socket has to be there.
+    with socket.socket(socket.AF_UNIX) as control:
+        control.bind(str(path / SOCKET))
+        control.listen()
+        if os.fork():
+            os._exit(0)  # not to run the exit handlers twice
+        os.setsid()
+        asyncio.run(Supervisor(path, plan, control).run())
 
 
 if __name__ == "__main__":

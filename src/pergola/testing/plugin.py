@@ -1,0 +1,121 @@
+"""pytest fixtures over the sandbox.
+
+| fixture | scope | what |
+| --- | --- | --- |
+| `sandbox` | session | one control plane, shared by all workers of pytest-xdist |
+| `second_sandbox` | session | another one, etcd and API server only: a target cluster |
+| `private_sandbox` | function | one's own, to break |
+| `kubeconfig` | session | of `sandbox`, or the cluster of `PERGOLA_TEST_KUBECONFIG` |
+| `cluster_client` | function | a `pergola.kube.client.Client` of that cluster |
+| `namespace` | function | the name of a fresh namespace there |
+
+Sandboxes end with the pytest process (with xdist: the controller), however it ends. This module is
+loaded in every run of pytest where Pergola is installed, hence the imports inside the functions.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pergola.kube.client import Client
+    from pergola.sandbox import Sandbox
+
+try:
+    import pytest_asyncio
+except ImportError:  # then only the synchronous fixtures can be used
+    async_fixture = pytest.fixture
+else:
+    # Other projects may run pytest-asyncio in its strict mode.
+    async_fixture = pytest_asyncio.fixture  # type: ignore[assignment] - same use, other overloads
+
+KUBECONFIG_VARIABLE = "PERGOLA_TEST_KUBECONFIG"
+_WORKERS = pytest.StashKey[bool]()
+
+
+@pytest.fixture(scope="session")
+def sandbox(request: pytest.FixtureRequest) -> Sandbox:
+    """The control plane that all tests of this run share; started by the first that needs it."""
+    from pergola.sandbox import ALL
+    from pergola.testing.shared import shared_sandbox
+
+    return shared_sandbox("tests", _owner(request.config), ALL)
+
+
+@pytest.fixture(scope="session")
+def second_sandbox(request: pytest.FixtureRequest) -> Sandbox:
+    """A second shared control plane without controllers: nothing there changes by itself."""
+    from pergola.sandbox import API_ONLY
+    from pergola.testing.shared import shared_sandbox
+
+    return shared_sandbox("second", _owner(request.config), API_ONLY)
+
+
+@pytest.fixture
+def private_sandbox() -> Iterator[Sandbox]:
+    """A control plane for this test alone, which may restart, pause and kill its parts."""
+    from pergola.testing.shared import private
+
+    with private() as own:
+        yield own
+
+
+@pytest.fixture(scope="session")
+def kubeconfig(request: pytest.FixtureRequest) -> Path:
+    """The cluster to test on: the one of `PERGOLA_TEST_KUBECONFIG`, else the sandbox."""
+    existing = os.environ.get(KUBECONFIG_VARIABLE)
+    if existing:
+        return Path(existing)
+    shared: Sandbox = request.getfixturevalue("sandbox")
+    return shared.kubeconfig
+
+
+@async_fixture
+async def cluster_client(kubeconfig: Path) -> AsyncIterator[Client]:
+    """A client of the cluster, as its administrator."""
+    from pergola.kube.client import Client
+    from pergola.kube.kubeconfig import load
+
+    async with Client.connect(load(kubeconfig)) as client:
+        yield client
+
+
+@async_fixture
+async def namespace(cluster_client: Client, request: pytest.FixtureRequest) -> AsyncIterator[str]:
+    """A fresh namespace in which pods can be created; asked to go afterwards, not waited for."""
+    from pergola.testing.namespaces import create_namespace, delete_namespace
+
+    name = await create_namespace(cluster_client, request.node.name)
+    yield name
+    await delete_namespace(cluster_client, name)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tells a worker of pytest-xdist who owns the sandboxes."""
+    node.workerinput["pergola_owner"] = os.getpid()
+    node.config.stash[_WORKERS] = True
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Stops the shared sandboxes, in the process that owns them."""
+    owner = _owner(session.config)
+    if owner == os.getpid() and (session.config.stash.get(_WORKERS, False) or _was_used()):
+        from pergola.testing.shared import stop_shared
+
+        stop_shared(owner)
+
+
+def _was_used() -> bool:
+    return "pergola.testing.shared" in sys.modules
+
+
+def _owner(config: pytest.Config) -> int:
+    worker = getattr(config, "workerinput", {})
+    return int(worker.get("pergola_owner", os.getpid()))

@@ -1,3 +1,4 @@
+import asyncio
 import base64
 import json
 import os
@@ -313,8 +314,6 @@ async def test_a_program_gives_out_a_certificate() -> None:
 
 
 async def test_a_program_runs_once_however_many_ask(tmp_path: Path) -> None:
-    import asyncio
-
     runs = tmp_path / "runs.log"
     credentials = ExecCredentials(plugin(answer(token="abc"), env={"RUNS": str(runs)}))
 
@@ -398,7 +397,7 @@ async def test_a_missing_program_is_named_with_the_hint_how_to_install_it() -> N
         plugin("", command="no-such-login", install_hint="see https://example.org")
     )
     with pytest.raises(
-        ConfigurationError, match='"no-such-login" is not installed; see https://example.org'
+        ConfigurationError, match=r'"no-such-login" is not installed; see https://example\.org'
     ):
         await credentials.headers()
 

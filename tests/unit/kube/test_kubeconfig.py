@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from pergola.api.objects import JsonObject
+from pergola.kube import kubeconfig
 from pergola.kube.errors import ConfigurationError
 from pergola.kube.kubeconfig import in_cluster, load, ssl_context
 
@@ -128,14 +129,13 @@ def test_where_nothing_is_configured_the_error_names_the_ways(tmp_path: Path) ->
         load(environ={"HOME": str(tmp_path)})
 
 
-def test_a_pod_is_used_where_there_is_no_file(tmp_path: Path) -> None:
-    environ = {
-        "HOME": str(tmp_path),
-        "KUBERNETES_SERVICE_HOST": "10.0.0.1",
-        "KUBERNETES_SERVICE_PORT": "1",
-    }
-    with pytest.raises(ConfigurationError, match="the cluster's CA"):  # this machine is no pod
-        load(environ=environ)
+def test_a_pod_is_used_where_there_is_no_file(
+    tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pod = load(write(cluster={"server": "https://pod"}))
+    monkeypatch.setattr(kubeconfig, "in_cluster", lambda **_: pod)
+    environ = {"HOME": str(tmp_path), "KUBERNETES_SERVICE_HOST": "10.0.0.1"}
+    assert load(environ=environ) is pod
 
 
 # -- merging
@@ -385,7 +385,7 @@ def test_a_file_that_is_no_kubeconfig_is_refused(
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="the kubeconfig .*/gone cannot be read: no such"):
+    with pytest.raises(ConfigurationError, match=r"the kubeconfig .*/gone cannot be read: no such"):
         load(tmp_path / "gone")
 
 

@@ -12,7 +12,7 @@ each field.
 """
 
 from collections.abc import Callable
-from typing import Annotated, ClassVar, Final, TypeAlias, TypeVar
+from typing import Annotated, ClassVar, Final, Self, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -34,6 +34,25 @@ class Value(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True):
         """As JSON, without what equals its default."""
         value: JsonObject = msgspec.to_builtins(self, enc_hook=str)
         return value
+
+
+class Scalar:
+    """A type that JSON has only as text, e.g. a duration.
+
+    Attributes:
+        schema: how a schema describes it.
+    """
+
+    schema: ClassVar[JsonObject]
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """Reads the text.
+
+        Raises:
+            ValueError: it does not follow the schema.
+        """
+        raise NotImplementedError
 
 
 ObjectMeta: TypeAlias = JsonObject

@@ -6,7 +6,7 @@ from typing import TypeVar
 import msgspec
 
 from pergola.api.objects import JsonValue
-from pergola.api.schema.declare import Value
+from pergola.api.schema.declare import Scalar, Value
 from pergola.api.schema.structural import schema_of
 from pergola.api.schema.validate import Finding, validate
 
@@ -35,12 +35,28 @@ def read(cls: type[V], value: JsonValue, *, path: str = "", of: str) -> V:
     """
     try:
         return msgspec.convert(value, cls, dec_hook=_custom)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, TypeError):
         found = validate(schema_of(cls), value, path)
-        wrong = [finding for finding in found if finding.severity == "error"]
-        raise Malformed(of, wrong or [Finding(path, str(error))]) from None
+    wrong = [finding for finding in found if finding.severity == "error"]
+    if wrong:
+        raise Malformed(of, wrong)
+    return msgspec.convert(_normalized(value), cls, dec_hook=_custom)
+
+
+def _normalized(value: JsonValue) -> JsonValue:
+    """As the API server reads values: `3.0` is an integer, null in a map is absent."""
+    match value:
+        case dict():
+            return {k: _normalized(v) for k, v in value.items() if v is not None}
+        case list():
+            return [_normalized(entry) for entry in value]
+        case float() if value.is_integer():
+            return int(value)
+    return value
 
 
 def _custom(cls: type, value: object) -> object:
-    """Types of our own read themselves from text."""
-    return cls.from_text(value)  # type: ignore[attr-defined, unused-ignore]
+    """Types that JSON does not have read themselves from text."""
+    if issubclass(cls, Scalar) and isinstance(value, str):
+        return cls.from_text(value)
+    raise TypeError(f"no {cls.__name__}")

@@ -6,7 +6,7 @@ from typing import Final
 import msgspec.inspect as types
 
 from pergola.api.objects import JsonObject
-from pergola.api.schema.declare import Object, Value
+from pergola.api.schema.declare import Object, Scalar, Value
 from pergola.api.schema.docstrings import field_descriptions, type_description
 
 _OF_EVERY_OBJECT: Final = {
@@ -102,7 +102,7 @@ def _type(kind: types.Type, above: Above) -> JsonObject:
             return _enum(list(kind.values))
         case types.EnumType():
             return _enum([member.value for member in kind.cls])
-        case types.CustomType() if hasattr(kind.cls, "schema"):
+        case types.CustomType() if issubclass(kind.cls, Scalar):
             return dict(kind.cls.schema)
     try:
         return dict(_PLAIN[type(kind)])

@@ -14,6 +14,8 @@ from typing import Final, Literal, NamedTuple
 from pergola.api.durations import DurationError, parse_duration
 from pergola.api.objects import JsonObject, JsonValue
 
+REQUIRED: Final = "is required"
+
 
 class Finding(NamedTuple):
     """Something wrong at a path, e.g. `spec.secretRefs[0].name`.
@@ -139,7 +141,7 @@ def _map(schema: JsonObject, value: dict[str, JsonValue], path: str) -> Iterator
     properties: JsonObject = schema.get("properties") or {}
     for name in schema.get("required") or ():
         if name not in value and "default" not in properties.get(name, {}):
-            yield Finding(child(path, name), "is required")
+            yield Finding(child(path, name), REQUIRED)
     for name, field in properties.items():
         if name in value:
             yield from _findings(field, value[name], child(path, name))

@@ -1,0 +1,1 @@
+"""The resource manager's controllers, one module or folder each."""

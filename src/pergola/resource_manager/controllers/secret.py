@@ -3,6 +3,8 @@
 Nothing puts it there any more. Without this, such a Secret could never be deleted.
 """
 
+from contextlib import suppress
+
 from pergola.api.objects import Key
 from pergola.kube.errors import NotFound
 from pergola.resource_manager.source import SECRET, SeenSecret, Source
@@ -24,10 +26,8 @@ class Secrets:
             return DONE
         left = [name for name in seen.finalizers if name != finalizer]
         metadata = {"resourceVersion": seen.version, "finalizers": left}
-        try:
+        with suppress(NotFound):
             await self._source.client.patch(SECRET, key, {"metadata": metadata})
-        except NotFound:
-            pass
         return DONE
 
     def wakes(self, change: Change[SeenSecret]) -> bool:

@@ -6,7 +6,7 @@ Secrets do. With it, a periodic run and the repair of a single object need no Se
 
 import hashlib
 from collections import OrderedDict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import orjson
@@ -60,8 +60,7 @@ class Plan:
         objects: to apply, in the order of the Secrets.
         released: references of objects in mode `Ignore`.
         errors: documents that could not be decoded, one sentence each.
-        problem: why the result as a whole is not to be trusted, or None.
-        complete: whether all kinds were known to the target, so that the plan may be kept.
+        size: bytes that the plan takes, roughly.
     """
 
     basis: tuple[object, ...]
@@ -69,8 +68,7 @@ class Plan:
     released: tuple[JsonObject, ...]
     errors: tuple[str, ...]
     checksum: str
-    complete: bool
-    size: int = field(default=0)
+    size: int = 0
 
 
 class Plans:

@@ -1,4 +1,4 @@
-"""Deleting what is no longer described, and releasing what another will manage (spec 10 §4.6, §4.7).
+"""Deleting what is no longer described, and releasing what others manage (spec 10 §4.6, §4.7).
 
 What we did not create we do not delete: an object whose origin names another ManagedResource
 stays, and every delete carries the uid of the object that was looked at.
@@ -131,9 +131,9 @@ class Pruner:
         if marks.is_truthy(annotations_of(live).get(marks.KEEP_OBJECT)):
             return True
         kind = GroupVersionKind.of(live).group_kind
-        if self.collects_garbage and kind in _COLLECTED:
-            if marks.is_truthy(labels_of(live).get(marks.GARBAGE_COLLECTABLE)):
-                return True
+        labelled = marks.is_truthy(labels_of(live).get(marks.GARBAGE_COLLECTABLE))
+        if self.collects_garbage and kind in _COLLECTED and labelled:
+            return True
         origin = parse_origin(_origin(live))
         if origin is None:
             return False
@@ -196,9 +196,7 @@ class Pruner:
         try:
             grace = parse_duration(text)
         except DurationError as error:
-            raise DurationError(
-                f"annotation {marks.FINALIZE_DELETION_AFTER}: {error}"
-            ) from error
+            raise DurationError(f"annotation {marks.FINALIZE_DELETION_AFTER}: {error}") from error
         since = deletion_timestamp_of(live)
         if grace.total_seconds() <= 0 or since is None:
             return False

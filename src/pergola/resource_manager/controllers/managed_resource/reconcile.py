@@ -121,9 +121,7 @@ class ManagedResources:
                 work.obsolete, owner, claims=_deletes_claims(resource)
             )
             if pending:
-                await self._write(
-                    resource, lambda c: c.deletion_pending(pending_message(pending))
-                )
+                await self._write(resource, lambda c: c.deletion_pending(pending_message(pending)))
                 return Again(DELETION_SECONDS)
             self._applier.forget([object_key(r) for r in work.obsolete])
         if work.released:
@@ -149,7 +147,7 @@ class ManagedResources:
             labels=self._planner.injected(resource),
             force_labels=bool(spec.get("forceOverwriteLabels")),
             force_annotations=bool(spec.get("forceOverwriteAnnotations")),
-            scaled=await self._planner.scaled(resource),
+            scaled=await self._planner.scaled(resource, work.wanted),
         )
         outcome = await self._applier.apply(work.wanted, options, always=always)
         if outcome.errors:
@@ -161,7 +159,7 @@ class ManagedResources:
         return outcome.again_seconds
 
     def _is_update_due(self, key: Key) -> bool:
-        """With `alwaysUpdate`, unchanged objects are sent once in a sync period, not on each event."""
+        """With `alwaysUpdate`, what equals is sent too: once in a sync period, not on each event."""
         if not self._settings.always_update:
             return False
         last = self._updated_at.get(key)
@@ -231,9 +229,7 @@ class ManagedResources:
                 exactly=handing_over,
             )
             if pending:
-                await self._write(
-                    resource, lambda c: c.deletion_pending(pending_message(pending))
-                )
+                await self._write(resource, lambda c: c.deletion_pending(pending_message(pending)))
                 return Again(DELETION_SECONDS)
             self._applier.forget([object_key(r) for r in references])
         await self._remove_finalizer(resource, finalizer)
@@ -326,5 +322,3 @@ class _Work:
 
 def _deletes_claims(resource: JsonObject) -> bool:
     return bool(map_at(resource, "spec").get("deletePersistentVolumeClaims"))
-
-

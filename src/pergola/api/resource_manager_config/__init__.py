@@ -1,0 +1,29 @@
+"""The resource manager's configuration file (spec 10 §13.2): its type, defaults and validation.
+
+`configuration_from` makes a `ResourceManagerConfiguration` of a parsed file. It reads no files and
+no environment.
+"""
+
+from pergola.api.resource_manager_config.load import (
+    ConfigurationInvalid,
+    Loaded,
+    configuration_from,
+)
+from pergola.api.resource_manager_config.v1alpha1 import (
+    API_VERSION,
+    KIND,
+    ClientConnection,
+    LeaderElection,
+    ResourceManagerConfiguration,
+)
+
+__all__ = [
+    "API_VERSION",
+    "KIND",
+    "ClientConnection",
+    "ConfigurationInvalid",
+    "LeaderElection",
+    "Loaded",
+    "ResourceManagerConfiguration",
+    "configuration_from",
+]

@@ -1,0 +1,192 @@
+"""What must hold beyond the schema (spec 10 §13.2, spec 11 §8, spec 12 §1.5)."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from pergola.api.core_v1_validation import (
+    is_dns_label,
+    label_findings,
+    label_value_findings,
+    selector_findings,
+    toleration_findings,
+)
+from pergola.api.durations import format_duration
+from pergola.api.resource_manager_config.controllers import (
+    Controllers,
+    NetworkPolicies,
+    NodeAgentReconciliationDelay,
+    NodeCriticalComponents,
+    OptionalController,
+)
+from pergola.api.resource_manager_config.v1alpha1 import (
+    ClientConnection,
+    LeaderElection,
+    ResourceManagerConfiguration,
+)
+from pergola.api.resource_manager_config.webhooks import SystemComponentsConfig, Webhooks
+from pergola.api.schema.duration import Duration
+from pergola.api.schema.validate import Finding, child, item
+
+_SHORTEST_SYNC = timedelta(seconds=15)
+_SHORTEST_RESYNC = timedelta(seconds=10)
+
+
+def check(config: ResourceManagerConfiguration) -> Iterator[Finding]:
+    """All that is wrong with a configuration that follows its schema and has its defaults."""
+    yield from _connection(config.source_client_connection, "sourceClientConnection")
+    if config.target_client_connection is not None:
+        yield from _connection(config.target_client_connection, "targetClientConnection")
+    if config.leader_election.leader_elect:
+        yield from _leader_election(config.leader_election, "leaderElection")
+    yield from _controllers(config.controllers, "controllers")
+    yield from _webhooks(config.webhooks, "webhooks")
+    if config.controllers.token_invalidator.enabled != config.webhooks.token_invalidator.enabled:
+        yield Finding(
+            "controllers.tokenInvalidator",
+            "forbidden: controller and webhook must both be enabled or both disabled",
+        )
+
+
+def _connection(connection: ClientConnection, path: str) -> Iterator[Finding]:
+    at = child(path, "cacheResyncPeriod")
+    yield from _at_least(connection.cache_resync_period, _SHORTEST_RESYNC, at)
+
+
+def _leader_election(election: LeaderElection, path: str) -> Iterator[Finding]:
+    lease, renew, retry = election.lease_duration, election.renew_deadline, election.retry_period
+    periods = {"leaseDuration": lease, "renewDeadline": renew, "retryPeriod": retry}
+    for name, period in periods.items():
+        yield from _positive(period, child(path, name))
+    if lease <= renew:
+        yield Finding(child(path, "leaseDuration"), "must be greater than renewDeadline")
+    if renew <= 1.2 * retry:
+        yield Finding(child(path, "renewDeadline"), "must be greater than 1.2 times retryPeriod")
+    if election.resource_lock != "leases":
+        yield Finding(child(path, "resourceLock"), 'must be "leases"')
+    names = {
+        "resourceName": election.resource_name,
+        "resourceNamespace": election.resource_namespace,
+    }
+    for name, value in names.items():
+        if not value:
+            yield Finding(child(path, name), "is required while leaderElect is true")
+
+
+def _controllers(controllers: Controllers, path: str) -> Iterator[Finding]:
+    if ":" in controllers.cluster_id:
+        yield Finding(
+            child(path, "clusterID"),
+            'must not contain ":", which ends the id in origins of objects',
+        )
+    resources = child(path, "managedResources")
+    yield from _at_least(
+        controllers.managed_resources.sync_period, _SHORTEST_SYNC, child(resources, "syncPeriod")
+    )
+    yield from label_value_findings(
+        controllers.managed_resources.managed_by_label_value,
+        child(resources, "managedByLabelValue"),
+    )
+    health = child(child(path, "health"), "syncPeriod")
+    yield from _at_least(controllers.health.sync_period, _SHORTEST_SYNC, health)
+    collector = controllers.garbage_collector
+    if collector.enabled and collector.sync_period is not None:
+        at = child(child(path, "garbageCollector"), "syncPeriod")
+        yield from _at_least(collector.sync_period, _SHORTEST_SYNC, at)
+    yield from _workers(controllers, path)
+    yield from _optional_controllers(controllers, path)
+
+
+def _workers(controllers: Controllers, path: str) -> Iterator[Finding]:
+    optional: dict[str, OptionalController] = {
+        "csrApprover": controllers.csr_approver,
+        "networkPolicy": controllers.network_policy,
+        "tokenRequestor": controllers.token_requestor,
+        "tokenInvalidator": controllers.token_invalidator,
+        "nodeCriticalComponents": controllers.node_critical_components,
+        "istioClusterConfiguration": controllers.istio_cluster_configuration,
+    }
+    for name, controller in optional.items():
+        if controller.enabled and controller.workers < 1:
+            yield Finding(child(child(path, name), "concurrentSyncs"), "must be at least 1")
+
+
+def _optional_controllers(controllers: Controllers, path: str) -> Iterator[Finding]:
+    approver = controllers.csr_approver
+    if approver.enabled and approver.machine_namespace == "":
+        yield Finding(child(path, "csrApprover.machineNamespace"), "must be absent or not empty")
+    if controllers.token_requestor.enabled and controllers.token_requestor.class_ == "":
+        yield Finding(child(path, "tokenRequestor.class"), "must not be empty")
+    if controllers.network_policy.enabled:
+        yield from _network_policy(controllers.network_policy, child(path, "networkPolicy"))
+    if controllers.node_critical_components.enabled:
+        at = child(path, "nodeCriticalComponents")
+        yield from _node_critical(controllers.node_critical_components, at)
+    if controllers.node_agent_reconciliation_delay.enabled:
+        at = child(path, "nodeAgentReconciliationDelay")
+        yield from _delay(controllers.node_agent_reconciliation_delay, at)
+
+
+def _network_policy(policies: NetworkPolicies, path: str) -> Iterator[Finding]:
+    for index, selector in enumerate(policies.namespace_selectors):
+        yield from selector_findings(selector, item(child(path, "namespaceSelectors"), index))
+    ingress, at = policies.ingress_controller_selector, child(path, "ingressControllerSelector")
+    if ingress is None:
+        return
+    if not ingress.namespace:
+        yield Finding(child(at, "namespace"), "is required")
+    if ingress.pod_selector is None:
+        yield Finding(child(at, "podSelector"), "is required")
+    else:
+        yield from selector_findings(ingress.pod_selector, child(at, "podSelector"))
+
+
+def _node_critical(nodes: NodeCriticalComponents, path: str) -> Iterator[Finding]:
+    yield from _positive(nodes.backoff or Duration(), child(path, "backoff"))
+    at = child(path, "criticalNamespaces")
+    if not nodes.critical_namespaces:
+        yield Finding(at, "must not be empty")
+    for index, name in enumerate(nodes.critical_namespaces or ()):
+        if not is_dns_label(name):
+            yield Finding(item(at, index), "must be the name of a namespace")
+
+
+def _delay(delay: NodeAgentReconciliationDelay, path: str) -> Iterator[Finding]:
+    shortest, longest = delay.min_delay or Duration(), delay.max_delay or Duration()
+    for name, period in (("minDelay", shortest), ("maxDelay", longest)):
+        if period < timedelta():
+            yield Finding(child(path, name), "must not be negative")
+    if shortest > longest:
+        yield Finding(child(path, "minDelay"), "must not be greater than maxDelay")
+
+
+def _webhooks(webhooks: Webhooks, path: str) -> Iterator[Finding]:
+    if webhooks.kubernetes_service_host.enabled and not webhooks.kubernetes_service_host.host:
+        yield Finding(child(path, "kubernetesServiceHost.host"), "is required while it is enabled")
+    scheduler = webhooks.pod_scheduler_name
+    if scheduler.enabled and not scheduler.scheduler_name:
+        yield Finding(child(path, "podSchedulerName.schedulerName"), "must not be empty")
+    token = webhooks.projected_token_mount
+    if token.enabled and (token.expiration_seconds or 0) < 600:
+        yield Finding(child(path, "projectedTokenMount.expirationSeconds"), "must be at least 600")
+    if webhooks.node_agent_authorizer.machine_namespace == "":
+        at = child(path, "nodeAgentAuthorizer.machineNamespace")
+        yield Finding(at, "must be absent or not empty")
+    system = child(path, "systemComponentsConfig")
+    yield from _system_components(webhooks.system_components_config, system)
+
+
+def _system_components(system: SystemComponentsConfig, path: str) -> Iterator[Finding]:
+    yield from label_findings(system.node_selector, child(path, "nodeSelector"))
+    yield from label_findings(system.pod_node_selector, child(path, "podNodeSelector"))
+    for index, toleration in enumerate(system.pod_tolerations):
+        yield from toleration_findings(toleration, item(child(path, "podTolerations"), index))
+
+
+def _at_least(value: timedelta, least: timedelta, path: str) -> Iterator[Finding]:
+    if value < least:
+        yield Finding(path, f"must be at least {format_duration(least)}")
+
+
+def _positive(value: timedelta, path: str) -> Iterator[Finding]:
+    if value <= timedelta():
+        yield Finding(path, "must be greater than 0")

@@ -1,0 +1,155 @@
+"""Documents in Secrets into objects (spec 10 §4.3).
+
+One broken document does not keep the others from being read, and never looks like an empty one:
+whoever reads the result knows that something is missing (spec 10 B1).
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import brotli
+
+from pergola.api import marks
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    annotations_of,
+    metadata_of,
+    namespace_of,
+)
+from pergola.kube.yaml import parse_documents
+
+LARGEST_BYTES: Final = 64 * 1024 * 1024
+_BROTLI: Final = ".br"
+_UNREADABLE: Final = (".gz", ".zst", ".xz", ".bz2", ".lz4", ".zip")
+_STEP_BYTES: Final = 1024 * 1024
+
+Scope = Callable[[GroupVersionKind], bool | None]
+"""Whether the target serves a kind per namespace; None where it does not serve it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SecretData:
+    """A Secret's name and its decoded data."""
+
+    name: str
+    data: Mapping[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """What the Secrets of a ManagedResource say.
+
+    Attributes:
+        objects: to be applied, in the order of Secrets, keys and documents.
+        released: the ones in mode `Ignore`.
+        errors: one sentence for each thing that could not be read.
+        checksum: over the data of all objects (spec 10 §4.3).
+        unknown: the kinds that the target did not know.
+        has_data: whether any value holds something, be it only a comment.
+    """
+
+    objects: list[JsonObject] = field(default_factory=list)
+    released: list[JsonObject] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    checksum: str = ""
+    unknown: frozenset[GroupVersionKind] = frozenset()
+    has_data: bool = False
+
+
+class DecompressionError(ValueError):
+    """A compressed value that cannot be read; the text says why."""
+
+
+def decode(secrets: Sequence[SecretData], scope: Scope) -> Decoded:
+    """Reads all documents of all Secrets; does not raise for whatever they hold."""
+    objects: list[JsonObject] = []
+    released: list[JsonObject] = []
+    errors: list[str] = []
+    checksum = hashlib.sha256()
+    unknown: set[GroupVersionKind] = set()
+    has_data = False
+    for secret in secrets:
+        for key in sorted(secret.data, key=str.encode):
+            value = secret.data[key]
+            has_data |= bool(value.strip())
+            for obj in _documents(secret.name, key, value, errors):
+                gvk = GroupVersionKind.of(obj)
+                namespaced = scope(gvk)
+                if namespaced is None:
+                    unknown.add(gvk)
+                obj = _placed(obj, namespaced)  # noqa: PLW2901 - the same object, in its place
+                if annotations_of(obj).get(marks.MODE) == marks.MODE_IGNORE:
+                    released.append(obj)
+                else:
+                    objects.append(obj)
+                    checksum.update(value)
+    return Decoded(objects, released, errors, checksum.hexdigest(), frozenset(unknown), has_data)
+
+
+def _documents(secret: str, key: str, value: bytes, errors: list[str]) -> Iterator[JsonObject]:
+    where = f"Secret {secret}, key {key}"
+    try:
+        content = _content(key, value)
+    except DecompressionError as error:
+        errors.append(f"{where}: {error}")
+        return
+    for document in parse_documents(content):
+        if document.error is not None:
+            errors.append(f"{where}, document {document.index}: {document.error}")
+        elif isinstance(document.value, dict):
+            yield document.value
+        elif document.value is not None:
+            kind = type(document.value).__name__
+            errors.append(f"{where}, document {document.index}: expected an object, found {kind}")
+
+
+def _content(key: str, value: bytes) -> bytes:
+    if key.endswith(_UNREADABLE):
+        raise DecompressionError(
+            f"compression {key[key.rindex('.') :]} is not supported; use {_BROTLI}"
+        )
+    return decompress(value) if key.endswith(_BROTLI) else value
+
+
+def decompress(value: bytes, largest: int = LARGEST_BYTES) -> bytes:
+    """The content of a Brotli stream.
+
+    Raises:
+        DecompressionError: it is corrupt, cut off or larger than `largest` bytes.
+    """
+    if not value:
+        return b""
+    stream = brotli.Decompressor()
+    parts: list[bytes] = []
+    size = 0
+    try:
+        part = stream.process(value, output_buffer_limit=_STEP_BYTES)
+        while True:
+            parts.append(part)
+            size += len(part)
+            if size > largest:
+                raise DecompressionError(f"more than {largest} bytes when decompressed")
+            if stream.is_finished() or (not part and stream.can_accept_more_data()):
+                break
+            part = stream.process(b"", output_buffer_limit=_STEP_BYTES)
+    except brotli.error:
+        raise DecompressionError("not a Brotli stream, or a corrupt one") from None
+    if not stream.is_finished():
+        raise DecompressionError("the Brotli stream is cut off")
+    return b"".join(parts)
+
+
+def _placed(obj: JsonObject, namespaced: bool | None) -> JsonObject:
+    """The object in the namespace to which it belongs (spec 10 §4.3)."""
+    metadata, namespace = metadata_of(obj), namespace_of(obj)
+    if namespaced is False:
+        if "namespace" in metadata:
+            metadata = {name: value for name, value in metadata.items() if name != "namespace"}
+            return {**obj, "metadata": metadata}
+        return obj
+    if namespace or (namespaced is None and obj.get("kind") == "Namespace"):
+        return obj
+    return {**obj, "metadata": {**metadata, "namespace": "default"}}

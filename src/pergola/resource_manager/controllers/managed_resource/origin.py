@@ -1,0 +1,26 @@
+"""Which ManagedResource an object comes from, as its origin annotation says (spec 10 §3.3)."""
+
+from typing import NamedTuple
+
+
+class Origin(NamedTuple):
+    """A ManagedResource, and the id of its cluster (empty for none)."""
+
+    cluster_id: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        prefix = f"{self.cluster_id}:" if self.cluster_id else ""
+        return f"{prefix}{self.namespace}/{self.name}"
+
+
+def parse_origin(text: str) -> Origin | None:
+    """`garden-1:ns/name` or `ns/name`; None for anything else, which names no ManagedResource."""
+    if text.count(":") > 1 or text.count("/") != 1:
+        return None
+    cluster_id, colon, key = text.rpartition(":")
+    namespace, _, name = key.partition("/")
+    if not namespace or not name or (colon and not cluster_id):
+        return None
+    return Origin(cluster_id, namespace, name)

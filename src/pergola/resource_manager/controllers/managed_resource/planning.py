@@ -1,0 +1,189 @@
+"""From the Secrets of a ManagedResource to a plan, asking for them only when they changed."""
+
+import asyncio
+import base64
+import binascii
+from collections.abc import Collection, Sequence
+from typing import Final
+
+import orjson
+
+from pergola.api import marks
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    annotations_of,
+    generation_of,
+    labels_of,
+    map_at,
+    maps_at,
+    resource_version_of,
+    uid_of,
+)
+from pergola.kube.errors import KubeError, UnknownKind
+from pergola.resource_manager.controllers.managed_resource.decode import (
+    Decoded,
+    SecretData,
+    decode,
+)
+from pergola.resource_manager.controllers.managed_resource.merge import Scaled
+from pergola.resource_manager.controllers.managed_resource.plan import (
+    Plan,
+    Planned,
+    Plans,
+    fingerprint,
+)
+from pergola.resource_manager.controllers.managed_resource.references import (
+    Equivalences,
+    object_key,
+    reference,
+)
+from pergola.resource_manager.controllers.managed_resource.scaled import scaled_objects
+from pergola.resource_manager.source import SECRET, Source
+from pergola.resource_manager.target import Target
+
+_SCALABLE: Final = frozenset({"Deployment", "StatefulSet"})
+_LARGE_BYTES: Final = 64 * 1024
+_EMPTIED: Final = (
+    "the Secrets hold data but no object any more; nothing is deleted. "
+    "Empty the data, or spec.secretRefs, to delete all objects"
+)
+
+
+class UnreadableSecret(Exception):
+    """A Secret that a ManagedResource names could not be read; the text says which and why."""
+
+
+class Planner:
+    """Makes and keeps plans.
+
+    Args:
+        managed_by: the value of the `managed-by` label.
+    """
+
+    def __init__(self, source: Source, target: Target, *, managed_by: str) -> None:
+        self._source = source
+        self._target = target
+        self._managed_by = managed_by
+        self._plans = Plans()
+
+    async def plan(self, resource: JsonObject) -> Plan:
+        """The plan of a ManagedResource as it is now.
+
+        Raises:
+            UnreadableSecret: a Secret could not be read.
+        """
+        key = Key.of(resource)
+        names = [r.get("name") or "" for r in maps_at(resource, "spec", "secretRefs")]
+        known = self._plans.get(key, self._basis(resource, names))
+        if known is not None:
+            return known
+        secrets = [await self._read(Key(key.namespace, name)) for name in names]
+        data = [SecretData(key.name, content) for key, _, content in secrets]
+        decoded = await self._decode(data)
+        if decoded.unknown and await self._learn(decoded.unknown):
+            decoded = await self._decode(data)
+        basis = (uid_of(resource), generation_of(resource), tuple(v for _, v, _ in secrets))
+        plan = self._make(resource, decoded, basis)
+        if not decoded.unknown:
+            self._plans.put(key, plan)
+        return plan
+
+    def forget(self, key: Key) -> None:
+        """Drops what is remembered of a ManagedResource."""
+        self._plans.drop(key)
+
+    def injected(self, resource: JsonObject) -> dict[str, str]:
+        """The labels that all objects get; the configured one wins."""
+        return {**map_at(resource, "spec", "injectLabels"), marks.MANAGED_BY: self._managed_by}
+
+    async def scaled(self, resource: JsonObject, objects: Sequence[Planned]) -> Scaled:
+        """What autoscalers of the target scale, if that matters for any of the objects."""
+        if not any(planned.gvk.kind in _SCALABLE for planned in objects):
+            return frozenset()
+        equivalences = Equivalences.of(map_at(resource, "spec"))
+        return scaled_objects(await self._target.autoscalers(), equivalences)
+
+    def _basis(self, resource: JsonObject, names: Sequence[str]) -> tuple[object, ...]:
+        namespace = Key.of(resource).namespace
+        seen = [self._source.secret(Key(namespace, name)) for name in names]
+        versions = tuple(secret.version if secret else None for secret in seen)
+        return (uid_of(resource), generation_of(resource), versions)
+
+    async def _read(self, key: Key) -> tuple[Key, str, dict[str, bytes]]:
+        try:
+            secret = await self._source.client.get(SECRET, key)
+        except KubeError as error:
+            raise UnreadableSecret(f"cannot read Secret {key}: {error}") from error
+        data = map_at(secret, "data")
+        return key, resource_version_of(secret), {k: _decoded(v) for k, v in data.items()}
+
+    async def _decode(self, data: Sequence[SecretData]) -> Decoded:
+        large = sum(len(v) for secret in data for v in secret.data.values()) > _LARGE_BYTES
+        if large:
+            return await asyncio.to_thread(decode, data, self._scope)
+        return decode(data, self._scope)
+
+    async def _learn(self, kinds: Collection[GroupVersionKind]) -> bool:
+        """Asks the target about kinds that were not known; returns whether any is now."""
+        learned = False
+        for gvk in kinds:
+            try:
+                await self._target.client.resource(gvk)
+                learned = True
+            except UnknownKind:
+                continue
+        return learned
+
+    def _scope(self, gvk: GroupVersionKind) -> bool | None:
+        resource = self._target.client.discovery.known(gvk)
+        return resource.namespaced if resource is not None else None
+
+    def _make(self, resource: JsonObject, decoded: Decoded, basis: tuple[object, ...]) -> Plan:
+        labels = self.injected(resource)
+        spec = map_at(resource, "spec")
+        flags = (
+            bool(spec.get("forceOverwriteLabels")),
+            bool(spec.get("forceOverwriteAnnotations")),
+        )
+        objects = tuple(_planned(obj, labels, flags) for obj in decoded.objects)
+        errors = list(decoded.errors)
+        was_managing = bool(maps_at(resource, "status", "resources"))
+        nothing_left = not objects and not decoded.released and not errors
+        if nothing_left and was_managing and decoded.has_data:
+            errors.append(_EMPTIED)
+        return Plan(
+            basis=basis,
+            objects=objects,
+            released=tuple(_reference(obj, {}) for obj in decoded.released),
+            errors=tuple(errors),
+            checksum=decoded.checksum,
+            size=sum(len(planned.packed) for planned in objects),
+        )
+
+
+def _planned(obj: JsonObject, labels: dict[str, str], flags: tuple[bool, ...]) -> Planned:
+    packed = orjson.dumps(obj)
+    ref = _reference(obj, labels)
+    return Planned(
+        gvk=GroupVersionKind.of(obj),
+        key=Key.of(obj),
+        object_key=object_key(ref),
+        reference=ref,
+        fingerprint=fingerprint(packed, ref, flags),
+        packed=packed,
+    )
+
+
+def _reference(obj: JsonObject, labels: dict[str, str]) -> JsonObject:
+    return reference(
+        GroupVersionKind.of(obj), Key.of(obj), {**labels_of(obj), **labels}, annotations_of(obj)
+    )
+
+
+def _decoded(value: object) -> bytes:
+    try:
+        return base64.b64decode(value if isinstance(value, str) else "")
+    except binascii.Error:
+        return b""

@@ -1,0 +1,136 @@
+"""References to managed objects, as the status of a ManagedResource lists them (spec 10 §4.5).
+
+A reference is plain JSON: `apiVersion`, `kind`, `name`, `namespace`, and the labels and annotations
+that the manifest had. What is empty is left out.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, product
+from typing import Final, Self
+
+from pergola.api.objects import GroupKind, GroupVersionKind, JsonObject, Key, map_at
+
+_APPS_AND_EXTENSIONS: Final = ("Deployment", "DaemonSet", "ReplicaSet", "StatefulSet")
+_NETWORKING_AND_EXTENSIONS: Final = ("Ingress", "NetworkPolicy")
+_DEFAULTS: Final = (
+    *({GroupKind("apps", k), GroupKind("extensions", k)} for k in _APPS_AND_EXTENSIONS),
+    *(
+        {GroupKind("networking.k8s.io", k), GroupKind("extensions", k)}
+        for k in _NETWORKING_AND_EXTENSIONS
+    ),
+)
+
+
+def reference(
+    gvk: GroupVersionKind, key: Key, labels: Mapping[str, str], annotations: Mapping[str, str]
+) -> JsonObject:
+    """The reference to an object."""
+    fields: JsonObject = {
+        "apiVersion": gvk.api_version,
+        "kind": gvk.kind,
+        "name": key.name,
+        "namespace": key.namespace,
+        "labels": dict(labels),
+        "annotations": dict(annotations),
+    }
+    return {name: value for name, value in fields.items() if value}
+
+
+def reference_kind(ref: JsonObject) -> GroupVersionKind:
+    """What a reference refers to."""
+    return GroupVersionKind.parse(ref.get("apiVersion") or "", ref.get("kind") or "")
+
+
+def reference_key(ref: JsonObject) -> Key:
+    """Where the object of a reference lives."""
+    return Key(ref.get("namespace") or "", ref.get("name") or "")
+
+
+def object_key(ref: JsonObject) -> str:
+    """`<group>/<kind>/<namespace>/<name>`: the same for all versions of an object."""
+    return object_key_of(reference_kind(ref), reference_key(ref))
+
+
+def object_key_of(gvk: GroupVersionKind, key: Key) -> str:
+    """The same, from its parts; no namespace counts as `default`, but not for Namespaces."""
+    return _format(gvk.group_kind, key)
+
+
+def sort_references(references: Iterable[JsonObject]) -> list[JsonObject]:
+    """In ascending order of their object keys."""
+    return sorted(references, key=object_key)
+
+
+def same_references(left: Sequence[JsonObject], right: Sequence[JsonObject]) -> bool:
+    """Whether two lists say the same; empty and absent fields are equal."""
+    if len(left) != len(right):
+        return False
+    return all(_essence(one) == _essence(other) for one, other in zip(left, right, strict=True))
+
+
+class Equivalences:
+    """Kinds under which an API server serves the same objects."""
+
+    def __init__(self, sets: Iterable[Iterable[GroupKind]]) -> None:
+        self._of: dict[GroupKind, frozenset[GroupKind]] = {}
+        for kinds in sets:
+            merged = frozenset(kinds)
+            merged = merged.union(*(self._of.get(kind, frozenset()) for kind in merged))
+            self._of.update(dict.fromkeys(merged, merged))
+
+    @classmethod
+    def of(cls, spec: JsonObject) -> Self:
+        """Those that are always there, and those of a ManagedResource's spec."""
+        named = spec.get("equivalences")
+        lists = named if isinstance(named, list) else []
+        own = (
+            {GroupKind(kind.get("group") or "", kind.get("kind") or "") for kind in kinds}
+            for kinds in lists
+        )
+        return cls(chain(_DEFAULTS, own))
+
+    def kinds(self, kind: GroupKind) -> frozenset[GroupKind]:
+        """All kinds that a kind is equivalent to, itself included."""
+        return self._of.get(kind) or frozenset((kind,))
+
+    def index(self, references: Iterable[JsonObject]) -> "Previous":
+        """The references of a status, to be looked up by equivalent kinds."""
+        return Previous(self, references)
+
+
+class Previous:
+    """What was managed before; each reference can be taken once."""
+
+    def __init__(self, equivalences: Equivalences, references: Iterable[JsonObject]) -> None:
+        self._equivalences = equivalences
+        self._by_key = {object_key(ref): ref for ref in references}
+        self._taken: set[str] = set()
+
+    def take(self, ref: JsonObject) -> JsonObject | None:
+        """The former reference to the same object, which is thereby still wanted."""
+        kind, key = reference_kind(ref).group_kind, reference_key(ref)
+        others = self._equivalences.kinds(kind) - {kind}
+        for candidate, where in product((kind, *sorted(others)), (key,)):
+            found = self._by_key.get(_format(candidate, where))
+            if found is not None:
+                self._taken.add(object_key(found))
+                return found
+        return None
+
+    def left(self) -> list[JsonObject]:
+        """What nobody took, in the order of the status."""
+        return [ref for key, ref in self._by_key.items() if key not in self._taken]
+
+
+def _format(kind: GroupKind, key: Key) -> str:
+    is_namespace = kind == GroupKind("", "Namespace")
+    namespace = key.namespace or ("" if is_namespace else "default")
+    return f"{kind.group}/{kind.kind}/{namespace}/{key.name}"
+
+
+def _essence(ref: JsonObject) -> tuple[object, ...]:
+    return (
+        *(ref.get(field) or "" for field in ("apiVersion", "kind", "name", "namespace")),
+        map_at(ref, "labels"),
+        map_at(ref, "annotations"),
+    )

@@ -1,0 +1,38 @@
+"""What HorizontalPodAutoscalers scale: its replicas are theirs (spec 10 §4.8)."""
+
+from collections.abc import Iterable
+
+from pergola.api.objects import GroupKind, GroupVersionKind, JsonObject, Key, map_at
+from pergola.resource_manager.controllers.managed_resource.references import Equivalences
+
+
+class ScaleTargetError(ValueError):
+    """An autoscaler whose target cannot be understood; the text names it."""
+
+
+def scaled_objects(
+    autoscalers: Iterable[JsonObject], equivalences: Equivalences
+) -> frozenset[tuple[str, str, str, str]]:
+    """Group, kind, namespace and name of everything that is scaled, under all equivalent kinds.
+
+    Raises:
+        ScaleTargetError: the apiVersion of a target is no group and version.
+    """
+    return frozenset(
+        (kind.group, kind.kind, key.namespace, key.name)
+        for autoscaler in autoscalers
+        for kind, key in _targets(autoscaler, equivalences)
+    )
+
+
+def _targets(autoscaler: JsonObject, equivalences: Equivalences) -> Iterable[tuple[GroupKind, Key]]:
+    target = map_at(autoscaler, "spec", "scaleTargetRef")
+    version = str(target.get("apiVersion") or "")
+    if version.count("/") > 1:
+        raise ScaleTargetError(
+            f"HorizontalPodAutoscaler {Key.of(autoscaler)}: spec.scaleTargetRef.apiVersion "
+            f"{version!r} is no group and version"
+        )
+    kind = GroupVersionKind.parse(version, str(target.get("kind") or "")).group_kind
+    key = Key(Key.of(autoscaler).namespace, str(target.get("name") or ""))
+    return ((equivalent, key) for equivalent in equivalences.kinds(kind))

@@ -1,0 +1,56 @@
+"""What a Service keeps of what the cluster assigned to it (spec 10 §5.3)."""
+
+from typing import Final
+
+from pergola.api.objects import JsonObject, annotations_of, map_at, maps_at
+
+_OPENSTACK: Final = "loadbalancer.openstack.org"
+
+
+def merge_service(merged: JsonObject, live: JsonObject) -> JsonObject:
+    """The Service with its addresses and ports as they were assigned."""
+    kept = {k: v for k, v in annotations_of(live).items() if k.startswith(_OPENSTACK)}
+    if kept:
+        metadata = map_at(merged, "metadata")
+        annotations = {**kept, **annotations_of(merged)}
+        merged = {**merged, "metadata": {**metadata, "annotations": annotations}}
+    old, spec = map_at(live, "spec"), {**map_at(merged, "spec")}
+    spec["type"] = spec.get("type") or "ClusterIP"
+    if spec["type"] in ("LoadBalancer", "NodePort"):
+        _keep_node_ports(spec, old)
+        if not spec.get("loadBalancerIP") and old.get("loadBalancerIP"):
+            spec["loadBalancerIP"] = old["loadBalancerIP"]
+    if spec["type"] != "ExternalName":
+        _keep_addresses(spec, old)
+    return {**merged, "spec": spec}
+
+
+def _keep_node_ports(spec: JsonObject, old: JsonObject) -> None:
+    if not isinstance(spec.get("ports"), list):
+        return
+    spec["ports"] = [
+        {**port, "nodePort": assigned} if (assigned := _assigned(port, old)) else port
+        for port in maps_at(spec, "ports")
+    ]
+
+
+def _assigned(port: JsonObject, old: JsonObject) -> int:
+    """The node port that a port had, unless the manifest names one; 0 if it had none."""
+    if port.get("nodePort"):
+        return 0
+    found = 0
+    for before in maps_at(old, "ports"):
+        same_name = before.get("name") is not None and before.get("name") == port.get("name")
+        if before.get("port") == port.get("port") or same_name:
+            found = before.get("nodePort") or 0
+    return found
+
+
+def _keep_addresses(spec: JsonObject, old: JsonObject) -> None:
+    if spec.get("clusterIP") != "None" and old.get("type") != "ExternalName":
+        spec |= {"clusterIP": old["clusterIP"]} if old.get("clusterIP") else {}
+    both_balanced = spec["type"] == "LoadBalancer" == old.get("type")
+    both_local = spec.get("externalTrafficPolicy") == "Local" == old.get("externalTrafficPolicy")
+    assigned = old.get("healthCheckNodePort")
+    if both_balanced and both_local and assigned and not spec.get("healthCheckNodePort"):
+        spec["healthCheckNodePort"] = assigned

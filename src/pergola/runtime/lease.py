@@ -1,0 +1,277 @@
+"""Which of several replicas leads: the one that holds a Lease and keeps renewing it.
+
+Compatible with client-go, so that replicas of either kind respect each other. Nobody trusts another
+machine's clock: a lease is over when its record did not change for its duration, as measured here
+since it was seen to change last.
+"""
+
+import asyncio
+import math
+import random as system_random
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any, Final, NoReturn, Protocol, TypeVar
+
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at
+from pergola.kube.errors import Conflict, KubeError, NotFound
+from pergola.runtime.clock import Clock, SystemClock, monotonic
+from pergola.runtime.logging import get_logger
+
+T = TypeVar("T")
+log = get_logger("lease")
+
+LEASE: Final = GroupVersionKind("coordination.k8s.io", "v1", "Lease")
+JITTER_FACTOR: Final = 1.2
+RELEASE_SECONDS: Final = 2.0
+_RELEASED_LEASE_SECONDS: Final = 1
+_SHORTEST_PAUSE_SECONDS: Final = 0.01
+
+
+class LostLeadership(Exception):
+    """This replica leads no more; what only the leader may do must have ended."""
+
+
+class LeaseClient(Protocol):
+    """What an election needs of a client."""
+
+    async def get(self, gvk: GroupVersionKind, key: Key) -> JsonObject:
+        """See `pergola.kube.client.Client`."""
+        ...
+
+    async def create(self, obj: JsonObject) -> JsonObject:
+        """See `pergola.kube.client.Client`."""
+        ...
+
+    async def update(self, obj: JsonObject) -> JsonObject:
+        """See `pergola.kube.client.Client`."""
+        ...
+
+
+class LeaderElection:
+    """One candidate for one lease.
+
+    Args:
+        client: for the cluster that has the lease.
+        namespace: where the lease is.
+        name: how it is called; it is created if it is not there.
+        identity: who the candidate is; differs between any two processes.
+        lease_duration: seconds after which others may take a lease that is not renewed.
+        renew_deadline: seconds after which a leader that could not renew gives up; shorter.
+        retry_period: seconds between two renewals, and between two looks of the others.
+        clock: for the times that are written down.
+        random: numbers from 0 to 1, so that candidates do not all look at once.
+    """
+
+    def __init__(
+        self,
+        client: LeaseClient,
+        namespace: str,
+        name: str,
+        identity: str,
+        *,
+        lease_duration: float = 15.0,
+        renew_deadline: float = 10.0,
+        retry_period: float = 2.0,
+        clock: Clock | None = None,
+        random: Callable[[], float] = system_random.random,
+    ) -> None:
+        if not lease_duration > renew_deadline > retry_period * JITTER_FACTOR > 0:
+            raise ValueError("lease duration > renew deadline > 1.2 x retry period must hold")
+        self._client = client
+        self._key = Key(namespace, name)
+        self._identity = identity
+        self._lease_duration = lease_duration
+        self._renew_deadline = renew_deadline
+        self._retry_period = retry_period
+        self._clock = clock or SystemClock()
+        self._random = random
+        self._lease: JsonObject = {}
+        self._changed_at = 0.0
+        self._renewed_at: float | None = None
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether no other candidate can lead at this moment."""
+        return (
+            self._renewed_at is not None and monotonic() < self._renewed_at + self._lease_duration
+        )
+
+    async def run(self, lead: Callable[[], Awaitable[T]]) -> T:
+        """Waits for leadership, leads, and releases the lease when `lead` has ended.
+
+        `lead` is cancelled when leadership is lost.
+
+        Raises:
+            LostLeadership: another replica leads, or may soon.
+        """
+        await self.acquire()
+        try:
+            async with asyncio.TaskGroup() as group:
+                holding = group.create_task(self.hold(), name=f"lease {self._key}")
+                result = await lead()
+                holding.cancel()
+            return result
+        except BaseExceptionGroup as errors:
+            if len(errors.exceptions) == 1:
+                raise errors.exceptions[0] from None
+            raise
+        finally:
+            await self.release()
+
+    async def acquire(self) -> None:
+        """Waits until this replica leads."""
+        log.info("waiting for leadership", lease=str(self._key), identity=self._identity)
+        while not await self._try():
+            await asyncio.sleep(self._pause())
+        log.info("became leader", lease=str(self._key), identity=self._identity)
+
+    async def hold(self) -> NoReturn:
+        """Renews the lease as long as that works.
+
+        Raises:
+            LostLeadership: another replica took the lease, or it could not be renewed in time.
+        """
+        try:
+            while self._renewed_at is not None:
+                await asyncio.sleep(self._retry_period)
+                await self._renew(self._renewed_at + self._renew_deadline)
+            raise LostLeadership(f"the lease {self._key} is not held by this process")
+        except LostLeadership:
+            self._renewed_at = None
+            raise
+
+    async def release(self) -> None:
+        """Lets another replica lead at once. Does nothing if this one does not lead."""
+        if self._renewed_at is None:
+            return
+        self._renewed_at = None
+        try:
+            async with asyncio.timeout(RELEASE_SECONDS):
+                await self._give_up()
+        except (KubeError, TimeoutError) as error:
+            # It runs out by itself.
+            log.info("lease not released", lease=str(self._key), error=str(error))
+
+    async def _renew(self, deadline: float) -> None:
+        try:
+            async with asyncio.timeout_at(deadline):
+                while not await self._try():
+                    if self._is_held_by_another():
+                        raise LostLeadership(
+                            f"the lease {self._key} is now held by {_holder(self._lease)}"
+                        )
+                    await asyncio.sleep(self._retry_period)
+        except TimeoutError:
+            raise LostLeadership(
+                f"the lease {self._key} could not be renewed for {self._renew_deadline:g} seconds"
+            ) from None
+
+    async def _try(self) -> bool:
+        """Tries once to take or renew the lease; the time counts from before the request."""
+        began = monotonic()
+        try:
+            async with asyncio.timeout(self._renew_deadline):
+                done = await self._take()
+        except Conflict as error:
+            log.debug("lease changed meanwhile", lease=str(self._key), error=str(error))
+            return False
+        except (KubeError, TimeoutError) as error:
+            reason = str(error) or "no answer in time"
+            log.error("cannot read or write the lease", lease=str(self._key), error=reason)
+            return False
+        if done:
+            self._renewed_at = began
+        return done
+
+    async def _take(self) -> bool:
+        if self._renewed_at is not None:
+            try:
+                self._saw(await self._client.update(self._claimed()))
+            except (Conflict, NotFound):
+                pass  # somebody touched it: look at it first
+            else:
+                return True
+        try:
+            self._saw(await self._client.get(LEASE, self._key))
+        except NotFound:
+            self._lease = {}
+            self._saw(await self._client.create(self._claimed()))
+            return True
+        if self._is_held_by_another():
+            return False
+        self._saw(await self._client.update(self._claimed()))
+        return True
+
+    async def _give_up(self) -> None:
+        try:
+            await self._client.update(self._released())
+        except Conflict:
+            # A renewal that was cancelled may have arrived all the same.
+            self._saw(await self._client.get(LEASE, self._key))
+            if _holder(self._lease) == self._identity:
+                await self._client.update(self._released())
+
+    def _saw(self, lease: JsonObject) -> None:
+        if lease.get("spec") != self._lease.get("spec"):
+            self._changed_at = monotonic()
+        self._lease = lease
+
+    def _is_held_by_another(self) -> bool:
+        return _holder(self._lease) not in ("", self._identity) and self._remaining() > 0
+
+    def _remaining(self) -> float:
+        """Seconds until the lease is over unless it is renewed."""
+        seconds = map_at(self._lease, "spec").get("leaseDurationSeconds")
+        duration = seconds if isinstance(seconds, int) else self._lease_duration
+        return self._changed_at + duration - monotonic()
+
+    def _pause(self) -> float:
+        """Seconds until the next look: jittered, but not later than the lease is over."""
+        pause = self._retry_period * (1 + JITTER_FACTOR * self._random())
+        if not self._is_held_by_another():
+            return pause
+        return max(min(pause, self._remaining()), _SHORTEST_PAUSE_SECONDS)
+
+    def _claimed(self) -> JsonObject:
+        """The lease as it is when this replica holds it."""
+        now, spec = _micro_time(self._clock.now()), map_at(self._lease, "spec")
+        claim: dict[str, Any] = {
+            "holderIdentity": self._identity,
+            "leaseDurationSeconds": math.ceil(self._lease_duration),
+            "renewTime": now,
+        }
+        if _holder(self._lease) != self._identity:
+            claim["acquireTime"] = now
+            claim["leaseTransitions"] = spec.get("leaseTransitions", -1) + 1
+        return self._with(claim)
+
+    def _released(self) -> JsonObject:
+        """The lease as nobody holds it."""
+        now = _micro_time(self._clock.now())
+        return self._with(
+            {
+                "holderIdentity": "",
+                "leaseDurationSeconds": _RELEASED_LEASE_SECONDS,
+                "acquireTime": now,
+                "renewTime": now,
+            }
+        )
+
+    def _with(self, changes: JsonObject) -> JsonObject:
+        new = {"metadata": {"namespace": self._key.namespace, "name": self._key.name}}
+        return {
+            **(self._lease or new),
+            "apiVersion": LEASE.api_version,
+            "kind": LEASE.kind,
+            "spec": {**map_at(self._lease, "spec"), **changes},
+        }
+
+
+def _holder(lease: JsonObject) -> str:
+    holder = map_at(lease, "spec").get("holderIdentity")
+    return holder if isinstance(holder, str) else ""
+
+
+def _micro_time(time: datetime) -> str:
+    """The API's MicroTime: six digits, always."""
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

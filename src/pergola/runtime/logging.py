@@ -1,0 +1,171 @@
+"""Log lines: one event and its fields, as JSON for pipelines or as text for people.
+
+JSON lines have the keys `level`, `ts`, `logger` and `msg`, then the fields (spec 10 §13.3). Fields
+that could hold a secret are masked by their name, at any depth. Exceptions become one `error`
+sentence; where a stack helps, it goes to `stacktrace` and nowhere else.
+"""
+
+import json
+import logging
+import sys
+import traceback
+from collections.abc import Mapping
+from typing import Any, Final, Literal, TextIO, cast
+
+import orjson
+import structlog
+from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
+
+from pergola.runtime.clock import Clock, SystemClock
+
+Level = Literal["debug", "info", "error"]
+Format = Literal["json", "text"]
+
+MASKED: Final = "[masked]"
+_SECRET_NAMES: Final = frozenset({"data", "stringdata", "token", "password", "authorization"})
+_LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "error": logging.ERROR}
+# What structlog's methods are called, and what the lines say.
+_LEVEL_NAMES: Final = {"warning": "warn", "exception": "error", "critical": "error"}
+_FIRST_KEYS: Final = ("level", "ts", "logger", "msg")
+
+
+def configure(
+    level: Level = "info",
+    format: Format = "json",  # noqa: A002 - as the configuration calls it
+    stream: TextIO = sys.stderr,
+    clock: Clock | None = None,
+) -> None:
+    """Sends all log lines of this process to `stream`, those of the standard library too.
+
+    Args:
+        level: what is below is dropped; warnings count as info.
+        format: one JSON object a line, or text.
+        stream: where the lines go.
+        clock: what the time is.
+    """
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            _stamp(clock or SystemClock()),
+            _render_exception,
+            _mask_secrets,
+            _render_json if format == "json" else _render_text,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
+        logger_factory=structlog.WriteLoggerFactory(stream),
+        # Only what is logged from now on is cached, not what was before this call.
+        cache_logger_on_first_use=True,
+    )
+    root = logging.getLogger()
+    root.handlers = [_Forward()]
+    root.setLevel(_LEVELS[level])
+
+
+def get_logger(name: str) -> FilteringBoundLogger:
+    """A logger whose lines carry `logger: <name>`; may be made before `configure`."""
+    return cast("FilteringBoundLogger", structlog.get_logger(logger_name=name))
+
+
+class _Forward(logging.Handler):
+    """What libraries log through the standard library becomes lines like ours."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            fields: dict[str, Any] = {"exc_info": record.exc_info} if record.exc_info else {}
+            level = min(max(record.levelno // 10 * 10, logging.DEBUG), logging.CRITICAL)
+            get_logger(record.name).log(level, record.getMessage(), **fields)
+        except Exception:
+            # A malformed record must not end who logged it.
+            self.handleError(record)
+
+
+def _stamp(clock: Clock) -> Processor:
+    def stamp(_logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+        """Puts the keys that every line has first."""
+        return {
+            "level": _LEVEL_NAMES.get(method, method),
+            "ts": clock.now().isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "logger": event.pop("logger_name", ""),
+            "msg": event.pop("event", ""),
+            **event,
+        }
+
+    return stamp
+
+
+def _render_exception(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    error = _exception(event.pop("exc_info", None))
+    if error is not None:
+        event.setdefault("error", describe(error))
+        event["stacktrace"] = "".join(traceback.format_exception(error))
+    return event
+
+
+def _exception(exc_info: object) -> BaseException | None:
+    if isinstance(exc_info, BaseException):
+        return exc_info
+    if isinstance(exc_info, tuple):
+        return cast("BaseException | None", exc_info[1])
+    return sys.exc_info()[1] if exc_info else None
+
+
+def describe(error: BaseException) -> str:
+    """An exception as one sentence; of a group, the sentences of its members."""
+    if isinstance(error, BaseExceptionGroup):
+        return "; ".join(map(describe, error.exceptions))
+    return str(error) or type(error).__name__
+
+
+def _mask_secrets(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    for key, value in event.items():
+        if key.lower() in _SECRET_NAMES:
+            event[key] = MASKED
+        elif isinstance(value, dict | list):
+            event[key] = _masked(value)
+    return event
+
+
+def _masked(value: object) -> object:
+    """A copy without what could be a secret."""
+    if isinstance(value, dict):
+        return {
+            key: MASKED if str(key).lower() in _SECRET_NAMES else _masked(part)
+            for key, part in value.items()
+        }
+    return [_masked(part) for part in value] if isinstance(value, list) else value
+
+
+def _render_json(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
+    return _json(event)
+
+
+def _render_text(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
+    stack = event.pop("stacktrace", "").rstrip()
+    level, ts, logger, msg = (str(event.pop(key)) for key in _FIRST_KEYS)
+    words = [ts, level.upper().ljust(5), *filter(None, (logger,)), msg, *_fields(event)]
+    return "\n".join(filter(None, (" ".join(words), stack)))
+
+
+def _fields(event: Mapping[str, object]) -> list[str]:
+    return [f"{key}={_word(value)}" for key, value in event.items()]
+
+
+def _word(value: object) -> str:
+    if isinstance(value, str) and value and not set(value) & set(' "=\n\r\t'):
+        return value
+    return _json(value)
+
+
+def _json(value: object) -> str:
+    try:
+        text: bytes = orjson.dumps(value, default=_plain, option=orjson.OPT_NON_STR_KEYS)
+    except TypeError:  # large integers, lone surrogates
+        return json.dumps(value, default=_plain, separators=(",", ":"))
+    return text.decode()
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, set | frozenset):
+        return sorted(value, key=str)
+    # Bytes are what Secrets are made of.
+    return MASKED if isinstance(value, bytes | bytearray | memoryview) else str(value)

@@ -1,0 +1,273 @@
+"""What dashboards read: the metrics of a controller process, under the names they know.
+
+Names, labels, types and buckets are those of processes built with controller-runtime (spec 10
+§13.3), so that existing dashboards and alerts work. The hot path touches pre-bound children only.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Final, Literal
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+Result = Literal["success", "error", "requeue", "requeue_after"]
+RESULTS: Final[tuple[Result, ...]] = ("success", "error", "requeue", "requeue_after")
+
+_RECONCILE_SECONDS: Final = (
+    *(0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8),
+    *(0.9, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25),
+    *(30, 40, 50, 60),
+)
+_QUEUE_SECONDS: Final = tuple(10.0**exponent for exponent in range(-8, 4))
+_REQUEST_SECONDS: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
+
+Monotonic = Callable[[], float]
+
+
+class Metrics:
+    """All metrics of one process.
+
+    Args:
+        registry: where they are registered; a new one if None.
+        monotonic: a clock in seconds that never goes back.
+    """
+
+    def __init__(
+        self, registry: CollectorRegistry | None = None, *, monotonic: Monotonic = time.monotonic
+    ) -> None:
+        # Drops a second series per counter and histogram, which nobody reads.
+        disable_created_metrics()  # type: ignore[no-untyped-call] # the library has no annotation
+        self.registry = registry or CollectorRegistry()
+        self._monotonic = monotonic
+        self._families = _Families(self.registry)
+        self._requests: dict[tuple[str, str, str], tuple[Counter, Histogram]] = {}
+        for collector in (ProcessCollector, PlatformCollector, GCCollector):
+            collector(registry=self.registry)
+
+    def controller(self, name: str) -> "ControllerMetrics":
+        """The metrics of one controller; all its series are there from now on."""
+        return ControllerMetrics(self._families, name)
+
+    def queue(self, name: str) -> "QueueMetrics":
+        """The metrics of a controller's queue."""
+        return QueueMetrics(self._families, name, self._monotonic)
+
+    def webhook(self, path: str) -> "WebhookMetrics":
+        """The metrics of the webhook that is served at `path`."""
+        return WebhookMetrics(self._families, path)
+
+    def client_request(self, method: str, code: str, host: str, seconds: float) -> None:
+        """An API server answered, or did not: then `code` is `<error>`."""
+        known = self._requests.get((method, code, host))
+        if known is None:
+            known = self._families.request(method, code, host)
+            self._requests[method, code, host] = known
+        total, duration = known
+        total.inc()
+        duration.observe(seconds)
+
+    def render(self) -> bytes:
+        """The Prometheus text format; see `CONTENT_TYPE`."""
+        return generate_latest(self.registry)
+
+
+class ControllerMetrics:
+    """Counts what one controller does.
+
+    Attributes:
+        active_workers: a gauge, to be increased while a key is reconciled.
+    """
+
+    def __init__(self, families: "_Families", name: str) -> None:
+        self._totals = {r: families.reconcile_total.labels(name, r) for r in RESULTS}
+        self._errors = families.reconcile_errors.labels(name)
+        self._timeouts = families.reconcile_timeouts.labels(name)
+        self._seconds = families.reconcile_seconds.labels(name)
+        self._max_concurrent = families.max_concurrent.labels(name)
+        self.active_workers: Gauge = families.active_workers.labels(name)
+
+    def max_concurrent(self, workers: int) -> None:
+        """How many keys may be reconciled at once."""
+        self._max_concurrent.set(workers)
+
+    def observe(self, result: Result, seconds: float) -> None:
+        """A key was reconciled."""
+        self._totals[result].inc()
+        self._seconds.observe(seconds)
+        if result == "error":
+            self._errors.inc()
+
+    def timed_out(self) -> None:
+        """A reconciliation took longer than it may; it is observed as an error too."""
+        self._timeouts.inc()
+
+
+class QueueMetrics:
+    """Counts what happens in one queue; what is under way is summed up when it is asked for."""
+
+    def __init__(self, families: "_Families", name: str, monotonic: Monotonic) -> None:
+        self._monotonic = monotonic
+        self._depth = 0
+        self._started: list[float] = []
+        self._adds = families.queue_adds.labels(name, name)
+        self._retries = families.queue_retries.labels(name, name)
+        self._waited = families.queue_seconds.labels(name, name)
+        self._worked = families.work_seconds.labels(name, name)
+        families.queue_depth.labels(name, name).set_function(lambda: self._depth)
+        families.unfinished_work.labels(name, name).set_function(self._unfinished)
+        families.longest_running.labels(name, name).set_function(self._longest)
+
+    def added(self) -> None:
+        """A key was put in."""
+        self._depth += 1
+        self._adds.inc()
+
+    def got(self, waited_seconds: float) -> None:
+        """A worker took a key."""
+        self._depth -= 1
+        self._started.append(self._monotonic())
+        self._waited.observe(waited_seconds)
+
+    def done(self, work_seconds: float) -> None:
+        """A worker is done with a key."""
+        began = self._monotonic() - work_seconds
+        # Keys are not known here: the run that started nearest to then is the one that ended.
+        self._started.remove(min(self._started, key=lambda started: abs(started - began)))
+        self._worked.observe(work_seconds)
+
+    def retried(self) -> None:
+        """A key failed and comes back."""
+        self._retries.inc()
+
+    def _unfinished(self) -> float:
+        now = self._monotonic()
+        return sum(now - started for started in self._started)
+
+    def _longest(self) -> float:
+        return self._monotonic() - self._started[0] if self._started else 0.0
+
+
+class WebhookMetrics:
+    """Counts what one webhook answers.
+
+    Attributes:
+        in_flight: a gauge, to be increased while a review is answered.
+    """
+
+    def __init__(self, families: "_Families", path: str) -> None:
+        self._path = path
+        self._requests = families.webhook_requests
+        self._seconds = families.webhook_seconds.labels(path)
+        self._by_code = {code: self._requests.labels(path, str(code)) for code in (200, 500)}
+        self.in_flight: Gauge = families.webhook_in_flight.labels(path)
+
+    def observe(self, code: int, seconds: float) -> None:
+        """A review was answered with an HTTP status."""
+        if code not in self._by_code:
+            self._by_code[code] = self._requests.labels(self._path, str(code))
+        self._by_code[code].inc()
+        self._seconds.observe(seconds)
+
+
+class _Families:
+    """The metric families of a registry."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+        prefix, of = "controller_runtime_reconcile", ["controller"]
+        self.reconcile_total = self._counter(
+            f"{prefix}_total", "Reconciliations by result", [*of, "result"]
+        )
+        self.reconcile_errors = self._counter(
+            f"{prefix}_errors_total", "Failed reconciliations", of
+        )
+        self.reconcile_timeouts = self._counter(
+            f"{prefix}_timeouts_total", "Reconciliations that took longer than they may", of
+        )
+        self.reconcile_seconds = self._histogram(
+            f"{prefix}_time_seconds", "How long reconciliations take", of, _RECONCILE_SECONDS
+        )
+        self.max_concurrent = self._gauge(
+            "controller_runtime_max_concurrent_reconciles", "How many may run at once", of
+        )
+        self.active_workers = self._gauge(
+            "controller_runtime_active_workers", "How many run at present", of
+        )
+        self._declare_queue()
+        self._declare_webhooks()
+        self._declare_client()
+
+    def request(self, method: str, code: str, host: str) -> tuple[Counter, Histogram]:
+        return (
+            self._client_requests.labels(code, method, host),
+            self._client_seconds.labels(method, host),
+        )
+
+    def _declare_queue(self) -> None:
+        of = ["name", "controller"]
+        self.queue_depth = self._gauge("workqueue_depth", "Keys that wait for a worker", of)
+        self.queue_adds = self._counter("workqueue_adds_total", "Keys that were put in", of)
+        self.queue_retries = self._counter("workqueue_retries_total", "Keys that came back", of)
+        self.queue_seconds = self._histogram(
+            "workqueue_queue_duration_seconds", "How long keys wait", of, _QUEUE_SECONDS
+        )
+        self.work_seconds = self._histogram(
+            "workqueue_work_duration_seconds", "How long keys are worked on", of, _QUEUE_SECONDS
+        )
+        self.unfinished_work = self._gauge(
+            "workqueue_unfinished_work_seconds", "How long all running work took until now", of
+        )
+        self.longest_running = self._gauge(
+            "workqueue_longest_running_processor_seconds",
+            "How long the oldest running work took until now",
+            of,
+        )
+
+    def _declare_webhooks(self) -> None:
+        prefix = "controller_runtime_webhook"
+        self.webhook_requests = self._counter(
+            f"{prefix}_requests_total", "Answered reviews by HTTP status", ["webhook", "code"]
+        )
+        self.webhook_seconds = self._histogram(
+            f"{prefix}_latency_seconds",
+            "How long answering a review takes",
+            ["webhook"],
+            Histogram.DEFAULT_BUCKETS,
+        )
+        self.webhook_in_flight = self._gauge(
+            f"{prefix}_requests_in_flight", "Reviews that are being answered", ["webhook"]
+        )
+
+    def _declare_client(self) -> None:
+        self._client_requests = self._counter(
+            "rest_client_requests_total", "Requests to API servers", ["code", "method", "host"]
+        )
+        self._client_seconds = self._histogram(
+            "rest_client_request_duration_seconds",
+            "How long API servers take to answer",
+            ["verb", "host"],
+            _REQUEST_SECONDS,
+        )
+
+    def _counter(self, name: str, documentation: str, labels: list[str]) -> Counter:
+        return Counter(name, documentation, labels, registry=self._registry)
+
+    def _gauge(self, name: str, documentation: str, labels: list[str]) -> Gauge:
+        return Gauge(name, documentation, labels, registry=self._registry)
+
+    def _histogram(
+        self, name: str, documentation: str, labels: list[str], buckets: tuple[float, ...]
+    ) -> Histogram:
+        return Histogram(name, documentation, labels, buckets=buckets, registry=self._registry)

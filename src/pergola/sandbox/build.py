@@ -1,0 +1,151 @@
+"""Building the sandbox's programs from their Go modules, once for each set of versions."""
+
+import contextlib
+import fcntl
+import os
+import select
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Final
+
+from pergola.sandbox.components import Components
+from pergola.sandbox.errors import SandboxError
+from pergola.sandbox.module import MODULE, PACKAGES, linker_flags
+from pergola.sandbox.progress import Progress
+from pergola.sandbox.toolchain import find_go
+
+_REPORT_EVERY: Final = 5.0  # seconds
+_TAIL: Final = 5  # lines
+# What the programs that we start say in many words, and what it means for the user.
+_CAUSES: Final = (
+    ("no space left on device", "the disk is full: about 4 GB are needed while building"),
+    ("permission denied", "a directory cannot be written: set XDG_CACHE_HOME to one of yours"),
+    ("read-only file system", "a directory cannot be written: set XDG_CACHE_HOME to one of yours"),
+    ("no such host", "the Go module proxy cannot be reached: connect, or set GOPROXY"),
+    ("connection refused", "the Go module proxy cannot be reached: connect, or set GOPROXY"),
+    ("network is unreachable", "the Go module proxy cannot be reached: connect, or set GOPROXY"),
+    ("i/o timeout", "the Go module proxy cannot be reached: connect, or set GOPROXY"),
+    ("module lookup disabled", "the Go module proxy is switched off: set GOPROXY"),
+    ("signal: killed", "the compiler was killed, most likely for want of memory: 3 GB are needed"),
+)
+
+
+def build(
+    components: Components, target: Path, progress: Progress, environ: Mapping[str, str]
+) -> dict[str, Path]:
+    """Builds the programs of `components` into `target`, save those that are there by then.
+
+    One builder works at a time; another waits for it, and then finds the work done.
+
+    Raises:
+        SandboxError: a program cannot be built; those that were done before are kept.
+    """
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        with _alone(target, progress):
+            missing = [c for c in components if not (target / c).exists()]
+            if missing:
+                _build_all(missing, target, progress, environ)
+    except OSError as error:
+        raise SandboxError(
+            f"cannot keep the sandbox's programs in {target}: {explain(str(error))}"
+        ) from error
+    return {component: target / component for component in components}
+
+
+def explain(output: str) -> str:
+    """What a failed build's output means, in one sentence; its last lines where that is unknown."""
+    lowered = output.lower()
+    for sign, meaning in _CAUSES:
+        if sign in lowered:
+            return meaning
+    return "\n".join(output.strip().splitlines()[-_TAIL:]) or "no reason was given"
+
+
+def environment(cache: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """What Go is to see: nothing that changes the result, and caches that can be written."""
+    fixed = {
+        "CGO_ENABLED": "0",
+        "GOFLAGS": "-mod=readonly",
+        "GOTOOLCHAIN": "local",
+        "GOWORK": "off",
+    }
+    home = environ.get("HOME", "")
+    if not home or not os.access(home, os.W_OK):
+        caches = {"GOCACHE": cache / "go-build", "GOPATH": cache / "go"}
+        fixed |= {name: str(path) for name, path in caches.items() if name not in environ}
+    return {**environ, **fixed}
+
+
+@contextlib.contextmanager
+def _alone(target: Path, progress: Progress) -> Iterator[None]:
+    with (target / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress("somebody else is building the sandbox's programs: waiting for that")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _build_all(
+    components: list[str], target: Path, progress: Progress, environ: Mapping[str, str]
+) -> None:
+    cache = target.parent
+    go = find_go(cache, progress, environ)
+    progress(f"building {', '.join(components)} from source, into {target}: once, for some minutes")
+    with tempfile.TemporaryDirectory(dir=cache, prefix=".build-") as fresh:
+        for number, component in enumerate(components, 1):
+            program = Path(fresh) / component
+            label = f"[{number}/{len(components)}] {component}"
+            _build_one(
+                [str(go), "build", "-v", "-trimpath", "-ldflags", linker_flags()]
+                + ["-o", str(program), PACKAGES[component]],
+                label,
+                progress,
+                environment(cache, environ),
+            )
+            program.replace(target / component)
+
+
+def _build_one(line: list[str], label: str, progress: Progress, environ: dict[str, str]) -> None:
+    with subprocess.Popen(
+        line, cwd=MODULE, env=environ, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as go:
+        if go.stderr is None:
+            raise AssertionError("stderr is a pipe")
+        try:
+            output = _follow(go.stderr, label, progress)
+        except BaseException:
+            go.kill()
+            raise
+    if go.returncode != 0:
+        raise SandboxError(f"cannot build {label.split()[-1]}: {explain(output)}")
+
+
+def _follow(stderr: IO[bytes], label: str, progress: Progress) -> str:
+    """Reports what `go build -v` says: a line for each package, before it is compiled."""
+    began = reported = time.monotonic()
+    output = b""
+    while True:
+        readable, _, _ = select.select([stderr], [], [], _REPORT_EVERY)
+        chunk = os.read(stderr.fileno(), 65536) if readable else b""
+        output += chunk
+        now = time.monotonic()
+        if readable and not chunk:
+            progress(f"{label}: done in {now - began:.0f} s")
+            return output.decode(errors="replace")
+        if now - reported >= _REPORT_EVERY:
+            progress(f"{label}: {_stage(output)}, {now - began:.0f} s")
+            reported = now
+
+
+def _stage(output: bytes) -> str:
+    lines = output.splitlines()
+    fetched = sum(line.startswith(b"go: ") for line in lines)
+    if fetched == len(lines):
+        return f"{fetched} modules fetched"
+    return f"{len(lines) - fetched} packages compiled"

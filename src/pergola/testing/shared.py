@@ -1,0 +1,69 @@
+"""Sandboxes that the processes of one test run share, and private ones."""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import secrets
+import sys
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pergola.sandbox import ALL, Components, Sandbox, find, start, stop
+from pergola.sandbox.directory import root
+
+T = TypeVar("T")
+
+
+def shared_sandbox(purpose: str, owner: int, components: Components) -> Sandbox:
+    """The sandbox that the test run of process `owner` shares for a purpose.
+
+    The first that asks starts it; the others wait until it is ready.
+    """
+    name = _name(purpose, owner)
+    with _lock(root() / f"{name}.starting"):
+        return find(name) or _run(start(name, components=components, owner=owner, progress=_tell))
+
+
+def stop_shared(owner: int) -> None:
+    """Stops all sandboxes that the test run of process `owner` shared."""
+    for file in root().glob(_name("*", owner) + ".starting"):
+        _run(stop(file.stem))
+        file.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def private() -> Iterator[Sandbox]:
+    """A sandbox of its own, with all components, for as long as the context lasts."""
+    name = f"private-{os.getpid()}-{secrets.token_hex(3)}"
+    own = _run(start(name, components=ALL, progress=_tell))
+    try:
+        yield own
+    finally:
+        _run(stop(name))
+
+
+def _name(purpose: str, owner: int) -> str:
+    return f"{purpose}-{owner}"
+
+
+@contextlib.contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _run(work: Coroutine[Any, Any, T]) -> T:
+    # In a thread, because a fixture may be asked for while the test's own event loop runs.
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        return thread.submit(asyncio.run, work).result()
+
+
+def _tell(line: str) -> None:
+    # Past pytest's capturing: a first build takes minutes, which should not look like a hang.
+    if sys.__stderr__ is not None:
+        sys.__stderr__.write(f"sandbox: {line}\n")
+        sys.__stderr__.flush()

@@ -1,0 +1,164 @@
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pergola.api import conditions as api
+from pergola.api.conditions import get_condition, merge_conditions, set_condition
+from pergola.api.managed_resource_conditions import APPLIED, HEALTHY, PROGRESSING, Reason
+from pergola.api.objects import JsonObject
+
+THEN = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
+NOW = THEN + timedelta(minutes=5)
+OLD, NEW = "2026-03-01T12:00:00Z", "2026-03-01T12:05:00Z"
+
+
+def condition(**changes: Any) -> JsonObject:
+    content = {"status": "True", "reason": "ApplySucceeded", "message": "All is well.", "now": THEN}
+    [made] = set_condition([], APPLIED, **(content | changes))
+    return made
+
+
+def test_a_condition_starts_as_unknown() -> None:
+    assert api.init_condition(APPLIED, THEN) == {
+        "type": APPLIED,
+        "status": "Unknown",
+        "reason": "ConditionInitialized",
+        "message": api.INITIALIZED_MESSAGE,
+        "lastTransitionTime": OLD,
+        "lastUpdateTime": OLD,
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "transition", "update"),
+    [
+        ({"status": "False"}, NEW, OLD),
+        ({"reason": "ApplyFailed"}, OLD, NEW),
+        ({"message": "Something happened."}, OLD, NEW),
+        ({"codes": ["ERR_CONFIGURATION_PROBLEM"]}, OLD, NEW),
+        ({"status": "False", "reason": "ApplyFailed"}, NEW, NEW),
+        ({}, OLD, OLD),
+    ],
+    ids=["status", "reason", "message", "codes", "status and reason", "nothing"],
+)
+def test_each_time_moves_only_with_what_it_is_about(
+    change: dict[str, Any], transition: str, update: str
+) -> None:
+    content = {"status": "True", "reason": "ApplySucceeded", "message": "All is well."} | change
+
+    [changed] = set_condition([condition()], APPLIED, now=NOW, **content)
+
+    assert (changed["lastTransitionTime"], changed["lastUpdateTime"]) == (transition, update)
+    assert changed.items() >= content.items()
+
+
+def test_a_condition_reported_again_is_equal_to_the_last_byte() -> None:
+    before = [condition(codes=["ERR_A"]), condition()]
+
+    after = set_condition(
+        before[:1],
+        APPLIED,
+        status="True",
+        reason="ApplySucceeded",
+        message="All is well.",
+        codes=["ERR_A"],
+        now=NOW,
+    )
+
+    assert after == before[:1]
+
+
+def test_codes_that_no_longer_apply_are_dropped() -> None:
+    cleared = api.update_condition(
+        condition(codes=["ERR_A"]), status="True", reason="Good", message="Good.", now=NOW
+    )
+
+    assert "codes" not in cleared
+
+
+def test_fields_of_others_survive_in_a_condition() -> None:
+    foreign = condition() | {"observedGeneration": 7}
+
+    [changed] = set_condition(
+        [foreign], APPLIED, status="False", reason="ApplyFailed", message="No.", now=NOW
+    )
+
+    assert changed["observedGeneration"] == 7
+
+
+def test_a_condition_without_times_gets_them() -> None:
+    bare = {"type": APPLIED, "status": "True", "reason": "Good", "message": "Good."}
+
+    [changed] = set_condition(
+        [bare], APPLIED, status="True", reason="Good", message="Good.", now=NOW
+    )
+
+    assert (changed["lastTransitionTime"], changed["lastUpdateTime"]) == (NEW, NEW)
+
+
+def test_merging_replaces_in_place_and_appends_what_is_new() -> None:
+    a, b, c = ({"type": name, "status": "True"} for name in "abc")
+    newer = {"type": "a", "status": "False"}
+
+    assert merge_conditions([a, b], c, newer) == [newer, b, c]
+
+
+def test_a_fresh_managed_resource_lists_healthy_progressing_applied() -> None:
+    items: list[JsonObject] = []
+    for kind in (HEALTHY, PROGRESSING):
+        items = set_condition(
+            items, kind, status="Unknown", reason=Reason.CHECKS_PENDING, message="", now=NOW
+        )
+    items = set_condition(
+        items, APPLIED, status="Progressing", reason=Reason.APPLY_PROGRESSING, message="", now=NOW
+    )
+
+    assert [c["type"] for c in items] == [HEALTHY, PROGRESSING, APPLIED]
+
+
+def test_the_argument_is_never_changed() -> None:
+    before = [condition()]
+
+    set_condition(before, APPLIED, status="False", reason="x", message="x", now=NOW)
+
+    assert before == [condition()]
+
+
+def test_times_are_written_in_utc_and_whole_seconds() -> None:
+    cest = timezone(timedelta(hours=2))
+
+    assert api.timestamp(datetime(2026, 7, 1, 14, 0, 0, 999, tzinfo=cest)) == "2026-07-01T12:00:00Z"
+
+
+def test_an_absent_condition_reads_as_none() -> None:
+    assert get_condition([condition()], HEALTHY) is None
+
+
+def test_reasons_of_kinds_are_spelled_as_clients_expect() -> None:
+    made = [Reason.missing("Pod"), Reason.unhealthy("Pod"), Reason.progressing("Pod")]
+
+    assert made == ["PodMissing", "PodUnhealthy", "PodProgressing"]
+
+
+CONTENT = st.fixed_dictionaries(
+    {
+        "status": st.sampled_from(api.STATUSES),
+        "reason": st.sampled_from(["A", "B"]),
+        "message": st.sampled_from(["a", "b"]),
+        "codes": st.sampled_from([[], ["X"]]),
+    }
+)
+
+
+@given(st.lists(st.tuples(st.sampled_from("xyz"), CONTENT), max_size=8))
+def test_setting_twice_changes_nothing_the_second_time(
+    steps: list[tuple[str, dict[str, Any]]],
+) -> None:
+    items: list[JsonObject] = []
+    for kind, content in steps:
+        items = set_condition(items, kind, now=THEN, **content)
+        assert set_condition(items, kind, now=NOW, **content) == items
+    assert len({c["type"] for c in items}) == len(items)

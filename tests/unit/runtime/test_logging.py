@@ -1,0 +1,202 @@
+import io
+import json
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+import structlog
+
+from pergola.runtime.clock import FakeClock
+from pergola.runtime.logging import MASKED, Format, Level, configure, get_logger
+
+NOW = datetime(2026, 11, 21, 7, 26, 38, 123456, tzinfo=UTC)
+Logs = Callable[..., io.StringIO]
+
+
+@pytest.fixture
+def logs() -> Iterator[Logs]:
+    """Configures logging into a buffer, and leaves everything as it was."""
+    root = logging.getLogger()
+    handlers, level, settings = root.handlers, root.level, structlog.get_config()
+
+    def logs(level: Level = "debug", format: Format = "json") -> io.StringIO:  # noqa: A002 - as there
+        stream = io.StringIO()
+        configure(level, format, stream, FakeClock(NOW))
+        return stream
+
+    yield logs
+    structlog.configure(**settings)
+    root.handlers = handlers
+    root.setLevel(level)
+
+
+def lines(stream: io.StringIO) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_a_json_line_has_the_keys_that_pipelines_read_and_then_the_fields(logs: Logs) -> None:
+    stream = logs()
+    get_logger("managedresource").info("object created", object="a/b", count=2)
+    assert stream.getvalue() == (
+        '{"level":"info","ts":"2026-11-21T07:26:38.123Z","logger":"managedresource",'
+        '"msg":"object created","object":"a/b","count":2}\n'
+    )
+
+
+def test_a_text_line_is_for_people(logs: Logs) -> None:
+    stream = logs(format="text")
+    get_logger("cache").error("watch failed", error="not now", kind="v1/Pod", none="", n=1)
+    assert stream.getvalue() == (
+        "2026-11-21T07:26:38.123Z ERROR cache watch failed"
+        ' error="not now" kind=v1/Pod none="" n=1\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("level", "seen"),
+    [
+        ("debug", ["debug", "info", "warn", "error"]),
+        ("info", ["info", "warn", "error"]),
+        ("error", ["error"]),
+    ],
+)
+@pytest.mark.parametrize("source", [get_logger, logging.getLogger])
+def test_lines_below_the_level_are_dropped(
+    logs: Logs, level: Level, seen: list[str], source: Callable[[str], Any]
+) -> None:
+    stream = logs(level)
+    log = source("x")
+    for method in (log.debug, log.info, log.warning, log.error):
+        method("hello")
+    assert [line["level"] for line in lines(stream)] == seen
+
+
+def test_a_logger_made_before_the_configuration_follows_it(logs: Logs) -> None:
+    log = get_logger("early")
+    stream = logs()
+    log.info("hello")
+    assert [line["logger"] for line in lines(stream)] == ["early"]
+
+
+def test_what_libraries_log_becomes_lines_like_ours(logs: Logs) -> None:
+    stream = logs()
+    logging.getLogger("aiohttp.server").log(35, "%s of %d", "one", 2)
+    assert lines(stream) == [
+        {
+            "level": "warn",
+            "ts": "2026-11-21T07:26:38.123Z",
+            "logger": "aiohttp.server",
+            "msg": "one of 2",
+        }
+    ]
+
+
+def test_a_malformed_record_of_a_library_does_not_end_the_caller(
+    logs: Logs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logs()
+    logging.getLogger("x").info("%d", "no number")
+    assert "Logging error" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("format", ["json", "text"])
+def test_an_exception_is_one_sentence_and_a_stack(logs: Logs, format: Format) -> None:  # noqa: A002
+    stream = logs(format=format)
+    try:
+        raise ValueError("broken")
+    except ValueError as error:
+        get_logger("x").error("reconcile failed", exc_info=error)
+    text = stream.getvalue()
+    if format == "json":
+        [line] = lines(stream)
+        assert line["error"] == "broken"
+        assert line["stacktrace"].startswith("Traceback")
+        assert line["stacktrace"].rstrip().endswith("ValueError: broken")
+    else:
+        assert text.splitlines()[0].endswith("error=broken")
+        assert text.splitlines()[1].startswith("Traceback")
+    assert "exc_info" not in text
+    assert text.endswith("\n")
+    assert not text.endswith("\n\n")
+
+
+def test_the_exception_under_way_can_be_meant(logs: Logs) -> None:
+    stream = logs()
+    try:
+        raise KeyError
+    except KeyError:
+        get_logger("x").exception("failed")
+        logging.getLogger("y").exception("failed too")
+    assert [line["error"] for line in lines(stream)] == ["KeyError", "KeyError"]
+    assert [line["level"] for line in lines(stream)] == ["error", "error"]
+
+
+def test_a_stack_is_only_there_with_an_exception(logs: Logs) -> None:
+    stream = logs()
+    assert sys.exc_info()[1] is None
+    get_logger("x").error("failed", exc_info=True)
+    assert "stacktrace" not in lines(stream)[0]
+
+
+def test_the_error_that_was_given_is_kept(logs: Logs) -> None:
+    stream = logs()
+    get_logger("x").error("failed", error="in short", exc_info=ValueError("at length"))
+    assert lines(stream)[0]["error"] == "in short"
+
+
+def test_of_a_group_of_exceptions_the_members_speak(logs: Logs) -> None:
+    stream = logs()
+    group = ExceptionGroup("group", [ValueError("a"), ExceptionGroup("inner", [OSError("b")])])
+    get_logger("x").error("failed", exc_info=group)
+    assert lines(stream)[0]["error"] == "a; b"
+
+
+def test_what_could_be_a_secret_is_masked_at_any_depth(logs: Logs) -> None:
+    stream = logs()
+    get_logger("x").info(
+        "secret",
+        token="hush",
+        Password="hush",
+        objects=[{"kind": "Secret", "data": {"a": "hush"}, "stringData": {"b": "hush"}}],
+        nested={"headers": {"Authorization": "hush"}, "name": "shown"},
+        raw=b"hush",
+    )
+    assert "hush" not in stream.getvalue()
+    [line] = lines(stream)
+    assert line["objects"] == [{"kind": "Secret", "data": MASKED, "stringData": MASKED}]
+    assert line["nested"]["name"] == "shown"
+
+
+def test_masking_leaves_the_callers_objects_alone(logs: Logs) -> None:
+    logs()
+    secret = {"data": {"a": "b"}}
+    get_logger("x").info("secret", objects=[secret])
+    assert secret == {"data": {"a": "b"}}
+
+
+def test_bound_fields_of_the_context_are_in_every_line(logs: Logs) -> None:
+    stream = logs()
+    with structlog.contextvars.bound_contextvars(reconcile_id="r1"):
+        get_logger("x").info("one")
+    get_logger("x").info("two")
+    assert [line.get("reconcile_id") for line in lines(stream)] == ["r1", None]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (2**70, 2**70),
+        ("lone \ud800", "lone \ud800"),
+        ({"b", "a"}, ["a", "b"]),
+        ({1: "x"}, {"1": "x"}),
+        (NOW, "2026-11-21T07:26:38.123456+00:00"),
+        (ValueError("x"), "x"),
+    ],
+)
+def test_any_value_can_be_logged(logs: Logs, value: object, shown: object) -> None:
+    stream = logs()
+    get_logger("x").info("value", value=value)
+    assert lines(stream)[0]["value"] == shown
