@@ -1,68 +1,100 @@
-"""Durations as Go writes and reads them: `1h30m`, `1.5h`, `-10s`, `0` (spec 10 §1.1)."""
+"""Durations as Kubernetes and Gardener write them: Go's syntax, `1h30m` (spec 10 §1.1).
+
+A Go duration counts nanoseconds, a `timedelta` microseconds. What falls between two microseconds is
+rounded away from zero, because zero often means "off": `1ns` must not switch anything off.
+"""
 
 import re
 from datetime import timedelta
-from decimal import Decimal
 from typing import Final
 
-_UNITS: Final = {
-    "ns": Decimal("0.001"),
-    "us": Decimal(1),
-    "µs": Decimal(1),
-    "μs": Decimal(1),
-    "ms": Decimal(1_000),
-    "s": Decimal(1_000_000),
-    "m": Decimal(60_000_000),
-    "h": Decimal(3_600_000_000),
+_MICROSECOND: Final = 1_000
+_SECOND: Final = 1_000_000_000
+_NANOSECONDS: Final = {
+    "ns": 1,
+    "us": _MICROSECOND,
+    "µs": _MICROSECOND,  # the micro sign
+    "\u03bcs": _MICROSECOND,  # the Greek letter
+    "ms": 1_000_000,
+    "s": _SECOND,
+    "m": 60 * _SECOND,
+    "h": 3600 * _SECOND,
 }
-_PART: Final = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
-_LARGEST: Final = (1 << 63) // 1000
+_UNITS: Final = "h, m, s, ms, us, ns"
+_LONGEST: Final = 2**63  # nanoseconds, as Go counts them in 64 bits: about 292 years
+_PART: Final = re.compile(r"(?P<whole>[0-9]*)(?P<point>\.(?P<fraction>[0-9]*))?(?P<unit>[^0-9.]*)")
 
 
 class DurationError(ValueError):
-    """A text is no duration; the message quotes it."""
+    """A text that is no Go duration; says what is wrong with it."""
+
+    def __init__(self, text: str, problem: str) -> None:
+        self.text = text
+        super().__init__(f'invalid duration "{text}": {problem}')
 
 
 def parse_duration(text: str) -> timedelta:
-    """`1h30m` → 90 minutes. Whatever is smaller than a microsecond is cut off.
+    """A sign, then decimal numbers each with a unit (`1h30m`, `1.5h`, `-1h`), or a bare `0`.
 
     Raises:
-        DurationError: the text is empty, has blanks, or lacks a unit (only `0` may).
+        DurationError: anything else, blanks around it and more than 292 years included.
     """
-    sign, rest = (-1, text[1:]) if text.startswith("-") else (1, text.removeprefix("+"))
-    if rest == "0":
+    unsigned = text[1:] if text[:1] in ("-", "+") else text
+    if unsigned == "0":
         return timedelta()
-    position, microseconds = 0, Decimal(0)
-    while position < len(rest):
-        part = _PART.match(rest, position)
-        if part is None:
-            break
-        microseconds += Decimal(part[1]) * _UNITS[part[2]]
-        position = part.end()
-    if not rest or position < len(rest) or microseconds > _LARGEST:
-        raise DurationError(f'"{text}" is no duration; write e.g. 90s, 5m or 1h30m')
-    return sign * timedelta(microseconds=int(microseconds))
+    if not unsigned:
+        raise DurationError(text, "it is empty; write for example 1h30m or 0")
+    nanoseconds = _nanoseconds(text, unsigned)
+    microseconds = -(-nanoseconds // _MICROSECOND)
+    return timedelta(microseconds=-microseconds if text[0] == "-" else microseconds)
 
 
 def format_duration(duration: timedelta) -> str:
-    """90 minutes → `1h30m0s`, as Go prints it."""
-    total = duration // timedelta(microseconds=1)
-    if total == 0:
+    """As Go prints it: `1h0m0s`, `1m30s`, `1.5s`, `100ms`, `0s`."""
+    microseconds = duration // timedelta(microseconds=1)
+    sign, microseconds = ("-", -microseconds) if microseconds < 0 else ("", microseconds)
+    if microseconds == 0:
         return "0s"
-    sign, total = ("-", -total) if total < 0 else ("", total)
-    if total < 1_000:
-        return f"{sign}{total}µs"
-    if total < 1_000_000:
-        return f"{sign}{_trim(total, 1_000)}ms"
-    minutes, rest = divmod(total, 60_000_000)
+    if microseconds < 1_000:
+        return f"{sign}{microseconds}µs"
+    if microseconds < 1_000_000:
+        return f"{sign}{_decimal(microseconds, 3)}ms"
+    minutes, microseconds = divmod(microseconds, 60_000_000)
     hours, minutes = divmod(minutes, 60)
-    seconds = f"{_trim(rest, 1_000_000)}s"
-    if hours:
-        return f"{sign}{hours}h{minutes}m{seconds}"
-    return f"{sign}{minutes}m{seconds}" if minutes else f"{sign}{seconds}"
+    larger = f"{hours}h{minutes}m" if hours else f"{minutes}m" if minutes else ""
+    return f"{sign}{larger}{_decimal(microseconds, 6)}s"
 
 
-def _trim(amount: int, unit: int) -> str:
-    whole, fraction = divmod(amount, unit)
-    digits = str(unit + fraction)[1:].rstrip("0")
-    return f"{whole}.{digits}" if digits else str(whole)
+def _nanoseconds(text: str, unsigned: str) -> int:
+    total = position = 0
+    while position < len(unsigned):
+        part = _PART.match(unsigned, position)
+        if part is None or not (part["whole"] or part["fraction"]):
+            raise DurationError(text, "a number is expected before each unit")
+        total += _part(text, part)
+        position = part.end()
+    # Go alone takes -2**63; one nanosecond is not worth a second rule.
+    if total >= _LONGEST:
+        raise DurationError(text, "it is longer than 292 years")
+    return total
+
+
+def _part(text: str, part: re.Match[str]) -> int:
+    unit = _unit(text, part["unit"])
+    fraction = (part["fraction"] or "")[:30]
+    if len(part["whole"].lstrip("0")) > 19:
+        raise DurationError(text, "it is longer than 292 years")
+    return int(part["whole"] or 0) * unit + int(fraction or 0) * unit // 10 ** len(fraction)
+
+
+def _unit(text: str, name: str) -> int:
+    if not name:
+        raise DurationError(text, f"a number lacks its unit; the units are {_UNITS}")
+    if name not in _NANOSECONDS:
+        raise DurationError(text, f'unknown unit "{name}"; the units are {_UNITS}')
+    return _NANOSECONDS[name]
+
+
+def _decimal(value: int, places: int) -> str:
+    whole, fraction = divmod(value, 10**places)
+    return f"{whole}.{fraction:0{places}}".rstrip("0").rstrip(".") if fraction else str(whole)

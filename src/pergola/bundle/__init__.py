@@ -1,0 +1,1 @@
+"""Manifests into ManagedResources: unique names, compression, splitting, references."""

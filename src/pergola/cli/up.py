@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pergola.api.objects import JsonObject, Key
     from pergola.kube.client import Client
     from pergola.resource_manager.source import Source
+    from pergola.sandbox import Progress
 
 _READY_SECONDS: Final = 120.0
 _REPAIR_SECONDS: Final = 10.0
@@ -45,7 +46,8 @@ def up(
     ----------
     once
         End after the demonstration; exit 0 only if all of it happened.
-    examples
+
+    Examples:
         Folder of manifests to apply instead of the ones that come with Pergola.
     kubeconfig
         Use this cluster instead of a sandbox.
@@ -250,7 +252,7 @@ def _examples() -> Path:
 
 
 @asynccontextmanager
-async def _sandbox(name: str, say: Callable[[str], None]) -> AsyncIterator[Path]:
+async def _sandbox(name: str, say: "Progress") -> AsyncIterator[Path]:
     from pergola import sandbox
 
     started = await sandbox.start(name, progress=say)

@@ -92,19 +92,19 @@ class Source:
 
     def start(self, group: asyncio.TaskGroup) -> None:
         """Starts the watches; they end with `group`."""
-        for cache in (*self._resources.values(), *self._secrets.values()):
+        for cache in self._caches():
             group.create_task(cache.run(), name=f"watch {cache.gvk}")
 
     async def synced(self) -> None:
         """Returns when all first lists are complete."""
-        for cache in (*self._resources.values(), *self._secrets.values()):
+        for cache in self._caches():
             await cache.synced()
 
     @property
     def unsynced(self) -> list[str]:
         """The kinds whose watch is not live, each with the reason."""
-        caches = (*self._resources.values(), *self._secrets.values())
-        return [f"{c.gvk}: {c.problem or 'not listed yet'}" for c in caches if not c.is_synced]
+        lost = (cache for cache in self._caches() if not cache.is_synced)
+        return [f"{cache.gvk}: {cache.problem or 'not listed yet'}" for cache in lost]
 
     def subscribe_resources(self, subscriber: Callable[[Change[SeenResource]], None]) -> None:
         """Calls `subscriber` for every change of a ManagedResource."""
@@ -146,6 +146,9 @@ class Source:
         cache = self._resources.get("") or self._resources.get(namespace)
         if cache:
             cache.observe(resource)
+
+    def _caches(self) -> list[Cache[SeenResource] | Cache[SeenSecret]]:
+        return [*self._resources.values(), *self._secrets.values()]
 
     def _index(self, change: Change[SeenResource]) -> None:
         namespace = change.key.namespace

@@ -7,9 +7,9 @@ and rolled out. The object itself is kept as packed bytes, unless it is large or
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import orjson
 
@@ -36,6 +36,7 @@ from pergola.runtime.cache import Cache, Change
 from pergola.runtime.logging import get_logger
 
 log = get_logger("target")
+T = TypeVar("T")
 
 CRD: Final = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 HPA: Final = GroupVersionKind("autoscaling", "v1", "HorizontalPodAutoscaler")
@@ -258,7 +259,7 @@ class Target:
                 subscriber(change.key, seen)
 
 
-async def _first_lists(caches: Collection[Cache[object]]) -> None:
+async def _first_lists(caches: Sequence[Cache[T]]) -> None:
     """Waits for the first lists, but not for long: until then objects are read directly."""
     try:
         async with asyncio.timeout(_FIRST_LIST_SECONDS):

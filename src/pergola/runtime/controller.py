@@ -94,8 +94,9 @@ class Controller(Generic[K]):
             self.queue.forget(key)
             if isinstance(outcome, Again):
                 self.queue.add_after(key, outcome.seconds)
-            result = "requeue_after" if isinstance(outcome, Again) else "success"
-            self._metrics.observe(result, loop.time() - began)
+            self._metrics.observe(
+                "requeue_after" if isinstance(outcome, Again) else "success", loop.time() - began
+            )
         finally:
             self._metrics.active_workers.dec()
 

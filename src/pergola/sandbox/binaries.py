@@ -68,7 +68,7 @@ def cache(environ: Mapping[str, str] = os.environ) -> Path:
         SandboxError: there is no home directory to keep them in.
     """
     given = environ.get("XDG_CACHE_HOME", "")
-    if os.path.isabs(given):  # others are to be ignored, says the XDG specification
+    if Path(given).is_absolute():  # others are to be ignored, says the XDG specification
         return Path(given) / "pergola" / "sandbox"
     home = environ.get("HOME")
     if not home:

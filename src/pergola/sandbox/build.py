@@ -100,11 +100,10 @@ def _build_all(
     with tempfile.TemporaryDirectory(dir=cache, prefix=".build-") as fresh:
         for number, component in enumerate(components, 1):
             program = Path(fresh) / component
-            label = f"[{number}/{len(components)}] {component}"
+            options = ["-v", "-trimpath", "-ldflags", linker_flags(), "-o", str(program)]
             _build_one(
-                [str(go), "build", "-v", "-trimpath", "-ldflags", linker_flags()]
-                + ["-o", str(program), PACKAGES[component]],
-                label,
+                [str(go), "build", *options, PACKAGES[component]],
+                f"[{number}/{len(components)}] {component}",
                 progress,
                 environment(cache, environ),
             )
@@ -123,7 +122,7 @@ def _build_one(line: list[str], label: str, progress: Progress, environ: dict[st
             go.kill()
             raise
     if go.returncode != 0:
-        raise SandboxError(f"cannot build {label.split()[-1]}: {explain(output)}")
+        raise SandboxError(f"cannot build {label}: {explain(output)}")
 
 
 def _follow(stderr: IO[bytes], label: str, progress: Progress) -> str:
@@ -146,6 +145,7 @@ def _follow(stderr: IO[bytes], label: str, progress: Progress) -> str:
 def _stage(output: bytes) -> str:
     lines = output.splitlines()
     fetched = sum(line.startswith(b"go: ") for line in lines)
-    if fetched == len(lines):
-        return f"{fetched} modules fetched"
-    return f"{len(lines) - fetched} packages compiled"
+    compiled = len(lines) - fetched
+    if compiled:
+        return f"{compiled} packages compiled"
+    return f"{fetched} modules fetched" if fetched else "at work"

@@ -23,9 +23,9 @@ from pergola.sandbox.components import (
     commands,
 )
 from pergola.sandbox.errors import SandboxError
+from pergola.sandbox.plan import PLAN, STATE, Plan
 from pergola.sandbox.processes import ProcessId
 from pergola.sandbox.progress import Progress, silent
-from pergola.sandbox.supervisor import PLAN, STATE, Plan
 
 THIS_PROCESS: Final = 0
 

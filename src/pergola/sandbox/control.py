@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pergola.sandbox.errors import SandboxError
-from pergola.sandbox.supervisor import SOCKET
+from pergola.sandbox.plan import SOCKET
 
 _PATIENCE: Final = 30.0
 

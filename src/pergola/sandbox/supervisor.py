@@ -16,38 +16,13 @@ import signal
 import socket
 import sys
 from pathlib import Path
-from typing import Any, Final, TypedDict
+from typing import Any
 
 from pergola.sandbox import directory
 from pergola.sandbox.child import Child
 from pergola.sandbox.errors import SandboxError
+from pergola.sandbox.plan import PLAN, SOCKET, STATE, Plan
 from pergola.sandbox.processes import ProcessId
-
-SOCKET: Final = "control.sock"
-PLAN: Final = "plan.json"
-STATE: Final = "state.json"
-
-
-class Plan(TypedDict):
-    """What the supervisor has to know.
-
-    Attributes:
-        name: the sandbox's.
-        lock: the inherited descriptor that holds the claim on the name.
-        port: the inherited socket that keeps the API server's port; nothing reads it.
-        starter: the inherited pidfd of the process that starts the sandbox; counts until ready.
-        owner: the inherited pidfd of the process that the sandbox must not outlive; None: no such.
-        commands: the command line of each component.
-        server: the API server's URL.
-    """
-
-    name: str
-    lock: int
-    port: int
-    starter: int
-    owner: int | None
-    commands: dict[str, list[str]]
-    server: str
 
 
 class Supervisor:

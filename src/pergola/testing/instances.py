@@ -16,7 +16,7 @@ class Instance:
         self.process = process
 
     async def kill(self) -> None:
-        """kill -9, and wait until it is dead."""
+        """Kill -9, and wait until it is dead."""
         if self.process.returncode is None:
             self.process.send_signal(signal.SIGKILL)
         await self.process.wait()
@@ -67,6 +67,6 @@ class Instances:
         return instance
 
     async def kill_all(self) -> None:
-        """kill -9 for what still runs."""
+        """Kill -9 for what still runs."""
         for instance in self._started:
             await instance.kill()

@@ -32,8 +32,8 @@ try:
 except ImportError:  # then only the synchronous fixtures can be used
     async_fixture = pytest.fixture
 else:
-    # Other projects may run pytest-asyncio in its strict mode.
-    async_fixture = pytest_asyncio.fixture  # type: ignore[assignment] - same use, other overloads
+    # Other projects may run pytest-asyncio in its strict mode. (Used alike, typed differently.)
+    async_fixture = pytest_asyncio.fixture  # type: ignore[assignment]
 
 KUBECONFIG_VARIABLE = "PERGOLA_TEST_KUBECONFIG"
 _WORKERS = pytest.StashKey[bool]()

@@ -24,7 +24,7 @@ class Loaded(NamedTuple):
     warnings: list[str]
 
 
-class ConfigurationInvalid(ValueError):  # noqa: N818 - says what the file is, as Invalid does
+class ConfigurationInvalid(ValueError):
     """A configuration that cannot work; the text names every offending field."""
 
     def __init__(self, source: str, findings: Sequence[Finding]) -> None:

@@ -22,7 +22,7 @@ from pergola.api.objects import JsonObject, JsonValue
 S = TypeVar("S", bound="Object")
 
 
-class Value(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True):
+class Value(msgspec.Struct, rename="camel", omit_defaults=True):
     """A part of an API object: snake_case here, camelCase as JSON.
 
     A field without a default is required; a field that may be None is optional and has no null.
@@ -59,7 +59,7 @@ ObjectMeta: TypeAlias = JsonObject
 """Metadata stays JSON: the API server knows its schema, and it belongs to everybody."""
 
 
-class Object(Value):
+class Object(Value, kw_only=True):
     """A kind of its own; `apiVersion` and `kind` are what `@kind` said."""
 
     resource: ClassVar["Kind"]

@@ -13,7 +13,7 @@ from pergola.api.schema.validate import Finding, validate
 V = TypeVar("V", bound=Value)
 
 
-class Malformed(ValueError):  # noqa: N818 - says what the value is, as Invalid does
+class Malformed(ValueError):
     """A value that its schema does not allow; the text names every wrong field."""
 
     def __init__(self, of: str, findings: Sequence[Finding]) -> None:

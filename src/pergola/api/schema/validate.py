@@ -162,7 +162,7 @@ def _unknown(properties: Collection[str], value: Collection[str], path: str) -> 
 def _near_miss(name: str, known: Iterable[str]) -> str:
     """The known name that was probably meant: in other case, or misspelled."""
     spellings = {spelling.lower(): spelling for spelling in known}
-    near = get_close_matches(str(name).lower(), spellings, n=1, cutoff=0.8)
+    near = get_close_matches(str(name).lower(), spellings, n=1, cutoff=0.75)
     return spellings[near[0]] if near else ""
 
 

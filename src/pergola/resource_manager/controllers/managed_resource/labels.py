@@ -21,7 +21,7 @@ def inject_labels(obj: JsonObject, labels: Mapping[str, str]) -> JsonObject:
     spec = obj.get("spec")
     if not isinstance(spec, dict):
         return injected
-    changed = {}
+    changed: JsonObject = {}
     if isinstance(spec.get("template"), dict):
         changed["template"] = _labelled(spec["template"], labels)
     if isinstance(spec.get("volumeClaimTemplates"), list):

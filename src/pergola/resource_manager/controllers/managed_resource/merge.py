@@ -167,7 +167,9 @@ def _service(merged: JsonObject, live: JsonObject, _: MergeOptions) -> JsonObjec
 def _service_account(merged: JsonObject, live: JsonObject, _: MergeOptions) -> JsonObject:
     if merged is live:
         return merged
-    kept = {name: live[name] for name in ("secrets", "imagePullSecrets") if name in live}
+    kept: JsonObject = {
+        name: live[name] for name in ("secrets", "imagePullSecrets") if name in live
+    }
     fields = {k: v for k, v in merged.items() if k not in ("secrets", "imagePullSecrets")}
     return {**fields, **kept}
 

@@ -53,6 +53,10 @@ _STATEFUL_SETS: Final = frozenset(
 _AT_ONCE: Final = 16
 
 
+class GracePeriodError(ValueError):
+    """An annotation with a grace period that cannot be read; the text names it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pending:
     """An object that is not gone yet, and why."""
@@ -120,7 +124,7 @@ class Pruner:
                 gone = await self._finalize(gvk, key, live)
         except (NotFound, UnknownKind):
             return None
-        except (KubeError, DurationError) as error:
+        except (KubeError, GracePeriodError) as error:
             return Pending(reference, str(error))
         if gone:
             log.info("object deleted", object=describe(reference), managed_resource=str(owner))
@@ -196,7 +200,7 @@ class Pruner:
         try:
             grace = parse_duration(text)
         except DurationError as error:
-            raise DurationError(f"annotation {marks.FINALIZE_DELETION_AFTER}: {error}") from error
+            raise GracePeriodError(f"annotation {marks.FINALIZE_DELETION_AFTER}: {error}") from error
         since = deletion_timestamp_of(live)
         if grace.total_seconds() <= 0 or since is None:
             return False

@@ -1,0 +1,52 @@
+# What a contributor needs. Nothing is asked of the machine but git, make and Python >= 3.11 with
+# its venv module; all the rest comes from the package registry into .venv, once.
+
+PYTHON ?= python3
+JOBS ?= 2
+ARGS ?=
+BIN := .venv/bin
+READY := .venv/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup up test lint bench clean
+
+help: ## Show these commands
+	@sed -n 's/^\([a-z]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
+		printf '  make %-8s %s\n' "$$name" "$$text"; done
+	@echo 'ARGS="..." is handed on, e.g. make test ARGS="-k yaml"; PYTHON=... chooses the interpreter'
+
+setup: $(READY) ## Install everything into .venv; instant when that is done
+
+up: $(READY) ## Start a control plane on this machine, with Pergola in it
+	@$(BIN)/pergola up $(ARGS)
+
+test: $(READY) ## Run all tests, against a real API server
+	@$(BIN)/pergola sandbox build
+	@$(BIN)/pytest -n $(JOBS) --dist loadgroup $(ARGS)
+
+lint: $(READY) ## Check style, types and the layering of the rooms
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+bench: $(READY) ## Measure, against a real API server
+	@$(BIN)/python -m bench $(ARGS)
+
+clean: ## Remove .venv and all caches of this directory
+	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# uv is installed by pip with its hash; it installs the rest as locked, and stays as part of it.
+$(READY): uv.lock pyproject.toml .ci/uv.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo 'error: Python 3.11 or newer is needed: install it, or name it, as in make PYTHON=/path/to/python3.12' >&2; \
+		exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo 'error: $(PYTHON) has no venv module: install it (Debian and Ubuntu: python3-venv)' >&2; \
+		exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/uv --version 2>/dev/null | grep -qF "$$(sed -n 's/^uv==\([0-9.]*\).*/\1/p' .ci/uv.txt)" || \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .ci/uv.txt
+	@VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/uv sync --frozen --active
+	@touch $@

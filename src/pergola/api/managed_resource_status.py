@@ -1,0 +1,53 @@
+"""What the conditions of a ManagedResource say to those who wait for it (spec 10 §7).
+
+Each reader answers None when its check passes, and otherwise one sentence that says why not. A
+condition that is missing fails, and so does what was said about an earlier generation.
+"""
+
+from pergola.api.conditions import FALSE, TRUE, get_condition
+from pergola.api.managed_resource_conditions import APPLIED, HEALTHY, PROGRESSING, Reason
+from pergola.api.objects import JsonObject, generation_of, map_at, maps_at
+
+_DELETION_REASONS = frozenset({Reason.DELETION_PENDING, Reason.DELETION_FAILED})
+
+
+def applied_problem(resource: JsonObject) -> str | None:
+    """Why the present generation does not count as applied."""
+    observed, generation = _observed_generation(resource), generation_of(resource)
+    if observed != generation:
+        return f"generation {generation} was not applied yet; the last one was {observed}"
+    return _condition_problem(resource, APPLIED, TRUE)
+
+
+def healthy_problem(resource: JsonObject) -> str | None:
+    """Why the objects do not count as healthy."""
+    return _condition_problem(resource, HEALTHY, TRUE)
+
+
+def progressing_problem(resource: JsonObject) -> str | None:
+    """Why the objects do not count as rolled out."""
+    return _condition_problem(resource, PROGRESSING, FALSE)
+
+
+def deletion_problem(resource: JsonObject) -> str | None:
+    """What holds a deletion up, as the Applied condition tells; None if it tells nothing of it."""
+    condition = get_condition(maps_at(resource, "status", "conditions"), APPLIED) or {}
+    if condition.get("reason") not in _DELETION_REASONS:
+        return None
+    return condition.get("message") or condition.get("reason")
+
+
+def _condition_problem(resource: JsonObject, kind: str, wanted: str) -> str | None:
+    condition = get_condition(maps_at(resource, "status", "conditions"), kind)
+    if condition is None:
+        return f"condition {kind} is missing"
+    status = condition.get("status")
+    if status == wanted:
+        return None
+    reason, message = condition.get("reason") or "no reason", condition.get("message")
+    return f"condition {kind} is {status} ({reason})" + (f": {message}" if message else "")
+
+
+def _observed_generation(resource: JsonObject) -> int:
+    observed = map_at(resource, "status").get("observedGeneration")
+    return observed if isinstance(observed, int) else 0

@@ -1,0 +1,231 @@
+"""Which ConfigMaps and Secrets an object uses, and the annotations that say so (spec 10 §10).
+
+Immutable ConfigMaps and Secrets with unique names are collected once no annotation names them, so
+every user has to carry annotations for what it uses, and so has every template: a Deployment with
+0 replicas counts as well.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import chain
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+from pergola.api import marks
+from pergola.api.objects import (
+    GroupKind,
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    annotations_of,
+    map_at,
+    maps_at,
+    metadata_of,
+)
+from pergola.bundle.errors import InvalidObject
+
+ReferenceKind: TypeAlias = Literal["configmap", "secret"]
+Path: TypeAlias = tuple[str, ...]
+
+
+class Reference(NamedTuple):
+    """A ConfigMap or Secret that an object uses, in the namespace of that object."""
+
+    kind: ReferenceKind
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """Where a kind has its pod spec, and what carries annotations besides the object itself.
+
+    Attributes:
+        versions: those in which `annotate` knows the kind; none if it does not.
+    """
+
+    versions: tuple[str, ...]
+    pod_spec: Path
+    templates: tuple[Path, ...] = ()
+
+
+_TEMPLATE: Final = ("spec", "template")
+_JOB_TEMPLATE: Final = ("spec", "jobTemplate")
+_MANAGED_RESOURCE: Final = GroupKind(marks.GROUP, "ManagedResource")
+_PROMETHEUS: Final = GroupKind("monitoring.coreos.com", "Prometheus")
+
+
+def _workload(*versions: str) -> _Shape:
+    return _Shape(versions, (*_TEMPLATE, "spec"), (_TEMPLATE,))
+
+
+_SHAPES: Final[Mapping[GroupKind, _Shape]] = {
+    GroupKind("", "Pod"): _Shape(("v1",), ("spec",)),
+    GroupKind("apps", "Deployment"): _workload("v1", "v1beta2", "v1beta1"),
+    GroupKind("apps", "StatefulSet"): _workload("v1", "v1beta2", "v1beta1"),
+    GroupKind("apps", "DaemonSet"): _workload("v1", "v1beta2"),
+    # ReplicaSets are read by the garbage collector, so that a rollback finds what it needs; their
+    # annotations come from their Deployment.
+    GroupKind("apps", "ReplicaSet"): _workload(),
+    GroupKind("batch", "Job"): _workload("v1"),
+    GroupKind("batch", "CronJob"): _Shape(
+        ("v1", "v1beta1"),
+        (*_JOB_TEMPLATE, *_TEMPLATE, "spec"),
+        (_JOB_TEMPLATE, (*_JOB_TEMPLATE, *_TEMPLATE)),
+    ),
+    _MANAGED_RESOURCE: _Shape(("v1alpha1",), ()),
+    _PROMETHEUS: _Shape(("v1",), ("spec",)),
+}
+
+# Where volumes have references to Secrets, which are maps with a `name`.
+_SECRET_REFS: Final = (
+    ("cephfs", "secretRef"),
+    ("cinder", "secretRef"),
+    ("csi", "nodePublishSecretRef"),
+    ("flexVolume", "secretRef"),
+    ("iscsi", "secretRef"),
+    ("rbd", "secretRef"),
+    ("scaleIO", "secretRef"),
+    ("storageos", "secretRef"),
+)
+
+
+def references(obj: JsonObject) -> set[Reference]:
+    """What an object's spec uses; nothing for kinds that are known to use neither.
+
+    Read are all containers (also init and ephemeral ones), every kind of volume that names a
+    ConfigMap or Secret, and pull secrets; of a Prometheus also what its operator mounts.
+    """
+    kind = GroupVersionKind.of(obj).group_kind
+    shape = _SHAPES.get(kind)
+    if shape is None:
+        return set()
+    if kind == _MANAGED_RESOURCE:
+        found = _secrets(maps_at(obj, "spec", "secretRefs"))
+    elif kind == _PROMETHEUS:
+        found = chain(_pod_references(map_at(obj, "spec")), _prometheus_references(obj))
+    else:
+        found = _pod_references(map_at(obj, *shape.pod_spec))
+    return set(found)
+
+
+def reference_key(kind: ReferenceKind, name: str) -> str:
+    """The annotation for a used object, e.g. `…/secret-82a3537f`; its value is to be the name."""
+    digest = sha256(name.encode()).hexdigest()[:8]
+    return f"{marks.REFERENCE_PREFIX}{kind}-{digest}"
+
+
+def annotate(obj: JsonObject, *extra_keys: str) -> JsonObject:
+    """A new object, of which it and its templates carry annotations for all that it uses.
+
+    It has to be called when the spec is final. Reference annotations of before are replaced, other
+    annotations stay.
+
+    Args:
+        extra_keys: further annotations, which get an empty value.
+
+    Raises:
+        InvalidObject: the kind is none of the table in spec 10 §10.
+    """
+    gvk = GroupVersionKind.of(obj)
+    shape = _SHAPES.get(gvk.group_kind)
+    if shape is None or gvk.version not in shape.versions:
+        raise InvalidObject(
+            f"{gvk} {Key.of(obj)}: it is not known where this kind has its references;"
+            " annotate its users by hand"
+        )
+    added = reference_annotations(references(obj)) | dict.fromkeys(extra_keys, "")
+    for path in ((), *shape.templates):
+        obj = _annotated_at(obj, path, added)
+    return obj
+
+
+def reference_annotations(used: Iterable[Reference]) -> dict[str, str]:
+    """The annotations that name what is used, in ascending order."""
+    return {reference_key(r.kind, r.name): r.name for r in sorted(used)}
+
+
+def annotated_references(annotations: Mapping[str, str]) -> set[Reference]:
+    """What annotations say is used; the hash in a key means nothing, only the value counts."""
+    found: set[Reference] = set()
+    for key, name in annotations.items():
+        if not name or not key.startswith(marks.REFERENCE_PREFIX):
+            continue
+        parts = key[len(marks.REFERENCE_PREFIX) :].split("-")
+        if len(parts) != 2:
+            continue
+        if parts[0] == "configmap":
+            found.add(Reference("configmap", name))
+        elif parts[0] == "secret":
+            found.add(Reference("secret", name))
+    return found
+
+
+def _pod_references(spec: JsonObject) -> Iterator[Reference]:
+    for field in ("containers", "initContainers", "ephemeralContainers"):
+        for container in maps_at(spec, field):
+            yield from _container_references(container)
+    for volume in maps_at(spec, "volumes"):
+        yield from _volume_references(volume)
+    yield from _secrets(maps_at(spec, "imagePullSecrets"))
+
+
+def _container_references(container: JsonObject) -> Iterator[Reference]:
+    for source in maps_at(container, "envFrom"):
+        yield from _config_maps([map_at(source, "configMapRef")])
+        yield from _secrets([map_at(source, "secretRef")])
+    for variable in maps_at(container, "env"):
+        yield from _config_maps([map_at(variable, "valueFrom", "configMapKeyRef")])
+        yield from _secrets([map_at(variable, "valueFrom", "secretKeyRef")])
+
+
+def _volume_references(volume: JsonObject) -> Iterator[Reference]:
+    yield from _config_maps([map_at(volume, "configMap")])
+    yield from _secrets([map_at(volume, "secret"), map_at(volume, "azureFile")], "secretName")
+    yield from _secrets(map_at(volume, *path) for path in _SECRET_REFS)
+    for source in maps_at(volume, "projected", "sources"):
+        yield from _config_maps([map_at(source, "configMap")])
+        yield from _secrets([map_at(source, "secret")])
+
+
+def _prometheus_references(obj: JsonObject) -> Iterator[Reference]:
+    spec = map_at(obj, "spec")
+    yield from (Reference("secret", name) for name in spec.get("secrets") or [])
+    yield from (Reference("configmap", name) for name in spec.get("configMaps") or [])
+    for remote in maps_at(spec, "remoteWrite"):
+        auth = map_at(remote, "basicAuth")
+        yield from _secrets([map_at(auth, "username"), map_at(auth, "password")])
+
+
+def _config_maps(sources: Iterable[JsonObject]) -> Iterator[Reference]:
+    return (Reference("configmap", name) for name in _names(sources, "name"))
+
+
+def _secrets(sources: Iterable[JsonObject], field: str = "name") -> Iterator[Reference]:
+    return (Reference("secret", name) for name in _names(sources, field))
+
+
+def _names(sources: Iterable[JsonObject], field: str) -> Iterator[str]:
+    for source in sources:
+        name = source.get(field)
+        if isinstance(name, str) and name:
+            yield name
+
+
+def _annotated_at(obj: JsonObject, path: Path, added: dict[str, str]) -> JsonObject:
+    """A copy along the path; everything beside it is shared with the original."""
+    if not path:
+        return _annotated(obj, added)
+    step, *rest = path
+    child: Any = obj.get(step)
+    if not isinstance(child, dict):
+        return obj
+    return {**obj, step: _annotated_at(child, tuple(rest), added)}
+
+
+def _annotated(obj: JsonObject, added: dict[str, str]) -> JsonObject:
+    before = annotations_of(obj)
+    kept = {k: v for k, v in before.items() if not k.startswith(marks.REFERENCE_PREFIX)}
+    annotations = kept | added
+    if annotations == before:
+        return obj
+    return {**obj, "metadata": {**metadata_of(obj), "annotations": annotations}}

@@ -1,0 +1,272 @@
+"""The resource manager as a process: configuration, clients, endpoints, leadership, shutdown.
+
+The order of a start is spec 10 §13.1's: configuration, logger, clients, endpoints, caches, leader
+election, and only then what the leader does. The process ends with an error when it loses the
+leadership, and gracefully within five seconds on SIGTERM or SIGINT.
+"""
+
+import asyncio
+import os
+import signal
+import socket
+import uuid
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, contextmanager
+from pathlib import Path
+from typing import Final
+
+from pergola import __version__
+from pergola.api.resource_manager_config import (
+    ClientConnection,
+    ConfigurationInvalid,
+    ResourceManagerConfiguration,
+    configuration_from,
+)
+from pergola.kube.client import Client
+from pergola.kube.errors import KubeError, UnknownKind
+from pergola.kube.kubeconfig import ClusterConfig, in_cluster, load
+from pergola.kube.yaml import YamlError, parse
+from pergola.resource_manager.identity import IdentityError, cluster_identity
+from pergola.resource_manager.liveness import SyncChecks
+from pergola.resource_manager.manager import Options, ResourceManager
+from pergola.resource_manager.source import MANAGED_RESOURCE
+from pergola.runtime.lease import LeaderElection, LostLeadership
+from pergola.runtime.logging import configure, get_logger
+from pergola.runtime.metrics import Metrics
+from pergola.runtime.probes import ListenError, serve_metrics, serve_probes
+
+log = get_logger("resource-manager")
+
+GRACE_SECONDS: Final = 5.0
+
+
+class StartError(Exception):
+    """The process cannot start, or cannot go on; the text says why and what to do."""
+
+
+def read_configuration(
+    path: Path,
+    extra_target_namespaces: Sequence[str] = (),
+    environ: Mapping[str, str] = os.environ,
+) -> tuple[ResourceManagerConfiguration, list[str]]:
+    """The configuration as it applies, and warnings about what in the file has no effect.
+
+    Raises:
+        StartError: the file cannot be read, is no YAML, or breaks rules; all of them are named.
+    """
+    try:
+        value = parse(path.read_bytes())
+    except OSError as error:
+        raise StartError(f"cannot read configuration file {path}: {error.strerror}") from None
+    except YamlError as error:
+        raise StartError(f"configuration file {path} is no YAML: {error}") from None
+    try:
+        config, warnings = configuration_from(value, source=f"configuration file {path}")
+    except ConfigurationInvalid as error:
+        raise StartError(str(error)) from None
+    if kubeconfig := environ.get("KUBECONFIG"):
+        config.source_client_connection.kubeconfig = kubeconfig
+    if kubeconfig := environ.get("TARGET_KUBECONFIG"):
+        config.target_client_connection = config.target_client_connection or ClientConnection()
+        config.target_client_connection.kubeconfig = kubeconfig
+    if extra_target_namespaces:
+        config.target_client_connection = config.target_client_connection or ClientConnection()
+        config.target_client_connection.namespaces += extra_target_namespaces
+    return config, warnings
+
+
+def run(path: Path, extra_target_namespaces: Sequence[str] = ()) -> None:
+    """Runs the process until it is asked to end.
+
+    Raises:
+        StartError: it cannot start, or lost what it needs to go on.
+    """
+    import uvloop
+
+    config, warnings = read_configuration(path, extra_target_namespaces)
+    configure(config.log_level, config.log_format)
+    log.info("starting", version=__version__, resource_class=config.controllers.resource_class)
+    for warning in warnings:
+        log.info("configuration has no effect", warning=warning)
+    uvloop.run(_run(config))
+
+
+async def _run(config: ResourceManagerConfiguration) -> None:
+    with _ended() as ended:
+        serving = asyncio.create_task(_serve(config))
+        ending = asyncio.create_task(ended.wait())
+        await asyncio.wait({serving, ending}, return_when=asyncio.FIRST_COMPLETED)
+        ending.cancel()
+        if not serving.done():
+            log.info("stopping")
+            serving.cancel()
+            await asyncio.wait({serving}, timeout=GRACE_SECONDS)
+            return
+        try:
+            serving.result()
+        except BaseExceptionGroup as errors:
+            raise _explained(_innermost(errors)) from None
+        except Exception as error:
+            raise _explained(error) from None
+
+
+async def _serve(config: ResourceManagerConfiguration) -> None:
+    metrics = Metrics()
+    async with AsyncExitStack() as stack:
+        source = _connect(config.source_client_connection, metrics)
+        stack.push_async_callback(source.close)
+        target = source
+        if config.target_client_connection is not None:
+            target = _connect(config.target_client_connection, metrics)
+            stack.push_async_callback(target.close)
+        manager = ResourceManager(source, target, options(config), metrics=metrics)
+        await _serve_endpoints(config, stack, manager, metrics)
+        await _check_api(source)
+        async with asyncio.TaskGroup() as group:
+            watching = group.create_task(manager.watch())
+            await manager.source.synced()
+            await _lead(config, source, manager)
+            watching.cancel()
+
+
+async def _lead(
+    config: ResourceManagerConfiguration, source: Client, manager: ResourceManager
+) -> None:
+    async def lead() -> None:
+        cluster_id = await cluster_identity(source, config.controllers.cluster_id)
+        log.info("controllers start", cluster_id=cluster_id)
+        await manager.control(cluster_id)
+
+    election = config.leader_election
+    if not election.leader_elect:
+        await lead()
+        return
+    await LeaderElection(
+        source,
+        election.resource_namespace,
+        election.resource_name,
+        f"{socket.gethostname()}_{uuid.uuid4()}",
+        lease_duration=election.lease_duration.total_seconds(),
+        renew_deadline=election.renew_deadline.total_seconds(),
+        retry_period=election.retry_period.total_seconds(),
+    ).run(lead)
+
+
+async def _serve_endpoints(
+    config: ResourceManagerConfiguration,
+    stack: AsyncExitStack,
+    manager: ResourceManager,
+    metrics: Metrics,
+) -> None:
+    now = asyncio.get_running_loop().time
+    source = SyncChecks(lambda: manager.source.unsynced, now)
+    target = SyncChecks(lambda: manager.target.unsynced if manager.target else [], now)
+    probes, scrapes = config.server.health_probes, config.server.metrics
+    health_port = await stack.enter_async_context(
+        serve_probes(
+            probes.bind_address,
+            probes.port,
+            healthz={
+                "apiserver-healthz": _api_server_check(manager.source.client),
+                "source-informer-sync": source.healthy,
+                "target-informer-sync": target.healthy,
+            },
+            readyz={"source-informer-sync": source.ready, "target-informer-sync": target.ready},
+        )
+    )
+    metrics_port = await stack.enter_async_context(
+        serve_metrics(
+            scrapes.bind_address,
+            scrapes.port,
+            metrics,
+            profiling=config.debugging.enable_profiling,
+        )
+    )
+    log.info("endpoints are served", health_port=health_port, metrics_port=metrics_port)
+
+
+async def _check_api(source: Client) -> None:
+    """Fails early, and with a useful sentence, where nothing could ever work."""
+    try:
+        await source.resource(MANAGED_RESOURCE)
+    except UnknownKind:
+        raise StartError(
+            "the source cluster does not serve ManagedResources; install their "
+            "CustomResourceDefinition with `pergola crds --apply`"
+        ) from None
+
+
+def _api_server_check(client: Client) -> Callable[[], Awaitable[str | None]]:
+    async def check() -> str | None:
+        try:
+            await client.get_raw("/healthz")
+        except KubeError as error:
+            return str(error)
+        return None
+
+    return check
+
+
+def _connect(connection: ClientConnection, metrics: Metrics) -> Client:
+    return Client.connect(
+        cluster_config(connection),
+        qps=connection.qps,
+        burst=connection.burst,
+        observe=metrics.client_request,
+    )
+
+
+def cluster_config(connection: ClientConnection) -> ClusterConfig:
+    """The cluster of a connection: its kubeconfig, or the one that the process runs in."""
+    if connection.kubeconfig:
+        return load(connection.kubeconfig, restricted=True)
+    return in_cluster()
+
+
+def options(config: ResourceManagerConfiguration) -> Options:
+    """What the controllers need to know of the configuration."""
+    controllers = config.controllers
+    resources, health = controllers.managed_resources, controllers.health
+    collector = controllers.garbage_collector
+    target = config.target_client_connection
+    return Options(
+        resource_class=controllers.resource_class,
+        cluster_id=controllers.cluster_id,
+        managed_by=resources.managed_by_label_value,
+        always_update=resources.always_update,
+        sync_period=resources.sync_period.total_seconds(),
+        workers=resources.concurrent_syncs,
+        health_sync_period=health.sync_period.total_seconds(),
+        health_workers=health.concurrent_syncs,
+        secret_workers=controllers.secret.concurrent_syncs,
+        collects_garbage=collector.enabled,
+        garbage_sync_period=collector.sync_period.total_seconds() if collector.sync_period else 0,
+        source_namespaces=tuple(config.source_client_connection.namespaces),
+        target_namespaces=tuple(target.namespaces) if target else (),
+    )
+
+
+@contextmanager
+def _ended() -> Iterator[asyncio.Event]:
+    """An event that SIGTERM and SIGINT set."""
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ended.set)
+    try:
+        yield ended
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+
+
+def _innermost(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    first = errors.exceptions[0]
+    return _innermost(first) if isinstance(first, BaseExceptionGroup) else first
+
+
+def _explained(error: BaseException) -> BaseException:
+    """The error as its user should see it; a bug stays what it is."""
+    if isinstance(error, KubeError | IdentityError | LostLeadership | ListenError):
+        return StartError(str(error))
+    return error

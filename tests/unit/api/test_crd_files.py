@@ -1,0 +1,48 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pergola.cli.crds import crds, definitions, is_established, rendered
+
+FOLDER = Path(__file__).parents[3] / "charts" / "crds"
+
+
+def test_the_files_of_the_chart_are_what_the_types_say() -> None:
+    [definition] = definitions()
+
+    written = (FOLDER / "resources.gardener.cloud_managedresources.yaml").read_text()
+
+    assert written == rendered([definition]), "run: pergola crds > charts/crds/…"
+
+
+def test_every_process_prints_the_same_bytes(capsys: pytest.CaptureFixture[str]) -> None:
+    crds()
+    environment = os.environ | {"PYTHONHASHSEED": "1"}
+
+    other = subprocess.run(
+        [sys.executable, "-c", "from pergola.cli.crds import crds; crds()"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert other.stdout == capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("conditions", "established"),
+    [
+        ([{"type": "Established", "status": "True"}], True),
+        ([{"type": "Established", "status": "False"}], False),
+        ([{"type": "NamesAccepted", "status": "True"}], False),
+        ([], False),
+    ],
+)
+def test_a_crd_is_served_once_it_is_established(
+    conditions: list[dict[str, str]], established: bool
+) -> None:
+    assert is_established({"status": {"conditions": conditions}}) is established

