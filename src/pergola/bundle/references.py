@@ -189,8 +189,8 @@ def _volume_references(volume: JsonObject) -> Iterator[Reference]:
 
 def _prometheus_references(obj: JsonObject) -> Iterator[Reference]:
     spec = map_at(obj, "spec")
-    yield from (Reference("secret", name) for name in spec.get("secrets") or [])
-    yield from (Reference("configmap", name) for name in spec.get("configMaps") or [])
+    yield from _secrets(_as_maps(spec.get("secrets")))
+    yield from _config_maps(_as_maps(spec.get("configMaps")))
     for remote in maps_at(spec, "remoteWrite"):
         auth = map_at(remote, "basicAuth")
         yield from _secrets([map_at(auth, "username"), map_at(auth, "password")])
@@ -202,6 +202,10 @@ def _config_maps(sources: Iterable[JsonObject]) -> Iterator[Reference]:
 
 def _secrets(sources: Iterable[JsonObject], field: str = "name") -> Iterator[Reference]:
     return (Reference("secret", name) for name in _names(sources, field))
+
+
+def _as_maps(names: object) -> list[JsonObject]:
+    return [{"name": name} for name in names] if isinstance(names, list) else []
 
 
 def _names(sources: Iterable[JsonObject], field: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`pergola up`: a real cluster, the resource manager, and an application kept by it, on one screen."""
+"""`pergola up`: a real cluster, and the resource manager at work on it."""
 
 import asyncio
 import signal
@@ -70,10 +70,11 @@ async def _up(
     console = Console(highlight=False)
     async with AsyncExitStack() as stack:
         stopped = stack.enter_context(_stop_on_signals())
-        if kubeconfig is None:
-            kubeconfig = await stack.enter_async_context(_sandbox(name, console.print))
-        client = await stack.enter_async_context(Client.connect(load(kubeconfig, context)))
-        show = asyncio.create_task(_show(client, examples, console, kubeconfig, once=once))
+        path = kubeconfig
+        if path is None:
+            path = await stack.enter_async_context(_sandbox(name, lambda line: console.print(line)))
+        client = await stack.enter_async_context(Client.connect(load(path, context)))
+        show = asyncio.create_task(_show(client, examples, console, path, once=once))
         stop = asyncio.create_task(stopped.wait())
         await asyncio.wait({show, stop}, return_when=asyncio.FIRST_COMPLETED)
         stop.cancel()
@@ -149,7 +150,7 @@ async def _until_ready(
             if running.done():
                 await running
             if loop.time() - began > _READY_SECONDS:
-                raise UpError(f"not everything is ready after {_READY_SECONDS:.0f} s; see the table")
+                raise UpError(f"not all is ready after {_READY_SECONDS:.0f} s; the table says why")
             changed.clear()
             with suppress(TimeoutError):
                 async with asyncio.timeout(0.5):
@@ -226,7 +227,8 @@ async def _edit_and_repair(client: "Client", console: "Console") -> None:
     except TimeoutError:
         raise UpError(f"ConfigMap {key} was not repaired in {_REPAIR_SECONDS:.0f} s") from None
     milliseconds = (loop.time() - began) * 1000
-    console.print(f"Repaired after [bold]{milliseconds:.0f} ms[/]: checkout={before['data']['checkout']}")
+    back = before["data"]["checkout"]
+    console.print(f"Repaired after [bold]{milliseconds:.0f} ms[/]: checkout={back}")
 
 
 def _how_to_look_further(console: "Console", kubeconfig: Path) -> None:

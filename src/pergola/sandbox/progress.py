@@ -6,7 +6,7 @@ from typing import Protocol
 class Progress(Protocol):
     """Is told, in short lines, what is being done now."""
 
-    def __call__(self, line: str) -> None:
+    def __call__(self, line: str, /) -> None:
         """Shows one line."""
         ...
 

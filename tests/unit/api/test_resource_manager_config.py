@@ -482,7 +482,14 @@ def test_findings_behind_a_broken_item_of_a_list_keep_their_place() -> None:
 # Anything
 
 
-JUNK = st.sampled_from([None, True, 0, -1, 1.5, "", "1s", "5m", "a b", "Exists", [], {}, [{}]])
+JUNK: st.SearchStrategy[JsonValue] = st.sampled_from(
+    [None, True, 0, -1, 1.5, "", "1s", "5m", "a b", "Exists", [], {}, [{}]]
+)
+OFF: JsonObject = {
+    "apiVersion": API_VERSION,
+    "kind": KIND,
+    "leaderElection": {"leaderElect": False},
+}
 
 
 def values_of(schema: JsonObject) -> st.SearchStrategy[JsonValue]:
@@ -503,12 +510,11 @@ def values_of(schema: JsonObject) -> st.SearchStrategy[JsonValue]:
 def test_whatever_the_file_holds_the_answer_is_a_configuration_or_findings(
     value: JsonValue,
 ) -> None:
-    if not isinstance(value, dict):
-        value = {}
+    file = OFF | (value if isinstance(value, dict) else {})
     findings: tuple[Finding, ...] = ()
     config: ResourceManagerConfiguration | None = None
     try:
-        config = configuration_from({**value, "apiVersion": API_VERSION, "kind": KIND}).config
+        config = configuration_from({**file, "apiVersion": API_VERSION, "kind": KIND}).config
     except ConfigurationInvalid as error:
         findings = error.findings
 

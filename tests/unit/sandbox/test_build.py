@@ -79,7 +79,7 @@ def test_a_failed_build_leaves_what_was_done_and_no_debris(tmp_path: Path) -> No
 def test_a_cache_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
-    with pytest.raises(SandboxError, match="cannot keep the sandbox's programs in .*file/key"):
+    with pytest.raises(SandboxError, match=r"cannot keep the sandbox's programs in .*file/key"):
         build((ETCD,), tmp_path / "file" / "key", lambda line: None, {})
 
 

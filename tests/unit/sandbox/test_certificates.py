@@ -3,6 +3,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from pergola.sandbox.certificates import Authority, key_pair
@@ -38,4 +39,4 @@ def test_token_keys_are_in_the_form_that_kubernetes_reads() -> None:
 
     assert pair.private.startswith(b"-----BEGIN EC PRIVATE KEY-----")
     assert pair.public.startswith(b"-----BEGIN PUBLIC KEY-----")
-    assert load_pem_private_key(pair.private, None)
+    assert isinstance(load_pem_private_key(pair.private, None), EllipticCurvePrivateKey)
