@@ -30,6 +30,8 @@ _WATCH_SECONDS: Final = (300, 600)
 _FIRST_RETRY_SECONDS: Final = 0.1
 _LAST_RETRY_SECONDS: Final = 10.0
 _UNSERVED_RETRY_SECONDS: Final = 30.0
+# A watch that comes back at the first retry is not worth a line: API servers restart.
+_LOGGED_FAILURE: Final = 2
 
 
 class Change(NamedTuple, Generic[T]):
@@ -87,6 +89,7 @@ class Cache(Generic[T]):
         self._highest = 0
         self._streams = True
         self._retry = _FIRST_RETRY_SECONDS
+        self._failures = 0
         self._wake = asyncio.Event()
         self._synced = asyncio.Event()
         self._lost_at: float | None = None
@@ -270,8 +273,9 @@ class Cache(Generic[T]):
     # How it goes
 
     def _live(self) -> None:
-        if self.problem is not None:
+        if self._failures >= _LOGGED_FAILURE:
             log.info("watch recovered", kind=str(self.gvk))
+        self._failures = 0
         self.served, self.problem, self._lost_at = True, None, None
         self._retry = _FIRST_RETRY_SECONDS
         self._synced.set()
@@ -279,7 +283,8 @@ class Cache(Generic[T]):
     def _lost(self, error: KubeError) -> None:
         if self._lost_at is None:
             self._lost_at = _now()
-        if self.problem is None:
+        self._failures += 1
+        if self._failures == _LOGGED_FAILURE:
             log.error("watch failed", kind=str(self.gvk), error=str(error))
         self.problem = str(error)
 

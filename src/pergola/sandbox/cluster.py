@@ -51,7 +51,9 @@ class Sandbox:
 
     async def stop(self) -> None:
         """Ends all of its processes and removes its files; nothing is left when this returns."""
+        state = await control.command(self.directory, "status")
         await control.command(self.directory, "stop")
+        await ProcessId(*state["supervisor"]).ended()
 
     async def restart_apiserver(self) -> None:
         """Ends the API server, starts it anew on the same port, and waits until it is ready."""

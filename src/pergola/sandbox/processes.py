@@ -1,5 +1,6 @@
 """Processes of this machine: which one is meant, and what dies with whom."""
 
+import asyncio
 import ctypes
 import os
 import signal
@@ -50,6 +51,22 @@ class ProcessId(NamedTuple):
         except ProcessLookupError:
             pass
         finally:
+            os.close(handle)
+
+    async def ended(self) -> None:
+        """Returns when this process has ended."""
+        try:
+            handle = os.pidfd_open(self.pid)
+        except ProcessLookupError:
+            return
+        loop, gone = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_reader(handle, gone.set)
+        try:
+            # With the handle held, what the number is compared with cannot change any more.
+            if self.alive:
+                await gone.wait()
+        finally:
+            loop.remove_reader(handle)
             os.close(handle)
 
 

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from pergola.sandbox import ALL, Components, Sandbox, find, start, stop
 from pergola.sandbox.directory import root
+from pergola.sandbox.processes import ProcessId
 
 T = TypeVar("T")
 
@@ -28,10 +29,16 @@ def shared_sandbox(purpose: str, owner: int, components: Components) -> Sandbox:
 
 
 def stop_shared(owner: int) -> None:
-    """Stops all sandboxes that the test run of process `owner` shared."""
-    for file in root().glob(_name("*", owner) + ".starting"):
-        _run(stop(file.stem))
-        file.unlink(missing_ok=True)
+    """Stops all sandboxes that the test run of process `owner` shared.
+
+    Also removes the lock files of runs that were killed.
+    """
+    for file in root().glob("*.starting"):
+        user = int(file.stem.rpartition("-")[2])
+        if user == owner:
+            _run(stop(file.stem))
+        if user == owner or ProcessId.of(user) is None:
+            file.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ import pytest
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE, ManagedResource
 from pergola.api.schema import schema_of, validate
-from pergola.cli.crds import definitions, install
+from pergola.cli.crds import crds, definitions, install
 from pergola.kube.client import Client
 from pergola.kube.errors import Invalid
 
@@ -48,3 +48,90 @@ async def test_installing_again_changes_nothing(cluster_client: Client) -> None:
 
     after = await cluster_client.get(CRD, KEY)
     assert after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
+
+
+SPECS: list[tuple[JsonObject, bool]] = [
+    ({}, False),
+    ({"secretRefs": []}, True),
+    ({"secretRefs": [{}]}, True),
+    ({"secretRefs": [{"name": None}]}, True),
+    ({"secretRefs": None}, False),
+    ({"secretRefs": "a"}, False),
+    ({"secretRefs": [{"name": 1}]}, False),
+    ({"secretRefs": [], "class": ""}, True),
+    ({"secretRefs": [], "class": 1}, False),
+    ({"secretRefs": [], "keepObjects": "true"}, False),
+    ({"secretRefs": [], "injectLabels": {"a": "b"}}, True),
+    ({"secretRefs": [], "injectLabels": {"a": 1}}, False),
+    ({"secretRefs": [], "equivalences": [[{"kind": "X"}]]}, False),
+    ({"secretRefs": [], "equivalences": [[{"group": "", "kind": "X"}], []]}, True),
+    ({"secretRefs": [], "somethingNewer": True}, True),
+]
+
+
+@pytest.mark.parametrize(("spec", "accepted"), SPECS)
+async def test_what_is_accepted_here_is_accepted_by_the_api_server(
+    cluster_client: Client, namespace: str, spec: JsonObject, accepted: bool
+) -> None:
+    obj = managed_resource(namespace, spec)
+    errors = [f for f in validate(schema_of(ManagedResource), obj) if f.severity == "error"]
+
+    try:
+        await cluster_client.create(obj)
+    except Invalid as refusal:
+        told = {cause["field"] for cause in refusal.causes}
+    else:
+        told = set()
+
+    assert (not errors, not told) == (accepted, accepted)
+    assert {finding.path for finding in errors} == told
+
+
+async def test_a_secret_ref_without_a_name_is_stored_with_the_empty_one(
+    cluster_client: Client, namespace: str
+) -> None:
+    stored = await cluster_client.create(managed_resource(namespace, {"secretRefs": [{}]}))
+
+    assert stored["spec"]["secretRefs"] == [{"name": ""}]
+
+
+async def test_the_columns_that_kubectl_prints(cluster_client: Client, namespace: str) -> None:
+    created = await cluster_client.create(
+        managed_resource(namespace, {"secretRefs": [], "class": "seed"})
+    )
+    time = "2026-03-01T12:00:00Z"
+    conditions = [
+        {
+            "type": f"Resources{name}",
+            "status": status,
+            "reason": "R",
+            "message": "",
+            "lastTransitionTime": time,
+            "lastUpdateTime": time,
+        }
+        for name, status in (("Healthy", "False"), ("Progressing", "Unknown"), ("Applied", "True"))
+    ]
+    await cluster_client.update(
+        {**created, "status": {"conditions": conditions}}, subresource="status"
+    )
+
+    resource = await cluster_client.resource(MANAGED_RESOURCE)
+    table = orjson.loads(
+        await cluster_client._transport.request("GET", resource.collection(namespace), accept=TABLE)
+    )
+
+    assert [column["name"].upper() for column in table["columnDefinitions"]] == [
+        "NAME",
+        "CLASS",
+        "APPLIED",
+        "HEALTHY",
+        "PROGRESSING",
+        "AGE",
+    ]
+    assert table["rows"][0]["cells"][1:5] == ["seed", "True", "False", "Unknown"]
+
+
+def test_crds_apply_installs_them(kubeconfig: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    crds(apply=True, kubeconfig=kubeconfig)
+
+    assert capsys.readouterr().out == f"{KEY.name} is installed and served\n"

@@ -261,8 +261,9 @@ async def test_a_stuck_finalizer_is_stripped_after_its_grace_period_and_not_befo
     await world.create("demo", stuck)
     await world.applied("demo")
     await world.delete("demo")
-    await world.until("demo", has("ResourcesApplied", "Progressing", "DeletionPending"))
-    live = await world.client.get(CONFIG_MAP, world.key("stuck"))
+    live = await world.until_object(
+        CONFIG_MAP, world.key("stuck"), lambda o: "deletionTimestamp" in o["metadata"]
+    )
     deleted = datetime.fromisoformat(live["metadata"]["deletionTimestamp"])
 
     clock.set(deleted + timedelta(minutes=59, seconds=59))

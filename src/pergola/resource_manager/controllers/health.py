@@ -43,6 +43,7 @@ from pergola.runtime.clock import Clock
 from pergola.runtime.controller import DONE, Again, Outcome
 
 SETTLE_SECONDS: Final = 3.0
+LOST_SECONDS: Final = 0.1
 _NAMED_AT_MOST: Final = 3
 _SERVICE: Final = GroupKind("", "Service")
 
@@ -91,13 +92,14 @@ class Health:
         if seen.applied not in ("True", "Unknown"):
             return Again(self._sync_period)
         resource = seen.unpack()
-        verdict = await self._look(resource, self._lost.pop(key, set()))
+        lost = self._lost.pop(key, set())
+        verdict = await self._look(resource, lost)
         wait = 0.0 if verdict.is_good else self._settles_in(key, resource)
         if wait > 0:
             return Again(wait)
         self._settling.pop(key, None)
         await self._report(resource, verdict)
-        return Again(self._sync_period)
+        return Again(LOST_SECONDS if lost else self._sync_period)
 
     def lost(self, key: Key, gvk: GroupVersionKind, name: Key) -> None:
         """Notes that an object was deleted, to be reported even if it is back at the next look."""

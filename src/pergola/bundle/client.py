@@ -1,0 +1,184 @@
+"""Writes ManagedResources and their Secrets to an API server, and removes them (spec 10 §12).
+
+What is there already as it should be is not written again. Interrupted anywhere, every function
+here can be called again.
+"""
+
+from collections.abc import Awaitable, Callable, Collection
+from contextlib import aclosing, suppress
+from typing import Final, TypeVar
+
+from pergola.api import marks
+from pergola.api.conditions import timestamp
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    labels_of,
+    map_at,
+    name_of,
+    namespace_of,
+    uid_of,
+)
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.bundle.managed_resource import SECRET, Bundle, merge_into, secret_name, secret_names
+from pergola.bundle.names import check_same_content, immutability_patch
+from pergola.kube.client import Client
+from pergola.kube.errors import AlreadyExists, Conflict, NotFound
+from pergola.runtime.clock import Clock, SystemClock
+
+T = TypeVar("T")
+_ATTEMPTS: Final = 8
+
+
+async def apply(client: Client, bundle: Bundle, *, clock: Clock | None = None) -> JsonObject:
+    """Creates the Secrets and then the ManagedResource, or changes what is there.
+
+    Secrets that are not read any more stay, labelled for the garbage collector.
+
+    Returns:
+        The ManagedResource as stored.
+
+    Raises:
+        NameTaken: a Secret of a unique name holds other content.
+        KubeError: the API server refused, or did not answer.
+    """
+
+    async def attempt() -> JsonObject:
+        live = await _read(client, MANAGED_RESOURCE, bundle.key)
+        await _apply_secrets(client, bundle, live, clock or SystemClock())
+        if live is None:
+            return await client.create(bundle.managed_resource)
+        return await _update(client, bundle, live)
+
+    return await _retry(attempt)
+
+
+async def update(client: Client, bundle: Bundle, *, clock: Clock | None = None) -> JsonObject | None:
+    """The same as `apply`, but writes nothing and returns None if there is no ManagedResource."""
+
+    async def attempt() -> JsonObject | None:
+        live = await _read(client, MANAGED_RESOURCE, bundle.key)
+        if live is None:
+            return None
+        await _apply_secrets(client, bundle, live, clock or SystemClock())
+        return await _update(client, bundle, live)
+
+    return await _retry(attempt)
+
+
+async def delete(client: Client, key: Key, *, secret_prefix: bool = True) -> None:
+    """Deletes the Secrets of a ManagedResource, and asks for its own deletion.
+
+    The Secrets can go first, because the resource manager deletes by what it recorded. The
+    ManagedResource stays until its objects are gone: see `wait_deleted`.
+
+    Raises:
+        Conflict: somebody made the ManagedResource anew at this moment.
+    """
+    live = await _read(client, MANAGED_RESOURCE, key)
+    names = {secret_name(key.name, prefix=secret_prefix)} | secret_names(live or {})
+    for name in sorted(names):
+        with suppress(NotFound):
+            await client.delete(SECRET, Key(key.namespace, name))
+    if live is not None:
+        with suppress(NotFound):
+            await client.delete(MANAGED_RESOURCE, key, uid=uid_of(live))
+
+
+async def delete_by_origin(client: Client, namespace: str, origin: str) -> list[Key]:
+    """Asks for the deletion of all ManagedResources of a creator; returns which they are."""
+    labels = f"{marks.ORIGIN_LABEL}={origin}"
+    found = await client.list(MANAGED_RESOURCE, namespace, labels=labels, metadata_only=True)
+    for resource in found:
+        with suppress(NotFound):
+            await client.delete(MANAGED_RESOURCE, Key.of(resource), uid=uid_of(resource))
+    return [Key.of(resource) for resource in found]
+
+
+async def set_keep_objects(client: Client, key: Key, keep: bool) -> None:  # noqa: FBT001 - the value
+    """Decides whether the objects stay when the ManagedResource goes; nothing if it is gone."""
+    with suppress(NotFound):
+        await client.patch(MANAGED_RESOURCE, key, {"spec": {"keepObjects": keep}})
+
+
+async def exists(
+    client: Client,
+    resource_class: str | None,
+    *,
+    namespace: str = "",
+    excluded_names: Collection[str] = (),
+    excluded_namespaces: Collection[str] = (),
+) -> bool:
+    """Whether there is a ManagedResource of a class, apart from those excluded.
+
+    Args:
+        resource_class: exactly what the spec has; None for one without a class, which is not the
+            same as one whose class is empty.
+        namespace: where to look; everywhere if empty.
+    """
+    pages = client.pages(MANAGED_RESOURCE, namespace)
+    async with aclosing(pages):
+        async for page in pages:
+            for resource in page.items:
+                if (
+                    map_at(resource, "spec").get("class") == resource_class
+                    and name_of(resource) not in excluded_names
+                    and namespace_of(resource) not in excluded_namespaces
+                ):
+                    return True
+    return False
+
+
+async def _retry(attempt: Callable[[], Awaitable[T]]) -> T:
+    """Decides anew when somebody else wrote in between, as the resource manager often does."""
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return await attempt()
+        except (Conflict, AlreadyExists):
+            continue
+    return await attempt()
+
+
+async def _apply_secrets(
+    client: Client, bundle: Bundle, live: JsonObject | None, clock: Clock
+) -> None:
+    read_now = secret_names(live or {})
+    for secret in bundle.secrets:
+        there = await _read(client, SECRET, Key.of(secret))
+        if there is None:
+            await client.create(secret)
+            continue
+        check_same_content(there, secret)
+        patch = immutability_patch(there, secret)
+        if name_of(secret) not in read_now:
+            # A garbage collector may be about to delete it as unused. It deletes only the state
+            # that it looked at, so a new state keeps the Secret until the ManagedResource names it.
+            touch = {"annotations": {marks.TIMESTAMP: timestamp(clock.now())}}
+            patch["metadata"] = patch.get("metadata", {}) | touch
+        if patch:
+            await client.patch(SECRET, Key.of(secret), patch)
+
+
+async def _update(client: Client, bundle: Bundle, live: JsonObject) -> JsonObject:
+    merged = merge_into(live, bundle.managed_resource)
+    if merged == live:
+        return live
+    for name in sorted(secret_names(live) - secret_names(merged)):
+        await _make_collectable(client, Key(bundle.key.namespace, name))
+    return await client.update(merged)
+
+
+async def _make_collectable(client: Client, key: Key) -> None:
+    with suppress(NotFound):
+        secret = await client.get(SECRET, key, metadata_only=True)
+        if labels_of(secret).get(marks.GARBAGE_COLLECTABLE) != "true":
+            label = {marks.GARBAGE_COLLECTABLE: "true"}
+            await client.patch(SECRET, key, {"metadata": {"labels": label}})
+
+
+async def _read(client: Client, gvk: GroupVersionKind, key: Key) -> JsonObject | None:
+    try:
+        return await client.get(gvk, key)
+    except NotFound:
+        return None

@@ -1,0 +1,217 @@
+"""A ManagedResource and the Secrets with its objects, ready to be written (spec 10 §12)."""
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pergola.api import marks
+from pergola.api.objects import (
+    GroupKind,
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    annotations_of,
+    labels_of,
+    map_at,
+    maps_at,
+    metadata_of,
+    name_of,
+)
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.bundle.names import make_unique
+from pergola.bundle.references import annotate
+from pergola.bundle.registry import DATA_KEY, QUALITY, Registry
+from pergola.bundle.split import split
+
+SECRET: Final = GroupVersionKind("", "v1", "Secret")
+SEED_CLASS: Final = "seed"
+_SHOOT_NAMESPACES: Final = "shoot-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How the objects are to be managed (spec 10 §2.1); what is None is left to the default.
+
+    Attributes:
+        resource_class: which instance of the resource manager is responsible.
+        inject_labels: labels for every object and its pod template.
+        keep_objects: whether the objects stay when the ManagedResource goes.
+        force_overwrite_labels: whether labels that the manifests do not have are removed.
+        force_overwrite_annotations: the same for annotations.
+        equivalences: sets of kinds under which the target serves the same objects.
+        delete_persistent_volume_claims: whether the claims of a StatefulSet go with it.
+    """
+
+    resource_class: str | None = None
+    inject_labels: Mapping[str, str] | None = None
+    keep_objects: bool | None = None
+    force_overwrite_labels: bool | None = None
+    force_overwrite_annotations: bool | None = None
+    equivalences: Sequence[Sequence[GroupKind]] | None = None
+    delete_persistent_volume_claims: bool | None = None
+
+    def spec(self, secrets: Sequence[str]) -> JsonObject:
+        """The spec of a ManagedResource that reads these Secrets."""
+        fields: JsonObject = {
+            "class": self.resource_class,
+            "secretRefs": [{"name": name} for name in secrets],
+            "injectLabels": None if self.inject_labels is None else dict(self.inject_labels),
+            "keepObjects": self.keep_objects,
+            "forceOverwriteLabels": self.force_overwrite_labels,
+            "forceOverwriteAnnotations": self.force_overwrite_annotations,
+            "equivalences": _equivalences(self.equivalences),
+            "deletePersistentVolumeClaims": self.delete_persistent_volume_claims,
+        }
+        return {name: value for name, value in fields.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """What `apply` writes: a ManagedResource, and the immutable Secrets that it reads."""
+
+    managed_resource: JsonObject
+    secrets: tuple[JsonObject, ...]
+
+    @property
+    def key(self) -> Key:
+        """Where the ManagedResource lives."""
+        return Key.of(self.managed_resource)
+
+
+def build(
+    namespace: str,
+    name: str,
+    objects: Registry,
+    *,
+    settings: Settings = Settings(),  # noqa: B008 - immutable
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    secret_prefix: bool = True,
+    quality: int = QUALITY,
+) -> Bundle:
+    """A bundle of the objects; several Secrets if they do not fit into one, none if there are none.
+
+    Large content takes seconds of CPU: where an event loop runs, call this through
+    `asyncio.to_thread`.
+
+    Args:
+        labels: of the ManagedResource.
+        annotations: of the ManagedResource, besides those for its Secrets.
+        secret_prefix: whether names of Secrets start with `managedresource-`.
+        quality: see `Registry.serialize`.
+
+    Raises:
+        ObjectTooLarge: an object does not fit into a Secret.
+    """
+    base = secret_name(name, prefix=secret_prefix)
+    parts = split(objects.documents(), quality=quality)
+    secrets = tuple(make_unique(_secret(namespace, base, part)) for part in parts)
+    metadata: JsonObject = {"name": name, "namespace": namespace}
+    if labels:
+        metadata["labels"] = dict(labels)
+    if annotations:
+        metadata["annotations"] = dict(annotations)
+    resource: JsonObject = {
+        "apiVersion": MANAGED_RESOURCE.api_version,
+        "kind": MANAGED_RESOURCE.kind,
+        "metadata": metadata,
+        "spec": settings.spec([name_of(secret) for secret in secrets]),
+    }
+    return Bundle(annotate(resource), secrets)
+
+
+def for_shoot(
+    namespace: str,
+    name: str,
+    objects: Registry,
+    *,
+    origin: str,
+    keep_objects: bool = False,
+    settings: Settings = Settings(),  # noqa: B008 - immutable
+    labels: Mapping[str, str] | None = None,
+) -> Bundle:
+    """A bundle for the cluster of a Shoot, which the default class is responsible for.
+
+    Its objects are labelled so that the cleaning of a Shoot passes them over.
+
+    Args:
+        origin: who creates it, e.g. `gardener`; deleters select by it.
+        keep_objects: written even if False.
+        settings: the rest; a class in it does not count.
+    """
+    inject = {**(settings.inject_labels or {}), marks.NO_CLEANUP: "true"}
+    settings = replace(
+        settings, resource_class=None, inject_labels=inject, keep_objects=keep_objects
+    )
+    labels = {**(labels or {}), marks.ORIGIN_LABEL: origin}
+    return build(namespace, name, objects, settings=settings, labels=labels)
+
+
+def for_seed(
+    namespace: str,
+    name: str,
+    objects: Registry,
+    *,
+    keep_objects: bool = False,
+    settings: Settings = Settings(),  # noqa: B008 - immutable
+    labels: Mapping[str, str] | None = None,
+) -> Bundle:
+    """A bundle for the Seed cluster, which the class `seed` is responsible for.
+
+    Outside the namespaces of Shoots it is labelled as a component of the Seed itself.
+
+    Args:
+        keep_objects: written even if False.
+        settings: the rest; a class in it does not count.
+    """
+    settings = replace(settings, resource_class=SEED_CLASS, keep_objects=keep_objects)
+    labels = dict(labels or {})
+    if not namespace.startswith(_SHOOT_NAMESPACES):
+        labels[marks.ROLE] = marks.ROLE_SEED_SYSTEM_COMPONENT
+    return build(namespace, name, objects, settings=settings, labels=labels)
+
+
+def secret_name(name: str, *, prefix: bool = True) -> str:
+    """What the names of a ManagedResource's Secrets start with."""
+    return f"{marks.SECRET_NAME_PREFIX}{name}" if prefix else name
+
+
+def secret_names(resource: JsonObject) -> set[str]:
+    """The Secrets that a ManagedResource reads."""
+    names = (ref.get("name") for ref in maps_at(resource, "spec", "secretRefs"))
+    return {name for name in names if name}
+
+
+def is_for_shoot(resource: JsonObject) -> bool:
+    """Whether a ManagedResource describes objects of a Shoot: it has no class, or an empty one."""
+    return not map_at(resource, "spec").get("class")
+
+
+def merge_into(live: JsonObject, wanted: JsonObject) -> JsonObject:
+    """What a live ManagedResource is to become; equal to it if there is nothing to do.
+
+    The wanted spec replaces the live one, labels and annotations are added to those that are
+    there, and annotations for Secrets that are not read any more go.
+    """
+    metadata = {**metadata_of(live)}
+    for field, read in (("labels", labels_of), ("annotations", annotations_of)):
+        if both := read(live) | read(wanted):
+            metadata[field] = both
+    return annotate({**live, "metadata": metadata, "spec": wanted["spec"]})
+
+
+def _secret(namespace: str, name: str, data: bytes) -> JsonObject:
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name, "namespace": namespace},
+        "type": "Opaque",
+        "data": {DATA_KEY: base64.b64encode(data).decode()},
+    }
+
+
+def _equivalences(sets: Sequence[Sequence[GroupKind]] | None) -> list[list[JsonObject]] | None:
+    if sets is None:
+        return None
+    return [[{"group": kind.group, "kind": kind.kind} for kind in kinds] for kinds in sets]

@@ -1,0 +1,124 @@
+"""Immutable Secrets and ConfigMaps whose names tell their content (spec 10 §12).
+
+Changed content gets a new object. So a workload that names it is rolled out, and whatever still
+runs with the old content keeps it until nobody names it any more.
+"""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Final
+
+from pergola.api import marks
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    labels_of,
+    map_at,
+    metadata_of,
+    name_of,
+)
+from pergola.bundle.errors import InvalidObject, NameTaken
+
+_DIGITS: Final = 8
+# Where a kind has its content: field → whether its values are base64.
+_FIELDS: Final[Mapping[str, Mapping[str, bool]]] = {
+    "Secret": {"data": True, "stringData": False},
+    "ConfigMap": {"data": False, "binaryData": True},
+}
+
+
+def make_unique(obj: JsonObject) -> JsonObject:
+    """A new Secret or ConfigMap: immutable, collectable, its name ending in its checksum.
+
+    Users of the old name have to be given the new one.
+
+    Raises:
+        InvalidObject: the object is of another kind, has no name, or has a value that is no base64.
+    """
+    name, digits = name_of(obj), checksum(content(obj))[:_DIGITS]
+    if not name:
+        raise InvalidObject(f"{obj.get('kind')} has no name; a unique name needs one to start with")
+    metadata = {
+        **metadata_of(obj),
+        "name": f"{name.removesuffix('-')}-{digits}",
+        "labels": {**labels_of(obj), marks.GARBAGE_COLLECTABLE: "true"},
+    }
+    return {**obj, "metadata": metadata, "immutable": True}
+
+
+def checksum(data: Mapping[str, bytes]) -> str:
+    """64 hex digits for the values in ascending order of their keys.
+
+    The keys themselves do not count, which other implementations rely on: content whose keys were
+    renamed has the same checksum (`check_same_content` finds that out).
+    """
+    sums = (sha256(data[key]).hexdigest() for key in sorted(data))
+    return sha256("".join(sums).encode()).hexdigest()
+
+
+def content(obj: JsonObject) -> dict[str, bytes]:
+    """What a Secret or ConfigMap holds, decoded; `stringData` wins over `data`.
+
+    Raises:
+        InvalidObject: the object is of another kind, or a value is no base64 or no string.
+    """
+    gvk = GroupVersionKind.of(obj)
+    fields = _FIELDS.get(gvk.kind) if gvk.api_version == "v1" else None
+    if fields is None:
+        raise InvalidObject(f"{gvk} {Key.of(obj)} is neither a Secret nor a ConfigMap")
+    return {
+        key: _decode(value, is_base64, f"{gvk.kind} {Key.of(obj)}: {field}[{key}]")
+        for field, is_base64 in fields.items()
+        for key, value in map_at(obj, field).items()
+    }
+
+
+def check_same_content(existing: JsonObject, wanted: JsonObject) -> None:
+    """Passes if an object that is there already holds what the wanted one of its name does.
+
+    Raises:
+        NameTaken: it holds something else and, being immutable, cannot be changed.
+    """
+    there, here = content(existing), content(wanted)
+    if there == here:
+        return
+    what = f"{wanted['kind']} {Key.of(wanted)}"
+    if checksum(there) == checksum(here):
+        raise NameTaken(
+            f"{what} exists with the same values under other keys ({_list(there)} instead of"
+            f" {_list(here)}); unique names do not cover keys, so choose another name"
+        )
+    different = [key for key in there.keys() | here.keys() if there.get(key) != here.get(key)]
+    raise NameTaken(
+        f"{what} exists with other content under {_list(different)}; delete it, or choose"
+        " another name"
+    )
+
+
+def immutability_patch(existing: JsonObject, wanted: JsonObject) -> JsonObject:
+    """A merge patch that gives an object which is there what `make_unique` gave the wanted one.
+
+    Empty if it lacks neither a label nor its immutability.
+    """
+    there = labels_of(existing)
+    missing = {key: value for key, value in labels_of(wanted).items() if there.get(key) != value}
+    patch: JsonObject = {"metadata": {"labels": missing}} if missing else {}
+    return patch if existing.get("immutable") is True else {**patch, "immutable": True}
+
+
+def _decode(value: object, is_base64: bool, where: str) -> bytes:
+    if not isinstance(value, str):
+        raise InvalidObject(f"{where} is no string")
+    if not is_base64:
+        return value.encode()
+    try:
+        return base64.b64decode(value, validate=True)
+    except binascii.Error:
+        raise InvalidObject(f"{where} is no base64") from None
+
+
+def _list(keys: Mapping[str, bytes] | list[str]) -> str:
+    return ", ".join(sorted(keys)) or "no key"

@@ -1,0 +1,59 @@
+"""`pergola sandbox` as a user types it."""
+
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pergola.cli.sandbox import app
+
+pytestmark = pytest.mark.xdist_group("sandbox_life")
+
+
+@pytest.fixture
+def name() -> Iterator[str]:
+    name = f"command-{secrets.token_hex(4)}"
+    yield name
+    run("stop", "--name", name)
+
+
+def run(*words: str) -> int:
+    try:
+        app(words, exit_on_error=False)
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
+
+
+def test_a_sandbox_runs_from_start_to_stop(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("start", "--name", name) == 0
+    ready, export = capsys.readouterr().out.splitlines()
+    assert ready.startswith(f'sandbox "{name}" is ready: https://127.0.0.1:')
+
+    assert run("kubeconfig", "--name", name) == 0
+    kubeconfig = capsys.readouterr().out.strip()
+    assert export == f"export KUBECONFIG={kubeconfig}"
+    assert Path(kubeconfig).is_file()
+
+    assert run("start", "--name", name) == 0
+    assert capsys.readouterr().out.splitlines() == [ready, export]
+
+    assert run("status", "--name", name) == 0
+    assert capsys.readouterr().out.count("running") == 5
+
+    assert run("stop", "--name", name) == 0
+    assert capsys.readouterr().out == f'sandbox "{name}" is stopped\n'
+    assert not Path(kubeconfig).exists()
+
+
+@pytest.mark.parametrize("command", ["status", "kubeconfig"])
+def test_what_is_asked_of_a_sandbox_that_does_not_run_is_one_sentence(
+    command: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(command, "--name", name) == 1
+
+    expected = (
+        f'error: no sandbox "{name}" runs; start it with `pergola sandbox start --name {name}`'
+    )
+    assert capsys.readouterr().err == f"{expected}\n"
