@@ -54,7 +54,9 @@ async def apply(client: Client, bundle: Bundle, *, clock: Clock | None = None) -
     return await _retry(attempt)
 
 
-async def update(client: Client, bundle: Bundle, *, clock: Clock | None = None) -> JsonObject | None:
+async def update(
+    client: Client, bundle: Bundle, *, clock: Clock | None = None
+) -> JsonObject | None:
     """The same as `apply`, but writes nothing and returns None if there is no ManagedResource."""
 
     async def attempt() -> JsonObject | None:
@@ -96,7 +98,7 @@ async def delete_by_origin(client: Client, namespace: str, origin: str) -> list[
     return [Key.of(resource) for resource in found]
 
 
-async def set_keep_objects(client: Client, key: Key, keep: bool) -> None:  # noqa: FBT001 - the value
+async def set_keep_objects(client: Client, key: Key, keep: bool) -> None:
     """Decides whether the objects stay when the ManagedResource goes; nothing if it is gone."""
     with suppress(NotFound):
         await client.patch(MANAGED_RESOURCE, key, {"spec": {"keepObjects": keep}})

@@ -84,7 +84,7 @@ def build(
     name: str,
     objects: Registry,
     *,
-    settings: Settings = Settings(),  # noqa: B008 - immutable
+    settings: Settings = Settings(),
     labels: Mapping[str, str] | None = None,
     annotations: Mapping[str, str] | None = None,
     secret_prefix: bool = True,
@@ -128,7 +128,7 @@ def for_shoot(
     *,
     origin: str,
     keep_objects: bool = False,
-    settings: Settings = Settings(),  # noqa: B008 - immutable
+    settings: Settings = Settings(),
     labels: Mapping[str, str] | None = None,
 ) -> Bundle:
     """A bundle for the cluster of a Shoot, which the default class is responsible for.
@@ -154,7 +154,7 @@ def for_seed(
     objects: Registry,
     *,
     keep_objects: bool = False,
-    settings: Settings = Settings(),  # noqa: B008 - immutable
+    settings: Settings = Settings(),
     labels: Mapping[str, str] | None = None,
 ) -> Bundle:
     """A bundle for the Seed cluster, which the class `seed` is responsible for.

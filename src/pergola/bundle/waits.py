@@ -5,7 +5,7 @@ Waiting is watching; only who may not watch ManagedResources asks every two seco
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Final, TypeAlias
 
 from pergola.api.managed_resource_status import (
@@ -17,38 +17,118 @@ from pergola.api.managed_resource_status import (
 from pergola.api.objects import JsonObject, Key
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.bundle.errors import WaitTimeout
-from pergola.kube.client import Client
-from pergola.kube.errors import Forbidden, Gone, KubeError, NotFound, Unreachable
+from pergola.kube.client import Client, ObjectList
+from pergola.kube.errors import Forbidden, Gone, NotFound, Unreachable
 from pergola.kube.watch import watch
 
 POLL_SECONDS: Final = 2.0
 _WATCH_SECONDS: Final = 300
+_PAUSE_SECONDS: Final = 1.0
 
 Check: TypeAlias = Callable[[JsonObject], str | None]
 """Answers None when a ManagedResource is as wanted, otherwise why it is not."""
-Watch: TypeAlias = Callable[[Client, Key], AsyncGenerator[JsonObject | None]]
+States: TypeAlias = Callable[[Client, Key], AsyncGenerator[JsonObject | None]]
 """What a ManagedResource looks like now, and after each change; None while there is none."""
 
 
-async def states(client: Client, key: Key) -> AsyncGenerator[JsonObject | None]:
-    """What a ManagedResource looks like now, and after each change; None while there is none.
+async def wait_until(
+    client: Client, key: Key, timeout: float, *checks: Check, states: States | None = None
+) -> JsonObject:
+    """Returns the ManagedResource once it passes all checks; waits for one that is not there yet.
 
-    Goes on for ever; some changes may be passed over, but never the last one.
+    Args:
+        timeout: in seconds.
+
+    Raises:
+        WaitTimeout: says what the first check that failed had to say last.
+        KubeError: the ManagedResource cannot be read.
+    """
+    problem: str | None = "it was not read yet"
+    try:
+        async with (
+            asyncio.timeout(timeout),
+            aclosing((states or watched)(client, key)) as seen,
+        ):
+            async for resource in seen:
+                if resource is None:
+                    problem = "it is not there"
+                    continue
+                problem = next(filter(None, (check(resource) for check in checks)), None)
+                if problem is None:
+                    return resource
+    except TimeoutError:
+        pass
+    raise WaitTimeout(f"ManagedResource {key} is not ready after {timeout:g} s: {problem}")
+
+
+async def wait_healthy(
+    client: Client, key: Key, timeout: float, *, states: States | None = None
+) -> JsonObject:
+    """Returns the ManagedResource once its present generation is applied and healthy.
+
+    Raises:
+        WaitTimeout, KubeError: see `wait_until`.
+    """
+    return await wait_until(client, key, timeout, applied_problem, healthy_problem, states=states)
+
+
+async def wait_not_progressing(
+    client: Client, key: Key, timeout: float, *, states: States | None = None
+) -> JsonObject:
+    """Returns the ManagedResource once it is applied, healthy and rolled out completely.
+
+    Raises:
+        WaitTimeout, KubeError: see `wait_until`.
+    """
+    checks = (applied_problem, healthy_problem, progressing_problem)
+    return await wait_until(client, key, timeout, *checks, states=states)
+
+
+async def wait_deleted(
+    client: Client, key: Key, timeout: float, *, states: States | None = None
+) -> None:
+    """Returns once there is no ManagedResource, which is when its objects are gone as well.
+
+    Raises:
+        WaitTimeout: says what holds the deletion up, if that is known.
+        KubeError: the ManagedResource cannot be read.
+    """
+    problem: str | None = None
+    try:
+        async with (
+            asyncio.timeout(timeout),
+            aclosing((states or watched)(client, key)) as seen,
+        ):
+            async for resource in seen:
+                if resource is None:
+                    return
+                problem = deletion_problem(resource)
+    except TimeoutError:
+        pass
+    because = f": {problem}" if problem else ""
+    raise WaitTimeout(f"ManagedResource {key} is not deleted after {timeout:g} s{because}")
+
+
+async def watched(client: Client, key: Key) -> AsyncGenerator[JsonObject | None]:
+    """The states of a ManagedResource, for ever; some may be passed over, but never the last one.
 
     Raises:
         KubeError: it cannot be read. A watch that breaks off is no error.
     """
     try:
         while True:
-            async for state in _watched(client, key):
-                yield state
+            async with aclosing(_list_and_watch(client, key)) as seen:
+                async for state in seen:
+                    yield state
+            await asyncio.sleep(_PAUSE_SECONDS)
     except Forbidden:
-        async for state in polled(client, key):
-            yield state
+        async with aclosing(polled(client, key)) as seen:
+            async for state in seen:
+                yield state
 
 
 async def polled(client: Client, key: Key) -> AsyncGenerator[JsonObject | None]:
-    """The same by asking every two seconds, which takes no permission but to get."""
+    """The same by asking every two seconds, which takes no permission but `get`."""
     while True:
         try:
             yield await client.get(MANAGED_RESOURCE, key)
@@ -57,35 +137,31 @@ async def polled(client: Client, key: Key) -> AsyncGenerator[JsonObject | None]:
         await asyncio.sleep(POLL_SECONDS)
 
 
-async def wait_healthy(
-    client: Client,
-    key: Key,
-    timeout: float,  # noqa: ASYNC109
-    *,
-    watch: Watch = states,
-    check: Check | None = None,
-) -> JsonObject:
-    """Returns the ManagedResource once its present generation is applied and healthy.
-
-    One that is not there yet is waited for.
-
-    Args:
-        timeout: in seconds.
-        check: another idea of what is waited for.
-
-    Raises:
-        WaitTimeout: says what was still missing.
-        KubeError: it cannot be read.
-    """
-    return await _wait(client, key, timeout, watch, check or _healthy)
+async def _list_and_watch(client: Client, key: Key) -> AsyncGenerator[JsonObject | None]:
+    now = await _list(client, key)
+    yield now.items[0] if now.items else None
+    changes = watch(
+        client,
+        await client.resource(MANAGED_RESOURCE),
+        key.namespace,
+        fields=_selector(key),
+        resource_version=now.resource_version,
+        timeout_seconds=_WATCH_SECONDS,
+    )
+    with suppress(Gone, Unreachable):
+        async with aclosing(changes):
+            async for event in changes:
+                if event.type in ("ADDED", "MODIFIED"):
+                    yield event.object
+                elif event.type == "DELETED":
+                    yield None
 
 
-async def wait_not_progressing(
-    client: Client,
-    key: Key,
-    timeout: float,  # noqa: ASYNC109
-    *,
-    watch: Watch = states,
-) -> JsonObject:
-    """The same, but its objects are rolled out completely as well."""
-    return await _wait(client, key, timeout, watch, _rolled_out)
+async def _list(client: Client, key: Key) -> ObjectList:
+    pages = client.pages(MANAGED_RESOURCE, key.namespace, fields=_selector(key))
+    async with aclosing(pages):
+        return await anext(pages)
+
+
+def _selector(key: Key) -> str:
+    return f"metadata.name={key.name}"

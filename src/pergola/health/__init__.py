@@ -1,16 +1,59 @@
 """Is an object healthy, is it rolled out: one table of rules, pure functions of live objects.
 
-Not for: reading objects, or writing what was found.
+Not for: reading objects, or writing what was found. A problem is a text that says what is wrong;
+None means that nothing is.
 """
 
-from pergola.health.pods import needs_pod_count, pods_problem
-from pergola.health.rules import check, has_health_rule, is_skipped, progressing
+from pergola.health.components import (
+    check_api_service,
+    check_etcd,
+    check_machine_deployment,
+    check_managed_seed,
+    check_node,
+    check_seed,
+)
+from pergola.health.daemon_sets import check_daemon_set_preserved
+from pergola.health.extensions import ExtensionFailure, check_extension
+from pergola.health.managed_resources import CareFailure, care, check_ready, check_rolled_out
+from pergola.health.pods import (
+    check_deployment_updated,
+    is_relevant,
+    needs_pod_count,
+    pods_of,
+    pods_problem,
+)
+from pergola.health.rules import (
+    HEALTH_KINDS,
+    PROGRESSING_KINDS,
+    check,
+    has_rule,
+    is_skipped,
+    progressing,
+)
 
 __all__ = [
+    "HEALTH_KINDS",
+    "PROGRESSING_KINDS",
+    "CareFailure",
+    "ExtensionFailure",
+    "care",
     "check",
-    "has_health_rule",
+    "check_api_service",
+    "check_daemon_set_preserved",
+    "check_deployment_updated",
+    "check_etcd",
+    "check_extension",
+    "check_machine_deployment",
+    "check_managed_seed",
+    "check_node",
+    "check_ready",
+    "check_rolled_out",
+    "check_seed",
+    "has_rule",
+    "is_relevant",
     "is_skipped",
     "needs_pod_count",
+    "pods_of",
     "pods_problem",
     "progressing",
 ]

@@ -1,8 +1,9 @@
 """Reading conditions of live objects: what is required, what only counts if it is there."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from pergola.api.conditions import get_condition
 from pergola.api.objects import JsonObject, maps_at
 
 
@@ -19,10 +20,31 @@ def conditions_problem(obj: JsonObject, wanted: Sequence[Wanted]) -> str | None:
     return next(_problems(obj, wanted), None)
 
 
+def requires(*wanted: Wanted) -> Callable[[JsonObject], str | None]:
+    """The rule of a kind that is judged by nothing but its conditions."""
+
+    def problem(obj: JsonObject) -> str | None:
+        return conditions_problem(obj, wanted)
+
+    return problem
+
+
 def condition(obj: JsonObject, kind: str) -> JsonObject | None:
     """The status condition of a type."""
-    found = (c for c in maps_at(obj, "status", "conditions") if c.get("type") == kind)
-    return next(found, None)
+    return get_condition(maps_at(obj, "status", "conditions"), kind)
+
+
+def has_status(obj: JsonObject, kind: str, *statuses: str) -> bool:
+    """Whether the condition of a type exists and has one of the statuses."""
+    found = condition(obj, kind)
+    return found is not None and found.get("status") in statuses
+
+
+def describe(found: JsonObject) -> str:
+    """Type, status, reason and message of a condition, as failure texts name them."""
+    reason, message = found.get("reason") or "no reason", found.get("message")
+    text = f"condition {found.get('type')} is {found.get('status')} ({reason})"
+    return f"{text}: {message}" if message else text
 
 
 def _problems(obj: JsonObject, wanted: Sequence[Wanted]) -> Iterator[str]:
@@ -30,10 +52,6 @@ def _problems(obj: JsonObject, wanted: Sequence[Wanted]) -> Iterator[str]:
         found = condition(obj, kind)
         if found is None:
             if not optional:
-                yield f"condition {kind} is missing"
+                yield f"condition {kind} is missing, expected {status}"
         elif found.get("status") != status:
-            reason, text = found.get("reason") or "no reason", found.get("message") or ""
-            yield (
-                f"condition {kind} is {found.get('status')}, expected {status}: {reason}"
-                + (f" ({text})" if text else "")
-            )
+            yield f"expected condition {kind} to be {status}, but {describe(found)}"

@@ -1,45 +1,88 @@
-"""Counting a Deployment's pods: an old one that still runs means that the rollout goes on (§9)."""
+"""Counting a Deployment's pods: an old one that still runs means that the rollout goes on.
 
-from collections.abc import Iterable
+Spec 10 §9, with the exceptions of B17: what belongs to another controller, has ended, or was to be
+gone long ago is not counted.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
 from typing import Final
 
 from pergola.api.objects import (
     GroupKind,
     GroupVersionKind,
     JsonObject,
+    deletion_timestamp_of,
     labels_of,
     map_at,
     maps_at,
+    name_of,
+    namespace_of,
+    owner_references_of,
 )
-from pergola.health.numbers import number
 from pergola.health.rules import is_skipped
+from pergola.health.times import read_time
+from pergola.health.workloads import deployment_progressing, deployment_unhealthy, replicas
 from pergola.kube.selectors import SelectorError, is_empty, matches
 
+# As long as the API server lets pods stay on a node that does not answer, by default.
+STALE_AFTER: Final = timedelta(minutes=5)
+
 _DEPLOYMENT: Final = GroupKind("apps", "Deployment")
+_TEMPLATE_HASH: Final = "pod-template-hash"
 _GONE_REASONS: Final = ("Evicted", "NodeAffinity", "NodeLost", "Preempting")
 
 
-def needs_pod_count(kind: GroupVersionKind) -> bool:
+def needs_pod_count(gvk: GroupVersionKind) -> bool:
     """Whether the pods of objects of this kind are counted."""
-    return kind.group_kind == _DEPLOYMENT
+    return gvk.group_kind == _DEPLOYMENT
 
 
-def pods_problem(deployment: JsonObject, pods: Iterable[JsonObject]) -> str | None:
-    """Whether the Deployment has more or fewer pods than it should.
+def pods_problem(
+    deployment: JsonObject, pods: Iterable[JsonObject], *, now: datetime | None = None
+) -> str | None:
+    """Whether a Deployment has more or fewer pods than it should.
 
     Args:
-        pods: of its namespace; of each, metadata.labels, status.phase, status.reason and
-            status.conditions are read.
+        pods: of its namespace, or of all. Of each are read the metadata (namespace, labels,
+            ownerReferences, deletionTimestamp) and of the status phase, reason and conditions;
+            with nothing but metadata, pods that have ended count too.
+        now: without it, terminating pods count for ever.
     """
-    selector = map_at(deployment, "spec", "selector")
-    if is_skipped(deployment) or is_empty(selector):
-        return None
-    wanted = number(deployment, "spec", "replicas", default=1)
-    try:
-        found = sum(matches(selector, labels_of(pod)) and is_relevant(pod) for pod in pods)
-    except SelectorError as error:
-        return str(error)
-    return None if found == wanted else f"there are {found} pods, expected {wanted}"
+    return None if is_skipped(deployment) else _count_problem(deployment, pods, now)
+
+
+def check_deployment_updated(
+    deployment: JsonObject, pods: Iterable[JsonObject], *, now: datetime | None = None
+) -> str | None:
+    """What a wait for an update of a Deployment still has to wait for (spec 10 appendix A).
+
+    It does not care whether the Deployment asks to be skipped. The arguments are those of
+    `pods_problem`.
+    """
+    return (
+        deployment_progressing(deployment)
+        or deployment_unhealthy(deployment)
+        or _count_problem(deployment, pods, now)
+    )
+
+
+def pods_of(
+    deployment: JsonObject, pods: Iterable[JsonObject], *, now: datetime | None = None
+) -> Iterator[JsonObject]:
+    """The pods that count for a Deployment; none if its selector is empty.
+
+    Raises:
+        SelectorError: the selector has an unknown operator.
+    """
+    selector, namespace = map_at(deployment, "spec", "selector"), namespace_of(deployment)
+    if is_empty(selector):
+        return
+    for pod in pods:
+        if namespace_of(pod) != namespace or not matches(selector, labels_of(pod)):
+            continue
+        if is_relevant(pod) and not _is_foreign(deployment, pod) and not _is_stale(pod, now):
+            yield pod
 
 
 def is_relevant(pod: JsonObject) -> bool:
@@ -51,6 +94,40 @@ def is_relevant(pod: JsonObject) -> bool:
     if reason.startswith("OutOf") or any(gone in reason for gone in _GONE_REASONS):
         return False
     return not any(_says_gone(condition) for condition in maps_at(status, "conditions"))
+
+
+def _count_problem(
+    deployment: JsonObject, pods: Iterable[JsonObject], now: datetime | None
+) -> str | None:
+    if is_empty(map_at(deployment, "spec", "selector")):
+        return None  # only a Deployment that the API server would refuse
+    try:
+        found = sum(1 for _ in pods_of(deployment, pods, now=now))
+    except SelectorError as error:
+        return f"spec.selector: {error}"
+    wanted = replicas(deployment)
+    return None if found == wanted else f"there are {found} pods, expected {wanted}"
+
+
+def _is_foreign(deployment: JsonObject, pod: JsonObject) -> bool:
+    """Whether the pod surely belongs to something else than a ReplicaSet of the Deployment.
+
+    ReplicaSets are not read for this: one that a Deployment made is named after it and the hash
+    that its pods carry. Any other may have been adopted, so its pods count, as orphans do.
+    """
+    owner = next((o for o in owner_references_of(pod) if o.get("controller") is True), None)
+    if owner is None:
+        return False
+    if owner.get("kind") != "ReplicaSet":
+        return True
+    name, suffix = str(owner.get("name")), f"-{labels_of(pod).get(_TEMPLATE_HASH)}"
+    return name.endswith(suffix) and name != name_of(deployment) + suffix
+
+
+def _is_stale(pod: JsonObject, now: datetime | None) -> bool:
+    """Whether the end of its grace period passed long ago: its node is lost, or it is held."""
+    due = read_time(deletion_timestamp_of(pod))
+    return now is not None and due is not None and now - due > STALE_AFTER
 
 
 def _says_gone(condition: JsonObject) -> bool:

@@ -1,10 +1,10 @@
 """When an object of a kind is healthy, and when it is rolled out: one table (spec 10 §8.3, §9).
 
 Everything here is a pure function of the live object; whatever is missing or mistyped in it reads
-as absent.
+as absent. Other versions of a group than those of the table are judged by the same rule.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from pergola.api.marks import SKIP_HEALTH_CHECK
@@ -16,29 +16,38 @@ from pergola.api.objects import (
     map_at,
     maps_at,
 )
-from pergola.health.conditions import Wanted, condition, conditions_problem
-from pergola.health.numbers import generation_problem, number, scaled
-
-Problem = Callable[[JsonObject], str | None]
+from pergola.health.conditions import Wanted, conditions_problem, requires
+from pergola.health.daemon_sets import daemon_set_progressing, daemon_set_unhealthy
+from pergola.health.monitoring import monitoring_progressing, monitoring_unhealthy
+from pergola.health.numbers import generation_problem
+from pergola.health.workloads import (
+    deployment_progressing,
+    deployment_unhealthy,
+    pod_unhealthy,
+    replica_set_unhealthy,
+    stateful_set_progressing,
+    stateful_set_unhealthy,
+)
 
 
 class Rule(NamedTuple):
-    """How objects of a kind are judged; None where there is nothing to judge."""
+    """How objects of a kind are judged: each answers why not, or None if all is well."""
 
-    unhealthy: Problem | None = None
-    progressing: Problem | None = None
+    unhealthy: Callable[[JsonObject], str | None]
+    progressing: Callable[[JsonObject], str | None] | None = None
 
 
 def check(obj: JsonObject) -> str | None:
     """Why an object is unhealthy, or None; kinds without a rule are healthy by existing."""
     rule = _RULES.get(GroupVersionKind.of(obj).group_kind)
-    if rule is None or rule.unhealthy is None or is_skipped(obj):
-        return None
-    return rule.unhealthy(obj)
+    return None if rule is None or is_skipped(obj) else rule.unhealthy(obj)
 
 
 def progressing(obj: JsonObject) -> str | None:
-    """Why an object is still being rolled out, or None; the count of pods is `pods_problem`."""
+    """Why an object is still being rolled out, or None.
+
+    A Deployment without a problem here needs its pods counted too: see `pods_problem`.
+    """
     rule = _RULES.get(GroupVersionKind.of(obj).group_kind)
     if rule is None or rule.progressing is None or is_skipped(obj):
         return None
@@ -50,118 +59,9 @@ def is_skipped(obj: JsonObject) -> bool:
     return annotations_of(obj).get(SKIP_HEALTH_CHECK) == "true"
 
 
-def has_health_rule(kind: GroupKind) -> bool:
+def has_rule(gvk: GroupVersionKind) -> bool:
     """Whether more than its existence counts for the health of a kind."""
-    rule = _RULES.get(kind)
-    return rule is not None and rule.unhealthy is not None
-
-
-def first(*problems: str | None) -> str | None:
-    """The first problem that there is."""
-    return next((problem for problem in problems if problem is not None), None)
-
-
-# Workloads
-
-
-def deployment_unhealthy(obj: JsonObject) -> str | None:
-    """A Deployment needs its minimum availability; a rolling update is none of its troubles."""
-    return first(
-        generation_problem(obj),
-        conditions_problem(
-            obj,
-            (
-                Wanted("Available"),
-                Wanted("Progressing", optional=True),
-                Wanted("ReplicaFailure", "False", optional=True),
-            ),
-        ),
-    )
-
-
-def deployment_progressing(obj: JsonObject) -> str | None:
-    """A Deployment is rolled out when its newest ReplicaSet is available."""
-    behind = generation_problem(obj)
-    if behind is not None:
-        return behind
-    found = condition(obj, "Progressing")
-    if found is None:
-        return "condition Progressing is missing"
-    if found.get("status") == "True" and found.get("reason") == "NewReplicaSetAvailable":
-        return None
-    text = found.get("message") or ""
-    return f"condition Progressing is {found.get('status')}: {found.get('reason')} {text}".strip()
-
-
-def stateful_set_unhealthy(obj: JsonObject) -> str | None:
-    """A StatefulSet needs all its replicas ready."""
-    return first(
-        generation_problem(obj), _ready_replicas(obj, number(obj, "spec", "replicas", default=1))
-    )
-
-
-def stateful_set_progressing(obj: JsonObject) -> str | None:
-    """A StatefulSet is rolled out when all its replicas are updated."""
-    return first(generation_problem(obj), _updated_replicas(obj))
-
-
-def daemon_set_unhealthy(obj: JsonObject, ignored: int = 0) -> str | None:
-    """A DaemonSet needs a pod on each node; during an update some may be unavailable.
-
-    Args:
-        ignored: unavailable pods that do not count.
-    """
-    behind = generation_problem(obj)
-    if behind is not None:
-        return behind
-    desired = number(obj, "status", "desiredNumberScheduled")
-    current = number(obj, "status", "currentNumberScheduled")
-    misscheduled = number(obj, "status", "numberMisscheduled")
-    unavailable = max(0, number(obj, "status", "numberUnavailable") - ignored)
-    allowed = _unavailable_allowed(obj, desired)
-    if current < desired:
-        return f"{current} of {desired} pods are scheduled"
-    if misscheduled > 0:
-        return f"{misscheduled} pods run on nodes where they should not"
-    if unavailable > allowed:
-        return f"{unavailable} pods are unavailable, at most {allowed} may be"
-    return None
-
-
-def _unavailable_allowed(obj: JsonObject, desired: int) -> int:
-    if number(obj, "status", "updatedNumberScheduled") >= desired:
-        return 0
-    strategy = map_at(obj, "spec", "updateStrategy")
-    if strategy.get("type", "RollingUpdate") != "RollingUpdate":
-        return 0
-    return scaled(map_at(strategy, "rollingUpdate").get("maxUnavailable"), desired)
-
-
-def daemon_set_progressing(obj: JsonObject) -> str | None:
-    """A DaemonSet is rolled out when all its pods are updated."""
-    updated = number(obj, "status", "updatedNumberScheduled")
-    desired = number(obj, "status", "desiredNumberScheduled")
-    late = f"{updated} of {desired} pods are updated" if updated < desired else None
-    return first(generation_problem(obj), late)
-
-
-def replica_set_unhealthy(obj: JsonObject) -> str | None:
-    """A ReplicaSet or ReplicationController needs the replicas that it names ready."""
-    return first(generation_problem(obj), _ready_replicas(obj, number(obj, "spec", "replicas")))
-
-
-def pod_unhealthy(obj: JsonObject) -> str | None:
-    """A Pod runs, or has run to its end."""
-    phase = map_at(obj, "status").get("phase")
-    return None if phase in ("Running", "Succeeded") else f"phase is {phase or 'unknown'}"
-
-
-def job_unhealthy(obj: JsonObject) -> str | None:
-    """A Job has not failed."""
-    return conditions_problem(obj, (Wanted("Failed", "False", optional=True),))
-
-
-# Others
+    return gvk.group_kind in _RULES
 
 
 def service_unhealthy(obj: JsonObject) -> str | None:
@@ -170,97 +70,57 @@ def service_unhealthy(obj: JsonObject) -> str | None:
         return None
     if maps_at(obj, "status", "loadBalancer", "ingress"):
         return None
-    return "the load balancer has no ingress yet"
-
-
-def crd_unhealthy(obj: JsonObject) -> str | None:
-    """A CRD is served."""
-    return conditions_problem(
-        obj,
-        (
-            Wanted("NamesAccepted"),
-            Wanted("Established"),
-            Wanted("Terminating", "False", optional=True),
-        ),
-    )
-
-
-def monitoring_unhealthy(obj: JsonObject) -> str | None:
-    """A Prometheus or Alertmanager is available with all its replicas."""
-    replicas = number(obj, "spec", "replicas", default=1)
-    available = number(obj, "status", "availableReplicas")
-    few = f"{available} of {replicas} replicas are available" if available < replicas else None
-    return first(_outdated(obj, "Available"), conditions_problem(obj, (Wanted("Available"),)), few)
-
-
-def monitoring_progressing(obj: JsonObject) -> str | None:
-    """A Prometheus or Alertmanager is reconciled and all its replicas are updated."""
-    return first(
-        _outdated(obj, "Reconciled"),
-        conditions_problem(obj, (Wanted("Reconciled"),)),
-        _updated_replicas(obj),
-    )
-
-
-def autoscaler_unhealthy(obj: JsonObject) -> str | None:
-    """A VerticalPodAutoscaler has a configuration that it supports."""
-    return conditions_problem(obj, (Wanted("ConfigUnsupported", "False", optional=True),))
-
-
-def certificate_unhealthy(obj: JsonObject) -> str | None:
-    """A Certificate is ready."""
-    return first(conditions_problem(obj, (Wanted("Ready", optional=True),)), issuer_unhealthy(obj))
+    return "the load balancer has no address yet: status.loadBalancer.ingress is empty"
 
 
 def issuer_unhealthy(obj: JsonObject) -> str | None:
     """An Issuer is ready."""
-    state = map_at(obj, "status").get("state")
-    return None if state == "Ready" else f"state is {state or 'unknown'}, expected Ready"
-
-
-def _ready_replicas(obj: JsonObject, replicas: int) -> str | None:
-    ready = number(obj, "status", "readyReplicas")
-    return None if ready >= replicas else f"{ready} of {replicas} replicas are ready"
-
-
-def _updated_replicas(obj: JsonObject) -> str | None:
-    replicas = number(obj, "spec", "replicas", default=1)
-    updated = number(obj, "status", "updatedReplicas")
-    return None if updated >= replicas else f"{updated} of {replicas} replicas are updated"
-
-
-def _outdated(obj: JsonObject, kind: str) -> str | None:
-    found = condition(obj, kind)
-    if found is None:
+    status = map_at(obj, "status")
+    state, message = status.get("state"), status.get("message")
+    if state == "Ready":
         return None
-    observed = number(found, "observedGeneration")
-    generation = number(obj, "metadata", "generation")
-    if observed >= generation:
-        return None
-    return f"condition {kind} is about generation {observed}, not about generation {generation}"
+    return f"state is {state or 'unknown'}, expected Ready" + (f": {message}" if message else "")
 
 
+def certificate_unhealthy(obj: JsonObject) -> str | None:
+    """A Certificate is ready, in its state and in its condition if it has one."""
+    return conditions_problem(obj, (Wanted("Ready", optional=True),)) or issuer_unhealthy(obj)
+
+
+_CRD: Final = Rule(
+    requires(
+        Wanted("NamesAccepted"),
+        Wanted("Established"),
+        Wanted("Terminating", "False", optional=True),
+    )
+)
+_JOB: Final = Rule(requires(Wanted("Failed", "False", optional=True)))
 _MONITORING: Final = Rule(monitoring_unhealthy, monitoring_progressing)
-_RULES: Final = {
-    GroupKind("apps", "Deployment"): Rule(deployment_unhealthy, deployment_progressing),
-    GroupKind("apps", "StatefulSet"): Rule(stateful_set_unhealthy, stateful_set_progressing),
-    GroupKind("apps", "DaemonSet"): Rule(daemon_set_unhealthy, daemon_set_progressing),
-    GroupKind("apps", "ReplicaSet"): Rule(replica_set_unhealthy),
-    GroupKind("", "ReplicationController"): Rule(replica_set_unhealthy),
-    GroupKind("", "Pod"): Rule(pod_unhealthy),
-    GroupKind("batch", "Job"): Rule(job_unhealthy),
-    GroupKind("", "Service"): Rule(service_unhealthy),
-    GroupKind("apiextensions.k8s.io", "CustomResourceDefinition"): Rule(crd_unhealthy),
-    GroupKind("monitoring.coreos.com", "Prometheus"): _MONITORING,
-    GroupKind("monitoring.coreos.com", "Alertmanager"): _MONITORING,
-    GroupKind("autoscaling.k8s.io", "VerticalPodAutoscaler"): Rule(autoscaler_unhealthy),
-    GroupKind("cert.gardener.cloud", "Certificate"): Rule(
+_REPLICA_SET: Final = Rule(replica_set_unhealthy)
+# Its observedGeneration is left out on purpose: the recommender does not keep it.
+_VPA: Final = Rule(requires(Wanted("ConfigUnsupported", "False", optional=True)))
+
+_TABLE: Final = {
+    ("apps/v1", "Deployment"): Rule(deployment_unhealthy, deployment_progressing),
+    ("apps/v1", "StatefulSet"): Rule(stateful_set_unhealthy, stateful_set_progressing),
+    ("apps/v1", "DaemonSet"): Rule(daemon_set_unhealthy, daemon_set_progressing),
+    ("apps/v1", "ReplicaSet"): _REPLICA_SET,
+    ("v1", "ReplicationController"): _REPLICA_SET,
+    ("v1", "Pod"): Rule(pod_unhealthy),
+    ("batch/v1", "Job"): _JOB,
+    ("v1", "Service"): Rule(service_unhealthy),
+    ("apiextensions.k8s.io/v1", "CustomResourceDefinition"): _CRD,
+    ("apiextensions.k8s.io/v1beta1", "CustomResourceDefinition"): _CRD,
+    ("monitoring.coreos.com/v1", "Prometheus"): _MONITORING,
+    ("monitoring.coreos.com/v1", "Alertmanager"): _MONITORING,
+    ("autoscaling.k8s.io/v1", "VerticalPodAutoscaler"): _VPA,
+    ("cert.gardener.cloud/v1alpha1", "Certificate"): Rule(
         certificate_unhealthy, generation_problem
     ),
-    GroupKind("cert.gardener.cloud", "Issuer"): Rule(issuer_unhealthy, generation_problem),
+    ("cert.gardener.cloud/v1alpha1", "Issuer"): Rule(issuer_unhealthy, generation_problem),
 }
+_KINDS: Final = {GroupVersionKind.parse(*kind): rule for kind, rule in _TABLE.items()}
+_RULES: Final[dict[GroupKind, Rule]] = {gvk.group_kind: rule for gvk, rule in _KINDS.items()}
 
-
-def kinds() -> Iterable[GroupKind]:
-    """All kinds with a rule."""
-    return _RULES.keys()
+HEALTH_KINDS: Final = tuple(_KINDS)
+PROGRESSING_KINDS: Final = tuple(gvk for gvk, rule in _KINDS.items() if rule.progressing)

@@ -1,0 +1,30 @@
+"""Prometheuses and Alertmanagers of the Prometheus operator (spec 10 §8.3, §9)."""
+
+from pergola.api.objects import JsonObject, generation_of
+from pergola.health.conditions import Wanted, condition, conditions_problem
+from pergola.health.numbers import number
+from pergola.health.workloads import replicas, updated_problem
+
+
+def monitoring_unhealthy(obj: JsonObject) -> str | None:
+    """A Prometheus or Alertmanager is available with all its replicas."""
+    return _current_problem(obj, "Available") or _available_problem(obj)
+
+
+def monitoring_progressing(obj: JsonObject) -> str | None:
+    """A Prometheus or Alertmanager is rolled out when it is reconciled and all is updated."""
+    return _current_problem(obj, "Reconciled") or updated_problem(obj)
+
+
+def _current_problem(obj: JsonObject, kind: str) -> str | None:
+    """These kinds note the generation that was seen on each condition, not on the status."""
+    found = condition(obj, kind)
+    observed, generation = number(found or {}, "observedGeneration"), generation_of(obj)
+    if found is not None and observed < generation:
+        return f"condition {kind} is about generation {observed}, behind generation {generation}"
+    return conditions_problem(obj, (Wanted(kind),))
+
+
+def _available_problem(obj: JsonObject) -> str | None:
+    available, wanted = number(obj, "status", "availableReplicas"), replicas(obj)
+    return None if available >= wanted else f"{available} of {wanted} replicas are available"

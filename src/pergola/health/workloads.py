@@ -1,0 +1,70 @@
+"""Deployments, StatefulSets, ReplicaSets, ReplicationControllers and Pods (spec 10 §8.3, §9)."""
+
+from typing import Final
+
+from pergola.api.objects import JsonObject, map_at
+from pergola.health.conditions import Wanted, condition, conditions_problem, describe
+from pergola.health.numbers import generation_problem, number
+
+_AVAILABLE: Final = (
+    Wanted("Available"),
+    Wanted("Progressing", optional=True),
+    Wanted("ReplicaFailure", "False", optional=True),
+)
+
+
+def deployment_unhealthy(obj: JsonObject) -> str | None:
+    """A Deployment needs its minimum availability; a rolling update is none of its troubles."""
+    return generation_problem(obj) or conditions_problem(obj, _AVAILABLE)
+
+
+def deployment_progressing(obj: JsonObject) -> str | None:
+    """A Deployment is rolled out when its newest ReplicaSet is available."""
+    return generation_problem(obj) or _newest_problem(obj)
+
+
+def stateful_set_unhealthy(obj: JsonObject) -> str | None:
+    """A StatefulSet needs all its replicas ready."""
+    return generation_problem(obj) or _ready_problem(obj, replicas(obj))
+
+
+def stateful_set_progressing(obj: JsonObject) -> str | None:
+    """A StatefulSet is rolled out when all its replicas are updated."""
+    return generation_problem(obj) or updated_problem(obj)
+
+
+def replica_set_unhealthy(obj: JsonObject) -> str | None:
+    """A ReplicaSet or ReplicationController needs the replicas ready that it names, if any."""
+    return generation_problem(obj) or _ready_problem(obj, number(obj, "spec", "replicas"))
+
+
+def pod_unhealthy(obj: JsonObject) -> str | None:
+    """A Pod runs, or has run to its end."""
+    phase = map_at(obj, "status").get("phase")
+    if phase in ("Running", "Succeeded"):
+        return None
+    return f"phase is {phase or 'unknown'}, expected Running or Succeeded"
+
+
+def replicas(obj: JsonObject) -> int:
+    """How many pods a workload wants."""
+    return number(obj, "spec", "replicas", default=1)
+
+
+def updated_problem(obj: JsonObject) -> str | None:
+    """Whether replicas still run an earlier template."""
+    updated, wanted = number(obj, "status", "updatedReplicas"), replicas(obj)
+    return None if updated >= wanted else f"{updated} of {wanted} replicas are updated"
+
+
+def _newest_problem(obj: JsonObject) -> str | None:
+    found = condition(obj, "Progressing")
+    if found is None:
+        return "condition Progressing is missing"
+    done = found.get("status") == "True" and found.get("reason") == "NewReplicaSetAvailable"
+    return None if done else describe(found)
+
+
+def _ready_problem(obj: JsonObject, wanted: int) -> str | None:
+    ready = number(obj, "status", "readyReplicas")
+    return None if ready >= wanted else f"{ready} of {wanted} replicas are ready"
