@@ -23,3 +23,10 @@ async def world(
             yield world
         finally:
             await world.stop()
+
+
+@pytest.fixture
+async def second_client(second_sandbox: Sandbox) -> AsyncIterator[Client]:
+    """A client of the second cluster."""
+    async with Client.connect(load(second_sandbox.kubeconfig)) as client:
+        yield client

@@ -1,0 +1,232 @@
+"""ResourcesHealthy and ResourcesProgressing on a real API server: spec 10 §8 and §9."""
+
+from typing import Any
+
+from pergola.api import marks
+from pergola.api.objects import GroupVersionKind, JsonObject, maps_at
+from pergola.resource_manager.source import MANAGED_RESOURCE
+from pergola.testing.world import (
+    CONFIG_MAP,
+    World,
+    condition,
+    has,
+    is_ready,
+    message,
+)
+
+DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
+POD = GroupVersionKind("", "v1", "Pod")
+SERVICE = GroupVersionKind("", "v1", "Service")
+STATEFUL_SET = GroupVersionKind("apps", "v1", "StatefulSet")
+
+
+def pod(world: World, name: str, **annotations: str) -> JsonObject:
+    """A Pod that no scheduler takes, so that it stays pending."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": world.namespace, "annotations": annotations},
+        "spec": {
+            "schedulerName": "nobody",
+            "containers": [{"name": "c", "image": "registry.example/c:1"}],
+        },
+    }
+
+
+def workload(world: World, kind: str, **spec: Any) -> JsonObject:
+    """A Deployment or StatefulSet called web."""
+    return {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": {"name": "web", "namespace": world.namespace},
+        "spec": {
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {
+                "metadata": {"labels": {"app": "web"}},
+                "spec": {"containers": [{"name": "c", "image": "registry.example/c:1"}]},
+            },
+            **spec,
+        },
+    }
+
+
+# §8
+
+
+async def test_a_resource_without_objects_is_healthy(world: World) -> None:
+    await world.start()
+    await world.create_resource("demo", [])
+    done = await world.until("demo", is_ready)
+    assert condition(done, "ResourcesHealthy") == ("True", "ResourcesHealthy")
+
+
+async def test_a_pending_pod_is_unhealthy_until_it_runs(world: World) -> None:
+    await world.start()
+    await world.create("demo", pod(world, "p"))
+    sick = await world.until("demo", has("ResourcesHealthy", "False", "PodUnhealthy"))
+    assert "Pending" in message(sick, "ResourcesHealthy")
+    await world.client.patch(
+        POD, world.key("p"), {"status": {"phase": "Running"}}, subresource="status"
+    )
+    await world.until("demo", has("ResourcesHealthy", "True", "ResourcesHealthy"))
+
+
+async def test_a_pod_that_skips_the_check_only_has_to_exist(world: World) -> None:
+    await world.start()
+    await world.create("demo", pod(world, "p", **{marks.SKIP_HEALTH_CHECK: "true"}))
+    await world.healthy("demo")
+
+
+async def test_a_load_balancer_without_an_address_shows_its_warnings(world: World) -> None:
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "web", "namespace": world.namespace},
+        "spec": {"type": "LoadBalancer", "ports": [{"port": 80}]},
+    }
+    created = await world.client.create(service)
+    await world.client.create(
+        {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": "web.1", "namespace": world.namespace},
+            "type": "Warning",
+            "reason": "SyncLoadBalancerFailed",
+            "message": "no address left",
+            "source": {"component": "service-controller"},
+            "lastTimestamp": "2026-01-01T00:00:00Z",
+            "involvedObject": {
+                "apiVersion": "v1",
+                "kind": "Service",
+                "name": "web",
+                "namespace": world.namespace,
+                "uid": created["metadata"]["uid"],
+            },
+        }
+    )
+    await world.start()
+    await world.create("demo", service)
+    sick = await world.until("demo", has("ResourcesHealthy", "False", "ServiceUnhealthy"))
+    assert "no address left" in message(sick, "ResourcesHealthy")
+    ingress = {"status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}}
+    await world.client.patch(SERVICE, world.key("web"), ingress, subresource="status")
+    await world.healthy("demo")
+
+
+async def test_nothing_is_checked_while_applying_fails(world: World) -> None:
+    await world.start()
+    await world.create_resource("demo", ["nowhere"])
+    await world.until("demo", has("ResourcesApplied", "False", "CannotReadSecret"))
+    await world.settled()
+    resource = await world.resource("demo")
+    assert condition(resource, "ResourcesHealthy") == ("", "")
+    assert condition(resource, "ResourcesProgressing") == ("", "")
+
+
+async def test_a_deployment_deleted_by_hand_is_reported_and_comes_back_at_once(
+    world: World,
+) -> None:
+    await world.start(sync_period=3600.0, health_sync_period=3600.0)
+    await world.create("demo", workload(world, "Deployment", replicas=0))
+    before = await world.healthy("demo")
+    moved = [c["lastTransitionTime"] for c in maps_at(before, "status", "conditions")]
+    uid = (await world.client.get(DEPLOYMENT, world.key("web")))["metadata"]["uid"]
+    await world.client.delete(DEPLOYMENT, world.key("web"))
+    await world.until("demo", has("ResourcesHealthy", "False", "DeploymentMissing"))
+    again = await world.until_object(
+        DEPLOYMENT, world.key("web"), lambda o: o["metadata"]["uid"] != uid, patience=5
+    )
+    assert again["metadata"]["uid"] != uid
+    after = await world.healthy("demo")
+    assert [c["lastTransitionTime"] for c in maps_at(after, "status", "conditions")] >= moved
+
+
+async def test_a_resource_of_another_class_or_ignored_gets_no_verdict_until_it_is_ours(
+    world: World,
+) -> None:
+    await world.put_secret("demo", world.config_map("a"))
+    await world.create_resource("other", ["demo"], **{"class": "seed"})
+    await world.create_resource("ignored", ["demo"], {"annotations": {marks.IGNORE: "true"}})
+    await world.start()
+    ignored = await world.until(
+        "ignored", has("ResourcesHealthy", "True", "ManagedResourceIgnored")
+    )
+    assert condition(ignored, "ResourcesProgressing") == ("False", "ManagedResourceIgnored")
+    await world.settled()
+    assert "status" not in await world.resource("other")
+    await world.edit("other", {"spec": {"class": None}})
+    await world.healthy("other")
+    await world.edit("ignored", {"metadata": {"annotations": {marks.IGNORE: None}}})
+    await world.until("ignored", has("ResourcesHealthy", "True", "ResourcesHealthy"))
+
+
+async def test_a_missing_kind_is_a_missing_object(world: World) -> None:
+    await world.start()
+    await world.create("demo", world.config_map("a"))
+    done = await world.healthy("demo")
+    await world.stop()
+    listed = [
+        *done["status"]["resources"],
+        {"apiVersion": "nowhere.example.org/v1", "kind": "Gadget", "name": "g"},
+    ]
+    await world.client.patch(
+        MANAGED_RESOURCE,
+        world.key("demo"),
+        {"status": {"resources": listed}},
+        subresource="status",
+    )
+    # An instance that only looks: the other would correct the list first.
+    await world.start(resource_class="*", workers=0)
+    await world.until("demo", has("ResourcesHealthy", "False", "GadgetMissing"))
+
+
+# §9
+
+
+async def test_old_pods_keep_a_deployment_progressing_until_they_are_gone(world: World) -> None:
+    await world.start()
+    await world.create("demo", workload(world, "Deployment", replicas=1))
+    await world.healthy("demo")
+    extra = pod(world, "extra")
+    live = await world.client.get(DEPLOYMENT, world.key("web"))
+    extra["metadata"]["labels"] = live["spec"]["template"]["metadata"]["labels"]
+    await world.client.create(extra)
+    progressing = await world.until(
+        "demo", has("ResourcesProgressing", "True", "DeploymentProgressing")
+    )
+    assert "2 pods" in message(progressing, "ResourcesProgressing")
+    failed = {"status": {"phase": "Failed"}}
+    await world.client.patch(POD, world.key("extra"), failed, subresource="status")
+    await world.until("demo", has("ResourcesProgressing", "False", "ResourcesRolledOut"))
+
+
+async def test_a_rollout_is_progressing_and_then_done(world: World) -> None:
+    await world.start()
+    await world.create("demo", workload(world, "StatefulSet", replicas=1, serviceName="web"))
+    await world.healthy("demo")
+    # As if its controller had not updated the pod yet.
+    await world.client.patch(
+        STATEFUL_SET, world.key("web"), {"status": {"updatedReplicas": 0}}, subresource="status"
+    )
+    await world.until("demo", has("ResourcesProgressing", "False", "ResourcesRolledOut"))
+
+
+async def test_config_maps_and_missing_deployments_are_rolled_out(world: World) -> None:
+    await world.start()
+    await world.create("demo", world.config_map("a"))
+    done = await world.healthy("demo")
+    assert condition(done, "ResourcesProgressing") == ("False", "ResourcesRolledOut")
+    assert await world.exists(CONFIG_MAP, "a")
+
+
+async def test_a_rollout_that_succeeds_at_once_shows_no_failure(world: World) -> None:
+    seen: list[tuple[str, str]] = []
+    await world.start()
+    await world.create("demo", workload(world, "Deployment", replicas=1))
+
+    def look(resource: JsonObject) -> bool:
+        seen.append(condition(resource, "ResourcesHealthy"))
+        return is_ready(resource)
+
+    await world.until("demo", look)
+    assert {status for status, _ in seen} <= {"", "Unknown", "True"}
