@@ -48,7 +48,7 @@ class Condition(Value):
     type: str
     """Names what was observed."""
     status: str
-    """The result: `True`, `False`, `Unknown` or `Progressing`."""
+    """The result, one of `True`, `False`, `Unknown` and `Progressing`."""
     reason: str
     """Why the status is as it is, in one word that programs can compare."""
     message: str

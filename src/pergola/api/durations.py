@@ -22,6 +22,7 @@ _NANOSECONDS: Final = {
 }
 _UNITS: Final = "h, m, s, ms, us, ns"
 _LONGEST: Final = 2**63  # nanoseconds, as Go counts them in 64 bits: about 292 years
+_TOO_LONG: Final = "it is longer than 292 years"
 _PART: Final = re.compile(r"(?P<whole>[0-9]*)(?P<point>\.(?P<fraction>[0-9]*))?(?P<unit>[^0-9.]*)")
 
 
@@ -75,16 +76,18 @@ def _nanoseconds(text: str, unsigned: str) -> int:
         position = part.end()
     # Go alone takes -2**63; one nanosecond is not worth a second rule.
     if total >= _LONGEST:
-        raise DurationError(text, "it is longer than 292 years")
+        raise DurationError(text, _TOO_LONG)
     return total
 
 
 def _part(text: str, part: re.Match[str]) -> int:
     unit = _unit(text, part["unit"])
-    fraction = (part["fraction"] or "")[:30]
-    if len(part["whole"].lstrip("0")) > 19:
-        raise DurationError(text, "it is longer than 292 years")
-    return int(part["whole"] or 0) * unit + int(fraction or 0) * unit // 10 ** len(fraction)
+    whole: str = part["whole"].lstrip("0")
+    fraction: str = (part["fraction"] or "")[:30]
+    if len(whole) > 19:
+        raise DurationError(text, _TOO_LONG)
+    part_of_unit = int(fraction) * unit // 10 ** len(fraction) if fraction else 0
+    return int(whole or "0") * unit + part_of_unit
 
 
 def _unit(text: str, name: str) -> int:

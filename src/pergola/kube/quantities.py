@@ -1,49 +1,49 @@
-"""Kubernetes quantities: `100m`, `1.5Gi`, `2e3` (the API's resource.Quantity)."""
+"""Amounts of resources as Kubernetes writes them: `100m`, `1.5Gi`, `2e3`.
 
-from decimal import Decimal, InvalidOperation
+Kubernetes counts in thousandths of a millionth and rounds smaller parts away from zero, so that a
+request is never less than what was asked for.
+"""
+
+import re
+from decimal import ROUND_UP, Context, Decimal
 from functools import lru_cache
 from typing import Final
 
 from pergola.kube.errors import KubeError
 
-_BINARY: Final = {f"{prefix}i": Decimal(1024) ** n for n, prefix in enumerate("KMGTPE", 1)}
-_DECIMAL: Final = {
-    "n": Decimal("1e-9"),
-    "u": Decimal("1e-6"),
-    "m": Decimal("1e-3"),
-    "k": Decimal(10) ** 3,
-    "M": Decimal(10) ** 6,
-    "G": Decimal(10) ** 9,
-    "T": Decimal(10) ** 12,
-    "P": Decimal(10) ** 15,
-    "E": Decimal(10) ** 18,
-}
-_NUMBER: Final = frozenset("+-.0123456789eE")
+_DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15}
+_DECIMAL_SUFFIXES: Final = {exponent: suffix for suffix, exponent in _DECIMAL.items()} | {18: "E"}
+_BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_FACTORS: Final = (
+    {suffix: Decimal(1).scaleb(exponent) for exponent, suffix in _DECIMAL_SUFFIXES.items()}
+) | {suffix: Decimal(1024**power) for power, suffix in enumerate(_BINARY) if power}
+_QUANTITY: Final = re.compile(
+    r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:([KMGTPE]i|[numkMGTPE])|[eE]([+-]?[0-9]+))?"
+)
+_NANO: Final = Decimal("1e-9")
+_LARGEST_BINARY: Final = Decimal(2**63 - 1)  # Kubernetes caps amounts with a binary suffix here
+_LONGEST: Final = 100
+_LARGEST_EXPONENT: Final = 300
+_EXACT: Final = Context(prec=1000, rounding=ROUND_UP)
 
 
 class QuantityError(KubeError):
-    """A text that is no quantity; the message quotes it."""
+    """A value is no quantity; the text quotes it."""
+
+    def __init__(self, quantity: object) -> None:
+        text = str(quantity)
+        shown = text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+        super().__init__(f'"{shown}" is no quantity; write for example 500m, 2 or 1Gi')
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096, typed=True)
 def parse_quantity(quantity: str | float) -> Decimal:
-    """The exact amount: `100m` → 0.1.
+    """The exact amount: `100m` → 0.1. Numbers of JSON are quantities too.
 
     Raises:
-        QuantityError: it is no quantity.
+        QuantityError: it is no quantity, or has more than 100 characters.
     """
-    text = str(quantity).strip() if not isinstance(quantity, str) else quantity
-    number, factor = text, Decimal(1)
-    for suffixes, length in ((_BINARY, 2), (_DECIMAL, 1)):
-        if text[-length:] in suffixes:
-            number, factor = text[:-length], suffixes[text[-length:]]
-            break
-    if not number or not set(number) <= _NUMBER:
-        raise QuantityError(f'"{text}" is no quantity; write e.g. 500m, 2 or 1Gi')
-    try:
-        return Decimal(number) * factor
-    except InvalidOperation:
-        raise QuantityError(f'"{text}" is no quantity; write e.g. 500m, 2 or 1Gi') from None
+    return _parse(quantity)[0]
 
 
 def equal_quantities(one: str | float, other: str | float) -> bool:
@@ -53,3 +53,51 @@ def equal_quantities(one: str | float, other: str | float) -> bool:
         QuantityError: one of them is no quantity.
     """
     return parse_quantity(one) == parse_quantity(other)
+
+
+def canonical_quantity(quantity: str | float) -> str:
+    """The shortest form without a fraction, in the notation given: `1.5Gi` → `1536Mi`.
+
+    Raises:
+        QuantityError: it is no quantity.
+    """
+    amount, suffix, has_exponent = _parse(quantity)
+    if suffix in _BINARY[1:] and abs(amount) >= 1024 and amount == int(amount):
+        return _in_binary(int(amount))
+    mantissa, exponent = int(_EXACT.scaleb(amount, 9)), -9
+    while mantissa and mantissa % 1000 == 0 and (has_exponent or exponent < 18):
+        mantissa, exponent = mantissa // 1000, exponent + 3
+    if not mantissa or not exponent:
+        return str(mantissa)
+    return f"{mantissa}{f'e{exponent}' if has_exponent else _DECIMAL_SUFFIXES[exponent]}"
+
+
+def _in_binary(amount: int) -> str:
+    power = 0
+    while amount % 1024 == 0 and power < len(_BINARY) - 1:
+        amount, power = amount // 1024, power + 1
+    return f"{amount}{_BINARY[power]}"
+
+
+def _parse(quantity: str | float) -> tuple[Decimal, str, bool]:
+    """The amount, its suffix, and whether it has an exponent instead."""
+    text = quantity if isinstance(quantity, str) else repr(quantity)
+    match = _QUANTITY.fullmatch(text) if len(text) <= _LONGEST else None
+    if match is None:
+        raise QuantityError(quantity)
+    number, suffix, exponent = Decimal(match[1]), match[2] or "", match[3]
+    if exponent is None:
+        amount = _EXACT.multiply(number, _FACTORS[suffix])
+    elif abs(int(exponent)) <= _LARGEST_EXPONENT:
+        amount = _EXACT.scaleb(number, int(exponent))
+    else:
+        raise QuantityError(quantity)
+    if suffix in _BINARY[1:]:
+        amount = max(min(amount, _LARGEST_BINARY), -_LARGEST_BINARY)
+    return _rounded(amount), suffix, exponent is not None
+
+
+def _rounded(amount: Decimal) -> Decimal:
+    exponent = amount.as_tuple().exponent
+    fits = isinstance(exponent, int) and exponent >= -9
+    return amount if fits else amount.quantize(_NANO, context=_EXACT)

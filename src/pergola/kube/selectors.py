@@ -1,70 +1,195 @@
-"""Label selectors, as objects (`matchLabels`, `matchExpressions`) and as the API's query text."""
+"""Label selectors: as objects (`matchLabels`, `matchExpressions`), and as the API's query text.
 
-from collections.abc import Mapping
-from typing import Final
+What is no selector is refused and never read as an empty one, which would select everything.
+"""
 
-from pergola.api.objects import JsonObject, map_at, maps_at
+import re
+from collections import deque
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from pergola.api.objects import JsonObject
 from pergola.kube.errors import KubeError
 
-_OPERATORS: Final = frozenset({"In", "NotIn", "Exists", "DoesNotExist"})
+_FIELDS: Final = frozenset({"matchLabels", "matchExpressions"})
+_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
+_TEXT_OPERATORS: Final = {"=": "=", "==": "=", "!=": "NotIn", "in": "In", "notin": "NotIn"}
+_PUNCTUATION: Final = frozenset({"=", "==", "!=", "!", "(", ")", ",", "<", ">"})
+_TOKEN: Final = re.compile(r"==|!=|[=!(),<>]|[^\s=!(),<>]+")
+_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?")
+_DOMAIN: Final = re.compile(
+    r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*"
+)
+_LONGEST_NAME: Final = 63
+_LONGEST_DOMAIN: Final = 253
 
 
 class SelectorError(KubeError):
     """A selector that the API server would refuse; the text says why."""
 
 
-def is_empty(selector: JsonObject) -> bool:
-    """Whether the selector has no requirement, and so would match everything."""
-    return not map_at(selector, "matchLabels") and not maps_at(selector, "matchExpressions")
+class _Requirement(NamedTuple):
+    key: str
+    operator: str
+    values: list[str]
 
 
 def matches(selector: JsonObject, labels: Mapping[str, str]) -> bool:
     """Whether labels fulfil all requirements; an empty selector matches everything.
 
+    `NotIn` also holds for labels without the key.
+
     Raises:
-        SelectorError: an operator is unknown.
+        SelectorError: the selector is malformed.
     """
-    wanted = map_at(selector, "matchLabels")
-    if any(labels.get(key) != value for key, value in wanted.items()):
-        return False
-    return all(_fulfils(e, labels) for e in maps_at(selector, "matchExpressions"))
+    return all(_holds(requirement, labels) for requirement in _requirements(selector))
+
+
+def is_empty(selector: JsonObject) -> bool:
+    """Whether the selector has no requirement, and so matches everything; never raises."""
+    return not any(selector.values())
 
 
 def format_selector(selector: JsonObject) -> str:
-    """The selector as the value of a `labelSelector` query.
+    """The selector as the API takes it in a query: `a=b,c in (x,y),!d`; empty for an empty one.
 
     Raises:
-        SelectorError: an operator is unknown.
+        SelectorError: the selector is malformed, or has what can be no label.
     """
-    parts = [f"{key}={value}" for key, value in sorted(map_at(selector, "matchLabels").items())]
-    parts += [_format(expression) for expression in maps_at(selector, "matchExpressions")]
-    return ",".join(parts)
+    return ",".join(_formatted(_checked(requirement)) for requirement in _requirements(selector))
 
 
-def _fulfils(expression: JsonObject, labels: Mapping[str, str]) -> bool:
-    key, operator, values = _parts(expression)
+def parse_selector(text: str) -> JsonObject:
+    """The selector that a query text stands for; `a!=b` is `a notin (b)`.
+
+    A blank text is the empty selector. The API's `a>1` and `a<1` have no form as an object.
+
+    Raises:
+        SelectorError: the text is no such selector.
+    """
+    labels: dict[str, str] = {}
+    expressions: list[JsonObject] = []
+    for key, operator, values in _parsed(text):
+        # Two values for one key match nothing, and only expressions can say that.
+        if operator != "=" or labels.setdefault(key, values[0]) != values[0]:
+            expression: JsonObject = {"key": key, "operator": "In" if operator == "=" else operator}
+            expressions.append(expression | ({"values": values} if values else {}))
+    selector: JsonObject = {"matchLabels": labels} if labels else {}
+    return selector | ({"matchExpressions": expressions} if expressions else {})
+
+
+def _requirements(selector: JsonObject) -> Iterator[_Requirement]:
+    """What a selector demands, in a stable order."""
+    if unknown := selector.keys() - _FIELDS:
+        raise SelectorError(f"a label selector has no field {min(unknown)!r}")
+    labels = selector.get("matchLabels") or {}
+    expressions = selector.get("matchExpressions") or []
+    if not isinstance(labels, dict) or not isinstance(expressions, list):
+        raise SelectorError("matchLabels must be a map, and matchExpressions a list")
+    for key in sorted(labels):
+        if not isinstance(labels[key], str):
+            raise SelectorError(f"matchLabels[{key}]: must be a string; quote it")
+        yield _Requirement(key, "=", [labels[key]])
+    for index, expression in enumerate(expressions):
+        yield _requirement(f"matchExpressions[{index}]", expression)
+
+
+def _requirement(path: str, expression: object) -> _Requirement:
+    if not isinstance(expression, dict) or not isinstance(expression.get("key"), str):
+        raise SelectorError(f"{path}: must be a map with a key, an operator and values")
+    key, operator, values = expression["key"], expression.get("operator"), expression.get("values")
+    if operator not in _OPERATORS:
+        raise SelectorError(f"{path}.operator: must be one of {', '.join(_OPERATORS)}")
+    takes_values = operator in ("In", "NotIn")
+    if bool(values) != takes_values:
+        must = "must have an entry" if takes_values else "must be empty"
+        raise SelectorError(f"{path}.values: {must} for the operator {operator}")
+    if takes_values and not (isinstance(values, list) and all(isinstance(v, str) for v in values)):
+        raise SelectorError(f"{path}.values: must be a list of strings")
+    return _Requirement(key, operator, values or [])
+
+
+def _holds(requirement: _Requirement, labels: Mapping[str, str]) -> bool:
+    key, operator, values = requirement
     if operator == "Exists":
         return key in labels
     if operator == "DoesNotExist":
         return key not in labels
-    return (labels.get(key) in values) == (operator == "In")
+    return (labels.get(key) in values) == (operator != "NotIn")
 
 
-def _format(expression: JsonObject) -> str:
-    key, operator, values = _parts(expression)
-    if operator == "Exists":
-        return key
-    if operator == "DoesNotExist":
-        return f"!{key}"
-    return f"{key} {operator.lower()} ({','.join(values)})"
+def _formatted(requirement: _Requirement) -> str:
+    key, operator, values = requirement
+    if operator == "=":
+        return f"{key}={values[0]}"
+    if operator in ("In", "NotIn"):
+        return f"{key} {operator.lower()} ({','.join(sorted(values))})"
+    return key if operator == "Exists" else f"!{key}"
 
 
-def _parts(expression: JsonObject) -> tuple[str, str, list[str]]:
-    key, operator = str(expression.get("key") or ""), str(expression.get("operator") or "")
-    if operator not in _OPERATORS:
-        raise SelectorError(
-            f"matchExpressions: operator {operator!r} of key {key!r} is none of "
-            f"{', '.join(sorted(_OPERATORS))}"
+def _checked(requirement: _Requirement) -> _Requirement:
+    """The requirement, if its parts are labels: a comma in a value would change its meaning."""
+    domain, slash, name = requirement.key.rpartition("/")
+    domain_fits = _DOMAIN.fullmatch(domain) and len(domain) <= _LONGEST_DOMAIN
+    if not _fits(name) or (slash and not domain_fits):
+        raise SelectorError(f'"{requirement.key}" can be no label key')
+    for value in requirement.values:
+        if value and not _fits(value):
+            raise SelectorError(f'"{value}" can be no value of the label {requirement.key}')
+    return requirement
+
+
+def _fits(name: str) -> bool:
+    return len(name) <= _LONGEST_NAME and _NAME.fullmatch(name) is not None
+
+
+def _parsed(text: str) -> Iterator[_Requirement]:
+    tokens = deque(_TOKEN.findall(text))
+    more = bool(tokens)
+    while more:
+        yield _checked(_next_requirement(tokens, text))
+        more = bool(tokens)
+        if more and tokens.popleft() != ",":
+            raise _malformed(text, "a comma is missing between two requirements")
+
+
+def _next_requirement(tokens: deque[str], text: str) -> _Requirement:
+    mark = _taken(tokens)
+    key = _taken(tokens) if mark == "!" else mark
+    if not key or key in _PUNCTUATION:
+        raise _malformed(text, "a label key is missing")
+    if mark == "!":
+        return _Requirement(key, "DoesNotExist", [])
+    if not tokens or tokens[0] == ",":
+        return _Requirement(key, "Exists", [])
+    operator = _taken(tokens)
+    if operator not in _TEXT_OPERATORS:
+        raise _malformed(
+            text, f"a label key is followed by {', '.join(_TEXT_OPERATORS)} or a comma"
         )
-    values = expression.get("values")
-    return key, operator, [str(v) for v in values] if isinstance(values, list) else []
+    values = _set(tokens, text) if operator in ("in", "notin") else [_value(tokens)]
+    return _Requirement(key, _TEXT_OPERATORS[operator], values)
+
+
+def _set(tokens: deque[str], text: str) -> list[str]:
+    if _taken(tokens) != "(":
+        raise _malformed(text, "the values of in and notin stand in parentheses")
+    values = [_value(tokens)]
+    while (mark := _taken(tokens)) == ",":
+        values.append(_value(tokens))
+    if mark != ")":
+        raise _malformed(text, "a set of values lacks its closing parenthesis, or a comma")
+    return sorted(set(values))
+
+
+def _value(tokens: deque[str]) -> str:
+    """The next word; values may be empty."""
+    return tokens.popleft() if tokens and tokens[0] not in _PUNCTUATION else ""
+
+
+def _taken(tokens: deque[str]) -> str:
+    return tokens.popleft() if tokens else ""
+
+
+def _malformed(text: str, problem: str) -> SelectorError:
+    return SelectorError(f'"{text}" is no label selector: {problem}')

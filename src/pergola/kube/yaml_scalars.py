@@ -7,8 +7,7 @@ numbers and no floats without a fraction. Here is the one table of it; `yaml_nod
 import base64
 import binascii
 import re
-import struct
-from math import isinf, isnan
+from math import isinf
 from typing import Final, TypeAlias
 
 from pergola.kube.errors import KubeError
@@ -100,10 +99,8 @@ def key(value: object) -> str:
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, int):
+    if isinstance(value, int | float):
         return str(value)
-    if isinstance(value, float):
-        return _single_precision(value)
     raise YamlError("a map key is null; quote it" if value is None else "a map key is no scalar")
 
 
@@ -113,12 +110,12 @@ def float_to_number(value: float) -> int | float:
 
 
 def _number(text: str) -> int | float | str:
-    digits = text.replace("_", "") if "_" in text else text
+    digits = text if text[0] == "." else text.replace("_", "")
     negative = digits[0] == "-"
     value = _unsigned_integer(digits[1:] if digits[0] in "+-" else digits)
     if value is not None and _LEAST <= (signed := -value if negative else value) < _MOST:
         return signed
-    if not _FLOAT.fullmatch(digits) or "._" in text[:3]:
+    if not _FLOAT.fullmatch(digits):
         return text
     number = float(digits)
     # Out of range for a float: Go gives up, and takes it for a word.
@@ -142,25 +139,3 @@ def _decoded(text: str) -> str:
         return base64.b64decode("".join(text.split()), validate=True).decode(errors="replace")
     except (binascii.Error, ValueError):
         raise YamlError("!!binary holds no base64") from None
-
-
-def _single_precision(value: float) -> str:
-    """As Go writes floats that are keys: the shortest digits that single precision needs."""
-    try:
-        (single,) = struct.unpack("f", struct.pack("f", value))
-    except OverflowError:
-        raise YamlError("a map key is too large a number; quote it") from None
-    digits = next(
-        text
-        for text in (f"{single:.{places}e}" for places in range(17))
-        if struct.pack("f", float(text)) == struct.pack("f", single)
-    )
-    exponent = int(digits.partition("e")[2])
-    if -4 <= exponent < 21 and not -4 <= exponent < 6:
-        return digits
-    return digits if not -4 <= exponent < 6 else f"{float(digits):f}".rstrip("0").rstrip(".")
-
-
-def is_finite(value: float) -> bool:
-    """Whether JSON, and so Kubernetes' YAML, can say a float."""
-    return not (isinf(value) or isnan(value))

@@ -23,7 +23,7 @@ from pergola.sandbox.components import (
     commands,
 )
 from pergola.sandbox.errors import SandboxError
-from pergola.sandbox.plan import PLAN, STATE, Plan
+from pergola.sandbox.plan import KUBECONFIG, PLAN, STATE, Plan
 from pergola.sandbox.processes import ProcessId
 from pergola.sandbox.progress import Progress, silent
 
@@ -47,7 +47,7 @@ class Sandbox:
     @property
     def kubeconfig(self) -> Path:
         """The kubeconfig of an administrator."""
-        return self.directory / "kubeconfig"
+        return self.directory / KUBECONFIG
 
     async def stop(self) -> None:
         """Ends all of its processes and removes its files; nothing is left when this returns."""
@@ -134,7 +134,9 @@ def find(name: str = "default") -> Sandbox | None:
     if not directory.is_claimed(name):
         return None
     with contextlib.suppress(OSError, ValueError):
-        if sandbox.state()["ready"]:
+        state = sandbox.state()
+        # The claim may be that of somebody who removes what a crashed sandbox left.
+        if state["ready"] and ProcessId(*state["supervisor"]).alive:
             return sandbox
     return None
 

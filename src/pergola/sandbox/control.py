@@ -35,7 +35,7 @@ async def command(directory: Path, word: str, component: str = "") -> dict[str, 
 
 
 async def _exchange(socket: Path, request: bytes) -> bytes:
-    reader, writer = await asyncio.open_unix_connection(socket)
+    reader, writer = await asyncio.open_unix_connection(str(socket))
     try:
         writer.write(request)
         await writer.drain()

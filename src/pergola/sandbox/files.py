@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 from pergola.sandbox import components, directory
 from pergola.sandbox.certificates import Authority, key_pair
 from pergola.sandbox.components import Layout
+from pergola.sandbox.plan import KUBECONFIG
 
-KUBECONFIG: Final = "kubeconfig"
 _HOSTS: Final = ("127.0.0.1", "localhost", "kubernetes", "kubernetes.default.svc", "10.0.0.1")
 
 

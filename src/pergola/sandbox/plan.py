@@ -5,6 +5,7 @@ from typing import Final, TypedDict
 SOCKET: Final = "control.sock"
 PLAN: Final = "plan.json"
 STATE: Final = "state.json"
+KUBECONFIG: Final = "kubeconfig"
 
 
 class Plan(TypedDict):

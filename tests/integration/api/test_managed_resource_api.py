@@ -84,7 +84,8 @@ async def test_what_is_accepted_here_is_accepted_by_the_api_server(
         told = set()
 
     assert (not errors, not told) == (accepted, accepted)
-    assert {finding.path for finding in errors} == told
+    # Keys of maps are bracketed here, as for built-in kinds: they may contain dots.
+    assert {finding.path.replace("[a]", ".a") for finding in errors} == told
 
 
 async def test_a_secret_ref_without_a_name_is_stored_with_the_empty_one(

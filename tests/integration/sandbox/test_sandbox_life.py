@@ -6,8 +6,9 @@ import secrets
 import signal
 import stat
 import sys
+import tempfile
 from asyncio.subprocess import PIPE
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,14 @@ input()
 
 def new_name() -> str:
     return f"life-{secrets.token_hex(4)}"
+
+
+@pytest.fixture
+def own_root(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Where no other test starts a sandbox, which would remove what a crashed one left."""
+    with tempfile.TemporaryDirectory() as path:  # shorter than tmp_path: sockets live there
+        monkeypatch.setenv("XDG_RUNTIME_DIR", path)
+        yield
 
 
 @pytest.fixture
@@ -182,7 +191,7 @@ async def test_nothing_is_left_after_the_owner_was_killed() -> None:
 
 
 async def test_a_killed_supervisor_leaves_no_process_and_the_next_start_removes_its_files(
-    small: Sandbox,
+    own_root: None, small: Sandbox
 ) -> None:
     of_sandbox = processes(small)
     os.kill(of_sandbox[0].pid, signal.SIGKILL)

@@ -15,7 +15,7 @@ def test_the_files_of_the_chart_are_what_the_types_say() -> None:
 
     written = (FOLDER / "resources.gardener.cloud_managedresources.yaml").read_text()
 
-    assert written == rendered([definition]), "run: pergola crds > charts/crds/…"
+    assert written == rendered([definition]), "write it anew with `pergola crds`"
 
 
 def test_every_process_prints_the_same_bytes(capsys: pytest.CaptureFixture[str]) -> None:

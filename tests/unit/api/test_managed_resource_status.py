@@ -60,9 +60,7 @@ def test_rolled_out_is_only_what_is_not_progressing(status: str) -> None:
 
 @pytest.mark.parametrize("obj", [resource(), {"metadata": {"generation": 0}}, {"status": None}])
 def test_a_missing_condition_is_a_problem(obj: JsonObject) -> None:
-    if "status" in obj and obj["status"]:
-        assert applied_problem(obj) == "condition ResourcesApplied is missing"
-    assert applied_problem(obj)
+    assert applied_problem(obj) == "condition ResourcesApplied is missing"
     assert healthy_problem(obj) == "condition ResourcesHealthy is missing"
     assert progressing_problem(obj) == "condition ResourcesProgressing is missing"
 

@@ -1,4 +1,4 @@
-import datetime
+import datetime as dt
 from typing import Any
 
 import brotli
@@ -128,7 +128,7 @@ def test_names_that_differ_only_in_colons_are_different_objects() -> None:
     [{}, obj("", "a"), obj("ConfigMap", ""), {**obj("ConfigMap", "a"), "apiVersion": ""}],
 )
 def test_an_object_that_nothing_could_be_told_of_is_refused(manifest: JsonObject) -> None:
-    with pytest.raises(InvalidObject, match="object number 2 .* needs apiVersion"):
+    with pytest.raises(InvalidObject, match=r"object number 2 .* needs apiVersion"):
         Registry(obj("ConfigMap", "first"), manifest)
 
 
@@ -139,7 +139,7 @@ def test_a_value_that_is_not_json_is_refused(value: object) -> None:
 
 
 def test_dates_of_yaml_libraries_stay_text() -> None:
-    registry = Registry(obj("ConfigMap", "a", data={"day": datetime.date(2001, 12, 14)}))
+    registry = Registry(obj("ConfigMap", "a", data={"day": dt.date(2001, 12, 14)}))
     assert content(registry) == [obj("ConfigMap", "a", data={"day": "2001-12-14"})]
 
 
