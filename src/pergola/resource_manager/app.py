@@ -45,9 +45,7 @@ class StartError(Exception):
 
 
 def read_configuration(
-    path: Path,
-    extra_target_namespaces: Sequence[str] = (),
-    environ: Mapping[str, str] = os.environ,
+    path: Path, environ: Mapping[str, str] = os.environ
 ) -> tuple[ResourceManagerConfiguration, list[str]]:
     """The configuration as it applies, and warnings about what in the file has no effect.
 
@@ -69,9 +67,6 @@ def read_configuration(
     if kubeconfig := environ.get("TARGET_KUBECONFIG"):
         config.target_client_connection = config.target_client_connection or ClientConnection()
         config.target_client_connection.kubeconfig = kubeconfig
-    if extra_target_namespaces:
-        config.target_client_connection = config.target_client_connection or ClientConnection()
-        config.target_client_connection.namespaces += extra_target_namespaces
     return config, warnings
 
 
@@ -83,17 +78,17 @@ def run(path: Path, extra_target_namespaces: Sequence[str] = ()) -> None:
     """
     import uvloop
 
-    config, warnings = read_configuration(path, extra_target_namespaces)
+    config, warnings = read_configuration(path)
     configure(config.log_level, config.log_format)
     log.info("starting", version=__version__, resource_class=config.controllers.resource_class)
     for warning in warnings:
         log.info("configuration has no effect", warning=warning)
-    uvloop.run(_run(config))
+    uvloop.run(_run(config, options(config, extra_target_namespaces)))
 
 
-async def _run(config: ResourceManagerConfiguration) -> None:
+async def _run(config: ResourceManagerConfiguration, chosen: Options) -> None:
     with _ended() as ended:
-        serving = asyncio.create_task(_serve(config))
+        serving = asyncio.create_task(_serve(config, chosen))
         ending = asyncio.create_task(ended.wait())
         await asyncio.wait({serving, ending}, return_when=asyncio.FIRST_COMPLETED)
         ending.cancel()
@@ -110,7 +105,7 @@ async def _run(config: ResourceManagerConfiguration) -> None:
             raise _explained(error) from None
 
 
-async def _serve(config: ResourceManagerConfiguration) -> None:
+async def _serve(config: ResourceManagerConfiguration, chosen: Options) -> None:
     metrics = Metrics()
     async with AsyncExitStack() as stack:
         source = _connect(config.source_client_connection, metrics)
@@ -119,7 +114,7 @@ async def _serve(config: ResourceManagerConfiguration) -> None:
         if config.target_client_connection is not None:
             target = _connect(config.target_client_connection, metrics)
             stack.push_async_callback(target.close)
-        manager = ResourceManager(source, target, options(config), metrics=metrics)
+        manager = ResourceManager(source, target, chosen, metrics=metrics)
         await _serve_endpoints(config, stack, manager, metrics)
         await _check_api(source)
         async with asyncio.TaskGroup() as group:
@@ -223,7 +218,9 @@ def cluster_config(connection: ClientConnection) -> ClusterConfig:
     return in_cluster()
 
 
-def options(config: ResourceManagerConfiguration) -> Options:
+def options(
+    config: ResourceManagerConfiguration, extra_target_namespaces: Sequence[str] = ()
+) -> Options:
     """What the controllers need to know of the configuration."""
     controllers = config.controllers
     resources, health = controllers.managed_resources, controllers.health
@@ -242,7 +239,7 @@ def options(config: ResourceManagerConfiguration) -> Options:
         collects_garbage=collector.enabled,
         garbage_sync_period=collector.sync_period.total_seconds() if collector.sync_period else 0,
         source_namespaces=tuple(config.source_client_connection.namespaces),
-        target_namespaces=tuple(target.namespaces) if target else (),
+        target_namespaces=(*(target.namespaces if target else ()), *extra_target_namespaces),
     )
 
 

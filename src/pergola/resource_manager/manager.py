@@ -187,9 +187,7 @@ class ResourceManager:
 
     def _health(self, target: Target) -> tuple[Health, Controller[Key]]:
         options = self._options
-        health = Health(
-            self.source, target, self._clock, sync_period=options.health_sync_period
-        )
+        health = Health(self.source, target, self._clock, sync_period=options.health_sync_period)
         controller = Controller(
             "health",
             health.reconcile,

@@ -12,9 +12,7 @@ from pergola.testing.world import RecordingClient, World
 
 
 @pytest.fixture
-async def world(
-    sandbox: Sandbox, cluster_client: Client, namespace: str
-) -> AsyncIterator[World]:
+async def world(sandbox: Sandbox, cluster_client: Client, namespace: str) -> AsyncIterator[World]:
     """A namespace in which a resource manager can be started; stopped at the end."""
     await install_crds(cluster_client)
     async with RecordingClient.connect(load(sandbox.kubeconfig)) as recorder:

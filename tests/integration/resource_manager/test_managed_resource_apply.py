@@ -169,9 +169,7 @@ async def test_an_immutable_config_map_is_made_anew(world: World) -> None:
     await world.applied("demo")
     uid = uid_of(await world.client.get(CONFIG_MAP, world.key("fixed")))
     await world.put_secret("demo", {**world.config_map("fixed", text="bye"), "immutable": True})
-    await world.until_object(
-        CONFIG_MAP, world.key("fixed"), lambda o: o["data"] == {"text": "bye"}
-    )
+    await world.until_object(CONFIG_MAP, world.key("fixed"), lambda o: o["data"] == {"text": "bye"})
     await world.applied("demo")
     assert uid_of(await world.client.get(CONFIG_MAP, world.key("fixed"))) != uid
 
@@ -389,7 +387,11 @@ async def test_changed_volume_claim_templates_do_not_break_the_update(world: Wor
         }
         web = deployment(world.namespace, "db", replicas=0, serviceName="db")
         web["spec"]["volumeClaimTemplates"] = [claim]
-        return {**web, "kind": "StatefulSet", "metadata": {**web["metadata"], "labels": {"a": paused}}}
+        return {
+            **web,
+            "kind": "StatefulSet",
+            "metadata": {**web["metadata"], "labels": {"a": paused}},
+        }
 
     await world.start()
     await world.create("demo", stateful_set("1Gi", "1"))

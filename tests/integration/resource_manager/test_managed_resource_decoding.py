@@ -217,8 +217,9 @@ async def test_an_equivalent_kind_is_the_same_object(world: World) -> None:
     await world.start()
     await world.until(
         "demo",
-        lambda r: is_applied(r)
-        and r["status"]["resources"][0]["apiVersion"] == "networking.k8s.io/v1",
+        lambda r: (
+            is_applied(r) and r["status"]["resources"][0]["apiVersion"] == "networking.k8s.io/v1"
+        ),
     )
     live = await world.client.get(kind, world.key("deny"))
     assert live["metadata"]["uid"] == uid

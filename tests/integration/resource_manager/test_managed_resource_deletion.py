@@ -46,9 +46,7 @@ async def test_an_object_that_left_the_secret_is_deleted_and_then_leaves_the_sta
     await world.create("demo", world.config_map("a"), leaving)
     await world.healthy("demo")
     await world.put_secret("demo", world.config_map("a"))
-    pending = await world.until(
-        "demo", has("ResourcesApplied", "Progressing", "DeletionPending")
-    )
+    pending = await world.until("demo", has("ResourcesApplied", "Progressing", "DeletionPending"))
     assert names(pending) == ["a", "b"]
     await unblock(world, "b")
     done = await world.applied("demo")

@@ -53,16 +53,12 @@ async def test_a_grace_period_that_cannot_be_parsed_keeps_the_deletion_pending(
     await world.put_secret("demo")
     await world.put_data("demo", {})
 
-    pending = await world.until(
-        "demo", has("ResourcesApplied", "Progressing", "DeletionPending")
-    )
+    pending = await world.until("demo", has("ResourcesApplied", "Progressing", "DeletionPending"))
     pending = await world.until("demo", lambda r: "1d" in str(r["status"]["conditions"]))
     assert marks.FINALIZE_DELETION_AFTER in str(pending["status"]["conditions"])
     live = await world.client.get(CONFIG_MAP, world.key("stuck"))
     assert finalizers_of(live) == ["example.org/stuck"]
-    await world.client.patch(
-        CONFIG_MAP, world.key("stuck"), {"metadata": {"finalizers": None}}
-    )
+    await world.client.patch(CONFIG_MAP, world.key("stuck"), {"metadata": {"finalizers": None}})
 
 
 async def test_an_applied_object_carries_description_origin_and_label(world: World) -> None:
@@ -157,9 +153,7 @@ async def test_an_ignored_resource_is_left_alone_until_the_annotation_goes(world
     await world.create("demo", world.config_map("greeting", text="hello"))
     await world.applied("demo")
     await world.edit("demo", {"metadata": {"annotations": {marks.IGNORE: "true"}}})
-    ignored = await world.until(
-        "demo", has("ResourcesApplied", "True", "ManagedResourceIgnored")
-    )
+    ignored = await world.until("demo", has("ResourcesApplied", "True", "ManagedResourceIgnored"))
     assert condition(ignored, "ResourcesHealthy") == ("True", "ManagedResourceIgnored")
     assert condition(ignored, "ResourcesProgressing") == ("False", "ManagedResourceIgnored")
 

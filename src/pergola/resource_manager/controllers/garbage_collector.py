@@ -174,9 +174,7 @@ class GarbageCollector:
         self, gvk: GroupVersionKind, *, labels: str = "", metadata_only: bool = False
     ) -> AsyncGenerator[JsonObject]:
         for namespace in self._namespaces:
-            pages = self._client.pages(
-                gvk, namespace, labels=labels, metadata_only=metadata_only
-            )
+            pages = self._client.pages(gvk, namespace, labels=labels, metadata_only=metadata_only)
             async with aclosing(pages):
                 async for page in pages:
                     for obj in page.items:

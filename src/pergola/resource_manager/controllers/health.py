@@ -68,9 +68,7 @@ class Health:
         sync_period: seconds between two looks without an event.
     """
 
-    def __init__(
-        self, source: Source, target: Target, clock: Clock, *, sync_period: float
-    ) -> None:
+    def __init__(self, source: Source, target: Target, clock: Clock, *, sync_period: float) -> None:
         self._source = source
         self._target = target
         self._clock = clock
@@ -115,9 +113,7 @@ class Health:
 
     # Looking
 
-    async def _look(
-        self, resource: JsonObject, lost: set[tuple[GroupVersionKind, Key]]
-    ) -> Verdict:
+    async def _look(self, resource: JsonObject, lost: set[tuple[GroupVersionKind, Key]]) -> Verdict:
         unhealthy: list[tuple[str, str]] = []
         rolling: list[tuple[str, str]] = []
         for reference in maps_at(resource, "status", "resources"):

@@ -200,7 +200,9 @@ class Pruner:
         try:
             grace = parse_duration(text)
         except DurationError as error:
-            raise GracePeriodError(f"annotation {marks.FINALIZE_DELETION_AFTER}: {error}") from error
+            raise GracePeriodError(
+                f"annotation {marks.FINALIZE_DELETION_AFTER}: {error}"
+            ) from error
         since = deletion_timestamp_of(live)
         if grace.total_seconds() <= 0 or since is None:
             return False

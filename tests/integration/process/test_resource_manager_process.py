@@ -1,0 +1,353 @@
+"""The process as its users run it: spec 10 §13."""
+
+import asyncio
+import json
+import re
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from pergola.api import marks
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, annotations_of, labels_of
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import load
+from pergola.sandbox import Sandbox
+from pergola.testing.crds import install_crds
+from pergola.testing.world import CONFIG_MAP, RecordingClient, World
+
+PERGOLA = Path(sys.executable).parent / "pergola"
+LEASE = GroupVersionKind("coordination.k8s.io", "v1", "Lease")
+
+
+def configuration(kubeconfig: Path, **fields: object) -> JsonObject:
+    """A configuration with ports of its own."""
+    return {
+        "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",
+        "kind": "ResourceManagerConfiguration",
+        "sourceClientConnection": {"kubeconfig": str(kubeconfig)},
+        "targetClientConnection": {"kubeconfig": str(kubeconfig)},
+        "leaderElection": {"leaderElect": False},
+        "server": {
+            "healthProbes": {"bindAddress": "127.0.0.1", "port": 0},
+            "metrics": {"bindAddress": "127.0.0.1", "port": 0},
+        },
+        **fields,
+    }
+
+
+@dataclass
+class Running:
+    """A process that serves."""
+
+    process: asyncio.subprocess.Process
+    health: str
+    metrics: str
+
+
+async def end(config: JsonObject | str, folder: Path, *arguments: str) -> tuple[int, str]:
+    """Runs a process that is expected to end; returns its exit code and what it said."""
+    path = folder / "config.yaml"
+    path.write_text(config if isinstance(config, str) else json.dumps(config))
+    process = await asyncio.create_subprocess_exec(
+        PERGOLA,
+        "resource-manager",
+        *(arguments or ("--config", str(path))),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env={"PATH": "/usr/bin:/bin"},
+    )
+    async with asyncio.timeout(60):
+        output, _ = await process.communicate()
+    assert process.returncode is not None
+    return process.returncode, output.decode()
+
+
+@asynccontextmanager
+async def running(config: JsonObject, folder: Path, **environment: str) -> AsyncIterator[Running]:
+    """Runs a process until the block ends."""
+    path = folder / "config.json"
+    path.write_text(json.dumps(config))
+    process = await asyncio.create_subprocess_exec(
+        PERGOLA,
+        "resource-manager",
+        "--config",
+        str(path),
+        stderr=asyncio.subprocess.PIPE,
+        env={"PATH": "/usr/bin:/bin", **environment},
+    )
+    assert process.stderr is not None
+    try:
+        async with asyncio.timeout(60):
+            async for line in process.stderr:
+                record = json.loads(line)
+                if "health_port" in record:
+                    break
+        drain = asyncio.create_task(process.stderr.read())
+        yield Running(
+            process,
+            f"http://127.0.0.1:{record['health_port']}",
+            f"http://127.0.0.1:{record['metrics_port']}",
+        )
+        if process.returncode is None:
+            process.terminate()
+        async with asyncio.timeout(10):
+            assert await process.wait() == 0
+            await drain
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+@pytest.fixture
+async def world(sandbox: Sandbox, cluster_client: Client, namespace: str) -> AsyncIterator[World]:
+    """A namespace that processes of the test look after."""
+    await install_crds(cluster_client)
+    async with RecordingClient.connect(load(sandbox.kubeconfig)) as recorder:
+        yield World(cluster_client, recorder, namespace)
+
+
+def only(world: World, kubeconfig: Path, **fields: object) -> JsonObject:
+    """A configuration restricted to the world's namespace."""
+    config = configuration(kubeconfig, **fields)
+    config["sourceClientConnection"]["namespace"] = world.namespace
+    return config
+
+
+# Bad input ends in one sentence
+
+
+async def test_without_a_configuration_the_process_says_so(tmp_path: Path) -> None:
+    code, said = await end("", tmp_path, "--config", str(tmp_path / "nowhere.yaml"))
+    assert code != 0
+    assert "nowhere.yaml" in said
+    assert "Traceback" not in said
+    code, said = await end("", tmp_path, "--log-level=info")
+    assert code != 0
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("kind: [unclosed", ["no YAML"]),
+        ("just a text", ["must be a map"]),
+        (
+            json.dumps(
+                configuration(
+                    Path("/k"),
+                    controllers={"health": {"syncPeriod": "1s"}, "resourceClass": ""},
+                    leaderElection={"leaderElect": True},
+                )
+            ),
+            [
+                "controllers.health.syncPeriod",
+                "controllers.resourceClass",
+                "leaderElection.resourceNamespace",
+            ],
+        ),
+    ],
+)
+async def test_every_offending_field_is_named(tmp_path: Path, text: str, named: list[str]) -> None:
+    code, said = await end(text, tmp_path)
+    assert code != 0
+    assert all(name in said for name in named)
+    assert "Traceback" not in said
+
+
+async def test_a_kubeconfig_that_cannot_work_is_named(tmp_path: Path) -> None:
+    code, said = await end(configuration(tmp_path / "missing.kubeconfig"), tmp_path)
+    assert code != 0
+    assert "missing.kubeconfig" in said
+    assert "Traceback" not in said
+
+
+async def test_an_unreachable_cluster_is_named(tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(
+        json.dumps(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}],
+                "users": [{"name": "u", "user": {"token": "secret-token"}}],
+                "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+                "current-context": "c",
+            }
+        )
+    )
+    code, said = await end(configuration(kubeconfig), tmp_path)
+    assert code != 0
+    assert "https://127.0.0.1:1" in said
+    assert "Traceback" not in said
+    assert "secret-token" not in said
+
+
+async def test_a_rejected_token_is_one_sentence(sandbox: Sandbox, tmp_path: Path) -> None:
+    config = load(sandbox.kubeconfig)
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(
+        json.dumps(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "clusters": [
+                    {
+                        "name": "c",
+                        "cluster": {"server": config.server, "insecure-skip-tls-verify": True},
+                    }
+                ],
+                "users": [{"name": "u", "user": {"token": "expired"}}],
+                "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+                "current-context": "c",
+            }
+        )
+    )
+    code, said = await end(configuration(kubeconfig), tmp_path)
+    assert code != 0
+    assert "Unauthorized" in said
+    assert "Traceback" not in said
+
+
+async def test_a_missing_definition_says_how_to_install_it(
+    second_sandbox: Sandbox, tmp_path: Path
+) -> None:
+    code, said = await end(configuration(second_sandbox.kubeconfig), tmp_path)
+    assert code != 0
+    assert "pergola crds --apply" in said
+
+
+async def test_a_required_identity_that_is_missing_is_fatal(
+    world: World, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    config = only(world, sandbox.kubeconfig, controllers={"clusterID": "<cluster>"})
+    code, said = await end(config, tmp_path)
+    assert code != 0
+    assert "kube-system/cluster-identity" in said
+
+
+async def test_a_port_that_is_taken_is_named(
+    world: World, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    async with running(only(world, sandbox.kubeconfig), tmp_path) as first:
+        port = int(first.health.rpartition(":")[2])
+        server = {"healthProbes": {"bindAddress": "127.0.0.1", "port": port}}
+        code, said = await end(only(world, sandbox.kubeconfig, server=server), tmp_path)
+    assert code != 0
+    assert str(port) in said
+    assert "Traceback" not in said
+
+
+# Serving
+
+
+async def get(url: str) -> tuple[int, str]:
+    """Status and text of an answer."""
+    async with aiohttp.ClientSession() as session, session.get(url) as response:
+        return response.status, await response.text()
+
+
+async def test_endpoints_answer_as_the_original_ones(
+    world: World, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    async with running(only(world, sandbox.kubeconfig), tmp_path) as served:
+        await world.create("demo", world.config_map("a"))
+        await world.healthy("demo")
+        for path in (
+            "/healthz",
+            "/healthz/ping",
+            "/healthz/apiserver-healthz",
+            "/healthz/source-informer-sync",
+            "/healthz/target-informer-sync",
+            "/readyz",
+            "/readyz/source-informer-sync",
+            "/readyz/target-informer-sync",
+        ):
+            assert (await get(served.health + path))[0] == 200, path
+        _, text = await get(served.metrics + "/metrics")
+    for name in (
+        'controller_runtime_reconcile_total{controller="managedresource",result="requeue_after"}',
+        'controller_runtime_reconcile_time_seconds_bucket{controller="health"',
+        'controller_runtime_max_concurrent_reconciles{controller="managedresource"} 5.0',
+        "workqueue_adds_total{",
+        "workqueue_depth{",
+        "workqueue_queue_duration_seconds_bucket{",
+        "workqueue_unfinished_work_seconds{",
+        "workqueue_longest_running_processor_seconds{",
+    ):
+        assert name in text, name
+    assert re.search(r'rest_client_requests_total\{code="201",host="[^"]+",method="POST"\} ', text)
+
+
+async def test_the_configured_label_value_is_put_on_objects(
+    world: World, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    controllers = {"managedResource": {"managedByLabelValue": "foo"}}
+    async with running(only(world, sandbox.kubeconfig, controllers=controllers), tmp_path):
+        await world.create("demo", world.config_map("a"))
+        await world.applied("demo")
+    live = await world.client.get(CONFIG_MAP, world.key("a"))
+    assert labels_of(live)[marks.MANAGED_BY] == "foo"
+
+
+async def test_the_namespace_of_the_source_restricts_all_controllers(
+    world: World, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    async with running(only(world, sandbox.kubeconfig), tmp_path):
+        other = World(world.client, world.recorder, "default")
+        name = world.namespace
+        before = await other.create(name, other.config_map(name))
+        await world.create("demo", world.config_map("a"))
+        await world.healthy("demo")
+        assert await other.resource(name) == before
+        await other.delete(name)
+
+
+async def test_kubeconfigs_in_the_environment_override_the_file(
+    world: World, sandbox: Sandbox, second_sandbox: Sandbox, tmp_path: Path
+) -> None:
+    config = only(world, tmp_path / "nowhere")
+    config["targetClientConnection"] = {"kubeconfig": str(tmp_path / "nowhere")}
+    environment = {
+        "KUBECONFIG": str(sandbox.kubeconfig),
+        "TARGET_KUBECONFIG": str(second_sandbox.kubeconfig),
+    }
+    async with (
+        running(config, tmp_path, **environment),
+        Client.connect(load(second_sandbox.kubeconfig)) as second,
+    ):
+        obj = world.config_map("a")
+        obj["metadata"]["namespace"] = "default"
+        obj["metadata"]["name"] = world.namespace
+        await world.create("demo", obj)
+        await world.healthy("demo")
+        live = await second.get(CONFIG_MAP, Key("default", world.namespace))
+        assert annotations_of(live)[marks.ORIGIN] == f"{world.namespace}/demo"
+        await world.delete("demo")
+        await world.until_gone(
+            GroupVersionKind(marks.GROUP, "v1alpha1", "ManagedResource"), world.key("demo")
+        )
+
+
+async def test_two_replicas_share_a_lease_and_one_reconciles(
+    world: World, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    election = {"resourceNamespace": world.namespace, "leaseDuration": "15s"}
+    config = only(world, sandbox.kubeconfig, leaderElection=election)
+    folders = tmp_path / "a", tmp_path / "b"
+    for folder in folders:
+        folder.mkdir()
+    async with running(config, folders[0]) as one, running(config, folders[1]) as other:
+        await world.create("demo", world.config_map("a"))
+        await world.healthy("demo")
+        texts = [(await get(served.metrics + "/metrics"))[1] for served in (one, other)]
+        for served in (one, other):
+            assert (await get(served.health + "/readyz"))[0] == 200
+    assert sum('controller="managedresource",result="requeue_after"' in t for t in texts) == 1
+    lease = await world.client.get(LEASE, world.key("gardener-resource-manager"))
+    assert not lease["spec"].get("holderIdentity")
