@@ -68,8 +68,16 @@ class Figures:
             ("CPU seconds of the process at applied", f"{self.cpu_applied:.2f}", "≤ 5.0"),
             ("CPU seconds of the process at 120 s", f"{self.cpu_120:.2f}", "≤ 6.5"),
             ("peak memory of the process", f"{self.peak_megabytes:.0f} MB", "≤ 120 MB"),
-            (f"the next quiet {self.quiet_seconds:.0f} s: requests", f"{self.quiet_requests}", "≤ 30"),
-            (f"the next quiet {self.quiet_seconds:.0f} s: CPU seconds", f"{self.quiet_cpu:.2f}", "≤ 0.4"),
+            (
+                f"the next quiet {self.quiet_seconds:.0f} s: requests",
+                f"{self.quiet_requests}",
+                "≤ 30",
+            ),
+            (
+                f"the next quiet {self.quiet_seconds:.0f} s: CPU seconds",
+                f"{self.quiet_cpu:.2f}",
+                "≤ 0.4",
+            ),
             (f"an edited object is back, p99 of {len(self.repairs)}", f"{p99:.3f} s", "≤ 0.5 s"),
         ]
 
@@ -128,9 +136,7 @@ def objects(number: int) -> list[JsonObject]:
 
 async def fill(client: Client, count: int) -> None:
     """Creates the namespace, the Secrets and the ManagedResources."""
-    await client.create(
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
-    )
+    await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
     limit = asyncio.Semaphore(16)
 
     async def one(number: int) -> None:
@@ -218,7 +224,8 @@ async def resource_manager(kubeconfig: Path, folder: Path) -> AsyncIterator[Proc
     }
     path = folder / "config.json"
     path.write_bytes(orjson.dumps(config))
-    command = [Path(sys.executable).parent / "pergola", "resource-manager", "--config", path]
+    pergola = Path(sys.executable).parent / "pergola"
+    command = [str(pergola), "resource-manager", "--config", str(path)]
     process = subprocess.Popen(command)  # noqa: ASYNC220 - returns at once
     try:
         yield Process(process)
@@ -348,7 +355,7 @@ def show(rows: list[tuple[str, ...]], headings: tuple[str, ...]) -> None:
 
 def scale(runner: Callable[[int], Figures]) -> None:
     """Prints how cost grows with the number of ManagedResources."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for count in (100, 300, 1000, 3000):
         figures = runner(count)
         rows.append(

@@ -11,7 +11,6 @@ from pergola.sandbox import Sandbox
 from pergola.testing.instances import Instances
 from pergola.testing.world import CONFIG_MAP, World, is_ready
 
-
 pytestmark = [pytest.mark.timeout(240), pytest.mark.xdist_group("chaos")]
 
 COUNT = 50
@@ -92,6 +91,7 @@ async def test_the_api_server_restarts_under_load(
 ) -> None:
     await fill(world)
     await instances.start()
+    await world.until("mr-0", is_ready)
     changes = asyncio.create_task(change_all(world, 1))
     await private_sandbox.restart_apiserver()
     await changes

@@ -8,9 +8,7 @@ reads as absent, because manifests are user input.
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-JsonValue: TypeAlias = (
-    "dict[str, JsonValue] | list[JsonValue] | str | int | float | bool | None"
-)
+JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | float | bool | None"
 # Kubernetes objects are nested too deeply for a recursive alias to help a reader of the code.
 JsonObject: TypeAlias = dict[str, Any]
 

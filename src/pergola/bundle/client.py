@@ -4,9 +4,9 @@ What is there already as it should be is not written again. Interrupted anywhere
 here can be called again.
 """
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Collection
 from contextlib import aclosing, suppress
-from typing import Final, TypeVar
+from typing import Final
 
 from pergola.api import marks
 from pergola.api.conditions import timestamp
@@ -27,8 +27,7 @@ from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists, Conflict, NotFound
 from pergola.runtime.clock import Clock, SystemClock
 
-T = TypeVar("T")
-_ATTEMPTS: Final = 8
+_ATTEMPTS: Final = 10
 
 
 async def apply(client: Client, bundle: Bundle, *, clock: Clock | None = None) -> JsonObject:
@@ -41,32 +40,23 @@ async def apply(client: Client, bundle: Bundle, *, clock: Clock | None = None) -
 
     Raises:
         NameTaken: a Secret of a unique name holds other content.
+        AlreadyExists: somebody else created the ManagedResource at this moment.
         KubeError: the API server refused, or did not answer.
     """
-
-    async def attempt() -> JsonObject:
-        live = await _read(client, MANAGED_RESOURCE, bundle.key)
-        await _apply_secrets(client, bundle, live, clock or SystemClock())
-        if live is None:
-            return await client.create(bundle.managed_resource)
-        return await _update(client, bundle, live)
-
-    return await _retry(attempt)
+    live = await _read(client, MANAGED_RESOURCE, bundle.key)
+    await _apply_secrets(client, bundle, live, clock or SystemClock())
+    return await _replace(client, bundle, live) or await client.create(bundle.managed_resource)
 
 
 async def update(
     client: Client, bundle: Bundle, *, clock: Clock | None = None
 ) -> JsonObject | None:
     """The same as `apply`, but writes nothing and returns None if there is no ManagedResource."""
-
-    async def attempt() -> JsonObject | None:
-        live = await _read(client, MANAGED_RESOURCE, bundle.key)
-        if live is None:
-            return None
-        await _apply_secrets(client, bundle, live, clock or SystemClock())
-        return await _update(client, bundle, live)
-
-    return await _retry(attempt)
+    live = await _read(client, MANAGED_RESOURCE, bundle.key)
+    if live is None:
+        return None
+    await _apply_secrets(client, bundle, live, clock or SystemClock())
+    return await _replace(client, bundle, live)
 
 
 async def delete(client: Client, key: Key, *, secret_prefix: bool = True) -> None:
@@ -132,24 +122,13 @@ async def exists(
     return False
 
 
-async def _retry(attempt: Callable[[], Awaitable[T]]) -> T:
-    """Decides anew when somebody else wrote in between, as the resource manager often does."""
-    for _ in range(_ATTEMPTS - 1):
-        try:
-            return await attempt()
-        except (Conflict, AlreadyExists):
-            continue
-    return await attempt()
-
-
 async def _apply_secrets(
     client: Client, bundle: Bundle, live: JsonObject | None, clock: Clock
 ) -> None:
     read_now = secret_names(live or {})
     for secret in bundle.secrets:
-        there = await _read(client, SECRET, Key.of(secret))
+        there = await _read_or_create(client, secret)
         if there is None:
-            await client.create(secret)
             continue
         check_same_content(there, secret)
         patch = immutability_patch(there, secret)
@@ -162,13 +141,38 @@ async def _apply_secrets(
             await client.patch(SECRET, Key.of(secret), patch)
 
 
-async def _update(client: Client, bundle: Bundle, live: JsonObject) -> JsonObject:
-    merged = merge_into(live, bundle.managed_resource)
-    if merged == live:
-        return live
-    for name in sorted(secret_names(live) - secret_names(merged)):
-        await _make_collectable(client, Key(bundle.key.namespace, name))
-    return await client.update(merged)
+async def _read_or_create(client: Client, secret: JsonObject) -> JsonObject | None:
+    """The Secret that was there, or None if it was created."""
+    there = await _read(client, SECRET, Key.of(secret))
+    if there is not None:
+        return there
+    try:
+        await client.create(secret)
+    except AlreadyExists:  # another producer was faster
+        return await client.get(SECRET, Key.of(secret))
+    return None
+
+
+async def _replace(client: Client, bundle: Bundle, live: JsonObject | None) -> JsonObject | None:
+    """Changes the ManagedResource into what the bundle wants; None if there is none.
+
+    Decides anew when somebody else wrote in between, as the resource manager often does.
+    """
+    for attempt in range(_ATTEMPTS):
+        if live is None:
+            return None
+        merged = merge_into(live, bundle.managed_resource)
+        if merged == live:
+            return live
+        for name in sorted(secret_names(live) - secret_names(merged)):
+            await _make_collectable(client, Key(bundle.key.namespace, name))
+        try:
+            return await client.update(merged)
+        except Conflict:
+            if attempt + 1 == _ATTEMPTS:
+                raise
+            live = await _read(client, MANAGED_RESOURCE, bundle.key)
+    raise AssertionError("the last attempt returns or raises")
 
 
 async def _make_collectable(client: Client, key: Key) -> None:

@@ -12,9 +12,9 @@ from pergola.bundle.errors import ObjectTooLarge
 from pergola.bundle.registry import QUALITY, Document, compress
 
 SECRET_LIMIT: Final = 1_048_576
-"""What the API server accepts, in bytes."""
-PART_LIMIT: Final = 1_000_000
-"""What we put into one Secret, which leaves room for what others may add."""
+"""What the API server accepts in a Secret, in bytes."""
+PART_LIMIT: Final = 750_000
+"""Where splitting starts: as base64 this is 1 MB, which proxies let through by default."""
 
 
 class _Part(NamedTuple):
@@ -23,21 +23,26 @@ class _Part(NamedTuple):
 
 
 def split(
-    documents: Sequence[Document], *, limit: int = PART_LIMIT, quality: int = QUALITY
+    documents: Sequence[Document],
+    *,
+    part_limit: int = PART_LIMIT,
+    secret_limit: int = SECRET_LIMIT,
+    quality: int = QUALITY,
 ) -> list[bytes]:
-    """Compressed streams of at most `limit` bytes; their documents keep their order.
+    """Compressed streams of at most `part_limit` bytes; their documents keep their order.
 
-    Nothing is split that fits. The same documents are always split at the same places.
+    Nothing is split that fits, and the same documents are always split at the same places. An
+    object that exceeds `part_limit` gets a part of its own.
 
     Raises:
-        ObjectTooLarge: an object alone exceeds the limit; names the largest.
+        ObjectTooLarge: an object alone exceeds `secret_limit`; names the largest.
     """
     if not documents:
         return []
-    parts = _halve(documents, limit, quality)
-    too_large = [part for part in parts if len(part.data) > limit]
-    if too_large:
-        raise _too_large(max(too_large, key=lambda part: len(part.data)), limit)
+    parts = _halve(documents, part_limit, quality)
+    largest = max(parts, key=lambda part: len(part.data))
+    if len(largest.data) > secret_limit:
+        raise _too_large(largest, secret_limit)
     return [part.data for part in parts]
 
 

@@ -72,7 +72,7 @@ async def _up(
         stopped = stack.enter_context(_stop_on_signals())
         path = kubeconfig
         if path is None:
-            path = await stack.enter_async_context(_sandbox(name, lambda line: console.print(line)))
+            path = await stack.enter_async_context(_sandbox(name, _say(console)))
         client = await stack.enter_async_context(Client.connect(load(path, context)))
         show = asyncio.create_task(_show(client, examples, console, path, once=once))
         stop = asyncio.create_task(stopped.wait())
@@ -114,7 +114,7 @@ async def _apply(client: "Client", examples: Path) -> list["Key"]:
     from pergola.api.objects import Key
     from pergola.kube.yaml import parse_documents
 
-    files = sorted(examples.glob("*.yaml"))
+    files = await asyncio.to_thread(lambda: sorted(examples.glob("*.yaml")))
     if not files:
         raise UpError(f"no *.yaml files in {examples}")
     resources = []
@@ -242,6 +242,13 @@ Look further:
 """,
         soft_wrap=True,
     )
+
+
+def _say(console: "Console") -> "Progress":
+    def say(line: str) -> None:
+        console.print(line)
+
+    return say
 
 
 def _examples() -> Path:

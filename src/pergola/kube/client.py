@@ -274,4 +274,3 @@ def is_missing_kind(error: ApiError) -> bool:
 
 def _monotonic() -> float:
     return asyncio.get_running_loop().time()
-

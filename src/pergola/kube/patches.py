@@ -3,6 +3,8 @@
 Nothing here is copied deeply: patches and results share what did not change with their sources.
 """
 
+import orjson
+
 from pergola.api.objects import JsonObject, JsonValue
 
 
@@ -18,10 +20,11 @@ def merge_patch(old: JsonObject, new: JsonObject) -> JsonObject:
             patch[name] = None
     for name, value in new.items():
         before = old.get(name)
+        if value is None or same(before, value):
+            continue
         if isinstance(before, dict) and isinstance(value, dict):
-            if nested := merge_patch(before, value):
-                patch[name] = nested
-        elif value is not None and not same(before, value):
+            patch[name] = merge_patch(before, value)
+        else:
             patch[name] = value
     return patch
 
@@ -59,40 +62,47 @@ def same(one: JsonValue, other: JsonValue) -> bool:
     """Whether two values are the same JSON: `1` is `1.0`, but not `true` as in Python."""
     if one is other:
         return True
-    if isinstance(one, dict):
-        return (
-            isinstance(other, dict)
-            and len(one) == len(other)
-            and all(name in other and same(item, other[name]) for name, item in one.items())
-        )
-    if isinstance(one, list):
-        return (
-            isinstance(other, list)
-            and len(one) == len(other)
-            and all(same(item, beside) for item, beside in zip(one, other, strict=True))
-        )
-    return one == other and isinstance(one, bool) == isinstance(other, bool)
+    if one != other:
+        return False
+    if isinstance(one, dict | list):
+        return _same_bytes(one, other) or _same_types(one, other)
+    return isinstance(one, bool) == isinstance(other, bool)
+
+
+def _same_bytes(one: JsonValue, other: JsonValue) -> bool:
+    """Whether equal values also encode equally: quick to ask, and nearly always so."""
+    try:
+        return orjson.dumps(one) == orjson.dumps(other)
+    except orjson.JSONEncodeError:
+        return False
+
+
+def _same_types(one: JsonValue, other: JsonValue) -> bool:
+    """Whether booleans stand in the same places of equal values."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return all(_same_types(item, other[name]) for name, item in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return all(map(_same_types, one, other))
+    return isinstance(one, bool) == isinstance(other, bool)
 
 
 def _diff(old: JsonValue, new: JsonValue, path: str, operations: list[JsonObject]) -> None:
-    if old is new:
-        return
+    """Adds the operations for two values that are not the same."""
     if isinstance(old, dict) and isinstance(new, dict):
         _diff_maps(old, new, path, operations)
     elif isinstance(old, list) and isinstance(new, list):
         _diff_lists(old, new, path, operations)
-    elif not same(old, new):
+    else:
         operations.append({"op": "replace", "path": path, "value": new})
 
 
 def _diff_maps(old: JsonObject, new: JsonObject, path: str, operations: list[JsonObject]) -> None:
     operations += [_removal(f"{path}/{escape_pointer(name)}") for name in old if name not in new]
     for name, value in new.items():
-        step = f"{path}/{escape_pointer(name)}"
-        if name in old:
-            _diff(old[name], value, step, operations)
-        else:
-            operations.append(_addition(step, value))
+        if name not in old:
+            operations.append(_addition(f"{path}/{escape_pointer(name)}", value))
+        elif not same(old[name], value):
+            _diff(old[name], value, f"{path}/{escape_pointer(name)}", operations)
 
 
 def _diff_lists(
@@ -101,7 +111,8 @@ def _diff_lists(
     start, old_end, new_end = _changed(old, new)
     paired = min(old_end, new_end)
     for index in range(start, paired):
-        _diff(old[index], new[index], f"{path}/{index}", operations)
+        if not same(old[index], new[index]):
+            _diff(old[index], new[index], f"{path}/{index}", operations)
     # From the end, so that no removal shifts another one.
     operations += [_removal(f"{path}/{i}") for i in range(old_end - 1, paired - 1, -1)]
     operations += [_addition(f"{path}/{i}", new[i]) for i in range(paired, new_end)]

@@ -126,37 +126,12 @@ class ResourceManager:
         )
         resources, applier = self._managed_resources(target, cluster_id)
         health, looks = self._health(target)
-        secrets = self._secrets()
-        self.controllers = [resources, looks, secrets]
-
-        def on_resource(change: Change[SeenResource]) -> None:
-            if resource_wakes(change, self.source.responsibility):
-                resources.queue.add(change.key)
-            if health_wakes(change):
-                looks.queue.add(change.key)
-
-        def on_secret(change: Change[SeenSecret]) -> None:
-            for key in secret_wakes(change, self.source):
-                resources.queue.add(key)
-
-        def on_object(event: TargetChange) -> None:
-            old, new = event.change.old, event.change.new
-            for key in owners(event, cluster_id):
-                if drifted(event, applier.is_expected):
-                    resources.queue.add(key)
-                if new is None:
-                    health.lost(key, event.gvk, event.change.key)
-                if old is None or new is None or _verdict_changed(event):
-                    looks.queue.add(key)
-
-        def on_pod(pod: Key, seen: PodSeen) -> None:
-            for key in health.awaiting_pods(pod.namespace):
-                looks.queue.add(key)
-
-        self.source.subscribe_resources(on_resource)
-        self.source.subscribe_secrets(on_secret)
-        target.subscribe(on_object)
-        target.subscribe_pods(on_pod)
+        wiring = _Wiring(self.source, cluster_id, resources, applier, looks, health)
+        self.source.subscribe_resources(wiring.on_resource)
+        self.source.subscribe_secrets(wiring.on_secret)
+        target.subscribe(wiring.on_object)
+        target.subscribe_pods(wiring.on_pod)
+        self.controllers = [resources, looks, self._secrets()]
         if options.collects_garbage:
             self.controllers.append(self._garbage_collector())
         return [controller.run() for controller in self.controllers]
@@ -230,6 +205,41 @@ class ResourceManager:
         )
         controller.queue.add(_COLLECT)
         return controller
+
+
+@dataclass(frozen=True, slots=True)
+class _Wiring:
+    """Which event wakes which controller."""
+
+    source: Source
+    cluster_id: str
+    resources: Controller[Key]
+    applier: Applier
+    looks: Controller[Key]
+    health: Health
+
+    def on_resource(self, change: Change[SeenResource]) -> None:
+        if resource_wakes(change, self.source.responsibility):
+            self.resources.queue.add(change.key)
+        if health_wakes(change):
+            self.looks.queue.add(change.key)
+
+    def on_secret(self, change: Change[SeenSecret]) -> None:
+        for key in secret_wakes(change, self.source):
+            self.resources.queue.add(key)
+
+    def on_object(self, event: TargetChange) -> None:
+        for key in owners(event, self.cluster_id):
+            if drifted(event, self.applier.is_expected):
+                self.resources.queue.add(key)
+            if event.change.new is None:
+                self.health.lost(key, event.gvk, event.change.key)
+            if _verdict_changed(event):
+                self.looks.queue.add(key)
+
+    def on_pod(self, pod: Key, _: PodSeen) -> None:
+        for key in self.health.awaiting_pods(pod.namespace):
+            self.looks.queue.add(key)
 
 
 def _verdict_changed(event: TargetChange) -> bool:

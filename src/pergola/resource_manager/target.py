@@ -21,6 +21,7 @@ from pergola.api.objects import (
     annotations_of,
     deletion_timestamp_of,
     labels_of,
+    map_at,
     maps_at,
     metadata_of,
     namespace_of,
@@ -31,6 +32,7 @@ from pergola.api.objects import (
 from pergola.health import check, progressing
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound, UnknownKind
+from pergola.kube.selectors import format_selector
 from pergola.resource_manager.controllers.managed_resource.compare import content_digest
 from pergola.runtime.cache import Cache, Change
 from pergola.runtime.logging import get_logger
@@ -210,8 +212,16 @@ class Target:
             await _first_lists(self._hpas)
         return [hpa for cache in self._hpas for _, hpa in cache.items()]
 
-    async def pods(self, namespace: str) -> list[JsonObject]:
-        """The managed pods of a namespace, reduced to what counting them needs."""
+    async def pods_of(self, workload: JsonObject) -> list[JsonObject]:
+        """At least the pods of a workload, reduced to what counting them needs.
+
+        Pods of a template that carries our label are watched, others are asked for.
+        """
+        namespace = namespace_of(workload)
+        template = map_at(workload, "spec", "template")
+        if self._labels != f"{marks.MANAGED_BY}={labels_of(template).get(marks.MANAGED_BY)}":
+            selector = format_selector(map_at(workload, "spec", "selector"))
+            return await self.client.list(POD, namespace, labels=selector)
         if not self._pods:
             self._pods = [
                 Cache(self.client, POD, _keep_pod, namespace=ns, labels=self._labels)

@@ -10,8 +10,8 @@ Each world has namespaces of its own, so that tests run side by side on one sand
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, Final
 
@@ -26,9 +26,9 @@ from pergola.api.objects import (
 )
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
-from pergola.kube.watch import watch
 from pergola.resource_manager.manager import Options, ResourceManager
 from pergola.resource_manager.source import MANAGED_RESOURCE
+from pergola.runtime.cache import Cache
 from pergola.runtime.clock import Clock
 
 CONFIG_MAP: Final = GroupVersionKind("", "v1", "ConfigMap")
@@ -37,7 +37,7 @@ PATIENCE: Final = 30.0
 
 
 class RecordingClient(Client):
-    """A client that remembers what it wrote, as `verb Kind namespace/name` or `verb/subresource`."""
+    """A client that remembers what it wrote: `verb Kind namespace/name`, `verb/subresource …`."""
 
     writes: list[str]
 
@@ -99,7 +99,6 @@ class World:
         self.namespace = namespace
         self.manager: ResourceManager | None = None
         self._tasks: list[asyncio.Task[None]] = []
-        self._stack = AsyncExitStack()
 
     # Running instances
 
@@ -206,8 +205,8 @@ class World:
         """Waits until an object is there and as `holds` says; fails with its last state."""
         last: JsonObject | None = None
         try:
-            async with asyncio.timeout(patience):
-                async for last in self._states(gvk, key):
+            async with asyncio.timeout(patience), self._states(gvk, key) as states:
+                async for last in states:
                     if last is not None and holds(last):
                         return last
         except TimeoutError:
@@ -220,8 +219,8 @@ class World:
         """Waits until an object is gone."""
         last: JsonObject | None = None
         try:
-            async with asyncio.timeout(patience):
-                async for last in self._states(gvk, key):
+            async with asyncio.timeout(patience), self._states(gvk, key) as states:
+                async for last in states:
                     if last is None:
                         return
         except TimeoutError:
@@ -253,27 +252,38 @@ class World:
             return False
         return True
 
-    async def _states(self, gvk: GroupVersionKind, key: Key) -> AsyncIterator[JsonObject | None]:
-        resource = await self.client.resource(gvk)
-        while True:
-            present: JsonObject | None = None
-            events = watch(
-                self.client,
-                resource,
-                key.namespace if resource.namespaced else "",
-                fields=f"metadata.name={key.name}",
-                initial_events=True,
-                timeout_seconds=300,
-            )
-            async with aclosing(events):
-                async for event in events:
-                    if event.ends_initial_events:
-                        yield present
-                    elif event.type in ("ADDED", "MODIFIED"):
-                        present = event.object
-                        yield present
-                    elif event.type == "DELETED":
-                        yield None
+    @asynccontextmanager
+    async def _states(
+        self, gvk: GroupVersionKind, key: Key
+    ) -> AsyncGenerator[AsyncIterator[JsonObject | None]]:
+        """The present state of an object and all that follow, also while the server is hurt."""
+        changed: asyncio.Queue[JsonObject | None] = asyncio.Queue()
+        cache = Cache(
+            self.client,
+            gvk,
+            _whole,
+            namespace=key.namespace,
+            fields=f"metadata.name={key.name}",
+        )
+        cache.subscribe(lambda change: changed.put_nowait(change.new))
+
+        async def states() -> AsyncIterator[JsonObject | None]:
+            await cache.synced()
+            if changed.empty():
+                yield cache.get(key)
+            while True:
+                yield await changed.get()
+
+        following = asyncio.create_task(cache.run())
+        try:
+            yield states()
+        finally:
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+
+
+def _whole(obj: JsonObject) -> JsonObject:
+    return obj
 
 
 def config_map(

@@ -1,5 +1,6 @@
 """The garbage collector on a real API server: spec 10 §10 and B11."""
 
+from collections.abc import AsyncGenerator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from pergola.api import marks
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.bundle.references import Reference, reference_key
-from pergola.kube.client import Client
+from pergola.kube.client import Client, ObjectList
 from pergola.kube.errors import ApiError, KubeError
 from pergola.resource_manager.controllers.garbage_collector import GarbageCollector
 from pergola.runtime.clock import FakeClock
@@ -36,7 +37,7 @@ async def put_garbage(world: World, name: str, kind: str = "ConfigMap") -> None:
 
 def user(world: World, kind: str, annotations: JsonObject) -> JsonObject:
     """An object of a kind, with annotations."""
-    template = {
+    template: JsonObject = {
         "metadata": {"labels": {"app": "a"}},
         "spec": {
             "restartPolicy": "Never" if kind in ("Job", "CronJob") else "Always",
@@ -138,10 +139,20 @@ async def test_a_list_that_fails_deletes_nothing(world: World) -> None:
     await put_garbage(world, "a")
 
     class Failing(Client):
-        async def pages(self, gvk: GroupVersionKind, *args: object, **options: object):  # type: ignore[no-untyped-def, override]  # noqa: ANN202
+        async def pages(
+            self,
+            gvk: GroupVersionKind,
+            namespace: str = "",
+            *,
+            labels: str = "",
+            fields: str = "",
+            metadata_only: bool = False,
+        ) -> AsyncGenerator[ObjectList]:
             if gvk.kind == "Pod":
                 raise ApiError(500, {"message": "the server is not well"})
-            async for page in world.client.pages(gvk, *args, **options):  # type: ignore[arg-type]
+            async for page in super().pages(
+                gvk, namespace, labels=labels, fields=fields, metadata_only=metadata_only
+            ):
                 yield page
 
     failing = Failing(world.client._transport)

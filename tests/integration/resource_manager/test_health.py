@@ -145,7 +145,7 @@ async def test_a_resource_of_another_class_or_ignored_gets_no_verdict_until_it_i
     world: World,
 ) -> None:
     await world.put_secret("demo", world.config_map("a"))
-    await world.create_resource("other", ["demo"], **{"class": "seed"})
+    await world.create_resource("other", ["demo"], None, **{"class": "seed"})
     await world.create_resource("ignored", ["demo"], {"annotations": {marks.IGNORE: "true"}})
     await world.start()
     ignored = await world.until(

@@ -72,7 +72,7 @@ async def test_one_failing_key_does_not_delay_another() -> None:
     assert queue.retry("good") == 0.005
 
 
-async def test_all_failures_together_are_limited_to_ten_a_second_after_a_burst_of_a_hundred() -> None:
+async def test_failures_together_are_limited_to_ten_a_second_after_a_burst() -> None:
     queue: Queue[int] = Queue()
     delays = [queue.retry(key) for key in range(120)]
     assert delays[99] == 0.005

@@ -147,7 +147,8 @@ class Health:
                 return missing, None
             problem, rollout = check(live), progressing(live)
         if rollout is None and live is not None and needs_pod_count(gvk):
-            rollout = pods_problem(live, await self._target.pods(key.namespace))
+            pods = await self._target.pods_of(live)
+            rollout = pods_problem(live, pods, now=self._clock.now())
         if problem is None:
             return None, rollout
         text = f"{gvk.kind} {key} is unhealthy: {problem}"

@@ -159,7 +159,7 @@ class ManagedResources:
         return outcome.again_seconds
 
     def _is_update_due(self, key: Key) -> bool:
-        """With `alwaysUpdate`, what equals is sent too: once in a sync period, not on each event."""
+        """With `alwaysUpdate`, what equals is sent too, once in a sync period."""
         if not self._settings.always_update:
             return False
         last = self._updated_at.get(key)
