@@ -1,0 +1,203 @@
+"""When two forms of one value mean the same, although their JSON differs (spec 10 B7).
+
+A shape describes the fields of a kind as far as they need describing. In the shape of a map, the
+value of a field is one of
+
+- a plain JSON value: the default; a field that is absent reads as this value;
+- a map: the fields of an object, or of each object in a list. An absent object reads as one that
+  says nothing;
+- one of the classes below.
+
+A field without a shape is compared as it is, except that an empty list counts as none.
+"""
+
+import base64
+import binascii
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from pergola.api.objects import JsonObject, JsonValue
+from pergola.kube.quantities import QuantityError, equal_quantities
+
+Shape: TypeAlias = "JsonValue | Mapping[str, Shape] | _Special"
+Beside: TypeAlias = Mapping[str, JsonValue]
+"""The fields of an object, seen from one of them."""
+
+
+class _Special:
+    """A shape that is no plain data."""
+
+
+class _Marker(_Special):
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return self._name
+
+
+EXACT: Final = _Marker("EXACT")
+"""Compared as it is; only `null` counts as absent, and `1.0` as `1`."""
+
+SERVER: Final = _Marker("SERVER")
+"""Set by the server or by another controller where the manifest is silent."""
+
+QUANTITY: Final = _Marker("QUANTITY")
+"""An amount: `1` is `1000m`."""
+
+QUANTITIES: Final = _Marker("QUANTITIES")
+"""Amounts by name."""
+
+BASE64: Final = _Marker("BASE64")
+"""Encoded bytes, wherever the encoding breaks its lines."""
+
+TEXTS: Final[Mapping[str, Shape]] = {}
+"""A map from names of the user's choice; an empty one counts as none."""
+
+_PLAIN: Final = _Marker("PLAIN")
+
+
+@dataclass(frozen=True, slots=True)
+class Default(_Special):
+    """A default for a value that needs a shape of its own."""
+
+    value: JsonValue
+    shape: Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Derived(_Special):
+    """A default that follows from the fields beside it; None where there is none."""
+
+    value: Callable[[Beside], JsonValue]
+
+
+@dataclass(frozen=True, slots=True)
+class Present(_Special):
+    """An object that means something else when it is empty than when it is absent."""
+
+    fields: Mapping[str, Shape]
+
+
+@dataclass(frozen=True, slots=True)
+class Each(_Special):
+    """A map from names of the user's choice to values of one shape."""
+
+    shape: Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Filled(_Special):
+    """An object with defaults that one rule for a single field cannot tell."""
+
+    fill: Callable[[JsonObject], JsonObject]
+    fields: Mapping[str, Shape]
+
+
+def same_fields(live: Beside, wanted: Beside, fields: Mapping[str, Shape]) -> bool:
+    """Whether two objects mean the same."""
+    for name, value in wanted.items():
+        if not _same_field(live.get(name), value, fields.get(name, _PLAIN), live, wanted):
+            return False
+    for name, value in live.items():
+        if name not in wanted and not _same_field(
+            value, None, fields.get(name, _PLAIN), live, wanted
+        ):
+            return False
+    return True
+
+
+def same(live: JsonValue, wanted: JsonValue, shape: Shape) -> bool:
+    """Whether two values mean the same; None stands for an absent one."""
+    if live is None or wanted is None:
+        return live is wanted or _says_nothing(live if wanted is None else wanted, shape)
+    if isinstance(live, list):
+        return (
+            isinstance(wanted, list)
+            and len(live) == len(wanted)
+            and all(same(one, other, shape) for one, other in zip(live, wanted, strict=True))
+        )
+    if isinstance(live, dict):
+        return isinstance(wanted, dict) and _same_map(live, wanted, shape)
+    return not isinstance(wanted, dict | list) and _same_scalar(live, wanted, shape)
+
+
+def _same_field(
+    live: JsonValue, wanted: JsonValue, shape: Shape, live_beside: Beside, wanted_beside: Beside
+) -> bool:
+    if not isinstance(shape, _Special | Mapping):
+        return _same_or_default(live, wanted, shape, _PLAIN)
+    if isinstance(shape, Derived):
+        live = shape.value(live_beside) if live is None else live
+        wanted = shape.value(wanted_beside) if wanted is None else wanted
+        return same(live, wanted, _PLAIN)
+    if isinstance(shape, Default):
+        return _same_or_default(live, wanted, shape.value, shape.shape)
+    if shape is SERVER:
+        return wanted is None or same(live, wanted, _PLAIN)
+    return same(live, wanted, shape)
+
+
+def _same_or_default(live: JsonValue, wanted: JsonValue, default: JsonValue, shape: Shape) -> bool:
+    live = default if live is None else live
+    return same(live, default if wanted is None else wanted, shape)
+
+
+def _says_nothing(value: JsonValue, shape: Shape) -> bool:
+    """Whether a value that only one side has means the same as its absence."""
+    if isinstance(value, list):
+        return not value and shape is not EXACT
+    if not isinstance(value, dict):
+        return False
+    if isinstance(shape, Filled):
+        return same_fields(shape.fill(value), shape.fill({}), shape.fields)
+    if isinstance(shape, Mapping):
+        return same_fields(value, {}, shape)
+    return not value and (isinstance(shape, Each) or shape is QUANTITIES)
+
+
+def _same_map(live: JsonObject, wanted: JsonObject, shape: Shape) -> bool:
+    if isinstance(shape, Mapping):
+        return same_fields(live, wanted, shape)
+    if isinstance(shape, Present):
+        return same_fields(live, wanted, shape.fields)
+    if isinstance(shape, Filled):
+        return same_fields(shape.fill(live), shape.fill(wanted), shape.fields)
+    each = _shape_of_each(shape)
+    names = live.keys() | wanted.keys()
+    return all(same(live.get(name), wanted.get(name), each) for name in names)
+
+
+def _shape_of_each(shape: Shape) -> Shape:
+    if isinstance(shape, Each):
+        return shape.shape
+    if shape is QUANTITIES:
+        return QUANTITY
+    return shape if shape is EXACT or shape is BASE64 else _PLAIN
+
+
+def _same_scalar(live: JsonValue, wanted: JsonValue, shape: Shape) -> bool:
+    if isinstance(live, bool) or isinstance(wanted, bool):
+        return live is wanted
+    if live == wanted:
+        return True
+    if shape is QUANTITY:
+        return _same_quantity(live, wanted)
+    return shape is BASE64 and _bytes(live) == _bytes(wanted) is not None
+
+
+def _same_quantity(live: JsonValue, wanted: JsonValue) -> bool:
+    if not isinstance(live, str | int | float) or not isinstance(wanted, str | int | float):
+        return False
+    try:
+        return equal_quantities(live, wanted)
+    except QuantityError:
+        return False
+
+
+def _bytes(value: JsonValue) -> bytes | None:
+    try:
+        return base64.b64decode(value) if isinstance(value, str) else None
+    except (binascii.Error, ValueError):
+        return None
