@@ -23,6 +23,10 @@ from pergola.api.objects import (
 from pergola.resource_manager.controllers.managed_resource.labels import inject_labels
 from pergola.resource_manager.controllers.managed_resource.services import merge_service
 
+class MergeError(ManifestError):
+    """An object cannot be merged; the text says why."""
+
+
 Scaled = frozenset[tuple[str, str, str, str]]
 """Group, kind, namespace and name of what HorizontalPodAutoscalers scale."""
 
@@ -44,10 +48,6 @@ class MergeOptions:
     force_labels: bool = False
     force_annotations: bool = False
     scaled: Scaled = field(default_factory=frozenset)
-
-
-class MergeError(ValueError):
-    """An object cannot be merged; the text says why."""
 
 
 def for_creation(manifest: JsonObject, options: MergeOptions) -> JsonObject:

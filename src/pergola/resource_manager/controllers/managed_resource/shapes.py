@@ -41,7 +41,7 @@ EXACT: Final = _Marker("EXACT")
 """Compared as it is; only `null` counts as absent, and `1.0` as `1`."""
 
 SERVER: Final = _Marker("SERVER")
-"""Set by the server or by another controller where the manifest is silent."""
+"""Assigned by the server or by a controller where the manifest is silent, or says zero."""
 
 QUANTITY: Final = _Marker("QUANTITY")
 """An amount: `1` is `1000m`."""
@@ -54,6 +54,9 @@ BASE64: Final = _Marker("BASE64")
 
 TEXTS: Final[Mapping[str, Shape]] = {}
 """A map from names of the user's choice; an empty one counts as none."""
+
+INJECTED: Final = _Marker("INJECTED")
+"""Encoded bytes that another controller puts in where the manifest is silent."""
 
 _PLAIN: Final = _Marker("PLAIN")
 
@@ -134,8 +137,8 @@ def _same_field(
         return same(live, wanted, _PLAIN)
     if isinstance(shape, Default):
         return _same_or_default(live, wanted, shape.value, shape.shape)
-    if shape is SERVER:
-        return wanted is None or same(live, wanted, _PLAIN)
+    if shape is SERVER or shape is INJECTED:
+        return not wanted or same(live, wanted, BASE64 if shape is INJECTED else _PLAIN)
     return same(live, wanted, shape)
 
 
