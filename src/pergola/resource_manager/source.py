@@ -5,6 +5,7 @@ them. That is enough to know at once when a Secret that a ManagedResource names 
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -87,6 +88,7 @@ class Source:
             for ns in spaces
         }
         self._readers: dict[Key, set[Key]] = {}
+        self._wanted: Counter[str] = Counter()
         for cache in self._resources.values():
             cache.subscribe(self._index)
 
@@ -136,6 +138,10 @@ class Source:
         cache = self._secrets.get("") or self._secrets.get(namespace)
         return sum(key.namespace == namespace for key, _ in cache.items()) if cache else 0
 
+    def wanted_secrets(self, namespace: str) -> int:
+        """How many Secrets of a namespace some ManagedResource names."""
+        return self._wanted[namespace]
+
     def readers(self, secret: Key) -> Collection[Key]:
         """The ManagedResources that name a Secret."""
         return self._readers.get(secret, ())
@@ -158,8 +164,11 @@ class Source:
             readers = self._readers.get(Key(namespace, name), set())
             readers.discard(change.key)
             if not readers:
-                self._readers.pop(Key(namespace, name), None)
+                del self._readers[Key(namespace, name)]
+                self._wanted[namespace] -= 1
         for name in new - old:
+            if Key(namespace, name) not in self._readers:
+                self._wanted[namespace] += 1
             self._readers.setdefault(Key(namespace, name), set()).add(change.key)
 
 

@@ -69,7 +69,7 @@ async def test_a_byte_that_alters_no_object_changes_the_checksum(world: World) -
     )
     assert after["status"]["resources"] == before["status"]["resources"]
     # Pending, applied, healthy: the checks were open in between, and the object was not written.
-    assert world.recorder.taken() == [f"patch/status ManagedResource {world.key('demo')}"] * 3
+    assert world.recorder.taken() == [f"update/status ManagedResource {world.key('demo')}"] * 3
 
 
 async def test_a_cluster_scoped_kind_loses_its_namespace(world: World) -> None:

@@ -15,8 +15,10 @@ from pergola.api import marks
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
+    Key,
     annotations_of,
     metadata_of,
+    name_of,
     namespace_of,
 )
 from pergola.kube.yaml import parse_documents
@@ -43,7 +45,8 @@ class Decoded:
     """What the Secrets of a ManagedResource say.
 
     Attributes:
-        objects: to be applied, in the order of Secrets, keys and documents.
+        objects: to be applied, in the order of Secrets, keys and documents. Of several documents
+            for one object the last counts.
         released: the ones in mode `Ignore`.
         errors: one sentence for each thing that could not be read.
         checksum: over the data of all objects (spec 10 §4.3).
@@ -65,7 +68,7 @@ class DecompressionError(ValueError):
 
 def decode(secrets: Sequence[SecretData], scope: Scope) -> Decoded:
     """Reads all documents of all Secrets; does not raise for whatever they hold."""
-    objects: list[JsonObject] = []
+    objects: dict[object, JsonObject] = {}
     released: list[JsonObject] = []
     errors: list[str] = []
     checksum = hashlib.sha256()
@@ -83,10 +86,19 @@ def decode(secrets: Sequence[SecretData], scope: Scope) -> Decoded:
                 obj = _placed(obj, namespaced)  # noqa: PLW2901 - the same object, in its place
                 if annotations_of(obj).get(marks.MODE) == marks.MODE_IGNORE:
                     released.append(obj)
-                else:
-                    objects.append(obj)
-                    checksum.update(value)
-    return Decoded(objects, released, errors, checksum.hexdigest(), frozenset(unknown), has_data)
+                    continue
+                identity = (gvk.group_kind, Key.of(obj)) if name_of(obj) else len(objects)
+                objects.pop(identity, None)
+                objects[identity] = obj
+                checksum.update(value)
+    return Decoded(
+        list(objects.values()),
+        released,
+        errors,
+        checksum.hexdigest(),
+        frozenset(unknown),
+        has_data,
+    )
 
 
 def _documents(secret: str, key: str, value: bytes, errors: list[str]) -> Iterator[JsonObject]:

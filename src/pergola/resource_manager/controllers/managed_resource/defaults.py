@@ -175,69 +175,71 @@ _RUNTIME_CLASS: Final[Mapping[str, Shape]] = {
 }
 
 _KINDS: Final[Mapping[str, Mapping[str, Shape]]] = {
-        "": {
-            "ConfigMap": {"data": TEXTS, "binaryData": Each(BASE64)},
-            "LimitRange": _LIMIT_RANGE,
-            "Namespace": {"spec": {"finalizers": ["kubernetes"]}},
-            "Node": _NODE,
-            "PersistentVolume": _PERSISTENT_VOLUME,
-            "PersistentVolumeClaim": {"spec": CLAIM_SPEC},
-            "Pod": POD,
-            "ReplicationController": workloads.REPLICATION_CONTROLLER,
-            "ResourceQuota": {"spec": {"hard": QUANTITIES}},
-            "Secret": {"type": "Opaque", "data": Each(BASE64)},
-            "Service": _SERVICE,
-            "ServiceAccount": {"secrets": SERVER, "imagePullSecrets": SERVER},
+    "": {
+        "ConfigMap": {"data": TEXTS, "binaryData": Each(BASE64)},
+        "LimitRange": _LIMIT_RANGE,
+        "Namespace": {"spec": {"finalizers": ["kubernetes"]}},
+        "Node": _NODE,
+        "PersistentVolume": _PERSISTENT_VOLUME,
+        "PersistentVolumeClaim": {"spec": CLAIM_SPEC},
+        "Pod": POD,
+        "ReplicationController": workloads.REPLICATION_CONTROLLER,
+        "ResourceQuota": {"spec": {"hard": QUANTITIES}},
+        "Secret": {"type": "Opaque", "data": Each(BASE64)},
+        "Service": _SERVICE,
+        "ServiceAccount": {"secrets": SERVER, "imagePullSecrets": SERVER},
+    },
+    "apps": {
+        "DaemonSet": workloads.DAEMON_SET,
+        "Deployment": workloads.DEPLOYMENT,
+        "ReplicaSet": workloads.REPLICA_SET,
+        "StatefulSet": workloads.STATEFUL_SET,
+    },
+    "batch": {"CronJob": workloads.CRON_JOB, "Job": workloads.JOB},
+    "autoscaling": {"HorizontalPodAutoscaler": workloads.HORIZONTAL_POD_AUTOSCALER},
+    "policy": {"PodDisruptionBudget": workloads.POD_DISRUPTION_BUDGET},
+    "networking.k8s.io": {
+        "Ingress": _INGRESS,
+        "IngressClass": {"spec": {"parameters": {"scope": "Cluster"}}},
+        "NetworkPolicy": _NETWORK_POLICY,
+    },
+    _RBAC: {
+        "ClusterRole": Filled(_without_aggregated, {}),
+        "ClusterRoleBinding": _BINDING,
+        "Role": {},
+        "RoleBinding": _BINDING,
+    },
+    "storage.k8s.io": {
+        "CSIDriver": _CSI_DRIVER,
+        "StorageClass": {
+            "reclaimPolicy": "Delete",
+            "volumeBindingMode": "Immediate",
+            "parameters": TEXTS,
         },
-        "apps": {
-            "DaemonSet": workloads.DAEMON_SET,
-            "Deployment": workloads.DEPLOYMENT,
-            "ReplicaSet": workloads.REPLICA_SET,
-            "StatefulSet": workloads.STATEFUL_SET,
-        },
-        "batch": {"CronJob": workloads.CRON_JOB, "Job": workloads.JOB},
-        "autoscaling": {"HorizontalPodAutoscaler": workloads.HORIZONTAL_POD_AUTOSCALER},
-        "policy": {"PodDisruptionBudget": workloads.POD_DISRUPTION_BUDGET},
-        "networking.k8s.io": {
-            "Ingress": _INGRESS,
-            "IngressClass": {"spec": {"parameters": {"scope": "Cluster"}}},
-            "NetworkPolicy": _NETWORK_POLICY,
-        },
-        _RBAC: {
-            "ClusterRole": Filled(_without_aggregated, {}),
-            "ClusterRoleBinding": _BINDING,
-            "Role": {},
-            "RoleBinding": _BINDING,
-        },
-        "storage.k8s.io": {
-            "CSIDriver": _CSI_DRIVER,
-            "StorageClass": {
-                "reclaimPolicy": "Delete",
-                "volumeBindingMode": "Immediate",
-                "parameters": TEXTS,
-            },
-        },
-        "scheduling.k8s.io": {
-            "PriorityClass": {
-                "preemptionPolicy": "PreemptLowerPriority",
-                "globalDefault": False,
-                "description": "",
-            }
-        },
-        "apiextensions.k8s.io": {"CustomResourceDefinition": extending.CUSTOM_RESOURCE_DEFINITION},
-        "apiregistration.k8s.io": {"APIService": extending.API_SERVICE},
-        "admissionregistration.k8s.io": {
-            "MutatingWebhookConfiguration": extending.MUTATING_WEBHOOKS,
-            "ValidatingWebhookConfiguration": extending.VALIDATING_WEBHOOKS,
-            "ValidatingAdmissionPolicy": extending.ADMISSION_POLICY,
-            "ValidatingAdmissionPolicyBinding": extending.ADMISSION_POLICY_BINDING,
-        },
-        "flowcontrol.apiserver.k8s.io": {
-            "FlowSchema": {"spec": {"matchingPrecedence": 1000}},
-            "PriorityLevelConfiguration": _PRIORITY_LEVEL,
-        },
-        "node.k8s.io": {"RuntimeClass": _RUNTIME_CLASS},
+    },
+    "scheduling.k8s.io": {
+        "PriorityClass": {
+            "preemptionPolicy": "PreemptLowerPriority",
+            "globalDefault": False,
+            "description": "",
+        }
+    },
+    "apiextensions.k8s.io": {"CustomResourceDefinition": extending.CUSTOM_RESOURCE_DEFINITION},
+    "apiregistration.k8s.io": {"APIService": extending.API_SERVICE},
+    "admissionregistration.k8s.io": {
+        "MutatingWebhookConfiguration": extending.MUTATING_WEBHOOKS,
+        "ValidatingWebhookConfiguration": extending.VALIDATING_WEBHOOKS,
+        "ValidatingAdmissionPolicy": extending.ADMISSION_POLICY,
+        "ValidatingAdmissionPolicyBinding": extending.ADMISSION_POLICY_BINDING,
+    },
+    "flowcontrol.apiserver.k8s.io": {
+        "FlowSchema": {"spec": {"matchingPrecedence": 1000}},
+        "PriorityLevelConfiguration": _PRIORITY_LEVEL,
+    },
+    "node.k8s.io": {"RuntimeClass": _RUNTIME_CLASS},
 }
 _SHAPES: Final[Mapping[GroupKind, Shape]] = {
-    GroupKind(group, kind): shape for group, kinds in _KINDS.items() for kind, shape in kinds.items()
+    GroupKind(group, kind): shape
+    for group, kinds in _KINDS.items()
+    for kind, shape in kinds.items()
 }

@@ -24,10 +24,10 @@ _SCHEMA: Final[dict[str, Shape]] = {
 }
 _SCHEMA.update(
     {
-    **dict.fromkeys(("items", "additionalProperties", "not"), Present(_SCHEMA)),
-    **dict.fromkeys(("allOf", "anyOf", "oneOf"), _SCHEMA),
-    **dict.fromkeys(("properties", "patternProperties", "definitions"), Each(Present(_SCHEMA))),
-}
+        **dict.fromkeys(("items", "additionalProperties", "not"), Present(_SCHEMA)),
+        **dict.fromkeys(("allOf", "anyOf", "oneOf"), _SCHEMA),
+        **dict.fromkeys(("properties", "patternProperties", "definitions"), Each(Present(_SCHEMA))),
+    }
 )
 _SERVICE: Final[Mapping[str, Shape]] = {"port": 443}
 _CLIENT: Final[Mapping[str, Shape]] = {"service": _SERVICE, "caBundle": INJECTED}

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 
 from pergola.api.objects import JsonObject
+from pergola.resource_manager.controllers.managed_resource.errors import ManifestError
 
 
-class LabelError(ValueError):
+class LabelError(ManifestError):
     """A manifest has something else where labels have to go; the text names the field."""
 
 

@@ -80,7 +80,8 @@ def _needs(planned: Planned, other: Planned) -> bool:
     kind = other.gvk.group_kind
     if kind == _NAMESPACE:
         return planned.key.namespace == other.key.name
-    if kind != _CRD:
+    # A CRD is named after its group; only few have to be read.
+    if kind != _CRD or other.key.name.partition(".")[2] != planned.gvk.group:
         return False
     spec = map_at(other.manifest(), "spec")
     names = map_at(spec, "names")

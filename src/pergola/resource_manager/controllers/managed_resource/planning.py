@@ -1,8 +1,6 @@
 """From the Secrets of a ManagedResource to a plan, asking for them only when they changed."""
 
 import asyncio
-import base64
-import binascii
 from collections.abc import Collection, Sequence
 from typing import Final
 
@@ -18,10 +16,9 @@ from pergola.api.objects import (
     labels_of,
     map_at,
     maps_at,
-    resource_version_of,
     uid_of,
 )
-from pergola.kube.errors import KubeError, UnknownKind
+from pergola.kube.errors import UnknownKind
 from pergola.resource_manager.controllers.managed_resource.decode import (
     Decoded,
     SecretData,
@@ -40,7 +37,8 @@ from pergola.resource_manager.controllers.managed_resource.references import (
     reference,
 )
 from pergola.resource_manager.controllers.managed_resource.scaled import scaled_objects
-from pergola.resource_manager.source import SECRET, Source
+from pergola.resource_manager.controllers.managed_resource.secrets import SecretReader
+from pergola.resource_manager.source import Source
 from pergola.resource_manager.target import Target
 
 _SCALABLE: Final = frozenset({"Deployment", "StatefulSet"})
@@ -49,10 +47,6 @@ _EMPTIED: Final = (
     "the Secrets hold data but no object any more; nothing is deleted. "
     "Empty the data, or spec.secretRefs, to delete all objects"
 )
-
-
-class UnreadableSecret(Exception):
-    """A Secret that a ManagedResource names could not be read; the text says which and why."""
 
 
 class Planner:
@@ -67,6 +61,7 @@ class Planner:
         self._target = target
         self._managed_by = managed_by
         self._plans = Plans()
+        self._secrets = SecretReader(source)
 
     async def plan(self, resource: JsonObject) -> Plan:
         """The plan of a ManagedResource as it is now.
@@ -79,12 +74,12 @@ class Planner:
         known = self._plans.get(key, self._basis(resource, names))
         if known is not None:
             return known
-        secrets = [await self._read(Key(key.namespace, name)) for name in names]
-        data = [SecretData(key.name, content) for key, _, content in secrets]
+        read = [await self._secrets.read(Key(key.namespace, name)) for name in names]
+        data = [SecretData(name, data) for name, (_, data) in zip(names, read, strict=True)]
         decoded = await self._decode(data)
         if decoded.unknown and await self._learn(decoded.unknown):
             decoded = await self._decode(data)
-        basis = (uid_of(resource), generation_of(resource), tuple(v for _, v, _ in secrets))
+        basis = (uid_of(resource), generation_of(resource), tuple(version for version, _ in read))
         plan = self._make(resource, decoded, basis)
         if not decoded.unknown:
             self._plans.put(key, plan)
@@ -110,14 +105,6 @@ class Planner:
         seen = [self._source.secret(Key(namespace, name)) for name in names]
         versions = tuple(secret.version if secret else None for secret in seen)
         return (uid_of(resource), generation_of(resource), versions)
-
-    async def _read(self, key: Key) -> tuple[Key, str, dict[str, bytes]]:
-        try:
-            secret = await self._source.client.get(SECRET, key)
-        except KubeError as error:
-            raise UnreadableSecret(f"cannot read Secret {key}: {error}") from error
-        data = map_at(secret, "data")
-        return key, resource_version_of(secret), {k: _decoded(v) for k, v in data.items()}
 
     async def _decode(self, data: Sequence[SecretData]) -> Decoded:
         large = sum(len(v) for secret in data for v in secret.data.values()) > _LARGE_BYTES
@@ -180,10 +167,3 @@ def _reference(obj: JsonObject, labels: dict[str, str]) -> JsonObject:
     return reference(
         GroupVersionKind.of(obj), Key.of(obj), {**labels_of(obj), **labels}, annotations_of(obj)
     )
-
-
-def _decoded(value: object) -> bytes:
-    try:
-        return base64.b64decode(value if isinstance(value, str) else "")
-    except binascii.Error:
-        return b""

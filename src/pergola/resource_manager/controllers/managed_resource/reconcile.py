@@ -25,7 +25,7 @@ from pergola.resource_manager.controllers.managed_resource.conditions import (
 from pergola.resource_manager.controllers.managed_resource.merge import MergeOptions
 from pergola.resource_manager.controllers.managed_resource.origin import Origin
 from pergola.resource_manager.controllers.managed_resource.plan import Plan, Planned
-from pergola.resource_manager.controllers.managed_resource.planning import Planner, UnreadableSecret
+from pergola.resource_manager.controllers.managed_resource.planning import Planner
 from pergola.resource_manager.controllers.managed_resource.prune import Pruner, pending_message
 from pergola.resource_manager.controllers.managed_resource.references import (
     Equivalences,
@@ -33,6 +33,7 @@ from pergola.resource_manager.controllers.managed_resource.references import (
     same_references,
     sort_references,
 )
+from pergola.resource_manager.controllers.managed_resource.secrets import UnreadableSecret
 from pergola.resource_manager.source import MANAGED_RESOURCE, SeenResource, Source
 from pergola.resource_manager.status import StatusWriter
 from pergola.resource_manager.target import Target

@@ -5,7 +5,7 @@ that the manifest had. What is empty is left out.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, product
+from itertools import chain
 from typing import Final, Self
 
 from pergola.api.objects import GroupKind, GroupVersionKind, JsonObject, Key, map_at
@@ -22,16 +22,23 @@ _DEFAULTS: Final = (
 
 
 def reference(
-    gvk: GroupVersionKind, key: Key, labels: Mapping[str, str], annotations: Mapping[str, str]
+    gvk: GroupVersionKind,
+    key: Key,
+    labels: Mapping[str, object],
+    annotations: Mapping[str, object],
 ) -> JsonObject:
-    """The reference to an object."""
+    """The reference to an object.
+
+    A label or annotation that is no text is left out: the object is going to be refused for it, and
+    the status shall not be.
+    """
     fields: JsonObject = {
         "apiVersion": gvk.api_version,
         "kind": gvk.kind,
         "name": key.name,
         "namespace": key.namespace,
-        "labels": dict(labels),
-        "annotations": dict(annotations),
+        "labels": _texts(labels),
+        "annotations": _texts(annotations),
     }
     return {name: value for name, value in fields.items() if value}
 
@@ -110,8 +117,8 @@ class Previous:
         """The former reference to the same object, which is thereby still wanted."""
         kind, key = reference_kind(ref).group_kind, reference_key(ref)
         others = self._equivalences.kinds(kind) - {kind}
-        for candidate, where in product((kind, *sorted(others)), (key,)):
-            found = self._by_key.get(_format(candidate, where))
+        for candidate in (kind, *sorted(others)):
+            found = self._by_key.get(_format(candidate, key))
             if found is not None:
                 self._taken.add(object_key(found))
                 return found
@@ -123,9 +130,12 @@ class Previous:
 
 
 def _format(kind: GroupKind, key: Key) -> str:
-    is_namespace = kind == GroupKind("", "Namespace")
-    namespace = key.namespace or ("" if is_namespace else "default")
+    namespace = key.namespace or ("" if kind.kind == "Namespace" else "default")
     return f"{kind.group}/{kind.kind}/{namespace}/{key.name}"
+
+
+def _texts(values: Mapping[str, object]) -> dict[str, str]:
+    return {name: value for name, value in values.items() if isinstance(value, str)}
 
 
 def _essence(ref: JsonObject) -> tuple[object, ...]:

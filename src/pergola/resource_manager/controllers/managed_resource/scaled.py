@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 
 from pergola.api.objects import GroupKind, GroupVersionKind, JsonObject, Key, map_at
+from pergola.resource_manager.controllers.managed_resource.errors import ManifestError
 from pergola.resource_manager.controllers.managed_resource.references import Equivalences
 
 
-class ScaleTargetError(ValueError):
+class ScaleTargetError(ManifestError):
     """An autoscaler whose target cannot be understood; the text names it."""
 
 

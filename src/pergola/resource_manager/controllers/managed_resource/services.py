@@ -40,10 +40,17 @@ def _assigned(port: JsonObject, old: JsonObject) -> int:
         return 0
     found = 0
     for before in maps_at(old, "ports"):
-        same_name = before.get("name") is not None and before.get("name") == port.get("name")
-        if before.get("port") == port.get("port") or same_name:
-            found = before.get("nodePort") or 0
+        same_port, same_name = before.get("port") == port.get("port"), _same(before, port, "name")
+        if not same_port and not same_name:
+            continue
+        found = before.get("nodePort") or 0
+        if same_port and same_name and _same(before, port, "protocol", "TCP"):
+            break  # one port number may be served by TCP and by UDP
     return found
+
+
+def _same(before: JsonObject, port: JsonObject, field: str, default: str = "") -> bool:
+    return bool((before.get(field) or default) == (port.get(field) or default))
 
 
 def _keep_addresses(spec: JsonObject, old: JsonObject) -> None:

@@ -1,0 +1,157 @@
+"""What single kinds keep of the live object when they are updated (spec 10 §5.3)."""
+
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+from pergola.api.objects import (
+    GroupKind,
+    GroupVersionKind,
+    JsonObject,
+    JsonValue,
+    annotations_of,
+    labels_of,
+    map_at,
+    maps_at,
+)
+from pergola.resource_manager.controllers.managed_resource.errors import ManifestError
+from pergola.resource_manager.controllers.managed_resource.services import merge_service
+
+_RESTARTED_AT: Final = "kubectl.kubernetes.io/restartedAt"
+_APPS: Final = ("apps", "extensions")
+_ADJUSTED: Final = ("cpu", "memory")
+
+
+class MergeError(ManifestError):
+    """An object cannot be merged; the text says why."""
+
+
+class Keeping(NamedTuple):
+    """What to keep beyond what the kind always keeps.
+
+    Attributes:
+        replicas: although the manifest names a number.
+        resources: CPU and memory of the containers.
+        injected: labels that were put into the manifest.
+    """
+
+    replicas: bool
+    resources: bool
+    injected: Mapping[str, str]
+
+
+def keep_by_kind(merged: JsonObject, live: JsonObject, keeping: Keeping) -> JsonObject:
+    """The merged object with what its kind keeps.
+
+    Raises:
+        MergeError: what the kind keeps is not known in its version.
+    """
+    rule = _RULES.get(GroupVersionKind.of(merged).group_kind)
+    return merged if rule is None else rule(merged, live, keeping)
+
+
+def _deployment(merged: JsonObject, live: JsonObject, keeping: Keeping) -> JsonObject:
+    if keeping.replicas or map_at(merged, "spec").get("replicas") is None:
+        merged = _keep(merged, live, "spec", "replicas")
+    return _pod_template(merged, live, ("spec", "template"), keeping)
+
+
+def _stateful_set(merged: JsonObject, live: JsonObject, keeping: Keeping) -> JsonObject:
+    merged = _deployment(merged, live, keeping)
+    return _keep(merged, live, "spec", "volumeClaimTemplates")
+
+
+def _daemon_set(merged: JsonObject, live: JsonObject, keeping: Keeping) -> JsonObject:
+    return _pod_template(merged, live, ("spec", "template"), keeping)
+
+
+def _job(merged: JsonObject, live: JsonObject, keeping: Keeping) -> JsonObject:
+    """A Job's template cannot be changed: what is injected later stays out (spec 10 B12)."""
+    if merged is live:
+        return merged
+    present = labels_of(map_at(live, "spec", "template"))
+    wanted = labels_of(map_at(merged, "spec", "template"))
+    own = {k: v for k, v in wanted.items() if keeping.injected.get(k) != v}
+    if isinstance(map_at(merged, "spec").get("template"), dict):
+        merged = _put(merged, ("spec", "template", "metadata", "labels"), {**present, **own})
+    merged = _keep(merged, live, "spec", "selector")
+    return _pod_template(merged, live, ("spec", "template"), keeping)
+
+
+def _cron_job(merged: JsonObject, live: JsonObject, keeping: Keeping) -> JsonObject:
+    version = GroupVersionKind.of(merged).version
+    if version not in ("v1", "v1beta1"):
+        raise MergeError(f"version {version} of CronJob is not supported; use batch/v1")
+    return _pod_template(merged, live, ("spec", "jobTemplate", "spec", "template"), keeping)
+
+
+def _service(merged: JsonObject, live: JsonObject, _: Keeping) -> JsonObject:
+    return merge_service(merged, live)
+
+
+def _service_account(merged: JsonObject, live: JsonObject, _: Keeping) -> JsonObject:
+    return _keep(_keep(merged, live, "secrets"), live, "imagePullSecrets")
+
+
+Rule = Callable[[JsonObject, JsonObject, Keeping], JsonObject]
+_RULES: Final[Mapping[GroupKind, Rule]] = {
+    **{GroupKind(group, "Deployment"): _deployment for group in _APPS},
+    **{GroupKind(group, "StatefulSet"): _stateful_set for group in _APPS},
+    GroupKind("apps", "DaemonSet"): _daemon_set,
+    GroupKind("batch", "Job"): _job,
+    GroupKind("batch", "CronJob"): _cron_job,
+    GroupKind("", "Service"): _service,
+    GroupKind("", "ServiceAccount"): _service_account,
+}
+
+
+def _pod_template(
+    merged: JsonObject, live: JsonObject, path: tuple[str, ...], keeping: Keeping
+) -> JsonObject:
+    """Keeps a restart that was asked for, and CPU and memory where that is asked for."""
+    old = map_at(live, *path)
+    restarted = annotations_of(old).get(_RESTARTED_AT)
+    if restarted is not None and map_at(merged, *path):
+        annotations = {**annotations_of(map_at(merged, *path)), _RESTARTED_AT: restarted}
+        merged = _put(merged, (*path, "metadata", "annotations"), annotations)
+    containers = map_at(merged, *path, "spec").get("containers")
+    if not keeping.resources or not isinstance(containers, list):
+        return merged
+    before = {
+        str(container.get("name")): container for container in maps_at(old, "spec", "containers")
+    }
+    kept = [_with_resources(container, before) for container in containers]
+    return _put(merged, (*path, "spec", "containers"), kept)
+
+
+def _with_resources(container: JsonValue, before: Mapping[str, JsonObject]) -> JsonValue:
+    """The container with the CPU and memory that the live one of its name has."""
+    if not isinstance(container, dict):
+        return container
+    live = before.get(str(container.get("name")), {})
+    resources = {**map_at(container, "resources")}
+    for field in ("requests", "limits"):
+        present = map_at(live, "resources", field)
+        adjusted = {name: present[name] for name in _ADJUSTED if name in present}
+        if adjusted:
+            resources[field] = {**map_at(resources, field), **adjusted}
+    return {**container, "resources": resources} if resources else container
+
+
+def _keep(merged: JsonObject, live: JsonObject, *path: str) -> JsonObject:
+    """The field as it is live, also if it is not there."""
+    *parents, last = path
+    kept, holder = map_at(live, *parents), map_at(merged, *parents)
+    if last in kept:
+        return _put(merged, path, kept[last])
+    if last not in holder:
+        return merged
+    without = {name: value for name, value in holder.items() if name != last}
+    return _put(merged, tuple(parents), without) if parents else without
+
+
+def _put(obj: JsonObject, path: tuple[str, ...], value: object) -> JsonObject:
+    """The object with a value at a path; the maps on the way are copied."""
+    first, *rest = path
+    below = obj.get(first)
+    inner = _put(below if isinstance(below, dict) else {}, tuple(rest), value) if rest else value
+    return {**obj, first: inner}

@@ -1,0 +1,132 @@
+"""The defaults that Pergola knows are those of the API server (spec 10 B7)."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import orjson
+import pytest
+
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, name_of
+from pergola.kube.client import Client
+from pergola.kube.errors import Conflict, NotFound
+from pergola.kube.yaml import parse_documents
+from pergola.resource_manager.controllers.managed_resource.compare import (
+    content_digest,
+    needs_update,
+)
+from pergola.resource_manager.controllers.managed_resource.merge import (
+    MergeOptions,
+    for_creation,
+    merge,
+)
+
+MANIFESTS: Final = (Path(__file__).parent / "api_defaults.yaml").read_text()
+OPTIONS: Final = MergeOptions("ns/name", {"injected": "yes"})
+Path_ = tuple[str | int, ...]
+
+
+def manifests(namespace: str) -> list[JsonObject]:
+    found = []
+    for document in parse_documents(MANIFESTS.replace("NAMESPACE", namespace)):
+        assert isinstance(document.value, dict), document
+        found.append(document.value)
+    return found
+
+
+def described(manifest: JsonObject) -> str:
+    return f"{manifest['kind']}-{name_of(manifest)}"
+
+
+@pytest.fixture(params=[described(manifest) for manifest in manifests("ns")])
+async def manifest(
+    request: pytest.FixtureRequest, cluster_client: Client, namespace: str
+) -> AsyncIterator[JsonObject]:
+    names = [described(manifest) for manifest in manifests("ns")]
+    manifest = manifests(namespace)[names.index(request.param)]
+    gvk = GroupVersionKind.of(manifest)
+    if (await cluster_client.resource(gvk)).namespaced:
+        manifest["metadata"]["namespace"] = namespace
+    yield manifest
+    with suppress(NotFound):
+        await cluster_client.delete(gvk, Key.of(manifest))
+
+
+async def test_what_was_created_needs_no_update(
+    manifest: JsonObject, cluster_client: Client
+) -> None:
+    live = await cluster_client.create(for_creation(manifest, OPTIONS))
+
+    assert_equal(live, merge(manifest, live, previous=None, options=OPTIONS))
+
+
+async def test_an_update_that_is_left_out_would_change_nothing(
+    manifest: JsonObject, cluster_client: Client
+) -> None:
+    live = await cluster_client.create(for_creation(manifest, OPTIONS))
+    if live["kind"] == "Pod":
+        pytest.skip("the API server refuses such an update")
+
+    while True:
+        live = await cluster_client.get(GroupVersionKind.of(manifest), Key.of(live))
+        merged = merge(manifest, live, previous=None, options=OPTIONS)
+        with suppress(Conflict):
+            updated = await cluster_client.update(merged)
+            break
+
+    assert_equal(live, merged)
+    if "aggregationRule" not in manifest:
+        assert content_digest(updated) == content_digest(live)
+
+
+async def test_every_edit_of_what_the_manifest_says_is_seen(
+    manifest: JsonObject, cluster_client: Client
+) -> None:
+    live = await cluster_client.create(for_creation(manifest, OPTIONS))
+    merged = merge(manifest, live, previous=None, options=OPTIONS)
+
+    for path, edited in edits(live, manifest):
+        assert needs_update(edited, merged), path
+
+
+def assert_equal(live: JsonObject, merged: JsonObject) -> None:
+    shown = {name: [live.get(name), merged.get(name)] for name in live.keys() | merged.keys()}
+    for apart in ("metadata", "status"):
+        shown.pop(apart, None)
+    assert not needs_update(live, merged), orjson.dumps(shown).decode()
+
+
+def edits(live: JsonObject, manifest: JsonObject) -> Iterator[tuple[Path_, JsonObject]]:
+    """The live object with one value of the manifest changed, each in turn."""
+    for path in leaves(manifest):
+        if path[0] in ("apiVersion", "kind", "metadata", "status"):
+            continue
+        edited = orjson.loads(orjson.dumps(live))
+        here = edited
+        try:
+            for step in path[:-1]:
+                here = here[step]
+            here[path[-1]] = other(here[path[-1]])
+        except KeyError:
+            continue  # stored in another form, or not at all
+        yield path, edited
+
+
+def leaves(value: object, path: Path_ = ()) -> Iterator[Path_]:
+    if isinstance(value, dict) and value:
+        for name, item in value.items():
+            yield from leaves(item, (*path, name))
+    elif isinstance(value, list) and value:
+        for index, item in enumerate(value):
+            yield from leaves(item, (*path, index))
+    else:
+        yield path
+
+
+def other(value: object) -> object:
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value + 1
+    return f"{value}x" if isinstance(value, str) else None if value else {"x": "y"}
