@@ -1,7 +1,7 @@
 """The `pergola` command.
 
-Each subcommand is a module of its own and imported only when it runs, so that `--help` is fast.
-Nothing outside this room prints.
+Each subcommand is a module of its own, and imports what it needs when it runs, so that `--help` is
+fast. Nothing outside this room prints.
 """
 
 import sys
@@ -10,6 +10,11 @@ from typing import Final
 from cyclopts import App
 
 from pergola import __version__
+from pergola.cli.crds import app as crds
+from pergola.cli.resource_manager import resource_manager
+from pergola.cli.sandbox import app as sandbox
+from pergola.cli.up import up
+from pergola.cli.version import version
 
 app: Final = App(
     name="pergola",
@@ -18,14 +23,14 @@ app: Final = App(
         "ManagedResources describe them, and brings a real cluster to try it on."
     ),
     version=f"pergola {__version__}",
-    help_format="plaintext",
+    help_format="markdown",
 )
-app.command("pergola.cli.up:up", name="up")
-app.command("pergola.cli.sandbox:app", name="sandbox")
-app.command("pergola.cli.resource_manager:resource_manager", name="resource-manager")
-app.command("pergola.cli.crds:app", name="crds")
-app.command("pergola.cli.version:version", name="version")
-app.register_install_completion_command(name="completion")
+app.command(up)
+app.command(sandbox)
+app.command(resource_manager)
+app.command(crds)
+app.command(version)
+app.register_install_completion_command(name="completion", help="Install shell completion.")
 
 
 def main() -> None:

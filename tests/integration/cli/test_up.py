@@ -1,0 +1,98 @@
+"""`pergola up`, end to end, as a newcomer runs it."""
+
+import asyncio
+import os
+import signal
+import sys
+import uuid
+from pathlib import Path
+
+import pytest
+
+from pergola.sandbox import find
+
+PERGOLA = Path(sys.executable).parent / "pergola"
+COMMANDS = (
+    (),
+    ("up",),
+    ("sandbox",),
+    ("sandbox", "start"),
+    ("resource-manager",),
+    ("crds",),
+    ("version",),
+)
+
+
+async def start(*arguments: str) -> asyncio.subprocess.Process:
+    """Starts the command."""
+    return await asyncio.create_subprocess_exec(
+        PERGOLA,
+        *arguments,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env={**os.environ, "COLUMNS": "200"},
+    )
+
+
+async def test_once_shows_everything_and_leaves_nothing() -> None:
+    name = f"up-{uuid.uuid4().hex[:8]}"
+    process = await start("up", "--once", "--name", name)
+    async with asyncio.timeout(110):
+        output, _ = await process.communicate()
+    said = output.decode()
+    assert process.returncode == 0, said
+    for text in (
+        "default/shop-platform",
+        "default/shop-web",
+        "All applied, healthy and rolled out",
+        "Repaired after",
+        "export KUBECONFIG=",
+    ):
+        assert text in said
+    assert find(name) is None
+
+
+async def test_it_stays_up_until_it_is_interrupted_and_leaves_nothing() -> None:
+    name = f"up-{uuid.uuid4().hex[:8]}"
+    process = await start("up", "--name", name)
+    assert process.stdout is not None
+    kubeconfig = Path()
+    async with asyncio.timeout(110):
+        async for line in process.stdout:
+            text = line.decode().strip()
+            if text.startswith("export KUBECONFIG="):
+                kubeconfig = Path(text.partition("=")[2])
+            if "get all" in text:
+                break
+        assert kubeconfig.is_file()
+        assert process.returncode is None
+        process.send_signal(signal.SIGINT)
+        await process.stdout.read()
+        assert await process.wait() == 0
+    assert not kubeconfig.parent.exists()
+    assert find(name) is None
+
+
+async def test_a_folder_without_manifests_is_one_sentence(tmp_path: Path) -> None:
+    process = await start("up", "--once", "--examples", str(tmp_path), "--name", "up-nothing")
+    async with asyncio.timeout(110):
+        output, _ = await process.communicate()
+    assert process.returncode == 1
+    assert f"no *.yaml files in {tmp_path}" in output.decode()
+    assert "Traceback" not in output.decode()
+    assert find("up-nothing") is None
+
+
+@pytest.mark.parametrize("arguments", COMMANDS)
+async def test_every_command_has_help(arguments: tuple[str, ...]) -> None:
+    process = await start(*arguments, "--help")
+    output, _ = await process.communicate()
+    assert process.returncode == 0
+    assert "Usage: pergola" in output.decode()
+
+
+async def test_an_unknown_command_names_the_known_ones() -> None:
+    process = await start("nonsense")
+    output, _ = await process.communicate()
+    assert process.returncode != 0
+    assert "resource-manager" in output.decode()

@@ -1,0 +1,268 @@
+"""Documents in Secrets into objects (spec 10 §4.3)."""
+
+import hashlib
+
+import brotli
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pergola.api.objects import GroupVersionKind, JsonObject, name_of, namespace_of
+from pergola.resource_manager.controllers.managed_resource.decode import (
+    Decoded,
+    DecompressionError,
+    SecretData,
+    decode,
+    decompress,
+)
+
+CLUSTER_SCOPED = {"ClusterRole", "Namespace"}
+
+
+def scope(gvk: GroupVersionKind) -> bool | None:
+    return None if gvk.group.endswith("example.com") else gvk.kind not in CLUSTER_SCOPED
+
+
+def decoded(data: dict[str, bytes], *more: dict[str, bytes]) -> Decoded:
+    return decode([SecretData(f"s{i}", d) for i, d in enumerate((data, *more))], scope)
+
+
+def config_map(name: str, extra: str = "") -> bytes:
+    return (
+        f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n  namespace: ns\n{extra}"
+    ).encode()
+
+
+def names(result: Decoded) -> list[str]:
+    return [name_of(obj) for obj in result.objects]
+
+
+def only(result: Decoded) -> JsonObject:
+    (obj,) = result.objects
+    return obj
+
+
+# Must hold
+
+
+def test_plain_and_compressed_values_are_read() -> None:
+    result = decoded({"a.yaml": config_map("a"), "b.yaml.br": brotli.compress(config_map("b"))})
+
+    assert names(result) == ["a", "b"]
+    assert result.errors == []
+
+
+def test_two_documents_of_one_key_are_two_objects() -> None:
+    result = decoded(
+        {
+            "objects.yaml": b"""
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: one
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: two
+"""
+        }
+    )
+
+    assert [(namespace_of(obj), name_of(obj)) for obj in result.objects] == [
+        ("default", "one"),
+        ("default", "two"),
+    ]
+
+
+def test_a_byte_that_alters_no_object_alters_the_checksum() -> None:
+    one = decoded({"a": config_map("a")})
+    other = decoded({"a": config_map("a") + b"# why\n"})
+
+    assert one.objects == other.objects
+    assert one.checksum != other.checksum
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "given_namespace", "expected"),
+    [
+        ("apps/v1", "Deployment", "", "default"),
+        ("apps/v1", "Deployment", "ns", "ns"),
+        ("rbac.authorization.k8s.io/v1", "ClusterRole", "ns", ""),
+        ("rbac.authorization.k8s.io/v1", "ClusterRole", "", ""),
+        ("v1", "Namespace", "", ""),
+        ("example.com/v1", "Thing", "", "default"),
+        ("example.com/v1", "Thing", "ns", "ns"),
+        ("example.com/v1", "Namespace", "", ""),
+    ],
+)
+def test_an_object_lands_where_its_kind_belongs(
+    api_version: str, kind: str, given_namespace: str, expected: str
+) -> None:
+    namespace = f", namespace: {given_namespace}" if given_namespace else ""
+    text = f"{{apiVersion: {api_version}, kind: {kind}, metadata: {{name: a{namespace}}}}}"
+
+    obj = only(decoded({"a": text.encode()}))
+
+    assert namespace_of(obj) == expected
+    assert expected or "namespace" not in obj["metadata"]
+
+
+@pytest.mark.parametrize(
+    "value", [b"no brotli", brotli.compress(config_map("a"))[:-3], brotli.compress(b"x") + b"y"]
+)
+def test_a_corrupt_compressed_value_is_exactly_one_error(value: bytes) -> None:
+    result = decoded({"a.yaml.br": value, "b.yaml": config_map("b")})
+
+    (error,) = result.errors
+    assert "Secret s0, key a.yaml.br" in error
+    assert names(result) == ["b"]
+
+
+def test_what_looks_like_a_date_or_a_time_stays_text() -> None:
+    value = config_map("a", "  annotations: {a: 2001-12-14, b: 1:30}\n")
+
+    assert only(decoded({"a": value}))["metadata"]["annotations"] == {
+        "a": "2001-12-14",
+        "b": "1:30",
+    }
+
+
+def test_a_broken_document_is_named_and_the_one_before_it_is_read() -> None:
+    result = decoded({"k.yaml": config_map("a") + b"---\na: [\n"})
+
+    assert names(result) == ["a"]
+    (error,) = result.errors
+    assert "Secret s0, key k.yaml, document 1" in error
+
+
+# The rules
+
+
+def test_secrets_are_read_in_their_order_and_keys_in_that_of_their_bytes() -> None:
+    result = decoded(
+        {
+            "b": config_map("2"),
+            "B": config_map("1"),
+            "a.b": config_map("x"),
+            "a-b": config_map("w"),
+        },
+        {"a": config_map("3")},
+    )
+
+    assert names(result) == ["1", "w", "x", "2", "3"]
+
+
+def test_documents_without_content_are_skipped_but_counted() -> None:
+    result = decoded({"k": b"---\n# nothing\n---\nnull\n---\n- a list\n---\n" + config_map("a")})
+
+    assert names(result) == ["a"]
+    (error,) = result.errors
+    assert "document 2" in error
+    assert "list" in error
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst", ".xz", ".bz2", ".lz4"])
+def test_an_unknown_compression_is_one_error_and_no_objects(suffix: str) -> None:
+    result = decoded({f"a.yaml{suffix}": config_map("a")})
+
+    assert result.objects == []
+    (error,) = result.errors
+    assert suffix in error
+
+
+def test_an_empty_compressed_value_holds_no_documents() -> None:
+    assert decoded({"a.yaml.br": b""}) == Decoded(checksum=hashlib.sha256().hexdigest())
+
+
+def test_the_checksum_repeats_the_stored_value_for_each_of_its_objects() -> None:
+    packed = brotli.compress(config_map("a") + b"---\n" + config_map("b"))
+    plain = config_map("c")
+
+    result = decoded({"x.br": packed}, {"y": plain})
+
+    assert result.checksum == hashlib.sha256(packed + packed + plain).hexdigest()
+
+
+def test_an_object_in_mode_ignore_is_released_and_not_hashed() -> None:
+    ignored = config_map("a", "  annotations: {resources.gardener.cloud/mode: Ignore}\n")
+
+    result = decoded({"a": ignored})
+
+    assert result.objects == []
+    assert [name_of(obj) for obj in result.released] == ["a"]
+    assert result.checksum == hashlib.sha256().hexdigest()
+
+
+@pytest.mark.parametrize("mode", ["ignore", "IGNORE", '""', "Ignored"])
+def test_another_mode_is_none(mode: str) -> None:
+    value = config_map("a", f"  annotations: {{resources.gardener.cloud/mode: {mode}}}\n")
+
+    assert names(decoded({"a": value})) == ["a"]
+
+
+def test_an_object_without_a_kind_is_no_decoding_error() -> None:
+    result = decoded({"a": b"metadata: {name: a}"})
+
+    assert result.errors == []
+    assert names(result) == ["a"]
+
+
+def test_kinds_that_the_target_does_not_know_are_reported() -> None:
+    result = decoded({"a": b"{apiVersion: example.com/v1, kind: Thing, metadata: {name: a}}"})
+
+    assert result.unknown == {GroupVersionKind("example.com", "v1", "Thing")}
+
+
+def test_of_two_documents_for_one_object_the_last_counts() -> None:
+    other_version = b"{apiVersion: v2, kind: ConfigMap, metadata: {name: a, namespace: ns}}"
+
+    result = decoded({"a": config_map("a"), "b": config_map("b"), "c": other_version})
+
+    assert [(obj["apiVersion"], name_of(obj)) for obj in result.objects] == [
+        ("v1", "b"),
+        ("v2", "a"),
+    ]
+
+
+def test_objects_without_a_name_are_different_ones() -> None:
+    assert len(decoded({"a": b"kind: A\n---\nkind: A\n"}).objects) == 2
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"), [({}, False), ({"a": b" \n"}, False), ({"a": b"# gone"}, True)]
+)
+def test_data_without_objects_is_told_from_no_data(
+    data: dict[str, bytes],
+    expected: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    assert decoded(data).has_data is expected
+
+
+def test_a_value_that_grows_too_large_is_refused() -> None:
+    bomb = brotli.compress(bytes(3_000_000))
+
+    assert len(decompress(bomb, largest=3_000_000)) == 3_000_000
+    with pytest.raises(DecompressionError, match="more than 2999999 bytes"):
+        decompress(bomb, largest=2_999_999)
+
+
+@given(value=st.binary(max_size=200), key=st.sampled_from(["a", "a.br", "a.gz"]))
+def test_no_bytes_break_the_decoder(value: bytes, key: str) -> None:
+    decoded({key: value})
+
+
+@given(st.binary(max_size=500), st.data())
+def test_a_damaged_stream_is_content_or_one_error(content: bytes, data: st.DataObject) -> None:
+    packed = bytearray(brotli.compress(content))
+    at = data.draw(st.integers(0, len(packed) - 1))
+    packed[at] ^= data.draw(st.integers(1, 255))
+
+    result = decoded({"a.br": bytes(packed), "b": config_map("b")})
+
+    assert names(result)[-1:] == ["b"]
+
+
+@given(st.text("{}[]:-,\n'\"ab &*!|>#%@", max_size=60))
+def test_no_text_breaks_the_decoder(text: str) -> None:
+    decoded({"a": text.encode()})
