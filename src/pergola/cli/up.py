@@ -31,7 +31,10 @@ def up(
     *,
     once: bool = False,
     name: Annotated[str, Parameter(help="Name of the sandbox; two names run side by side.")] = "up",
-    examples: Path | None = None,
+    examples: Annotated[
+        Path | None,
+        Parameter(help="Folder of manifests to apply instead of those that come with Pergola."),
+    ] = None,
     kubeconfig: Path | None = None,
     context: str | None = None,
 ) -> None:
@@ -46,9 +49,6 @@ def up(
     ----------
     once
         End after the demonstration; exit 0 only if all of it happened.
-
-    Examples:
-        Folder of manifests to apply instead of the ones that come with Pergola.
     kubeconfig
         Use this cluster instead of a sandbox.
     context

@@ -35,6 +35,7 @@ from pergola.resource_manager.controllers.managed_resource.compare import (
     content_digest,
     needs_update,
 )
+from pergola.resource_manager.controllers.managed_resource.errors import ManifestError
 from pergola.resource_manager.controllers.managed_resource.fights import FightLimit
 from pergola.resource_manager.controllers.managed_resource.merge import (
     MergeOptions,
@@ -120,7 +121,7 @@ class Applier:
                     return
                 try:
                     await self._apply_one(planned, options, outcome, always=always)
-                except (KubeError, ApplyRefused) as error:
+                except (KubeError, ManifestError, ApplyRefused) as error:
                     failed.append(planned)
                     outcome.errors.append(_text(planned, error))
                     # Without an answer, or unknown to the server, the others fail the same way.

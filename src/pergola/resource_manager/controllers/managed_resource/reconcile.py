@@ -16,7 +16,7 @@ from pergola.api.objects import (
     maps_at,
     resource_version_of,
 )
-from pergola.kube.errors import NotFound
+from pergola.kube.errors import KubeError, NotFound
 from pergola.resource_manager.controllers.managed_resource.apply import Applier
 from pergola.resource_manager.controllers.managed_resource.conditions import (
     Conditions,
@@ -33,6 +33,7 @@ from pergola.resource_manager.controllers.managed_resource.references import (
     same_references,
     sort_references,
 )
+from pergola.resource_manager.controllers.managed_resource.scaled import ScaleTargetError
 from pergola.resource_manager.controllers.managed_resource.secrets import UnreadableSecret
 from pergola.resource_manager.source import MANAGED_RESOURCE, SeenResource, Source
 from pergola.resource_manager.status import StatusWriter
@@ -112,8 +113,7 @@ class ManagedResources:
         try:
             plan = await self._planner.plan(resource)
         except UnreadableSecret as error:
-            await self._fail(resource, Reason.CANNOT_READ_SECRET, str(error))
-            raise ReconcileError(str(error)) from error
+            raise await self._failed(resource, Reason.CANNOT_READ_SECRET, str(error)) from error
 
         work = _Work.of(resource, plan)
         resource = await self._announce(resource, plan, work)
@@ -129,8 +129,7 @@ class ManagedResources:
             problems = await self._pruner.release(work.released, owner)
             if problems:
                 text = errors_message(problems)
-                await self._fail(resource, Reason.RELEASE_FAILED, text)
-                raise ReconcileError(text)
+                raise await self._failed(resource, Reason.RELEASE_FAILED, text)
 
         again = await self._apply_objects(resource, work, owner)
         await self._finish(resource, plan, work)
@@ -142,19 +141,22 @@ class ManagedResources:
         always = self._is_update_due(Key.of(resource))
         if not always and all(self._applier.is_settled(p) for p in work.wanted):
             return None
+        try:
+            scaled = await self._planner.scaled(resource, work.wanted)
+        except (KubeError, ScaleTargetError) as error:
+            raise await self._failed(resource, Reason.APPLY_FAILED, str(error)) from error
         spec = map_at(resource, "spec")
         options = MergeOptions(
             origin=str(owner),
             labels=self._planner.injected(resource),
             force_labels=bool(spec.get("forceOverwriteLabels")),
             force_annotations=bool(spec.get("forceOverwriteAnnotations")),
-            scaled=await self._planner.scaled(resource, work.wanted),
+            scaled=scaled,
         )
         outcome = await self._applier.apply(work.wanted, options, always=always)
         if outcome.errors:
             text = errors_message(outcome.errors)
-            await self._fail(resource, Reason.APPLY_FAILED, text)
-            raise ReconcileError(text)
+            raise await self._failed(resource, Reason.APPLY_FAILED, text)
         if always:
             self._updated_at[Key.of(resource)] = asyncio.get_running_loop().time()
         return outcome.again_seconds
@@ -264,8 +266,10 @@ class ManagedResources:
         self._source.observe(patched)
         return patched
 
-    async def _fail(self, resource: JsonObject, reason: str, message: str) -> None:
+    async def _failed(self, resource: JsonObject, reason: str, message: str) -> ReconcileError:
+        """Reports a failure in the condition; returns the error to raise for the backoff."""
         await self._write(resource, lambda c: c.failed(reason, message))
+        return ReconcileError(message)
 
     async def _write(
         self, resource: JsonObject, set_conditions: Callable[[Conditions], None]
