@@ -114,6 +114,9 @@ class ManagedResources:
             plan = await self._planner.plan(resource)
         except UnreadableSecret as error:
             raise await self._failed(resource, Reason.CANNOT_READ_SECRET, str(error)) from error
+        except KubeError as error:
+            text = f"cannot ask the target which kinds it serves: {error}"
+            raise await self._failed(resource, Reason.APPLY_FAILED, text) from error
 
         work = _Work.of(resource, plan)
         resource = await self._announce(resource, plan, work)
