@@ -11,6 +11,7 @@ from cyclopts import App
 
 from pergola import __version__
 from pergola.cli.crds import app as crds
+from pergola.cli.garbage import garbage
 from pergola.cli.resource_manager import resource_manager
 from pergola.cli.sandbox import app as sandbox
 from pergola.cli.up import up
@@ -29,6 +30,7 @@ app.command(up)
 app.command(sandbox)
 app.command(resource_manager)
 app.command(crds)
+app.command(garbage)
 app.command(version)
 app.register_install_completion_command(name="completion", help="Install shell completion.")
 

@@ -238,6 +238,7 @@ def options(
         secret_workers=controllers.secret.concurrent_syncs,
         collects_garbage=collector.enabled,
         garbage_sync_period=collector.sync_period.total_seconds() if collector.sync_period else 0,
+        garbage_minimum_age=collector.minimum_age.total_seconds() if collector.minimum_age else 0,
         source_namespaces=tuple(config.source_client_connection.namespaces),
         target_namespaces=(*(target.namespaces if target else ()), *extra_target_namespaces),
     )

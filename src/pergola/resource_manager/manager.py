@@ -6,6 +6,7 @@ The process around it (configuration, probes, leader election) is `pergola.resou
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Final
 
 from pergola.api.objects import Key
@@ -53,6 +54,7 @@ class Options:
     secret_workers: int = 5
     collects_garbage: bool = False
     garbage_sync_period: float = 3600.0
+    garbage_minimum_age: float = 600.0
     source_namespaces: tuple[str, ...] = field(default=())
     target_namespaces: tuple[str, ...] = field(default=())
 
@@ -195,6 +197,7 @@ class ResourceManager:
             self._clock,
             sync_period=options.garbage_sync_period,
             namespaces=options.target_namespaces,
+            minimum_age=timedelta(seconds=options.garbage_minimum_age),
         )
         controller = Controller(
             "garbage-collector",

@@ -186,6 +186,7 @@ def test_the_defaults() -> None:
 
 WHEN_ENABLED = [
     ("controllers.garbageCollector", "syncPeriod", "1h0m0s"),
+    ("controllers.garbageCollector", "minimumAge", "10m0s"),
     ("controllers.csrApprover", "concurrentSyncs", 1),
     ("controllers.networkPolicy", "concurrentSyncs", 5),
     ("controllers.tokenRequestor", "concurrentSyncs", 5),
@@ -305,6 +306,7 @@ def test_a_value_out_of_range_is_named_by_its_path(path: str, value: JsonValue) 
     ("path", "name", "value"),
     [
         ("controllers.garbageCollector", "syncPeriod", "14s"),
+        ("controllers.garbageCollector", "minimumAge", "-1s"),
         ("controllers.csrApprover", "concurrentSyncs", 0),
         ("controllers.csrApprover", "machineNamespace", ""),
         ("controllers.networkPolicy", "concurrentSyncs", 0),

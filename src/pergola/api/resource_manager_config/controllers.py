@@ -73,6 +73,8 @@ class GarbageCollector(Switch):
 
     sync_period: Duration | None = None
     """The time between two collections; 1h unless given."""
+    minimum_age: Duration | None = None
+    """How old an object must be to be collected; 10m unless given. Not in the original."""
 
 
 class CsrApprover(OptionalController):

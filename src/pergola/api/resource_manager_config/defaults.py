@@ -53,6 +53,8 @@ def _controllers(controllers: Controllers) -> None:
     collector = controllers.garbage_collector
     if collector.enabled and collector.sync_period is None:
         collector.sync_period = Duration(hours=1)
+    if collector.enabled and collector.minimum_age is None:
+        collector.minimum_age = Duration(minutes=10)
     requestor = controllers.token_requestor
     if requestor.enabled and requestor.class_ is None:
         requestor.class_ = "shoot"

@@ -92,6 +92,9 @@ def _controllers(controllers: Controllers, path: str) -> Iterator[Finding]:
     if collector.enabled and collector.sync_period is not None:
         at = child(child(path, "garbageCollector"), "syncPeriod")
         yield from _at_least(collector.sync_period, _SHORTEST_SYNC, at)
+    if collector.enabled and collector.minimum_age is not None:
+        at = child(child(path, "garbageCollector"), "minimumAge")
+        yield from _at_least(collector.minimum_age, Duration(), at)
     yield from _workers(controllers, path)
     yield from _optional_controllers(controllers, path)
 
