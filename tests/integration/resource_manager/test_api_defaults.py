@@ -39,12 +39,16 @@ def described(manifest: JsonObject) -> str:
     return f"{manifest['kind']}-{name_of(manifest)}"
 
 
-@pytest.fixture(params=[described(manifest) for manifest in manifests("ns")])
+ALL: Final = [described(manifest) for manifest in manifests("ns")]
+# The API server refuses to update what is assigned to a pod.
+UPDATABLE: Final = [name for name in ALL if not name.startswith("Pod-")]
+
+
+@pytest.fixture(params=ALL)
 async def manifest(
     request: pytest.FixtureRequest, cluster_client: Client, namespace: str
 ) -> AsyncIterator[JsonObject]:
-    names = [described(manifest) for manifest in manifests("ns")]
-    manifest = manifests(namespace)[names.index(request.param)]
+    manifest = manifests(namespace)[ALL.index(request.param)]
     gvk = GroupVersionKind.of(manifest)
     if (await cluster_client.resource(gvk)).namespaced:
         manifest["metadata"]["namespace"] = namespace
@@ -61,12 +65,11 @@ async def test_what_was_created_needs_no_update(
     assert_equal(live, merge(manifest, live, previous=None, options=OPTIONS))
 
 
+@pytest.mark.parametrize("manifest", UPDATABLE, indirect=True)
 async def test_an_update_that_is_left_out_would_change_nothing(
     manifest: JsonObject, cluster_client: Client
 ) -> None:
     live = await cluster_client.create(for_creation(manifest, OPTIONS))
-    if live["kind"] == "Pod":
-        pytest.skip("the API server refuses such an update")
 
     while True:
         live = await cluster_client.get(GroupVersionKind.of(manifest), Key.of(live))
@@ -102,6 +105,8 @@ def edits(live: JsonObject, manifest: JsonObject) -> Iterator[tuple[Path_, JsonO
     for path in leaves(manifest):
         if path[0] in ("apiVersion", "kind", "metadata", "status"):
             continue
+        if path[0] == "rules" and "aggregationRule" in manifest:
+            continue  # a controller's
         edited = orjson.loads(orjson.dumps(live))
         here = edited
         try:
@@ -129,4 +134,4 @@ def other(value: object) -> object:
         return not value
     if isinstance(value, int | float):
         return value + 1
-    return f"{value}x" if isinstance(value, str) else None if value else {"x": "y"}
+    return f"{value}x" if isinstance(value, str) else {"x": "y"}

@@ -5,6 +5,7 @@ from typing import Any
 from pergola.api import marks
 from pergola.api.objects import GroupVersionKind, JsonObject, maps_at
 from pergola.resource_manager.source import MANAGED_RESOURCE
+from pergola.testing.objects import warning
 from pergola.testing.world import (
     CONFIG_MAP,
     World,
@@ -85,25 +86,7 @@ async def test_a_load_balancer_without_an_address_shows_its_warnings(world: Worl
         "spec": {"type": "LoadBalancer", "ports": [{"port": 80}]},
     }
     created = await world.client.create(service)
-    await world.client.create(
-        {
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": {"name": "web.1", "namespace": world.namespace},
-            "type": "Warning",
-            "reason": "SyncLoadBalancerFailed",
-            "message": "no address left",
-            "source": {"component": "service-controller"},
-            "lastTimestamp": "2026-01-01T00:00:00Z",
-            "involvedObject": {
-                "apiVersion": "v1",
-                "kind": "Service",
-                "name": "web",
-                "namespace": world.namespace,
-                "uid": created["metadata"]["uid"],
-            },
-        }
-    )
+    await world.client.create(warning(created, "no address left"))
     await world.start()
     await world.create("demo", service)
     sick = await world.until("demo", has("ResourcesHealthy", "False", "ServiceUnhealthy"))

@@ -16,6 +16,7 @@ from pergola.api.objects import (
     maps_at,
     uid_of,
 )
+from pergola.testing.objects import definition
 from pergola.testing.world import (
     CONFIG_MAP,
     World,
@@ -117,29 +118,7 @@ async def test_an_ignored_object_is_created_as_it_is_and_deleted_like_any_other(
 
 async def test_a_definition_and_its_instance_come_up_without_help(world: World) -> None:
     group = f"{world.namespace}.example.org"
-    definition = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"gadgets.{group}"},
-        "spec": {
-            "group": group,
-            "scope": "Namespaced",
-            "names": {"plural": "gadgets", "kind": "Gadget"},
-            "versions": [
-                {
-                    "name": "v1",
-                    "served": True,
-                    "storage": True,
-                    "schema": {
-                        "openAPIV3Schema": {
-                            "type": "object",
-                            "x-kubernetes-preserve-unknown-fields": True,
-                        }
-                    },
-                }
-            ],
-        },
-    }
+    gadget = GroupVersionKind(group, "v1", "Gadget")
     instance = {
         "apiVersion": f"{group}/v1",
         "kind": "Gadget",
@@ -147,16 +126,14 @@ async def test_a_definition_and_its_instance_come_up_without_help(world: World) 
         "spec": {"size": 1.0},
     }
     await world.start()
-    await world.create("demo", instance, definition)
+    await world.create("demo", instance, definition(gadget))
     await world.healthy("demo")
-    live = await world.client.get(GroupVersionKind(group, "v1", "Gadget"), world.key("gadget"))
+    live = await world.client.get(gadget, world.key("gadget"))
     assert live["spec"] == {"size": 1}
 
     # The kind goes and comes back: that is noticed, and repaired, without a restart.
     await world.client.delete(CRD, Key("", f"gadgets.{group}"))
-    await world.until_object(
-        GroupVersionKind(group, "v1", "Gadget"), world.key("gadget"), lambda _: True
-    )
+    await world.until_object(gadget, world.key("gadget"), lambda _: True)
     await world.healthy("demo")
     await world.delete("demo")
     await world.until_gone(CRD, Key("", f"gadgets.{group}"))

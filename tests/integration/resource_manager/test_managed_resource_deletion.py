@@ -17,6 +17,7 @@ from pergola.api.objects import (
 )
 from pergola.resource_manager.source import MANAGED_RESOURCE, SECRET
 from pergola.runtime.clock import FakeClock
+from pergola.testing.objects import warning
 from pergola.testing.world import CONFIG_MAP, World, condition, has, is_applied, message
 
 CRON_JOB = GroupVersionKind("batch", "v1", "CronJob")
@@ -365,25 +366,7 @@ async def test_the_newest_warnings_of_a_service_are_in_the_message(world: World)
     await world.create("demo", service)
     await world.applied("demo")
     live = await world.client.get(kind, world.key("web"))
-    await world.client.create(
-        {
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": {"name": "web.1", "namespace": world.namespace},
-            "type": "Warning",
-            "reason": "SyncLoadBalancerFailed",
-            "message": "no address left",
-            "source": {"component": "service-controller"},
-            "lastTimestamp": "2026-01-01T00:00:00Z",
-            "involvedObject": {
-                "apiVersion": "v1",
-                "kind": "Service",
-                "name": "web",
-                "namespace": world.namespace,
-                "uid": live["metadata"]["uid"],
-            },
-        }
-    )
+    await world.client.create(warning(live, "no address left"))
     await world.delete("demo")
     pending = await world.until(
         "demo", lambda r: "no address left" in message(r, "ResourcesApplied")

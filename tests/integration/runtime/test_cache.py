@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.client import Client
 from pergola.runtime.cache import Cache, Change
+from pergola.testing.objects import definition
 from pergola.testing.world import config_map
 
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
@@ -107,30 +108,11 @@ async def test_a_kind_that_is_not_served_is_empty_and_appears_later(
 ) -> None:
     group = f"{namespace}.example.org"
     gadget = GroupVersionKind(group, "v1", "Gadget")
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    definition = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"gadgets.{group}"},
-        "spec": {
-            "group": group,
-            "scope": "Namespaced",
-            "names": {"plural": "gadgets", "kind": "Gadget"},
-            "versions": [
-                {
-                    "name": "v1",
-                    "served": True,
-                    "storage": True,
-                    "schema": {"openAPIV3Schema": schema},
-                }
-            ],
-        },
-    }
     cache = Cache(cluster_client, gadget, keep_data)
     async with running(cache) as log:
         assert cache.is_synced
         assert len(cache) == 0
-        await cluster_client.create(definition)
+        await cluster_client.create(definition(gadget))
         async with asyncio.timeout(20):
             while not cache.served:
                 cluster_client.discovery.forget(gadget)

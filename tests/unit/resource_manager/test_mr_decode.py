@@ -142,15 +142,15 @@ def test_a_broken_document_is_named_and_the_one_before_it_is_read() -> None:
 def test_secrets_are_read_in_their_order_and_keys_in_that_of_their_bytes() -> None:
     result = decoded(
         {
-            "b": config_map("2"),
-            "B": config_map("1"),
+            "b": config_map("v2"),
+            "B": config_map("v1"),
             "a.b": config_map("x"),
             "a-b": config_map("w"),
         },
-        {"a": config_map("3")},
+        {"a": config_map("v3")},
     )
 
-    assert names(result) == ["1", "w", "x", "2", "3"]
+    assert names(result) == ["v1", "w", "x", "v2", "v3"]
 
 
 def test_documents_without_content_are_skipped_but_counted() -> None:
@@ -234,7 +234,7 @@ def test_objects_without_a_name_are_different_ones() -> None:
 )
 def test_data_without_objects_is_told_from_no_data(
     data: dict[str, bytes],
-    expected: bool,  # noqa: FBT001 - a column of the table
+    expected: bool,
 ) -> None:
     assert decoded(data).has_data is expected
 

@@ -142,7 +142,7 @@ def test_an_object_of_another_name_or_namespace_is_another_one(other: str) -> No
 
 def test_empty_and_absent_fields_are_the_same() -> None:
     terse = [{"apiVersion": "v1", "kind": "ConfigMap", "name": "a"}]
-    wordy = [{**terse[0], "namespace": "", "labels": {}, "annotations": None}]
+    wordy: list[JsonObject] = [{**terse[0], "namespace": "", "labels": {}, "annotations": None}]
 
     assert same_references(terse, wordy)
     assert not same_references(terse, [])

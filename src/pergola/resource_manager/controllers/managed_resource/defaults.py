@@ -18,6 +18,7 @@ from pergola.resource_manager.controllers.managed_resource.defaults_pods import 
     SOURCES,
 )
 from pergola.resource_manager.controllers.managed_resource.shapes import (
+    ASSIGNED,
     BASE64,
     EXACT,
     QUANTITIES,
@@ -41,17 +42,17 @@ def shape_of(kind: GroupKind) -> Shape:
 _SERVICE: Final[Mapping[str, Shape]] = {
     "spec": {
         "type": "ClusterIP",
-        "clusterIP": SERVER,
-        "clusterIPs": SERVER,
+        "clusterIP": ASSIGNED,
+        "clusterIPs": ASSIGNED,
         "externalName": "",
-        "ipFamilies": SERVER,
-        "ipFamilyPolicy": SERVER,
+        "ipFamilies": ASSIGNED,
+        "ipFamilyPolicy": ASSIGNED,
         "internalTrafficPolicy": "Cluster",
         "externalTrafficPolicy": "Cluster",
         "sessionAffinity": "None",
         "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 10800}},
         "allocateLoadBalancerNodePorts": True,
-        "healthCheckNodePort": SERVER,
+        "healthCheckNodePort": ASSIGNED,
         "loadBalancerIP": "",
         "publishNotReadyAddresses": False,
         "selector": TEXTS,
@@ -59,7 +60,7 @@ _SERVICE: Final[Mapping[str, Shape]] = {
             "name": "",
             "protocol": "TCP",
             "targetPort": Derived(lambda beside: beside.get("port")),
-            "nodePort": SERVER,
+            "nodePort": ASSIGNED,
         },
     }
 }
@@ -147,9 +148,9 @@ _CSI_DRIVER: Final[Mapping[str, Shape]] = {
 }
 _NODE: Final[Mapping[str, Shape]] = {
     "spec": {
-        "podCIDR": SERVER,
-        "podCIDRs": SERVER,
-        "providerID": SERVER,
+        "podCIDR": ASSIGNED,
+        "podCIDRs": ASSIGNED,
+        "providerID": ASSIGNED,
         "taints": SERVER,
         "unschedulable": False,
     }

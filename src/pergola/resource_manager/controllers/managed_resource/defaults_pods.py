@@ -9,6 +9,7 @@ from typing import Final
 
 from pergola.api.objects import JsonObject, JsonValue, map_at, maps_at
 from pergola.resource_manager.controllers.managed_resource.shapes import (
+    ASSIGNED,
     QUANTITIES,
     QUANTITY,
     SERVER,
@@ -97,7 +98,7 @@ _POD_AFFINITY: Final[Mapping[str, Shape]] = {
 }
 CLAIM_SPEC: Final[Mapping[str, Shape]] = {
     "volumeMode": "Filesystem",
-    "volumeName": SERVER,
+    "volumeName": ASSIGNED,
     "storageClassName": SERVER,
     # Each is copied from the other.
     "dataSource": SERVER,
@@ -235,12 +236,12 @@ POD: Final[Mapping[str, Shape]] = {
         _without_admitted,
         {
             **POD_SPEC,
-            "nodeName": SERVER,
+            "nodeName": ASSIGNED,
             "priority": SERVER,
-            "priorityClassName": SERVER,
+            "priorityClassName": ASSIGNED,
             "preemptionPolicy": SERVER,
-            "serviceAccount": SERVER,
-            "serviceAccountName": SERVER,
+            "serviceAccount": ASSIGNED,
+            "serviceAccountName": ASSIGNED,
             "imagePullSecrets": SERVER,
             "ephemeralContainers": SERVER,
         },

@@ -41,7 +41,10 @@ EXACT: Final = _Marker("EXACT")
 """Compared as it is; only `null` counts as absent, and `1.0` as `1`."""
 
 SERVER: Final = _Marker("SERVER")
-"""Assigned by the server or by a controller where the manifest is silent, or says zero."""
+"""Set by the server or by a controller where the manifest is silent."""
+
+ASSIGNED: Final = _Marker("ASSIGNED")
+"""The same, also where the manifest says zero or nothing."""
 
 QUANTITY: Final = _Marker("QUANTITY")
 """An amount: `1` is `1000m`."""
@@ -137,7 +140,9 @@ def _same_field(
         return same(live, wanted, _PLAIN)
     if isinstance(shape, Default):
         return _same_or_default(live, wanted, shape.value, shape.shape)
-    if shape is SERVER or shape is INJECTED:
+    if shape is SERVER:
+        return wanted is None or same(live, wanted, _PLAIN)
+    if shape is ASSIGNED or shape is INJECTED:
         return not wanted or same(live, wanted, BASE64 if shape is INJECTED else _PLAIN)
     return same(live, wanted, shape)
 
@@ -200,7 +205,9 @@ def _same_quantity(live: JsonValue, wanted: JsonValue) -> bool:
 
 
 def _bytes(value: JsonValue) -> bytes | None:
+    if not isinstance(value, str):
+        return None
     try:
-        return base64.b64decode(value) if isinstance(value, str) else None
+        return base64.b64decode("".join(value.split()), validate=True)
     except (binascii.Error, ValueError):
         return None

@@ -1,0 +1,48 @@
+"""Objects that several tests need."""
+
+from pergola.api.objects import GroupVersionKind, JsonObject, namespace_of, uid_of
+
+
+def definition(gvk: GroupVersionKind) -> JsonObject:
+    """A CustomResourceDefinition that takes anything; the plural is the kind with an `s`."""
+    plural = f"{gvk.kind.lower()}s"
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {
+        "name": gvk.version,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{gvk.group}"},
+        "spec": {
+            "group": gvk.group,
+            "scope": "Namespaced",
+            "names": {"plural": plural, "kind": gvk.kind},
+            "versions": [version],
+        },
+    }
+
+
+def warning(obj: JsonObject, text: str) -> JsonObject:
+    """An Event of type Warning about an object that exists, as the service controller writes it."""
+    name = obj["metadata"]["name"]
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"{name}.1", "namespace": namespace_of(obj)},
+        "type": "Warning",
+        "reason": "SyncLoadBalancerFailed",
+        "message": text,
+        "source": {"component": "service-controller"},
+        "lastTimestamp": "2026-01-01T00:00:00Z",
+        "involvedObject": {
+            "apiVersion": obj["apiVersion"],
+            "kind": obj["kind"],
+            "name": name,
+            "namespace": namespace_of(obj),
+            "uid": uid_of(obj),
+        },
+    }

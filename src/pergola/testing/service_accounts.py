@@ -1,0 +1,62 @@
+"""Clients that are not the administrator: ServiceAccounts of the tests, and what they may do."""
+
+import asyncio
+from dataclasses import replace
+from typing import Final
+
+import orjson
+
+from pergola.api.objects import GroupVersionKind
+from pergola.kube.client import Client
+from pergola.kube.credentials import StaticToken
+from pergola.kube.errors import Forbidden, Unauthorized
+from pergola.kube.kubeconfig import ClusterConfig
+from pergola.kube.transport import Transport
+
+SERVICE_ACCOUNT: Final = GroupVersionKind("", "v1", "ServiceAccount")
+_INTERVAL: Final = 0.2
+_LIMIT: Final = 30.0
+
+
+async def service_account_config(
+    admin: ClusterConfig, namespace: str, name: str = "default"
+) -> ClusterConfig:
+    """The same cluster, as a ServiceAccount that is there, by a token of the TokenRequest API."""
+    transport = Transport(admin)
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    try:
+        answer = await transport.request(
+            "POST",
+            f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token",
+            body=orjson.dumps(request),
+        )
+    finally:
+        await transport.close()
+    token = orjson.loads(answer)["status"]["token"]
+    return replace(admin, credentials=StaticToken(token), context=f"{namespace}/{name}")
+
+
+async def until_allowed(client: Client, gvk: GroupVersionKind, namespace: str = "") -> None:
+    """Returns when the client may list a kind: the authorizer learns of new Roles by watching."""
+    async with asyncio.timeout(_LIMIT):
+        while True:
+            try:
+                await client.list(gvk, namespace, metadata_only=True)
+            except Forbidden:
+                await asyncio.sleep(_INTERVAL)
+            else:
+                return
+
+
+async def until_rejected(config: ClusterConfig) -> None:
+    """Returns when the API server does not know these credentials any more.
+
+    It remembers for ten seconds that a token was good, also when its ServiceAccount is gone.
+    """
+    async with asyncio.timeout(_LIMIT), Client.connect(config) as client:
+        while True:
+            try:
+                await client.get_raw("/version")
+            except Unauthorized:
+                return
+            await asyncio.sleep(_INTERVAL)

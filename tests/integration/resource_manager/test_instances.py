@@ -1,0 +1,281 @@
+"""Several instances, clusters and identities: spec 10 §14 and B8."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from pergola.api import marks
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    annotations_of,
+    finalizers_of,
+    labels_of,
+)
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import ClusterConfig, load
+from pergola.resource_manager.manager import Options, ResourceManager
+from pergola.resource_manager.source import MANAGED_RESOURCE
+from pergola.sandbox import Sandbox
+from pergola.testing.namespaces import create_namespace, delete_namespace
+from pergola.testing.service_accounts import (
+    SERVICE_ACCOUNT,
+    service_account_config,
+    until_allowed,
+    until_rejected,
+)
+from pergola.testing.world import (
+    CONFIG_MAP,
+    RecordingClient,
+    World,
+    condition,
+    config_map,
+    has,
+    message,
+)
+
+DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
+CLUSTER_ROLE_BINDING = GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding")
+
+
+@asynccontextmanager
+async def running(
+    world: World, source: Client, target: Client, options: Options
+) -> AsyncGenerator[ResourceManager]:
+    """An instance that runs until the block ends."""
+    manager = world.manager = ResourceManager(source, target, options)
+    task = asyncio.create_task(manager.run())
+    try:
+        await manager.source.synced()
+        yield manager
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+@pytest.fixture
+async def elsewhere(cluster_client: Client) -> AsyncIterator[str]:
+    """Another namespace of the same cluster."""
+    name = await create_namespace(cluster_client, "elsewhere")
+    yield name
+    await delete_namespace(cluster_client, name)
+
+
+# A Seed's instance and a Shoot's instance
+
+
+async def test_of_two_instances_exactly_one_handles_each_resource(
+    world: World, sandbox: Sandbox, elsewhere: str
+) -> None:
+    shoot, garden = world, World(world.client, world.recorder, elsewhere)
+    both = (shoot.namespace, garden.namespace)
+    config = load(sandbox.kubeconfig)
+    async with (
+        RecordingClient.connect(config) as seeds,
+        RecordingClient.connect(config) as shoots,
+        running(garden, seeds, seeds, Options(resource_class="seed", source_namespaces=both)),
+        running(shoot, shoots, shoots, Options(source_namespaces=(shoot.namespace,))),
+    ):
+        nobodys = await garden.create("default", garden.config_map("default"))
+        await garden.create("seed", garden.config_map("seed"), **{"class": "seed"})
+        await shoot.create("default", shoot.config_map("default"))
+        await shoot.create("seed", shoot.config_map("seed"), **{"class": "seed"})
+        of_seed = [await garden.healthy("seed"), await shoot.healthy("seed")]
+        of_shoot = await shoot.healthy("default")
+        await garden.settled()
+        await shoot.settled()
+
+        assert await garden.resource("default") == nobodys
+        assert not await garden.exists(CONFIG_MAP, "default")
+        assert [finalizers_of(r) for r in of_seed] == [[f"{marks.FINALIZER}-seed"]] * 2
+        assert finalizers_of(of_shoot) == [marks.FINALIZER]
+        assert written(seeds) == {garden.key("seed"), shoot.key("seed")}
+        assert written(shoots) == {shoot.key("default")}
+
+        await shoot.delete("default")
+        await shoot.delete("seed")
+        await shoot.until_gone(MANAGED_RESOURCE, shoot.key("default"))
+        await shoot.until_gone(MANAGED_RESOURCE, shoot.key("seed"))
+        assert written(seeds) == {shoot.key("seed")}
+        assert written(shoots) == {shoot.key("default")}
+        assert await garden.exists(CONFIG_MAP, "seed")
+
+
+def written(client: RecordingClient) -> set[Key]:
+    """What an instance wrote to since the last call; resources and objects have like names."""
+    keys = (write.rpartition(" ")[2].partition("/") for write in client.taken())
+    return {Key(namespace, name) for namespace, _, name in keys}
+
+
+# A target that does not know us any more
+
+
+@pytest.fixture
+async def target_account(sandbox: Sandbox, world: World) -> AsyncIterator[ClusterConfig]:
+    """The sandbox, as a ServiceAccount that may do everything."""
+    key = world.key("target")
+    account = {"name": key.name, "namespace": key.namespace}
+    binding = Key("", world.namespace)
+    await world.client.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account})
+    await world.client.create(
+        {
+            "apiVersion": CLUSTER_ROLE_BINDING.api_version,
+            "kind": CLUSTER_ROLE_BINDING.kind,
+            "metadata": {"name": binding.name},
+            "roleRef": {
+                "apiGroup": CLUSTER_ROLE_BINDING.group,
+                "kind": "ClusterRole",
+                "name": "cluster-admin",
+            },
+            "subjects": [{"kind": "ServiceAccount", **account}],
+        }
+    )
+    config = await service_account_config(load(sandbox.kubeconfig), key.namespace, key.name)
+    async with Client.connect(config) as client:
+        await until_allowed(client, CONFIG_MAP)
+    yield config
+    await world.client.delete(CLUSTER_ROLE_BINDING, binding)
+
+
+@pytest.mark.parametrize("always_update", [True, False])
+async def test_a_revoked_target_token_is_told_and_loses_nothing(
+    world: World, target_account: ClusterConfig, always_update: bool
+) -> None:
+    options = Options(
+        source_namespaces=(world.namespace,), always_update=always_update, sync_period=3600.0
+    )
+    greeting = world.key("greeting")
+    async with Client.connect(target_account) as target:
+        async with running(world, world.recorder, target, options):
+            await world.create("demo", world.config_map("greeting", text="hello"))
+            before = await world.healthy("demo")
+            await world.settled()
+            await world.client.delete(SERVICE_ACCOUNT, world.key("target"))
+            await until_rejected(target_account)
+
+            await world.edit("demo", {"metadata": {"annotations": {marks.OPERATION: "reconcile"}}})
+            failed = await world.until(
+                "demo", has("ResourcesApplied", "False", "ApplyFailed"), patience=10
+            )
+            assert ": Unauthorized" in message(failed, "ResourcesApplied")
+            assert finalizers_of(failed) == finalizers_of(before)
+            assert failed["status"]["resources"] == before["status"]["resources"]
+            live = await world.client.get(CONFIG_MAP, greeting)
+            assert live["data"] == {"text": "hello"}
+
+    async with running(world, world.recorder, world.recorder, options):
+        await world.until("demo", has("ResourcesApplied", "True", "ApplySucceeded"))
+        assert await world.client.get(CONFIG_MAP, greeting) == live
+
+
+# Two clusters
+
+
+async def test_source_and_target_may_be_different_clusters(
+    world: World, second_client: Client
+) -> None:
+    name = world.namespace  # nobody else has objects of this name in the second cluster
+    there = World(second_client, world.recorder, "default")
+    key = there.key(name)
+    namesake = await world.client.create(config_map(name, "default", text="source"))
+    options = Options(source_namespaces=(world.namespace,))
+    async with running(world, world.recorder, second_client, options):
+        await world.create("demo", config_map(name, "default", text="hello"))
+        await world.healthy("demo")
+        live = await second_client.get(CONFIG_MAP, key)
+        assert live["data"] == {"text": "hello"}
+        assert annotations_of(live)[marks.ORIGIN] == f"{world.namespace}/demo"
+
+        await second_client.patch(CONFIG_MAP, key, {"data": {"text": "edited"}})
+        await there.until_object(CONFIG_MAP, key, lambda o: o["data"] == {"text": "hello"})
+        await second_client.delete(CONFIG_MAP, key)
+        await there.until_object(CONFIG_MAP, key, lambda o: o["metadata"]["uid"] != uid(live))
+
+        await world.delete("demo")
+        await world.until_gone(MANAGED_RESOURCE, world.key("demo"))
+        assert not await there.exists(CONFIG_MAP, name)
+    assert await world.client.get(CONFIG_MAP, key) == namesake
+    await world.client.delete(CONFIG_MAP, key)
+
+
+def uid(obj: JsonObject) -> str:
+    """Which of several objects of one name it is."""
+    return str(obj["metadata"]["uid"])
+
+
+# A target restricted to namespaces
+
+
+def deployment(namespace: str) -> JsonObject:
+    """A Deployment whose pods the sandbox runs."""
+    labels = {"app": "web"}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": namespace},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"containers": [{"name": "c", "image": "registry.example/c:1"}]},
+            },
+        },
+    }
+
+
+async def test_objects_outside_the_target_namespaces_are_looked_after_too(
+    world: World, elsewhere: str
+) -> None:
+    outside = World(world.client, world.recorder, elsewhere)
+    await world.start(target_namespaces=(world.namespace,))
+    await world.create(
+        "demo",
+        world.config_map("inside"),
+        outside.config_map("outside", text="hello"),
+        deployment(elsewhere),
+    )
+    done = await world.healthy("demo")
+    assert condition(done, "ResourcesHealthy") == ("True", "ResourcesHealthy")
+    assert len(done["status"]["resources"]) == 3
+    live = await world.client.get(CONFIG_MAP, outside.key("outside"))
+    assert labels_of(live)[marks.MANAGED_BY] == "gardener"
+    assert await outside.exists(DEPLOYMENT, "web")
+
+    changed = outside.config_map("outside", text="changed")
+    await world.put_secret("demo", world.config_map("inside"), changed)
+    await world.until_object(
+        CONFIG_MAP, outside.key("outside"), lambda o: o["data"] == {"text": "changed"}
+    )
+    await world.until_gone(DEPLOYMENT, outside.key("web"))
+    await world.healthy("demo")
+
+    await world.delete("demo")
+    await world.until_gone(MANAGED_RESOURCE, world.key("demo"))
+    assert not await outside.exists(CONFIG_MAP, "outside")
+    assert not await world.exists(CONFIG_MAP, "inside")
+
+
+async def test_an_edit_outside_the_target_namespaces_is_reverted_by_the_next_run(
+    world: World, elsewhere: str
+) -> None:
+    outside = World(world.client, world.recorder, elsewhere)
+    key = outside.key("outside")
+    await world.start(target_namespaces=(world.namespace,))
+    await world.create("demo", outside.config_map("outside", text="hello"))
+    await world.healthy("demo")
+    await world.client.patch(CONFIG_MAP, key, {"data": {"text": "edited"}})
+    await world.edit("demo", {"metadata": {"annotations": {marks.OPERATION: "reconcile"}}})
+    await world.until_object(CONFIG_MAP, key, lambda o: o["data"] == {"text": "hello"})
+
+
+async def test_what_breaks_outside_the_target_namespaces_becomes_unhealthy(
+    world: World, elsewhere: str
+) -> None:
+    broken = deployment(elsewhere)
+    broken["spec"]["template"]["spec"]["schedulerName"] = "nobody"
+    await world.start(target_namespaces=(world.namespace,))
+    await world.create("demo", broken)
+    await world.until("demo", has("ResourcesHealthy", "False", "DeploymentUnhealthy"))
