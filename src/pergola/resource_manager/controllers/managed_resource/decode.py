@@ -68,37 +68,52 @@ class DecompressionError(ValueError):
 
 def decode(secrets: Sequence[SecretData], scope: Scope) -> Decoded:
     """Reads all documents of all Secrets; does not raise for whatever they hold."""
-    objects: dict[object, JsonObject] = {}
-    released: list[JsonObject] = []
-    errors: list[str] = []
-    checksum = hashlib.sha256()
-    unknown: set[GroupVersionKind] = set()
-    has_data = False
+    reading = _Reading(scope)
     for secret in secrets:
         for key in sorted(secret.data, key=str.encode):
             value = secret.data[key]
-            has_data |= bool(value.strip())
-            for obj in _documents(secret.name, key, value, errors):
-                gvk = GroupVersionKind.of(obj)
-                namespaced = scope(gvk)
-                if namespaced is None:
-                    unknown.add(gvk)
-                obj = _placed(obj, namespaced)  # noqa: PLW2901 - the same object, in its place
-                if annotations_of(obj).get(marks.MODE) == marks.MODE_IGNORE:
-                    released.append(obj)
-                    continue
-                identity = (gvk.group_kind, Key.of(obj)) if name_of(obj) else len(objects)
-                objects.pop(identity, None)
-                objects[identity] = obj
-                checksum.update(value)
-    return Decoded(
-        list(objects.values()),
-        released,
-        errors,
-        checksum.hexdigest(),
-        frozenset(unknown),
-        has_data,
-    )
+            reading.has_data |= bool(value.strip())
+            for obj in _documents(secret.name, key, value, reading.errors):
+                reading.take(obj, value)
+    return reading.result()
+
+
+class _Reading:
+    """What has been read so far."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.errors: list[str] = []
+        self.has_data = False
+        self._scope = scope
+        self._objects: dict[object, JsonObject] = {}
+        self._released: list[JsonObject] = []
+        self._unknown: set[GroupVersionKind] = set()
+        self._checksum = hashlib.sha256()
+
+    def take(self, obj: JsonObject, value: bytes) -> None:
+        """Puts an object, read from a value, where it belongs."""
+        gvk = GroupVersionKind.of(obj)
+        namespaced = self._scope(gvk)
+        if namespaced is None:
+            self._unknown.add(gvk)
+        obj = _placed(obj, namespaced)
+        if annotations_of(obj).get(marks.MODE) == marks.MODE_IGNORE:
+            self._released.append(obj)
+            return
+        self._checksum.update(value)
+        identity = (gvk.group_kind, Key.of(obj)) if name_of(obj) else len(self._objects)
+        self._objects.pop(identity, None)
+        self._objects[identity] = obj
+
+    def result(self) -> Decoded:
+        return Decoded(
+            objects=list(self._objects.values()),
+            released=self._released,
+            errors=self.errors,
+            checksum=self._checksum.hexdigest(),
+            unknown=frozenset(self._unknown),
+            has_data=self.has_data,
+        )
 
 
 def _documents(secret: str, key: str, value: bytes, errors: list[str]) -> Iterator[JsonObject]:
