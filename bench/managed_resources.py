@@ -20,8 +20,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -239,8 +239,8 @@ class Process:
             raise SystemExit(f"the resource manager ended with {self._process.returncode}")
 
 
-@asynccontextmanager
-async def resource_manager(kubeconfig: Path, folder: Path) -> AsyncIterator[Process]:
+@contextmanager
+def resource_manager(kubeconfig: Path, folder: Path) -> Iterator[Process]:
     """Runs `pergola resource-manager` with its defaults."""
     config = {
         "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",
@@ -279,7 +279,7 @@ async def run(count: int, *, quiet: float, edits: int, until: float) -> Figures:
             with tempfile.TemporaryDirectory() as folder:
                 before, _ = await requests(client)
                 began = time.monotonic()
-                async with resource_manager(started.kubeconfig, Path(folder)) as process:
+                with resource_manager(started.kubeconfig, Path(folder)) as process:
                     await measure(client, process, figures, began, before)
                     await wait_until(began + until, process)
                     figures.cpu_120 = process.cpu

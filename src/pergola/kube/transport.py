@@ -5,6 +5,7 @@ methods, paths and bytes.
 """
 
 import asyncio
+import io
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -23,6 +24,7 @@ USER_AGENT: Final = "pergola"
 _ATTEMPTS_WHEN_THROTTLED: Final = 5
 _IDLE_CONNECTION_SECONDS: Final = 75.0
 _TURNS_TO_HANG_UP: Final = 100
+_SENT_AT_ONCE: Final = 1024 * 1024
 
 Observer = Callable[[str, str, str, float], None]
 """Told of each answer: method, code (or `<error>`), host, seconds."""
@@ -87,19 +89,19 @@ class Transport:
         headers = {"Accept": accept}
         if body is not None:
             headers["Content-Type"] = content_type
-        rejected = False
-        for attempt in range(_ATTEMPTS_WHEN_THROTTLED):
+        throttled, rejected = 0, False
+        while True:
             try:
                 return await self._send(method, url, headers, body)
             except TooManyRequests as error:
-                if attempt + 1 == _ATTEMPTS_WHEN_THROTTLED:
+                throttled += 1
+                if throttled == _ATTEMPTS_WHEN_THROTTLED:
                     raise
                 await asyncio.sleep(error.retry_after)
             except Unauthorized:
                 if rejected or not self._config.credentials.rejected():
                     raise
                 rejected = True
-        raise AssertionError("the last attempt returns or raises")
 
     @asynccontextmanager
     async def stream(
@@ -122,6 +124,9 @@ class Transport:
                 url, headers=headers, timeout=timeout, server_hostname=self._server_name
             ) as response:
                 self._observe("GET", str(response.status), self._host, 0.0)
+                if response.status == 401:
+                    # Whoever opens the stream again does so with fresh credentials.
+                    self._config.credentials.rejected()
                 if response.status >= 400:
                     raise _error(response.status, await response.read())
                 yield _lines(response.content)
@@ -169,7 +174,7 @@ class Transport:
                 method,
                 url,
                 headers={**headers, **credentials},
-                data=body,
+                data=_payload(body),
                 server_hostname=self._server_name,
             ) as response:
                 code = str(response.status)
@@ -220,6 +225,11 @@ class Transport:
         return f"cannot reach {self._base}: {str(error) or type(error).__name__}"
 
 
+def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
+    """The body as the library wants it: it warns of larger ones that are not sent in pieces."""
+    return io.BytesIO(body) if body is not None and len(body) > _SENT_AT_ONCE else body
+
+
 async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
     """Whole lines of a stream; objects may be longer than any line limit of the library."""
     rest = b""
@@ -238,5 +248,6 @@ def _error(code: int, body: bytes, retry_after: str | None = None) -> ApiError:
     if not isinstance(status, dict) or status.get("kind") != "Status":
         status = {"message": body[:500].decode("utf-8", "replace").strip()}
     if retry_after is not None and retry_after.isdigit():
-        status.setdefault("details", {}).setdefault("retryAfterSeconds", int(retry_after))
+        details = {"retryAfterSeconds": int(retry_after)} | (status.get("details") or {})
+        status["details"] = details
     return api_error(code, status)

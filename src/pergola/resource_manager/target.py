@@ -200,8 +200,11 @@ class Target:
             if cache.namespace in ("", namespace_of(obj)):
                 cache.observe(obj)
 
-    async def autoscalers(self) -> list[JsonObject]:
-        """All HorizontalPodAutoscalers, reduced to metadata and scale target."""
+    async def autoscalers(self, namespaces: Collection[str]) -> list[JsonObject]:
+        """At least the HorizontalPodAutoscalers of some namespaces, with their scale targets.
+
+        They are watched, or asked for where the watches do not reach.
+        """
         if not self._hpas:
             self._hpas = [
                 Cache(self.client, HPA, _keep_scale_target, namespace=namespace)
@@ -210,16 +213,22 @@ class Target:
             for cache in self._hpas:
                 self._group.create_task(cache.run(), name=f"watch {HPA}")
             await _first_lists(self._hpas)
-        return [hpa for cache in self._hpas for _, hpa in cache.items()]
+        found = [hpa for cache in self._hpas for _, hpa in cache.items()]
+        for namespace in namespaces:
+            if not self._reaches(namespace):
+                found += await self.client.list(HPA, namespace)
+        return found
 
     async def pods_of(self, workload: JsonObject) -> list[JsonObject]:
         """At least the pods of a workload, reduced to what counting them needs.
 
-        Pods of a template that carries our label are watched, others are asked for.
+        Pods of a template that carries our label are watched, as far as the watches reach; others
+        are asked for.
         """
         namespace = namespace_of(workload)
         template = map_at(workload, "spec", "template")
-        if self._labels != f"{marks.MANAGED_BY}={labels_of(template).get(marks.MANAGED_BY)}":
+        labelled = self._labels == f"{marks.MANAGED_BY}={labels_of(template).get(marks.MANAGED_BY)}"
+        if not labelled or not self._reaches(namespace):
             selector = format_selector(map_at(workload, "spec", "selector"))
             return await self.client.list(POD, namespace, labels=selector)
         if not self._pods:
@@ -237,6 +246,10 @@ class Target:
             for key, seen in cache.items()
             if key.namespace == namespace
         ]
+
+    def _reaches(self, namespace: str) -> bool:
+        """Whether the watches of namespaced kinds look into a namespace."""
+        return self._namespaces == ("",) or namespace in self._namespaces
 
     # Kinds that come and go
 

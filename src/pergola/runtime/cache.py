@@ -110,6 +110,10 @@ class Cache(Generic[T]):
     def __len__(self) -> int:
         return len(self._objects)
 
+    def __bool__(self) -> bool:
+        # An empty cache is a cache: `known or other` must not pass over it.
+        return True
+
     @property
     def is_synced(self) -> bool:
         """Whether reads can be trusted now: listed once, and the watch has not been lost for long.

@@ -307,3 +307,67 @@ async def test_what_breaks_outside_the_target_namespaces_becomes_unhealthy(
     await world.start(target_namespaces=(world.namespace,))
     await world.create("demo", broken)
     await world.until("demo", has("ResourcesHealthy", "False", "DeploymentUnhealthy"))
+
+
+async def test_an_explicit_reconcile_asks_the_server_and_notices_a_revoked_token(
+    world: World, target_account: ClusterConfig
+) -> None:
+    options = Options(source_namespaces=(world.namespace,), sync_period=3600.0)
+    async with (
+        Client.connect(target_account) as target,
+        running(world, world.recorder, target, options),
+    ):
+        await world.create("demo", world.config_map("greeting", text="hello"))
+        await world.healthy("demo")
+        await world.client.delete(SERVICE_ACCOUNT, world.key("target"))
+        await until_rejected(target_account)
+        await world.edit("demo", {"metadata": {"annotations": {marks.OPERATION: "reconcile"}}})
+        failed = await world.until("demo", has("ResourcesApplied", "False", "ApplyFailed"))
+        assert ": Unauthorized" in message(failed, "ResourcesApplied")
+
+
+async def test_workloads_outside_the_target_namespaces_roll_out_and_keep_their_scale(
+    world: World,
+) -> None:
+    def web(**spec: object) -> JsonObject:
+        template = {
+            "metadata": {"labels": {"app": "web"}},
+            "spec": {"containers": [{"name": "c", "image": "registry.example/c:1"}]},
+        }
+        return {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "web", "namespace": world.namespace},
+            "spec": {
+                "replicas": 1,
+                "selector": {"matchLabels": {"app": "web"}},
+                "template": template,
+                **spec,
+            },
+        }
+
+    autoscaler = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web", "namespace": world.namespace},
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+            "minReplicas": 1,
+            "maxReplicas": 5,
+        },
+    }
+    kind = GroupVersionKind("apps", "v1", "Deployment")
+    options = Options(
+        source_namespaces=(world.namespace,),
+        target_namespaces=("kube-system",),
+        health_sync_period=0.5,
+    )
+    async with running(world, world.recorder, world.recorder, options):
+        await world.create("demo", web(), autoscaler)
+        await world.healthy("demo")
+        await world.client.patch(kind, world.key("web"), {"spec": {"replicas": 3}})
+        await world.put_secret("demo", web(minReadySeconds=1), autoscaler)
+        live = await world.until_object(
+            kind, world.key("web"), lambda o: o["spec"].get("minReadySeconds") == 1
+        )
+        assert live["spec"]["replicas"] == 3

@@ -82,6 +82,7 @@ class Applier:
         self._target = target
         self._fights = fights
         self._settled: dict[str, tuple[bytes, bytes]] = {}
+        self._distrusted: set[str] = set()
 
     def is_settled(self, planned: Planned) -> bool:
         """Whether the live object is known to be as the manifest wants it."""
@@ -102,6 +103,12 @@ class Applier:
         """Drops what is remembered of objects that are not managed any more."""
         for object_key in object_keys:
             self._settled.pop(object_key, None)
+            self._distrusted.discard(object_key)
+
+    def distrust(self, object_keys: Sequence[str]) -> None:
+        """Has the next run ask the server for the objects, whatever the watch says of them."""
+        self.forget(object_keys)
+        self._distrusted.update(object_keys)
 
     async def apply(
         self, objects: Sequence[Planned], options: MergeOptions, *, always: bool
@@ -154,7 +161,8 @@ class Applier:
 
     async def _read(self, planned: Planned) -> JsonObject | None:
         """The live object, or None if it is not there as far as the watch knows."""
-        if self._target.covers(planned.gvk, planned.key):
+        trusted = planned.object_key not in self._distrusted
+        if trusted and self._target.covers(planned.gvk, planned.key):
             seen = self._target.seen(planned.gvk, planned.key)
             if seen is None:
                 return None
@@ -270,6 +278,7 @@ class Applier:
             log.info("object updated", object=planned.object_key)
 
     def _remember(self, planned: Planned, live: JsonObject) -> None:
+        self._distrusted.discard(planned.object_key)
         self._settled[planned.object_key] = (planned.fingerprint, content_digest(live))
         self._target.observe(live)
 

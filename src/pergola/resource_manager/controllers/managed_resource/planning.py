@@ -95,10 +95,11 @@ class Planner:
 
     async def scaled(self, resource: JsonObject, objects: Sequence[Planned]) -> Scaled:
         """What autoscalers of the target scale, if that matters for any of the objects."""
-        if not any(planned.gvk.kind in _SCALABLE for planned in objects):
+        namespaces = {p.key.namespace for p in objects if p.gvk.kind in _SCALABLE}
+        if not namespaces:
             return frozenset()
         equivalences = Equivalences.of(map_at(resource, "spec"))
-        return scaled_objects(await self._target.autoscalers(), equivalences)
+        return scaled_objects(await self._target.autoscalers(namespaces), equivalences)
 
     def _basis(self, resource: JsonObject, names: Sequence[str]) -> tuple[object, ...]:
         namespace = Key.of(resource).namespace

@@ -93,6 +93,8 @@ class ManagedResources:
         resource = seen.unpack()
         if seen.operation == marks.OPERATION_RECONCILE and (seen.deleting or not seen.ignored):
             resource = await self._remove_operation(resource)
+            listed = maps_at(resource, "status", "resources")
+            self._applier.distrust([object_key(reference) for reference in listed])
         if seen.ignored and not seen.deleting:
             await self._status.write(resource, self._conditions(Conditions.ignored))
             return DONE

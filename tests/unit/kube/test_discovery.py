@@ -1,0 +1,196 @@
+"""Which kinds are served: asked once for each group and version, and again where it may help."""
+
+import asyncio
+
+import orjson
+import pytest
+
+from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.kube.discovery import Discovery, Resource
+from pergola.kube.errors import NotFound, UnknownKind, Unreachable
+
+POD = GroupVersionKind("", "v1", "Pod")
+NODE = GroupVersionKind("", "v1", "Node")
+DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
+SCALE = GroupVersionKind("apps", "v1", "Scale")
+GADGET = GroupVersionKind("example.org", "v1", "Gadget")
+
+
+def served(kind: str, name: str, *, namespaced: bool = True) -> JsonObject:
+    return {"name": name, "kind": kind, "namespaced": namespaced}
+
+
+class Server:
+    """What is served under which path, how often it was asked for it, and the time."""
+
+    def __init__(self) -> None:
+        self.paths: dict[str, list[JsonObject]] = {
+            "/api/v1": [
+                served("Pod", "pods"),
+                served("Pod", "pods/status"),
+                served("Node", "nodes", namespaced=False),
+            ],
+            "/apis/apps/v1": [
+                served("Scale", "deployments/scale"),
+                served("Deployment", "deployments"),
+                served("Deployment", "deployments/status"),
+            ],
+        }
+        self.asked: list[str] = []
+        self.now = 0.0
+        self.away = False
+        self.answering = asyncio.Event()
+        self.answering.set()
+
+    async def fetch(self, path: str) -> bytes:
+        self.asked.append(path)
+        await self.answering.wait()
+        if self.away:
+            raise Unreachable("nobody is there")
+        if path not in self.paths:
+            raise NotFound(404, {})
+        return orjson.dumps({"kind": "APIResourceList", "resources": self.paths[path]})
+
+    def discovery(self) -> Discovery:
+        return Discovery(self.fetch, now=lambda: self.now, refresh=10.0)
+
+
+async def test_a_group_version_is_asked_for_once() -> None:
+    server = Server()
+    discovery = server.discovery()
+    assert discovery.known(POD) is None
+    for _ in range(2):
+        assert await discovery.resource(POD) == Resource(POD, "pods", namespaced=True)
+        assert await discovery.resource(NODE) == Resource(NODE, "nodes", namespaced=False)
+    assert discovery.known(POD) == Resource(POD, "pods", namespaced=True)
+    assert server.asked == ["/api/v1"]
+    await discovery.resource(DEPLOYMENT)
+    assert server.asked == ["/api/v1", "/apis/apps/v1"]
+
+
+async def test_subresources_are_no_kinds_of_their_own() -> None:
+    discovery = Server().discovery()
+    assert (await discovery.resource(DEPLOYMENT)).plural == "deployments"
+    with pytest.raises(UnknownKind):
+        await discovery.resource(SCALE)
+
+
+@pytest.mark.parametrize("gvk", [GADGET, POD._replace(kind="Pot")])
+async def test_an_unknown_kind_is_asked_for_again_after_the_refresh_time_only(
+    gvk: GroupVersionKind,
+) -> None:
+    server = Server()
+    discovery = server.discovery()
+    for moment, asked in ((0.0, 1), (9.9, 1), (10.0, 2), (19.9, 2), (20.0, 3)):
+        server.now = moment
+        with pytest.raises(UnknownKind, match=gvk.kind):
+            await discovery.resource(gvk)
+        assert len(server.asked) == asked
+
+
+async def test_a_kind_that_appears_later_is_found() -> None:
+    server = Server()
+    discovery = server.discovery()
+    with pytest.raises(UnknownKind):
+        await discovery.resource(GADGET)
+    server.paths["/apis/example.org/v1"] = [served("Gadget", "gadgets")]
+    server.now = 10.0
+    assert (await discovery.resource(GADGET)).plural == "gadgets"
+
+
+async def test_known_kinds_need_no_server() -> None:
+    server = Server()
+    discovery = server.discovery()
+    await discovery.resource(POD)
+    server.away = True
+    server.now = 1000.0
+    assert (await discovery.resource(NODE)).plural == "nodes"
+
+
+async def test_a_server_that_is_away_says_nothing_about_kinds() -> None:
+    server = Server()
+    discovery = server.discovery()
+    server.away = True
+    with pytest.raises(Unreachable):
+        await discovery.resource(POD)
+    server.away = False
+    assert (await discovery.resource(POD)).plural == "pods"
+
+
+async def test_those_who_ask_at_once_share_one_request() -> None:
+    server = Server()
+    discovery = server.discovery()
+    server.answering.clear()
+    asking = [asyncio.create_task(discovery.resource(gvk)) for gvk in (POD, NODE, POD)]
+    missing = [asyncio.create_task(discovery.resource(GADGET)) for _ in range(3)]
+    await asyncio.sleep(0)
+    server.answering.set()
+    assert [found.plural for found in await asyncio.gather(*asking)] == ["pods", "nodes", "pods"]
+    outcomes = await asyncio.gather(*missing, return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [UnknownKind] * 3
+    assert sorted(server.asked) == ["/api/v1", "/apis/example.org/v1"]
+
+
+async def test_who_stops_asking_does_not_stop_the_others() -> None:
+    server = Server()
+    discovery = server.discovery()
+    server.answering.clear()
+    first = asyncio.create_task(discovery.resource(POD))
+    second = asyncio.create_task(discovery.resource(POD))
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.sleep(0)
+    server.answering.set()
+    assert (await second).plural == "pods"
+    assert first.cancelled()
+
+
+async def test_what_was_forgotten_is_asked_for_again_at_once() -> None:
+    server = Server()
+    discovery = server.discovery()
+    await discovery.resource(POD)
+    server.paths["/api/v1"] = [served("Node", "nodes", namespaced=False)]
+    discovery.forget(POD)
+    assert discovery.known(NODE) is None
+    with pytest.raises(UnknownKind):
+        await discovery.resource(POD)
+    discovery.forget(POD)
+    with pytest.raises(UnknownKind):
+        await discovery.resource(POD)
+    assert len(server.asked) == 3
+
+
+@pytest.mark.parametrize("gvk", [POD._replace(kind=""), POD._replace(version="")])
+async def test_what_names_no_kind_is_not_asked_for(gvk: GroupVersionKind) -> None:
+    server = Server()
+    with pytest.raises(UnknownKind):
+        await server.discovery().resource(gvk)
+    assert server.asked == []
+
+
+@pytest.mark.parametrize(
+    ("resource", "key", "subresource", "path"),
+    [
+        (
+            Resource(POD, "pods", namespaced=True),
+            Key("ns", "a"),
+            "",
+            "/api/v1/namespaces/ns/pods/a",
+        ),
+        (
+            Resource(DEPLOYMENT, "deployments", namespaced=True),
+            Key("ns", "a"),
+            "status",
+            "/apis/apps/v1/namespaces/ns/deployments/a/status",
+        ),
+        (Resource(NODE, "nodes", namespaced=False), Key("ns", "a"), "", "/api/v1/nodes/a"),
+        (
+            Resource(NODE, "nodes", namespaced=False),
+            Key("", "a/../b"),
+            "",
+            "/api/v1/nodes/a%2F..%2Fb",
+        ),
+    ],
+)
+def test_the_paths_of_objects(resource: Resource, key: Key, subresource: str, path: str) -> None:
+    assert resource.item(key, subresource) == path

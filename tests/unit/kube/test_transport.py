@@ -1,0 +1,494 @@
+"""Requests and their failures, against a server that plays faults; it is no API server."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Literal, NamedTuple
+
+import orjson
+import pytest
+from aiohttp import test_utils, web
+
+from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.kube.client import Client, is_missing_kind
+from pergola.kube.credentials import Anonymous, Credentials, bearer
+from pergola.kube.errors import (
+    AlreadyExists,
+    ApiError,
+    Conflict,
+    Forbidden,
+    Gone,
+    Invalid,
+    NotFound,
+    TooManyRequests,
+    Unauthorized,
+    UnknownKind,
+    Unreachable,
+)
+from pergola.kube.kubeconfig import ClusterConfig
+from pergola.kube.throttle import Throttle
+from pergola.kube.transport import Transport
+
+CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
+MEBIBYTE = 1024 * 1024
+
+
+class Answer(NamedTuple):
+    """What the server plays, and whether the answer ends, goes on forever or breaks off."""
+
+    code: int = 200
+    body: bytes = b"{}"
+    headers: dict[str, str] = {}  # noqa: RUF012 - never changed
+    then: Literal["end", "hang", "break"] = "end"
+
+
+class Asked(NamedTuple):
+    """What the server was asked."""
+
+    method: str
+    path: str
+    authorization: str
+    body: bytes
+
+
+class Player:
+    """Gives its answers in turn, the last one again and again."""
+
+    def __init__(self, *answers: Answer) -> None:
+        self._answers = list(answers)
+        self.asked: list[Asked] = []
+        self.url = ""
+        self._heard = asyncio.Event()
+
+    async def was_asked(self, count: int) -> None:
+        """Returns when that many requests came."""
+        while len(self.asked) < count:
+            self._heard.clear()
+            await self._heard.wait()
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        authorization = request.headers.get("Authorization", "")
+        body = await request.content.read()
+        self.asked.append(Asked(request.method, request.path, authorization, body))
+        self._heard.set()
+        answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        response = web.StreamResponse(status=answer.code, headers=answer.headers)
+        await response.prepare(request)
+        await response.write(answer.body)
+        if answer.then == "hang":
+            await asyncio.Event().wait()
+        if answer.then == "break" and request.transport is not None:
+            request.transport.close()
+        return response
+
+
+@asynccontextmanager
+async def playing(*answers: Answer) -> AsyncIterator[Player]:
+    """A server with these answers."""
+    player = Player(*answers)
+    server = test_utils.RawTestServer(player, handler_cancellation=True)
+    await server.start_server()
+    player.url = str(server.make_url("")).rstrip("/")
+    try:
+        yield player
+    finally:
+        await server.close()
+
+
+class Renewed:
+    """A bearer token that is another one after each rejection."""
+
+    version = 0
+
+    def __init__(self) -> None:
+        self.rejections = 0
+
+    async def headers(self) -> dict[str, str]:
+        return bearer(f"token-{self.rejections}")
+
+    def client_certificate(self) -> None:
+        return None
+
+    def rejected(self) -> bool:
+        self.rejections += 1
+        return True
+
+
+def config(url: str, credentials: Credentials | None = None) -> ClusterConfig:
+    return ClusterConfig(
+        server=url,
+        ca=None,
+        insecure=False,
+        tls_server_name=None,
+        proxy_url=None,
+        credentials=credentials or Anonymous(),
+        namespace="default",
+        context="test",
+    )
+
+
+@asynccontextmanager
+async def transport_to(
+    player: Player, credentials: Credentials | None = None, *, timeout: float = 20.0
+) -> AsyncIterator[Transport]:
+    transport = Transport(config(player.url, credentials), timeout=timeout)
+    try:
+        yield transport
+    finally:
+        await transport.close()
+
+
+def status(code: int, reason: str, **details: object) -> Answer:
+    """A refusal as the API server words it."""
+    body: JsonObject = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "status": "Failure",
+        "message": f"it said {reason}",
+        "reason": reason,
+        "code": code,
+    }
+    if details:
+        body["details"] = details
+    return Answer(code, orjson.dumps(body))
+
+
+BUSY = Answer(429, b"slow down", {"Retry-After": "0"})
+OK = Answer(200, b'{"fine":true}')
+
+
+# Come back later
+
+
+async def test_a_server_that_is_busy_for_a_moment_is_asked_again() -> None:
+    async with playing(BUSY, BUSY, OK) as player, transport_to(player) as transport:
+        assert await transport.request("POST", "/x", body=b"content") == OK.body
+    assert [asked.body for asked in player.asked] == [b"content"] * 3
+
+
+async def test_the_time_that_a_busy_server_asks_for_is_waited() -> None:
+    loop = asyncio.get_running_loop()
+    busy = Answer(429, b"", {"Retry-After": "1"})
+    async with playing(busy, OK) as player, transport_to(player) as transport:
+        began = loop.time()
+        await transport.request("GET", "/x")
+        assert 1.0 <= loop.time() - began < 10.0
+
+
+async def test_the_time_that_a_status_names_counts_before_that_of_the_header() -> None:
+    busy = status(429, "TooManyRequests", retryAfterSeconds=0)
+    busy = busy._replace(headers={"Retry-After": "600"})
+    async with playing(busy, OK) as player, transport_to(player) as transport:
+        async with asyncio.timeout(20):
+            await transport.request("GET", "/x")
+    assert len(player.asked) == 2
+
+
+async def test_a_status_with_empty_details_may_come_with_a_retry_after() -> None:
+    busy = Answer(429, b'{"kind":"Status","details":null}', {"Retry-After": "0"})
+    async with playing(busy, OK) as player, transport_to(player) as transport:
+        assert await transport.request("GET", "/x") == OK.body
+
+
+async def test_a_server_that_stays_busy_is_given_up() -> None:
+    async with playing(BUSY) as player, transport_to(player) as transport:
+        with pytest.raises(TooManyRequests, match="slow down"):
+            await transport.request("GET", "/x")
+    assert len(player.asked) == 5
+
+
+# Who asks
+
+
+async def test_fresh_credentials_are_tried_once() -> None:
+    credentials = Renewed()
+    async with (
+        playing(status(401, "Unauthorized"), OK) as player,
+        transport_to(player, credentials) as transport,
+    ):
+        assert await transport.request("GET", "/x") == OK.body
+    assert [asked.authorization for asked in player.asked] == ["Bearer token-0", "Bearer token-1"]
+
+
+async def test_who_stays_unknown_is_told_so() -> None:
+    credentials = Renewed()
+    async with (
+        playing(status(401, "Unauthorized")) as player,
+        transport_to(player, credentials) as transport,
+    ):
+        with pytest.raises(Unauthorized, match="it said Unauthorized"):
+            await transport.request("GET", "/x")
+    assert len(player.asked) == 2
+
+
+async def test_credentials_that_cannot_change_are_not_tried_again() -> None:
+    async with (
+        playing(status(401, "Unauthorized")) as player,
+        transport_to(player) as transport,
+    ):
+        with pytest.raises(Unauthorized):
+            await transport.request("GET", "/x")
+    assert len(player.asked) == 1
+
+
+async def test_credentials_may_expire_while_the_server_is_busy() -> None:
+    answers = (BUSY, BUSY, BUSY, BUSY, status(401, "Unauthorized"), OK)
+    async with playing(*answers) as player, transport_to(player, Renewed()) as transport:
+        assert await transport.request("GET", "/x") == OK.body
+
+
+async def test_a_stream_that_is_refused_is_opened_with_fresh_credentials_the_next_time() -> None:
+    credentials = Renewed()
+    async with (
+        playing(status(401, "Unauthorized"), Answer(body=b"1\n")) as player,
+        transport_to(player, credentials) as transport,
+    ):
+        with pytest.raises(Unauthorized):
+            await lines(transport)
+        assert await lines(transport) == [b"1"]
+    assert player.asked[1].authorization == "Bearer token-1"
+
+
+# Refusals
+
+
+@pytest.mark.parametrize("code", [500, 502, 503, 504])
+async def test_an_error_that_is_no_json_is_told_with_its_text(code: int) -> None:
+    answer = Answer(code, b"<html>upstream is away\xff</html>\n")
+    async with playing(answer) as player, transport_to(player) as transport:
+        with pytest.raises(ApiError, match="upstream is away") as caught:
+            await transport.request("GET", "/x")
+    assert caught.value.code == code
+    assert caught.value.reason == ""
+    assert caught.value.causes == []
+    assert len(player.asked) == 1
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"null", b'{"kind":"Other"}', b'{"kind":"Status"}'])
+async def test_an_error_of_any_body_is_an_api_error(body: bytes) -> None:
+    async with playing(Answer(500, body)) as player, transport_to(player) as transport:
+        with pytest.raises(ApiError) as caught:
+            await transport.request("GET", "/x")
+    assert caught.value.code == 500
+    assert str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "expected"),
+    [
+        (403, "Forbidden", Forbidden),
+        (404, "NotFound", NotFound),
+        (409, "AlreadyExists", AlreadyExists),
+        (409, "Conflict", Conflict),
+        (410, "Expired", Gone),
+        (422, "Invalid", Invalid),
+        (500, "InternalError", ApiError),
+    ],
+)
+async def test_a_status_becomes_the_error_of_its_code_and_reason(
+    code: int, reason: str, expected: type[ApiError]
+) -> None:
+    causes = [{"field": "spec.replicas", "reason": "FieldValueInvalid", "message": "too small"}]
+    answer = status(code, reason, name="a", causes=causes)
+    async with playing(answer) as player, transport_to(player) as transport:
+        with pytest.raises(expected, match=f"it said {reason}") as caught:
+            await transport.request("GET", "/x")
+    assert type(caught.value) is expected
+    assert (caught.value.code, caught.value.reason) == (code, reason)
+    assert caught.value.causes == causes
+
+
+SERVED = Answer(
+    body=orjson.dumps({"resources": [{"name": "configmaps", "kind": "ConfigMap", "namespaced": 1}]})
+)
+
+
+async def test_an_object_that_is_not_there_is_another_matter_than_a_kind_that_is_not_served() -> (
+    None
+):
+    missing = status(404, "NotFound", name="a", kind="configmaps")
+    unserved = Answer(404, b"404 page not found\n", {"Content-Type": "text/plain"})
+    key = Key("default", "a")
+    async with (
+        playing(SERVED, missing, unserved, SERVED, missing) as player,
+        Client.connect(config(player.url)) as client,
+    ):
+        with pytest.raises(NotFound) as caught:
+            await client.get(CONFIG_MAP, key)
+        assert not is_missing_kind(caught.value)
+        with pytest.raises(UnknownKind):
+            await client.get(CONFIG_MAP, key)
+        with pytest.raises(NotFound):
+            await client.get(CONFIG_MAP, key)
+    assert [asked.path for asked in player.asked] == [
+        "/api/v1",
+        "/api/v1/namespaces/default/configmaps/a",
+        "/api/v1/namespaces/default/configmaps/a",
+        "/api/v1",
+        "/api/v1/namespaces/default/configmaps/a",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("error", "missing"),
+    [
+        (NotFound(404, {}), True),
+        (NotFound(404, {"details": None}), True),
+        (NotFound(404, {"details": {}}), True),
+        (NotFound(404, {"details": {"kind": "configmaps"}}), True),
+        (NotFound(404, {"details": {"name": "a"}}), False),
+        (Forbidden(403, {}), False),
+    ],
+)
+def test_a_404_that_names_no_object_says_that_the_kind_is_missing(
+    error: ApiError, *, missing: bool
+) -> None:
+    assert is_missing_kind(error) is missing
+
+
+# No answer
+
+
+async def test_a_server_that_is_not_there_is_named() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}"
+        transport = Transport(config(url))
+        with pytest.raises(Unreachable, match=url):
+            await transport.request("GET", "/x")
+        with pytest.raises(Unreachable, match=url):
+            await lines(transport)
+        await transport.close()
+
+
+async def test_an_answer_that_takes_too_long_is_no_answer() -> None:
+    async with (
+        playing(Answer(body=b"{", then="hang")) as player,
+        transport_to(player, timeout=0.1) as transport,
+    ):
+        with pytest.raises(Unreachable, match=f"{player.url} did not answer in time"):
+            await transport.request("GET", "/x")
+
+
+async def test_an_answer_that_breaks_off_is_no_answer() -> None:
+    answer = Answer(body=b"{", headers={"Content-Length": "100"}, then="break")
+    async with playing(answer) as player, transport_to(player) as transport:
+        with pytest.raises(Unreachable, match=player.url):
+            await transport.request("GET", "/x")
+
+
+# Large ones
+
+
+@pytest.mark.parametrize("size", [MEBIBYTE, MEBIBYTE + 1, 3 * MEBIBYTE])
+async def test_large_bodies_arrive_whole_and_without_a_warning(size: int) -> None:
+    body = b"x" * size
+    async with playing(BUSY, OK) as player, transport_to(player) as transport:
+        await transport.request("PUT", "/x", body=body)
+    assert [asked.body == body for asked in player.asked] == [True, True]
+
+
+async def test_lines_of_a_stream_may_be_longer_than_a_mebibyte() -> None:
+    long = b"x" * (2 * MEBIBYTE + 3)
+    content = b"a\n" + long + b"\n\n" + long + b"\nb\n"
+    async with playing(Answer(body=content)) as player, transport_to(player) as transport:
+        assert await lines(transport) == [b"a", long, long, b"b"]
+
+
+async def test_a_stream_that_goes_silent_is_no_answer() -> None:
+    async with (
+        playing(Answer(body=b"1\n", then="hang")) as player,
+        transport_to(player) as transport,
+    ):
+        with pytest.raises(Unreachable, match=player.url):
+            await lines(transport, silence=0.1)
+
+
+async def lines(transport: Transport, *, silence: float = 20.0) -> list[bytes]:
+    """All lines of a stream, until the server ends it."""
+    async with transport.stream("/x", {}, accept="*/*", silence=silence) as stream:
+        return [line async for line in stream]
+
+
+# Afterwards
+
+
+async def test_closing_leaves_no_connection_open() -> None:
+    async with playing(OK, Answer(body=b"1\n", then="hang")) as player:
+        transport = Transport(config(player.url))
+        await transport.request("GET", "/x")
+        given_up = asyncio.create_task(transport.request("GET", "/x"))
+        reading = asyncio.create_task(lines(transport))
+        async with asyncio.timeout(20):
+            await player.was_asked(3)
+        for task in (given_up, reading):
+            task.cancel()
+        await asyncio.gather(given_up, reading, return_exceptions=True)
+        opened = list(transport._sockets)
+        assert opened
+        await transport.close()
+        assert [one.fileno() for one in opened] == [-1] * len(opened)
+
+
+async def test_each_answer_is_observed_with_its_code() -> None:
+    seen: list[tuple[str, str, str]] = []
+    async with playing(OK, Answer(500)) as player:
+        transport = Transport(
+            config(player.url),
+            observe=lambda method, code, host, _: seen.append((method, code, host)),
+        )
+        await transport.request("GET", "/x")
+        with pytest.raises(ApiError):
+            await transport.request("POST", "/x", body=b"{}")
+        await transport.close()
+    host = player.url.removeprefix("http://")
+    assert seen == [("GET", "200", host), ("POST", "500", host)]
+
+
+# Not too fast
+
+
+@pytest.mark.looptime(start=0)
+async def test_a_burst_goes_at_once_and_the_rest_at_the_given_rate() -> None:
+    throttle = Throttle(10.0, 3)
+    assert await moments(throttle, 6) == pytest.approx([0.0, 0.0, 0.0, 0.1, 0.2, 0.3])
+
+
+@pytest.mark.looptime(start=0)
+async def test_after_a_pause_there_may_be_a_burst_again_and_no_larger_one() -> None:
+    throttle = Throttle(10.0, 3)
+    await moments(throttle, 6)
+    await asyncio.sleep(99.7)
+    assert await moments(throttle, 5) == pytest.approx([100.0, 100.0, 100.0, 100.1, 100.2])
+
+
+@pytest.mark.looptime(start=0)
+@pytest.mark.parametrize("burst", [None, 0, 1])
+async def test_without_a_burst_requests_go_one_by_one(burst: int | None) -> None:
+    assert await moments(Throttle(2.0, burst), 3) == pytest.approx([0.0, 0.5, 1.0])
+
+
+@pytest.mark.looptime(start=0)
+async def test_who_waits_is_served_in_order() -> None:
+    throttle = Throttle(10.0)
+    served: list[int] = []
+
+    async def one(number: int) -> None:
+        await throttle.wait()
+        served.append(number)
+
+    async with asyncio.TaskGroup() as group:
+        for number in range(10):
+            group.create_task(one(number))
+    assert served == list(range(10))
+
+
+async def moments(throttle: Throttle, count: int) -> list[float]:
+    """When each of several requests in a row may go."""
+    loop = asyncio.get_running_loop()
+    passed = []
+    for _ in range(count):
+        await throttle.wait()
+        passed.append(loop.time())
+    return passed
