@@ -5,7 +5,7 @@ from typing import Any
 from pergola.api import marks
 from pergola.api.objects import GroupVersionKind, JsonObject, maps_at
 from pergola.resource_manager.source import MANAGED_RESOURCE
-from pergola.testing.objects import warning
+from pergola.testing.objects import definition, warning
 from pergola.testing.world import (
     CONFIG_MAP,
     World,
@@ -213,3 +213,56 @@ async def test_a_rollout_that_succeeds_at_once_shows_no_failure(world: World) ->
 
     await world.until("demo", look)
     assert {status for status, _ in seen} <= {"", "Unknown", "True"}
+
+
+async def test_a_daemon_set_is_judged_by_its_nodes(world: World) -> None:
+    daemon_set = workload(world, "DaemonSet")
+    await world.start()
+    await world.create("demo", daemon_set)
+    done = await world.healthy("demo")
+    assert condition(done, "ResourcesProgressing") == ("False", "ResourcesRolledOut")
+    kind = GroupVersionKind("apps", "v1", "DaemonSet")
+    # No node fits any more: the pods are unwanted where they run, and then they go.
+    selector = {"template": {"spec": {"nodeSelector": {"nowhere": "true"}}}}
+    daemon_set["spec"]["template"]["spec"] |= selector["template"]["spec"]
+    await world.put_secret("demo", daemon_set)
+    await world.until_object(
+        kind, world.key("web"), lambda o: o["status"]["desiredNumberScheduled"] == 0
+    )
+    await world.healthy("demo")
+
+
+async def test_kinds_of_other_projects_are_judged_by_their_own_rules(world: World) -> None:
+    prometheus = GroupVersionKind("monitoring.coreos.com", "v1", "Prometheus")
+    certificate = GroupVersionKind("cert.gardener.cloud", "v1alpha1", "Certificate")
+    for gvk, plural in ((prometheus, "prometheuses"), (certificate, "certificates")):
+        crd = definition(gvk)
+        crd["metadata"]["name"] = f"{plural}.{gvk.group}"
+        crd["spec"]["names"]["plural"] = plural
+        await world.client.create(crd)
+    metadata = {"name": "one", "namespace": world.namespace}
+    await world.start()
+    await world.create(
+        "demo",
+        {"apiVersion": prometheus.api_version, "kind": "Prometheus", "metadata": metadata},
+        {"apiVersion": certificate.api_version, "kind": "Certificate", "metadata": metadata},
+    )
+    sick = await world.until("demo", has("ResourcesHealthy", "False", "CertificateUnhealthy"))
+    assert "Prometheus" in message(sick, "ResourcesHealthy")
+
+    # Without a status subresource each of these writes counts up the generation.
+    ready = {"status": {"state": "Ready", "observedGeneration": 9}}
+    await world.client.patch(certificate, world.key("one"), ready)
+    await world.until("demo", has("ResourcesHealthy", "False", "PrometheusUnhealthy"))
+    conditions = [
+        {"type": "Available", "status": "True", "observedGeneration": 9},
+        {"type": "Reconciled", "status": "False", "observedGeneration": 9},
+    ]
+    available = {"status": {"availableReplicas": 1, "conditions": conditions}}
+    await world.client.patch(prometheus, world.key("one"), available)
+    await world.until("demo", has("ResourcesHealthy", "True", "ResourcesHealthy"))
+    await world.until("demo", has("ResourcesProgressing", "True", "PrometheusProgressing"))
+    conditions[1]["status"] = "True"
+    updated = {"status": {"updatedReplicas": 1, "conditions": conditions}}
+    await world.client.patch(prometheus, world.key("one"), updated)
+    await world.until("demo", has("ResourcesProgressing", "False", "ResourcesRolledOut"))
