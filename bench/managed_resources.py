@@ -29,10 +29,11 @@ import orjson
 
 from pergola import sandbox
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.kube.watch import watch
-from pergola.resource_manager.source import MANAGED_RESOURCE, keep_resource
+from pergola.resource_manager.source import keep_resource
 from pergola.runtime.cache import Cache
 from pergola.testing.crds import install_crds
 from pergola.testing.world import is_applied, is_ready

@@ -189,14 +189,9 @@ def _coloured(status: str, good: str) -> str:
 
 
 def _is_ready(resource: "JsonObject") -> bool:
-    from pergola.api.managed_resource_status import (
-        applied_problem,
-        healthy_problem,
-        progressing_problem,
-    )
+    from pergola.health import check_rolled_out
 
-    checks = (applied_problem, healthy_problem, progressing_problem)
-    return all(check(resource) is None for check in checks)
+    return check_rolled_out(resource) is None
 
 
 async def _edit_and_repair(client: "Client", console: "Console") -> None:

@@ -22,6 +22,7 @@ from pergola.api.resource_manager_config import (
     ResourceManagerConfiguration,
     configuration_from,
 )
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
 from pergola.kube.errors import KubeError, UnknownKind
 from pergola.kube.kubeconfig import ClusterConfig, in_cluster, load
@@ -29,7 +30,6 @@ from pergola.kube.yaml import YamlError, parse
 from pergola.resource_manager.identity import IdentityError, cluster_identity
 from pergola.resource_manager.liveness import SyncChecks
 from pergola.resource_manager.manager import Options, ResourceManager
-from pergola.resource_manager.source import MANAGED_RESOURCE
 from pergola.runtime.lease import LeaderElection, LostLeadership
 from pergola.runtime.logging import configure, get_logger
 from pergola.runtime.metrics import Metrics

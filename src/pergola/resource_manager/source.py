@@ -6,9 +6,9 @@ them. That is enough to know at once when a Secret that a ManagedResource names 
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import orjson
 
@@ -27,11 +27,12 @@ from pergola.api.objects import (
     resource_version_of,
     uid_of,
 )
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
 from pergola.resource_manager.responsibility import Responsibility
 from pergola.runtime.cache import Cache, Change
 
-MANAGED_RESOURCE: Final = GroupVersionKind(marks.GROUP, "v1alpha1", "ManagedResource")
+T = TypeVar("T")
 SECRET: Final = GroupVersionKind("", "v1", "Secret")
 
 
@@ -120,7 +121,7 @@ class Source:
 
     def resource(self, key: Key) -> SeenResource | None:
         """A ManagedResource as last seen."""
-        cache = self._resources.get("") or self._resources.get(key.namespace)
+        cache = _reaching(self._resources, key.namespace)
         return cache.get(key) if cache else None
 
     def resources(self) -> Iterator[tuple[Key, SeenResource]]:
@@ -130,12 +131,12 @@ class Source:
 
     def secret(self, key: Key) -> SeenSecret | None:
         """A Secret as last seen."""
-        cache = self._secrets.get("") or self._secrets.get(key.namespace)
+        cache = _reaching(self._secrets, key.namespace)
         return cache.get(key) if cache else None
 
     def secret_count(self, namespace: str) -> int:
         """How many Secrets a namespace has."""
-        cache = self._secrets.get("") or self._secrets.get(namespace)
+        cache = _reaching(self._secrets, namespace)
         return sum(key.namespace == namespace for key, _ in cache.items()) if cache else 0
 
     def wanted_secrets(self, namespace: str) -> int:
@@ -148,8 +149,7 @@ class Source:
 
     def observe(self, resource: JsonObject) -> None:
         """Takes in what a write of a ManagedResource returned."""
-        namespace = Key.of(resource).namespace
-        cache = self._resources.get("") or self._resources.get(namespace)
+        cache = _reaching(self._resources, Key.of(resource).namespace)
         if cache:
             cache.observe(resource)
 
@@ -170,6 +170,11 @@ class Source:
             if Key(namespace, name) not in self._readers:
                 self._wanted[namespace] += 1
             self._readers.setdefault(Key(namespace, name), set()).add(change.key)
+
+
+def _reaching(caches: Mapping[str, Cache[T]], namespace: str) -> Cache[T] | None:
+    """The cache that looks into a namespace: of all namespaces, or of this one."""
+    return caches.get("") or caches.get(namespace)
 
 
 def keep_resource(obj: JsonObject) -> SeenResource:

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Final
 
 from pergola.api.objects import JsonObject, Key, map_at, metadata_of, resource_version_of, uid_of
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.errors import Conflict, NotFound
-from pergola.resource_manager.source import MANAGED_RESOURCE, Source
+from pergola.resource_manager.source import Source
 
 Change = Callable[[JsonObject], JsonObject | None]
 """From a ManagedResource to its new status, or None if the change does not apply to it any more."""

@@ -24,10 +24,10 @@ from pergola.api.objects import (
     generation_of,
     maps_at,
 )
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.resource_manager.manager import Options, ResourceManager
-from pergola.resource_manager.source import MANAGED_RESOURCE
 from pergola.runtime.cache import Cache
 from pergola.runtime.clock import Clock
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from pergola.api import marks
 from pergola.api.objects import GroupVersionKind, JsonObject, maps_at
-from pergola.resource_manager.source import MANAGED_RESOURCE
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.testing.objects import definition, warning
 from pergola.testing.world import (
     CONFIG_MAP,

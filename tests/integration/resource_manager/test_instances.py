@@ -15,10 +15,10 @@ from pergola.api.objects import (
     finalizers_of,
     labels_of,
 )
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.resource_manager.manager import Options, ResourceManager
-from pergola.resource_manager.source import MANAGED_RESOURCE
 from pergola.sandbox import Sandbox
 from pergola.testing.namespaces import create_namespace, delete_namespace
 from pergola.testing.service_accounts import (
@@ -330,21 +330,8 @@ async def test_workloads_outside_the_target_namespaces_roll_out_and_keep_their_s
     world: World,
 ) -> None:
     def web(**spec: object) -> JsonObject:
-        template = {
-            "metadata": {"labels": {"app": "web"}},
-            "spec": {"containers": [{"name": "c", "image": "registry.example/c:1"}]},
-        }
-        return {
-            "apiVersion": "apps/v1",
-            "kind": "Deployment",
-            "metadata": {"name": "web", "namespace": world.namespace},
-            "spec": {
-                "replicas": 1,
-                "selector": {"matchLabels": {"app": "web"}},
-                "template": template,
-                **spec,
-            },
-        }
+        obj = deployment(world.namespace)
+        return {**obj, "spec": {**obj["spec"], "replicas": 1, **spec}}
 
     autoscaler = {
         "apiVersion": "autoscaling/v2",

@@ -5,7 +5,7 @@ import orjson
 import pytest
 
 from pergola.api.objects import GroupVersionKind, Key, annotations_of, namespace_of
-from pergola.resource_manager.source import MANAGED_RESOURCE
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.testing.world import CONFIG_MAP, World, condition, has, is_applied, is_ready, message
 
 DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")

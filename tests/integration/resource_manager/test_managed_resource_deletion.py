@@ -15,7 +15,8 @@ from pergola.api.objects import (
     maps_at,
     name_of,
 )
-from pergola.resource_manager.source import MANAGED_RESOURCE, SECRET
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.resource_manager.source import SECRET
 from pergola.runtime.clock import FakeClock
 from pergola.testing.objects import warning
 from pergola.testing.world import CONFIG_MAP, World, condition, has, is_applied, message

@@ -11,13 +11,13 @@ import pytest
 from pergola.api import marks
 from pergola.api.objects import Key, annotations_of, finalizers_of, namespace_of
 from pergola.api.resource_manager_config import configuration_from
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
 from pergola.kube.errors import Forbidden
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import parse, parse_documents
 from pergola.resource_manager.app import options
 from pergola.resource_manager.manager import Options, ResourceManager
-from pergola.resource_manager.source import MANAGED_RESOURCE
 from pergola.runtime.lease import LEASE, LeaderElection
 from pergola.sandbox import Sandbox
 from pergola.testing.service_accounts import service_account_config, until_allowed

@@ -15,6 +15,7 @@ from pergola.api.conditions import get_condition
 from pergola.api.managed_resource_conditions import (
     APPLIED,
     HEALTHY,
+    HEALTHY_MESSAGE,
     PROGRESSING,
     ROLLED_OUT_MESSAGE,
     Reason,
@@ -124,26 +125,28 @@ class Health:
             if health is not None:
                 unhealthy.append(health)
             if rollout is not None:
-                rolling.append((f"{gvk.kind}Progressing", f"{gvk.kind} {key}: {rollout}"))
+                rolling.append((Reason.progressing(gvk.kind), f"{gvk.kind} {key}: {rollout}"))
         return Verdict(_summary(unhealthy), _summary(rolling))
 
     async def _judge(
         self, gvk: GroupVersionKind, key: Key, *, was_lost: bool
     ) -> tuple[tuple[str, str] | None, str | None]:
         """The health problem (reason and message) and the rollout problem of one object."""
-        missing = (f"{gvk.kind}Missing", f"{gvk.kind} {key} does not exist")
+        missing = (Reason.missing(gvk.kind), f"{gvk.kind} {key} does not exist")
         try:
             await self._target.watch(gvk)
         except UnknownKind as error:
             return (missing[0], f"{gvk.kind} {key} does not exist: {error}"), None
+        if was_lost:
+            return missing, None
         seen = self._target.seen(gvk, key) if self._target.covers(gvk, key) else None
-        if seen is not None and not was_lost:
+        if seen is not None:
             problem, rollout = seen.problem, seen.rollout
             live = seen.unpack() if rollout is None and needs_pod_count(gvk) else None
         else:
             # Not labelled, not covered by a watch, or not there at all: only the server can say.
             live = await self._target.live(gvk, key)
-            if live is None or was_lost:
+            if live is None:
                 return missing, None
             problem, rollout = check(live), progressing(live)
         if rollout is None and live is not None and needs_pod_count(gvk):
@@ -155,7 +158,7 @@ class Health:
         if gvk.group_kind == _SERVICE:
             service = live or await self._target.live(gvk, key) or {}
             text += await service_warnings(self._target.client, service, self._clock)
-        return (f"{gvk.kind}Unhealthy", text), rollout
+        return (Reason.unhealthy(gvk.kind), text), rollout
 
     # Reporting
 
@@ -179,7 +182,7 @@ class Health:
                 return None  # the content changed while it was looked at: its own event comes
             conditions = Conditions(newest, self._clock.now())
             if verdict.unhealthy is None:
-                conditions.set(HEALTHY, "True", Reason.HEALTHY, "All resources are healthy.")
+                conditions.set(HEALTHY, "True", Reason.HEALTHY, HEALTHY_MESSAGE)
             else:
                 conditions.set(HEALTHY, "False", *verdict.unhealthy)
             if verdict.rolling is None:

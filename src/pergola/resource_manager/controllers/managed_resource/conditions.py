@@ -6,6 +6,7 @@ from datetime import datetime
 from pergola.api.conditions import get_condition, set_condition
 from pergola.api.managed_resource_conditions import (
     APPLIED,
+    APPLIED_MESSAGE,
     HEALTHY,
     PROGRESSING,
     Reason,
@@ -75,7 +76,7 @@ class Conditions:
 
     def applied(self) -> None:
         """Everything is as described."""
-        self.set(APPLIED, "True", Reason.APPLY_SUCCEEDED, "All resources are applied.")
+        self.set(APPLIED, "True", Reason.APPLY_SUCCEEDED, APPLIED_MESSAGE)
 
 
 def errors_message(errors: Sequence[str]) -> str:

@@ -16,6 +16,7 @@ from pergola.api.objects import (
     maps_at,
     resource_version_of,
 )
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.errors import KubeError, NotFound
 from pergola.resource_manager.controllers.managed_resource.apply import Applier
 from pergola.resource_manager.controllers.managed_resource.conditions import (
@@ -35,7 +36,7 @@ from pergola.resource_manager.controllers.managed_resource.references import (
 )
 from pergola.resource_manager.controllers.managed_resource.scaled import ScaleTargetError
 from pergola.resource_manager.controllers.managed_resource.secrets import UnreadableSecret
-from pergola.resource_manager.source import MANAGED_RESOURCE, SeenResource, Source
+from pergola.resource_manager.source import SeenResource, Source
 from pergola.resource_manager.status import StatusWriter
 from pergola.resource_manager.target import Target
 from pergola.runtime.clock import Clock
