@@ -10,8 +10,7 @@ Each world has namespaces of its own, so that tests run side by side on one sand
 
 import asyncio
 import base64
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -28,12 +27,12 @@ from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.resource_manager.manager import Options, ResourceManager
-from pergola.runtime.cache import Cache
 from pergola.runtime.clock import Clock
+from pergola.testing import waiting
+from pergola.testing.waiting import PATIENCE
 
 CONFIG_MAP: Final = GroupVersionKind("", "v1", "ConfigMap")
 SECRET: Final = GroupVersionKind("", "v1", "Secret")
-PATIENCE: Final = 30.0
 
 
 class RecordingClient(Client):
@@ -203,29 +202,13 @@ class World:
         patience: float = PATIENCE,
     ) -> JsonObject:
         """Waits until an object is there and as `holds` says; fails with its last state."""
-        last: JsonObject | None = None
-        try:
-            async with asyncio.timeout(patience), self._states(gvk, key) as states:
-                async for last in states:
-                    if last is not None and holds(last):
-                        return last
-        except TimeoutError:
-            pass
-        raise AssertionError(f"{gvk.kind} {key} did not get there; last seen: {_short(last)}")
+        return await waiting.until(self.client, gvk, key, holds, patience=patience)
 
     async def until_gone(
         self, gvk: GroupVersionKind, key: Key, *, patience: float = PATIENCE
     ) -> None:
         """Waits until an object is gone."""
-        last: JsonObject | None = None
-        try:
-            async with asyncio.timeout(patience), self._states(gvk, key) as states:
-                async for last in states:
-                    if last is None:
-                        return
-        except TimeoutError:
-            pass
-        raise AssertionError(f"{gvk.kind} {key} is still there: {_short(last)}")
+        await waiting.until_gone(self.client, gvk, key, patience=patience)
 
     async def applied(self, name: str) -> JsonObject:
         """Waits until the present generation is applied."""
@@ -238,11 +221,7 @@ class World:
     async def settled(self) -> None:
         """Waits until no controller of the instance started last has anything to do."""
         assert self.manager is not None
-        async with asyncio.timeout(PATIENCE):
-            idle = 0
-            while idle < 3:
-                idle = idle + 1 if self.manager.is_idle else 0
-                await self.client.get_raw("/version")
+        await waiting.settled(self.manager, self.client)
 
     async def exists(self, gvk: GroupVersionKind, name: str) -> bool:
         """Whether an object of this world's namespace is there."""
@@ -251,39 +230,6 @@ class World:
         except NotFound:
             return False
         return True
-
-    @asynccontextmanager
-    async def _states(
-        self, gvk: GroupVersionKind, key: Key
-    ) -> AsyncGenerator[AsyncIterator[JsonObject | None]]:
-        """The present state of an object and all that follow, also while the server is hurt."""
-        changed: asyncio.Queue[JsonObject | None] = asyncio.Queue()
-        cache = Cache(
-            self.client,
-            gvk,
-            _whole,
-            namespace=key.namespace,
-            fields=f"metadata.name={key.name}",
-        )
-        cache.subscribe(lambda change: changed.put_nowait(change.new))
-
-        async def states() -> AsyncIterator[JsonObject | None]:
-            await cache.synced()
-            if changed.empty():
-                yield cache.get(key)
-            while True:
-                yield await changed.get()
-
-        following = asyncio.create_task(cache.run())
-        try:
-            yield states()
-        finally:
-            following.cancel()
-            await asyncio.gather(following, return_exceptions=True)
-
-
-def _whole(obj: JsonObject) -> JsonObject:
-    return obj
 
 
 def config_map(
@@ -331,9 +277,3 @@ def is_ready(resource: JsonObject) -> bool:
 def has(kind: str, status: str, reason: str) -> Callable[[JsonObject], bool]:
     """A predicate: the condition has this status and reason."""
     return lambda resource: condition(resource, kind) == (status, reason)
-
-
-def _short(obj: JsonObject | None) -> str:
-    if obj is None:
-        return "nothing"
-    return orjson.dumps({"metadata": obj.get("metadata"), "status": obj.get("status")}).decode()

@@ -1,0 +1,128 @@
+"""An object under edit: what a mutating webhook changes becomes a minimal JSON patch.
+
+The original stays untouched; reads see the edits. An edit that would change nothing is none, so
+that a webhook which is applied to its own output has nothing to say.
+"""
+
+from typing import Final, TypeAlias
+
+from pergola.admission.review import Edit, Verdict
+from pergola.api.objects import JsonObject, JsonValue
+from pergola.kube.patches import escape_pointer, same
+
+Path: TypeAlias = tuple[str | int, ...]
+"""Map keys and list indexes, from the object's root: `("spec", "containers", 0, "env")`."""
+
+_ABSENT: Final = object()
+
+
+class Draft:
+    """The edits of one object, in order.
+
+    Raises:
+        TypeError: in `set`, `append` and `remove`: the path leads through something that is
+            neither map nor list. The API server has checked types before it asks a webhook.
+    """
+
+    def __init__(self, obj: JsonObject) -> None:
+        self.object = obj
+        self._edits: list[Edit] = []
+        self._own: dict[int, JsonValue] = {}
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """What was changed so far."""
+        return tuple(self._edits)
+
+    def get(self, *path: str | int) -> JsonValue:
+        """The value at a path as it is now; None if it, or something above it, is not there."""
+        found = self._find(path)
+        return None if found is _ABSENT else found  # type: ignore[return-value] # only this is not
+
+    def set(self, path: Path, value: JsonValue, because: str) -> None:
+        """Makes the value at a path this one, and creates the maps above it where they miss."""
+        present = self._find(path)
+        if present is not _ABSENT and same(present, value):  # type: ignore[arg-type] # as above
+            return
+        depth = self._depth(path)
+        if depth < len(path) - 1:  # the highest map that is missing is added with all below it
+            for name in reversed(path[depth + 1 :]):
+                value = {str(name): value}
+            path, present = path[: depth + 1], self._find(path[: depth + 1])
+        self._put(path, value)
+        added = present is _ABSENT
+        self._edits.append(Edit("add" if added else "replace", pointer(path), value, because))
+
+    def append(self, path: Path, value: JsonValue, because: str) -> None:
+        """Adds a value to the end of the list at a path, which is created where it misses."""
+        present = self._find(path)
+        if not isinstance(present, list) or not present:
+            self.set(path, [value], because)
+            return
+        self._writable(path).append(value)  # type: ignore[union-attr] # a list, as asked above
+        self._edits.append(Edit("add", pointer((*path, "-")), value, because))
+
+    def remove(self, path: Path, because: str) -> None:
+        """Takes away the value at a path, if it is there."""
+        if self._find(path) is _ABSENT:
+            return
+        parent = self._writable(path[:-1])
+        del parent[path[-1]]  # type: ignore[arg-type] # found, hence of the fitting type
+        self._edits.append(Edit("remove", pointer(path), None, because))
+
+    def verdict(self, unchanged: str, *, warnings: tuple[str, ...] = ()) -> Verdict:
+        """The answer that allows the request with these edits.
+
+        Args:
+            unchanged: why there is nothing to change, if there is nothing.
+        """
+        if not self._edits:
+            return Verdict(because=unchanged, warnings=warnings)
+        return Verdict(edits=self.edits, warnings=warnings)
+
+    def _find(self, path: Path) -> object:
+        value: object = self.object
+        for step in path:
+            if isinstance(value, dict):
+                value = value.get(str(step), _ABSENT)
+            elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+                value = value[step]
+            else:
+                return _ABSENT
+        return value
+
+    def _depth(self, path: Path) -> int:
+        """How many leading steps of a path lead to a map or list that is there."""
+        value: object = self.object
+        for depth in range(len(path) - 1):
+            value = self._find(path[: depth + 1])
+            if value is None or value is _ABSENT:
+                return depth
+            if not isinstance(value, dict | list):
+                raise TypeError(f"{pointer(path[: depth + 1])} is neither a map nor a list")
+        return len(path) - 1
+
+    def _put(self, path: Path, value: JsonValue) -> None:
+        parent = self._writable(path[:-1])
+        parent[path[-1]] = value  # type: ignore[index] # a map, or an index that is there
+
+    def _writable(self, path: Path) -> JsonObject | list[JsonValue]:
+        """The map or list at a path, copied once so that the original stays as it is."""
+        self.object = parent = self._copied(self.object)
+        for step in path:
+            child = self._copied(parent[step])  # type: ignore[index] # it is there
+            parent[step] = child  # type: ignore[index]
+            parent = child
+        return parent
+
+    def _copied(self, value: JsonValue) -> JsonObject:
+        if id(value) in self._own:
+            return value  # type: ignore[return-value] # only maps and lists are recorded
+        copy = value.copy()  # type: ignore[union-attr]
+        self._own[id(copy)] = copy
+        return copy  # type: ignore[return-value]
+
+
+def pointer(path: Path) -> str:
+    """A path as a JSON pointer."""
+    return "".join(f"/{escape_pointer(step) if isinstance(step, str) else step}" for step in path)

@@ -1,0 +1,184 @@
+"""What controllers tell the owner of an object: Events, of which many alike are one.
+
+Telling never delays a reconciliation and never fails it. The same sentence about the same object
+is written once; what follows within the hour counts up in its series, at most every six minutes.
+"""
+
+import asyncio
+import socket
+import uuid
+from collections import OrderedDict, deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Literal, NamedTuple
+
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    resource_version_of,
+    uid_of,
+)
+from pergola.kube.client import Client
+from pergola.kube.errors import KubeError, NotFound
+from pergola.runtime.clock import Clock, SystemClock
+from pergola.runtime.logging import get_logger
+
+log = get_logger("events")
+
+EVENT: Final = GroupVersionKind("events.k8s.io", "v1", "Event")
+EventType = Literal["Normal", "Warning"]
+
+NOTE_CHARACTERS: Final = 1024
+SERIES_INTERVAL: Final = timedelta(minutes=6)
+SERIES_ENDS: Final = timedelta(hours=1)
+_REMEMBERED: Final = 4096
+_WAITING: Final = 1000
+
+
+class Regarding(NamedTuple):
+    """The object that an Event is about."""
+
+    gvk: GroupVersionKind
+    key: Key
+    uid: str = ""
+    resource_version: str = ""
+
+    @classmethod
+    def of(cls, obj: Mapping[str, Any]) -> "Regarding":
+        """The reference to an object that was read."""
+        return cls(GroupVersionKind.of(obj), Key.of(obj), uid_of(obj), resource_version_of(obj))
+
+
+class _Sentence(NamedTuple):
+    """What makes two Events the same."""
+
+    gvk: GroupVersionKind
+    key: Key
+    uid: str
+    type: EventType
+    reason: str
+    note: str
+
+
+@dataclass(slots=True)
+class _Series:
+    """What is known of an Event that was written."""
+
+    name: Key
+    count: int
+    last_write: datetime
+
+
+class Recorder:
+    """Writes the Events of one controller; `run` must run for them to be sent.
+
+    Args:
+        controller: the reporting controller, such as `networkpolicy-controller`.
+        action: what the controller was doing.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        controller: str,
+        *,
+        clock: Clock | None = None,
+        action: str = "Reconcile",
+    ) -> None:
+        self._client = client
+        self._controller = controller
+        self._instance = f"{controller}-{socket.gethostname()}"[:128]
+        self._clock = clock or SystemClock()
+        self._action = action
+        self._waiting: deque[tuple[_Sentence, Regarding]] = deque(maxlen=_WAITING)
+        self._told = asyncio.Event()
+        self._series: OrderedDict[_Sentence, _Series] = OrderedDict()
+
+    def normal(self, regarding: Regarding, reason: str, note: str) -> None:
+        """Tells of something that went as it should."""
+        self._tell("Normal", regarding, reason, note)
+
+    def warning(self, regarding: Regarding, reason: str, note: str) -> None:
+        """Tells of something that somebody should look at."""
+        self._tell("Warning", regarding, reason, note)
+
+    async def run(self) -> None:
+        """Sends what was told until cancelled."""
+        while True:
+            await self._told.wait()
+            self._told.clear()
+            while self._waiting:
+                sentence, regarding = self._waiting.popleft()
+                try:
+                    await self._send(sentence, regarding)
+                except KubeError as error:
+                    log.info("event not written", reason=sentence.reason, error=str(error))
+
+    def _tell(self, kind: EventType, regarding: Regarding, reason: str, note: str) -> None:
+        note = note if len(note) <= NOTE_CHARACTERS else note[: NOTE_CHARACTERS - 1] + "…"
+        sentence = _Sentence(regarding.gvk, regarding.key, regarding.uid, kind, reason, note)
+        self._waiting.append((sentence, regarding))
+        self._told.set()
+
+    async def _send(self, sentence: _Sentence, regarding: Regarding) -> None:
+        now = self._clock.now()
+        known = self._series.get(sentence)
+        if known is None or now - known.last_write > SERIES_ENDS:
+            await self._begin(sentence, regarding, now)
+            return
+        known.count += 1
+        if now - known.last_write < SERIES_INTERVAL:
+            return
+        try:
+            await self._client.patch(
+                EVENT,
+                known.name,
+                {"series": {"count": known.count, "lastObservedTime": _micro_time(now)}},
+            )
+        except NotFound:
+            await self._begin(sentence, regarding, now)
+        else:
+            known.last_write = now
+
+    async def _begin(self, sentence: _Sentence, regarding: Regarding, now: datetime) -> None:
+        name = Key(sentence.key.namespace or "default", _event_name(sentence.key.name))
+        await self._client.create(self._render(sentence, regarding, name, now))
+        self._series[sentence] = _Series(name, 1, now)
+        self._series.move_to_end(sentence)
+        if len(self._series) > _REMEMBERED:
+            self._series.popitem(last=False)
+
+    def _render(
+        self, sentence: _Sentence, regarding: Regarding, name: Key, now: datetime
+    ) -> JsonObject:
+        reference: JsonObject = {
+            "apiVersion": sentence.gvk.api_version,
+            "kind": sentence.gvk.kind,
+            "name": sentence.key.name,
+            "namespace": sentence.key.namespace,
+            "uid": sentence.uid,
+            "resourceVersion": regarding.resource_version,
+        }
+        return {
+            "apiVersion": EVENT.api_version,
+            "kind": EVENT.kind,
+            "metadata": {"name": name.name, "namespace": name.namespace},
+            "eventTime": _micro_time(now),
+            "reportingController": self._controller,
+            "reportingInstance": self._instance,
+            "action": self._action,
+            "type": sentence.type,
+            "reason": sentence.reason,
+            "note": sentence.note,
+            "regarding": {name: value for name, value in reference.items() if value},
+        }
+
+
+def _event_name(object_name: str) -> str:
+    return f"{object_name[:200].rstrip('-.')}.{uuid.uuid4().hex[:16]}"
+
+
+def _micro_time(now: datetime) -> str:
+    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,0 +1,134 @@
+"""Waiting for objects of a real API server to be as a test expects: by watching, never by polling.
+
+service = await until(client, SERVICE, Key("demo", "web"), lambda obj: "web" in labels_of(obj))
+await until_gone(client, POLICY, Key("demo", "ingress-to-web-tcp-80"))
+async with running(unit):
+    await settled(unit, client)
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Final, Protocol
+
+import orjson
+
+from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.kube.client import Client
+from pergola.runtime.cache import Cache
+from pergola.runtime.unit import Unit
+
+PATIENCE: Final = 30.0
+_IDLE_LOOKS: Final = 3
+
+
+async def until(
+    client: Client,
+    gvk: GroupVersionKind,
+    key: Key,
+    holds: Callable[[JsonObject], bool],
+    *,
+    patience: float = PATIENCE,
+) -> JsonObject:
+    """Waits until an object is there and as `holds` says; fails with its last state."""
+    last: JsonObject | None = None
+    try:
+        async with asyncio.timeout(patience), _states(client, gvk, key) as states:
+            async for last in states:
+                if last is not None and holds(last):
+                    return last
+    except TimeoutError:
+        pass
+    raise AssertionError(f"{gvk.kind} {key} did not get there; last seen: {_short(last)}")
+
+
+async def until_gone(
+    client: Client, gvk: GroupVersionKind, key: Key, *, patience: float = PATIENCE
+) -> None:
+    """Waits until an object is gone."""
+    last: JsonObject | None = None
+    try:
+        async with asyncio.timeout(patience), _states(client, gvk, key) as states:
+            async for last in states:
+                if last is None:
+                    return
+    except TimeoutError:
+        pass
+    raise AssertionError(f"{gvk.kind} {key} is still there: {_short(last)}")
+
+
+class MayBeIdle(Protocol):
+    """Something that has queues."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it has nothing to do now."""
+        ...
+
+
+async def settled(working: MayBeIdle, client: Client, *, patience: float = PATIENCE) -> None:
+    """Waits until there is nothing to do, and round trips to the server bring nothing new."""
+    async with asyncio.timeout(patience):
+        idle = 0
+        while idle < _IDLE_LOOKS:
+            idle = idle + 1 if working.is_idle else 0
+            await client.get_raw("/version")
+
+
+@asynccontextmanager
+async def running(*units: Unit) -> AsyncGenerator[None]:
+    """Runs units until the block ends; their caches are filled when it begins.
+
+    The end is like a kill: between any two awaits. What a unit raised meanwhile is raised here.
+    """
+    tasks = [asyncio.create_task(unit.run()) for unit in units]
+    try:
+        for task, unit in zip(tasks, units, strict=True):
+            filling = asyncio.ensure_future(unit.synced())
+            await asyncio.wait({filling, task}, return_when=asyncio.FIRST_COMPLETED)
+            filling.cancel()
+            if task.done():
+                task.result()
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, Exception):
+            raise outcome
+
+
+@asynccontextmanager
+async def _states(
+    client: Client, gvk: GroupVersionKind, key: Key
+) -> AsyncGenerator[AsyncIterator[JsonObject | None]]:
+    """The present state of an object and all that follow, also while the server is hurt."""
+    changed: asyncio.Queue[JsonObject | None] = asyncio.Queue()
+    cache = Cache(client, gvk, _whole, namespace=key.namespace, fields=f"metadata.name={key.name}")
+    cache.subscribe(lambda change: changed.put_nowait(change.new))
+
+    async def states() -> AsyncIterator[JsonObject | None]:
+        await cache.synced()
+        if changed.empty():
+            yield cache.get(key)
+        while True:
+            yield await changed.get()
+
+    following = asyncio.create_task(cache.run())
+    try:
+        yield states()
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+
+
+def _whole(obj: JsonObject) -> JsonObject:
+    return obj
+
+
+def _short(obj: JsonObject | None) -> str:
+    if obj is None:
+        return "nothing"
+    seen = {name: value for name, value in obj.items() if name != "data"}
+    return orjson.dumps(seen).decode()
