@@ -30,7 +30,7 @@ log = get_logger("events")
 EVENT: Final = GroupVersionKind("events.k8s.io", "v1", "Event")
 EventType = Literal["Normal", "Warning"]
 
-NOTE_CHARACTERS: Final = 1024
+NOTE_BYTES: Final = 1024
 SERIES_INTERVAL: Final = timedelta(minutes=6)
 SERIES_ENDS: Final = timedelta(hours=1)
 _REMEMBERED: Final = 4096
@@ -117,8 +117,7 @@ class Recorder:
                     log.info("event not written", reason=sentence.reason, error=str(error))
 
     def _tell(self, kind: EventType, regarding: Regarding, reason: str, note: str) -> None:
-        note = note if len(note) <= NOTE_CHARACTERS else note[: NOTE_CHARACTERS - 1] + "…"
-        sentence = _Sentence(regarding.gvk, regarding.key, regarding.uid, kind, reason, note)
+        sentence = _Sentence(regarding.gvk, regarding.key, regarding.uid, kind, reason, _cut(note))
         self._waiting.append((sentence, regarding))
         self._told.set()
 
@@ -174,6 +173,13 @@ class Recorder:
             "note": sentence.note,
             "regarding": {name: value for name, value in reference.items() if value},
         }
+
+
+def _cut(note: str) -> str:
+    encoded = note.encode()
+    if len(encoded) <= NOTE_BYTES:
+        return note
+    return encoded[: NOTE_BYTES - 3].decode(errors="ignore") + "…"
 
 
 def _event_name(object_name: str) -> str:

@@ -183,6 +183,19 @@ async def test_old_pods_keep_a_deployment_progressing_until_they_are_gone(world:
     await world.until("demo", has("ResourcesProgressing", "False", "ResourcesRolledOut"))
 
 
+async def test_the_pods_of_a_large_deployment_are_counted_too(world: World) -> None:
+    await world.start()
+    large = workload(world, "Deployment", replicas=1)
+    large["metadata"]["annotations"] = {"example.org/large": "x" * 20_000}
+    await world.create("demo", large)
+    await world.healthy("demo")
+    extra = pod(world, "extra")
+    live = await world.client.get(DEPLOYMENT, world.key("web"))
+    extra["metadata"]["labels"] = live["spec"]["template"]["metadata"]["labels"]
+    await world.client.create(extra)
+    await world.until("demo", has("ResourcesProgressing", "True", "DeploymentProgressing"))
+
+
 async def test_a_rollout_is_progressing_and_then_done(world: World) -> None:
     await world.start()
     await world.create("demo", workload(world, "StatefulSet", replicas=1, serviceName="web"))

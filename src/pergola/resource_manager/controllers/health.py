@@ -142,7 +142,9 @@ class Health:
         seen = self._target.seen(gvk, key) if self._target.covers(gvk, key) else None
         if seen is not None:
             problem, rollout = seen.problem, seen.rollout
-            live = seen.unpack() if rollout is None and needs_pod_count(gvk) else None
+            live = None
+            if rollout is None and needs_pod_count(gvk):
+                live = seen.unpack() or await self._target.live(gvk, key)  # large ones are not kept
         else:
             # Not labelled, not covered by a watch, or not there at all: only the server can say.
             live = await self._target.live(gvk, key)
