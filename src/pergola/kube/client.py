@@ -153,6 +153,15 @@ class Client:
             body=orjson.dumps(obj),
         )
 
+    async def create_subresource(
+        self, gvk: GroupVersionKind, key: Key, subresource: str, body: JsonObject
+    ) -> JsonObject:
+        """Posts to a subresource, such as `token` of a ServiceAccount; returns the answer."""
+        resource = await self.resource(gvk)
+        return await self._object(
+            gvk, "POST", resource.item(key, subresource), body=orjson.dumps(body)
+        )
+
     async def update(self, obj: JsonObject, *, subresource: str = "") -> JsonObject:
         """Replaces the object, if its resourceVersion is still the present one."""
         gvk, key = GroupVersionKind.of(obj), Key.of(obj)
