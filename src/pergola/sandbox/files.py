@@ -2,13 +2,15 @@
 
 import base64
 import secrets
+from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
+from pergola.pki.certificates import Authority, key_pair
 from pergola.sandbox import components, directory
-from pergola.sandbox.certificates import Authority, key_pair
 from pergola.sandbox.components import Layout
 from pergola.sandbox.plan import KUBECONFIG
 
+_LIFETIME: Final = timedelta(days=365)  # nobody rotates them: a sandbox lives for hours
 _HOSTS: Final = ("127.0.0.1", "localhost", "kubernetes", "kubernetes.default.svc", "10.0.0.1")
 
 
@@ -34,8 +36,9 @@ _IDENTITIES: Final = (
 
 def write_all(layout: Layout) -> None:
     """Writes everything, with fresh keys and tokens, readable by the user alone."""
-    authority = Authority("pergola-sandbox")
-    serving = authority.issue("kube-apiserver", _HOSTS)
+    now = datetime.now(UTC)
+    authority = Authority.create("pergola-sandbox", now, _LIFETIME)
+    serving = authority.issue("kube-apiserver", _HOSTS, now, _LIFETIME)
     accounts = key_pair()
     tokens = {identity: secrets.token_urlsafe(32) for identity in _IDENTITIES}
     contents: dict[str, bytes | str] = {

@@ -1,0 +1,87 @@
+"""Certificates are renewed while whoever reads the bundle late still trusts what is served."""
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pergola.pki.certificates import read_bundle, read_certificate, signed_by
+from pergola.pki.rotation import SETTLE, Identity, Plan, advance, next_change
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+DAY = timedelta(days=1)
+PLAN = Plan("server", ("localhost", "server.garden.svc"))
+
+
+def is_trusted(identity: Identity, bundle: bytes, now: datetime) -> bool:
+    """Whether a client with this bundle accepts what is served."""
+    served = read_certificate(identity.server.public)
+    return any(
+        signed_by(served, authority)
+        and authority.not_valid_before_utc <= now < authority.not_valid_after_utc
+        and served.not_valid_before_utc <= now < served.not_valid_after_utc
+        for authority in read_bundle(bundle)
+    )
+
+
+def test_nothing_is_due_directly_after_the_beginning() -> None:
+    identity = advance(None, PLAN, NOW)
+    assert advance(identity, PLAN, NOW + DAY) is identity
+    assert is_trusted(identity, identity.bundle, NOW)
+    assert next_change(identity) == NOW + 20 * DAY
+
+
+def test_a_new_authority_is_trusted_before_it_signs_and_the_old_one_until_it_ends() -> None:
+    first = advance(None, PLAN, NOW)
+    due = next_change(first)
+
+    announced = advance(first, PLAN, due)
+    assert announced.server == first.server
+    assert len(read_bundle(announced.bundle)) == 2
+    assert next_change(announced) == due + SETTLE
+
+    signed = advance(announced, PLAN, due + SETTLE)
+    assert signed.server != first.server
+    assert is_trusted(signed, announced.bundle, due + SETTLE)
+    assert signed.bundle == announced.bundle
+
+    alone = advance(signed, PLAN, NOW + 30 * DAY)
+    assert len(read_bundle(alone.bundle)) == 1
+    assert is_trusted(alone, alone.bundle, NOW + 30 * DAY)
+
+
+def test_after_a_sleep_longer_than_everything_lasted_there_is_no_waiting() -> None:
+    later = NOW + 90 * DAY
+    awake = advance(advance(None, PLAN, NOW), PLAN, later)
+    assert is_trusted(awake, awake.bundle, later)
+
+
+def test_further_hosts_get_a_new_certificate_from_the_same_authority() -> None:
+    identity = advance(None, PLAN, NOW)
+    wider = advance(identity, Plan("server", (*PLAN.hosts, "127.0.0.1")), NOW + DAY)
+    assert wider.bundle == identity.bundle
+    assert wider.server != identity.server
+    assert is_trusted(wider, identity.bundle, NOW + DAY)
+
+
+def test_what_cannot_be_read_is_made_anew() -> None:
+    identity = advance(None, PLAN, NOW)
+    broken = Identity(identity.bundle, b"nonsense", identity.server)
+    anew = advance(broken, PLAN, NOW)
+    assert is_trusted(anew, anew.bundle, NOW + DAY)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(min_value=1, max_value=9 * 24), min_size=1, max_size=20))
+def test_a_client_that_reads_the_bundle_within_the_settling_time_never_sees_a_stranger(
+    hours: list[int],
+) -> None:
+    identity, now = advance(None, PLAN, NOW), NOW
+    for pause in hours:
+        now = min(now + timedelta(hours=pause), next_change(identity))
+        was = identity
+        identity = advance(identity, PLAN, now)
+        assert is_trusted(identity, was.bundle, now)
+        assert is_trusted(identity, identity.bundle, now)
+        assert is_trusted(was, identity.bundle, now)
+        assert next_change(identity) > now
