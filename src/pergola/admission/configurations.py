@@ -1,0 +1,89 @@
+"""The two objects that tell an API server of webhooks: one for mutating, one for validating ones.
+
+They are rendered completely, with every field that the API server would fill in, so that what is
+stored can be compared with what it should be (spec 12 §2.1).
+"""
+
+import base64
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, TypeAlias
+
+from pergola.admission.registration import Registration
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, labels_of
+from pergola.kube.patches import same
+
+MUTATING: Final = GroupVersionKind(
+    "admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration"
+)
+VALIDATING: Final = GroupVersionKind(
+    "admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration"
+)
+
+Endpoint: TypeAlias = Callable[[str], JsonObject]
+"""From a path to the part of a `clientConfig` that says where the server is."""
+
+
+def by_service(name: str, namespace: str, port: int = 443) -> Endpoint:
+    """The server is reached through a Service of the same cluster."""
+
+    def endpoint(path: str) -> JsonObject:
+        service = {"name": name, "namespace": namespace, "path": path, "port": port}
+        return {"service": service}
+
+    return endpoint
+
+
+def by_url(base: str) -> Endpoint:
+    """The server is reached by its address, such as `https://server.namespace:443`."""
+
+    def endpoint(path: str) -> JsonObject:
+        return {"url": f"{base.rstrip('/')}{path}"}
+
+    return endpoint
+
+
+def configurations(
+    name: str,
+    labels: Mapping[str, str],
+    registrations: Iterable[Registration],
+    endpoint: Endpoint,
+    bundle: bytes,
+) -> list[JsonObject]:
+    """The configurations for some registrations; without one of a kind there is no object for it.
+
+    Args:
+        name: of both objects.
+        bundle: the certificates that the API server shall trust, PEM.
+    """
+    found = []
+    ca = base64.b64encode(bundle).decode()
+    known = list(registrations)
+    for gvk, kind in ((MUTATING, "mutating"), (VALIDATING, "validating")):
+        entries = [
+            registration.render({**endpoint(registration.path), "caBundle": ca})
+            for registration in known
+            if registration.kind == kind
+        ]
+        if entries:
+            found.append(
+                {
+                    "apiVersion": gvk.api_version,
+                    "kind": gvk.kind,
+                    "metadata": {"name": name, "labels": dict(labels)},
+                    "webhooks": entries,
+                }
+            )
+    return found
+
+
+def is_registered(desired: JsonObject, live: JsonObject | None) -> bool:
+    """Whether a stored configuration says what it should; labels of others do not matter."""
+    if live is None:
+        return False
+    mine = labels_of(desired).items() <= labels_of(live).items()
+    return mine and same(desired["webhooks"], live.get("webhooks"))
+
+
+def configuration_keys(name: str) -> list[tuple[GroupVersionKind, Key]]:
+    """Both objects that an installation of this name may have."""
+    return [(MUTATING, Key("", name)), (VALIDATING, Key("", name))]

@@ -1,0 +1,222 @@
+"""A webhook server's own certificates and registration, on a real API server."""
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from pergola.admission.configurations import (
+    MUTATING,
+    VALIDATING,
+    by_service,
+    by_url,
+    configurations,
+)
+from pergola.admission.registration import Registration, Rule
+from pergola.admission.self_signed import SECRET, SelfSigned, read_identity
+from pergola.api.objects import JsonObject, Key
+from pergola.kube.client import Client
+from pergola.kube.errors import NotFound
+from pergola.kube.kubeconfig import load
+from pergola.pki.certificates import read_bundle, read_certificate, signed_by
+from pergola.pki.rotation import Plan
+from pergola.runtime.clock import FakeClock
+from pergola.runtime.metrics import Metrics
+from pergola.testing.waiting import running, settled, until, until_gone
+from pergola.testing.world import RecordingClient
+
+NOW = datetime.now(UTC).replace(microsecond=0)
+
+
+def registrations(namespace: str) -> list[Registration]:
+    """Harmless ones: nothing of the kind is ever created in the namespace."""
+    rule = Rule(("CREATE",), ("apps",), ("v1",), ("controllerrevisions",))
+    selector = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
+    return [
+        Registration(
+            name="mutates.example.org",
+            path="/mutate",
+            kind="mutating",
+            rules=(rule,),
+            namespace_selector=selector,
+            failure_policy="Ignore",
+        ),
+        Registration(
+            name="validates.example.org",
+            path="/validate",
+            kind="validating",
+            rules=(rule,),
+            namespace_selector=selector,
+            failure_policy="Ignore",
+        ),
+    ]
+
+
+class Installed:
+    """What a test installs: names of its own in a cluster of all."""
+
+    def __init__(self, client: RecordingClient, namespace: str, directory: Path) -> None:
+        self.client = client
+        self.name = f"pergola-{namespace}"
+        self.secret = Key(namespace, "webhook-server")
+        self.directory = directory
+        self.clock = FakeClock(NOW)
+        self._namespace = namespace
+
+    def server(self) -> SelfSigned:
+        return SelfSigned(
+            self.client,
+            self.secret,
+            Plan("webhook-server", ("localhost",)),
+            name=self.name,
+            render=self.render,
+            directory=self.directory,
+            clock=self.clock,
+        )
+
+    def render(self, bundle: bytes) -> list[JsonObject]:
+        return configurations(
+            self.name,
+            {"app": "pergola"},
+            registrations(self._namespace),
+            by_service("webhook-server", self._namespace),
+            bundle,
+        )
+
+    async def passes(self, time: timedelta) -> None:
+        """Moves the clock, and lets the leader look at it."""
+        self.clock.set(NOW + time)
+        annotations = {"example.org/looked-at": str(time)}
+        await self.client.patch(SECRET, self.secret, {"metadata": {"annotations": annotations}})
+
+    def served(self) -> bytes:
+        """The certificate that the server would show."""
+        return (self.directory / "tls.crt").read_bytes()
+
+
+def trusted(configuration: JsonObject) -> bytes:
+    """The authorities that the API server trusts."""
+    return base64.b64decode(configuration["webhooks"][0]["clientConfig"]["caBundle"])
+
+
+@pytest.fixture
+async def installed(kubeconfig: Path, namespace: str, tmp_path: Path) -> AsyncIterator[Installed]:
+    async with RecordingClient.connect(load(kubeconfig)) as client:
+        own = Installed(client, namespace, tmp_path)
+        yield own
+        await own.server().unregister()
+
+
+async def test_a_replica_that_starts_has_a_certificate_to_serve(installed: Installed) -> None:
+    await installed.server().prepare()
+    identity = read_identity(await installed.client.get(SECRET, installed.secret))
+    assert identity is not None
+    assert installed.served() == identity.server.public
+    assert (installed.directory / "tls.key").stat().st_mode & 0o777 == 0o600
+
+
+async def test_replicas_that_start_together_agree(installed: Installed, tmp_path: Path) -> None:
+    directories = [tmp_path / str(number) for number in range(4)]
+    servers = []
+    for directory in directories:
+        directory.mkdir()
+        installed.directory = directory
+        servers.append(installed.server())
+    await asyncio.gather(*(server.prepare() for server in servers))
+    assert len({(directory / "tls.crt").read_bytes() for directory in directories}) == 1
+
+
+async def test_the_leader_registers_and_then_writes_nothing(installed: Installed) -> None:
+    server = installed.server()
+    await server.prepare()
+    leading = server.leading(Metrics())
+    async with running(leading):
+        for gvk in (MUTATING, VALIDATING):
+            await until(installed.client, gvk, Key("", installed.name), lambda _: True)
+        await settled(leading, installed.client)
+        installed.client.taken()
+        await server.reconcile("")
+        assert installed.client.taken() == []
+
+
+async def test_an_edited_or_deleted_configuration_comes_back(
+    installed: Installed, cluster_client: Client
+) -> None:
+    server = installed.server()
+    await server.prepare()
+    key = Key("", installed.name)
+    leading = server.leading(Metrics())
+    async with running(leading):
+        first = await until(installed.client, MUTATING, key, lambda _: True)
+        await until(installed.client, VALIDATING, key, lambda _: True)
+        await cluster_client.patch(
+            MUTATING, key, {"webhooks": [], "metadata": {"labels": {"x": "y"}}}
+        )
+        restored = await until(
+            installed.client, MUTATING, key, lambda obj: obj.get("webhooks") == first["webhooks"]
+        )
+        assert restored["metadata"]["labels"] == {"app": "pergola", "x": "y"}
+        await cluster_client.delete(VALIDATING, key)
+        await until(installed.client, VALIDATING, key, lambda obj: obj["webhooks"] != [])
+
+
+async def test_a_new_authority_is_registered_before_anything_is_signed_by_it(
+    installed: Installed,
+) -> None:
+    server = installed.server()
+    await server.prepare()
+    old = installed.served()
+    leading = server.leading(Metrics())
+    async with running(leading, server.serving()):
+        await settled(leading, installed.client)
+        await installed.passes(timedelta(days=20, seconds=1))
+        registered = await until(
+            installed.client,
+            MUTATING,
+            Key("", installed.name),
+            lambda obj: len(read_bundle(trusted(obj))) == 2,
+        )
+        await settled(leading, installed.client)
+        assert installed.served() == old
+
+        await installed.passes(timedelta(days=20, minutes=6))
+        newest = read_bundle(trusted(registered))[0]
+        async with asyncio.timeout(10):
+            while not signed_by(read_certificate(installed.served()), newest):
+                await installed.client.get_raw("/version")
+
+
+async def test_a_secret_that_somebody_broke_is_made_anew(
+    installed: Installed, cluster_client: Client
+) -> None:
+    server = installed.server()
+    await server.prepare()
+    await cluster_client.patch(SECRET, installed.secret, {"data": {"tls.key": None}})
+    await server.prepare()
+    assert read_identity(await cluster_client.get(SECRET, installed.secret)) is not None
+
+
+async def test_unregistering_leaves_nothing_that_waits_for_the_server(
+    installed: Installed,
+) -> None:
+    server = installed.server()
+    await server.prepare()
+    async with running(server.leading(Metrics())):
+        for gvk in (MUTATING, VALIDATING):
+            await until(installed.client, gvk, Key("", installed.name), lambda _: True)
+    await server.unregister()
+    for gvk in (MUTATING, VALIDATING):
+        await until_gone(installed.client, gvk, Key("", installed.name))
+    with pytest.raises(NotFound):
+        await installed.client.get(MUTATING, Key("", installed.name))
+
+
+async def test_the_url_form_names_the_path() -> None:
+    (mutating, validating) = configurations(
+        "x", {}, registrations("ns"), by_url("https://server.garden:443/"), b"CA"
+    )
+    assert mutating["webhooks"][0]["clientConfig"]["url"] == "https://server.garden:443/mutate"
+    assert "reinvocationPolicy" not in validating["webhooks"][0]
