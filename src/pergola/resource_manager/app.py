@@ -155,7 +155,7 @@ async def _serve_endpoints(
 ) -> None:
     now = asyncio.get_running_loop().time
     source = SyncChecks(lambda: manager.source.unsynced, now)
-    target = SyncChecks(lambda: manager.target.unsynced if manager.target else [], now)
+    target = SyncChecks(lambda: manager.unsynced, now)
     probes, scrapes = config.server.health_probes, config.server.metrics
     health_port = await stack.enter_async_context(
         serve_probes(

@@ -4,7 +4,7 @@ The process around it (configuration, probes, leader election) is `pergola.resou
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
@@ -35,6 +35,7 @@ from pergola.runtime.cache import Change
 from pergola.runtime.clock import Clock, SystemClock
 from pergola.runtime.controller import Controller
 from pergola.runtime.metrics import Metrics
+from pergola.runtime.unit import Unit
 
 _COLLECT: Final = "target"
 
@@ -65,6 +66,8 @@ class ResourceManager:
     Args:
         source: the cluster of the ManagedResources.
         target: the cluster of the described objects; may be the same client.
+        further: makes the controllers besides those of ManagedResources, whenever they start.
+        serving: what runs on every replica, such as the caches that webhooks read.
     """
 
     def __init__(
@@ -75,8 +78,12 @@ class ResourceManager:
         *,
         metrics: Metrics | None = None,
         clock: Clock | None = None,
+        further: Callable[[], Sequence[Unit]] = tuple,
+        serving: Sequence[Unit] = (),
     ) -> None:
         self._options = options
+        self._further = further
+        self._serving = tuple(serving)
         self._target_client = target
         self._metrics = metrics or Metrics()
         self._clock = clock or SystemClock()
@@ -85,11 +92,14 @@ class ResourceManager:
         )
         self.target: Target | None = None
         self.controllers: list[Controller[Key] | Controller[str]] = []
+        self.units: Sequence[Unit] = ()
 
     async def watch(self, started: Callable[[], None] | None = None) -> None:
         """Keeps the source's caches up to date until cancelled; serves every replica."""
         async with asyncio.TaskGroup() as group:
             self.source.start(group)
+            for unit in self._serving:
+                group.create_task(unit.run())
             await self.source.synced()
             if started is not None:
                 started()
@@ -104,6 +114,9 @@ class ResourceManager:
         async with asyncio.TaskGroup() as group:
             for run in self._assemble(group, cluster_id):
                 group.create_task(run)
+            self.units = self._further()
+            for unit in self.units:
+                group.create_task(unit.run())
 
     async def run(self) -> None:
         """Both, for those who elect no leader: tests, and a cluster of one's own."""
@@ -114,7 +127,15 @@ class ResourceManager:
     @property
     def is_idle(self) -> bool:
         """Whether no controller has anything to do now."""
-        return all(controller.queue.is_idle for controller in self.controllers)
+        return all(controller.queue.is_idle for controller in self.controllers) and all(
+            unit.is_idle for unit in self.units
+        )
+
+    @property
+    def unsynced(self) -> list[str]:
+        """The kinds of the target whose watch is not live, each with the reason."""
+        lost = self.target.unsynced if self.target else []
+        return [*lost, *(kind for unit in (*self._serving, *self.units) for kind in unit.unsynced)]
 
     def _assemble(
         self, group: asyncio.TaskGroup, cluster_id: str

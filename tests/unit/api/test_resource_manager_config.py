@@ -450,3 +450,25 @@ def test_whatever_the_file_holds_the_answer_is_a_configuration_or_findings(
         findings = error.findings
 
     assert (config is None) == bool(findings)
+
+
+@pytest.mark.parametrize(
+    ("own", "tls", "path"),
+    [
+        ({"namespace": "No Name"}, {}, "server.webhooks.selfSigned.namespace"),
+        ({"url": "http://x"}, {}, "server.webhooks.selfSigned.url"),
+        ({}, {"serverCertDir": "/certs"}, "server.webhooks.selfSigned.enabled"),
+        ({"installation": "shoot"}, {}, "server.webhooks.selfSigned.installation"),
+    ],
+)
+def test_own_certificates_need_a_place_and_exclude_mounted_ones(
+    own: JsonObject, tls: JsonObject, path: str
+) -> None:
+    server = {"selfSigned": {"enabled": True, **own}, "tls": tls}
+    (problem,) = problems(at("server.webhooks", server))
+    assert problem.startswith(path)
+
+
+def test_certificates_are_mounted_unless_asked_for() -> None:
+    config = load("server.webhooks", {"tls": {"serverCertDir": "/certs"}}).config
+    assert not config.server.webhooks.self_signed.enabled

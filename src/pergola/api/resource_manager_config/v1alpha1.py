@@ -64,6 +64,21 @@ class Tls(Value):
     """The directory with `tls.crt` and `tls.key`."""
 
 
+class SelfSigned(Value):
+    """A server that makes its own certificates and registers its webhooks; not in the original."""
+
+    enabled: bool = False
+    """Whether it does; if not, `tls.serverCertDir` has certificates that somebody else renews."""
+    namespace: str = "garden"
+    """Where the Secret with the certificates is, and the Service."""
+    installation: Literal["runtime", "target"] = "runtime"
+    """Whether the webhooks are for the cluster that the process runs in, or for another one."""
+    prefix: str = ""
+    """What the names of the Service, the Secret and the configurations begin with."""
+    url: str = ""
+    """Where API servers reach the server, such as `https://10.0.0.1:9449`; empty for a Service."""
+
+
 class WebhookServer(Value):
     """Where webhooks are served."""
 
@@ -73,6 +88,8 @@ class WebhookServer(Value):
     """The port."""
     tls: Tls = field(default_factory=Tls)
     """How the server shows who it is."""
+    self_signed: SelfSigned = field(default_factory=SelfSigned)
+    """A server that makes its own certificates and registers its webhooks."""
 
 
 class HealthProbes(Value):

@@ -22,6 +22,7 @@ from pergola.api.resource_manager_config.v1alpha1 import (
     ClientConnection,
     LeaderElection,
     ResourceManagerConfiguration,
+    WebhookServer,
 )
 from pergola.api.resource_manager_config.webhooks import SystemComponentsConfig, Webhooks
 from pergola.api.schema.duration import Duration
@@ -40,6 +41,7 @@ def check(config: ResourceManagerConfiguration) -> Iterator[Finding]:
         yield from _leader_election(config.leader_election, "leaderElection")
     yield from _controllers(config.controllers, "controllers")
     yield from _webhooks(config.webhooks, "webhooks")
+    yield from _webhook_server(config.server.webhooks, "server.webhooks")
     if config.controllers.token_invalidator.enabled != config.webhooks.token_invalidator.enabled:
         yield Finding(
             "controllers.tokenInvalidator",
@@ -174,6 +176,9 @@ def _webhooks(webhooks: Webhooks, path: str) -> Iterator[Finding]:
     if webhooks.node_agent_authorizer.machine_namespace == "":
         at = child(path, "nodeAgentAuthorizer.machineNamespace")
         yield Finding(at, "must be absent or not empty")
+    age = webhooks.crd_deletion_protection.confirmation_maximum_age
+    if age is not None:
+        yield from _positive(age, child(path, "crdDeletionProtection.confirmationMaximumAge"))
     system = child(path, "systemComponentsConfig")
     yield from _system_components(webhooks.system_components_config, system)
 
@@ -193,3 +198,19 @@ def _at_least(value: timedelta, least: timedelta, path: str) -> Iterator[Finding
 def _positive(value: timedelta, path: str) -> Iterator[Finding]:
     if value <= timedelta():
         yield Finding(path, "must be greater than 0")
+
+
+def _webhook_server(server: WebhookServer, path: str) -> Iterator[Finding]:
+    own = server.self_signed
+    if not own.enabled:
+        return
+    at = child(path, "selfSigned")
+    if server.tls.server_cert_dir:
+        yield Finding(
+            child(at, "enabled"),
+            "forbidden: there are certificates at server.webhooks.tls.serverCertDir already",
+        )
+    if not is_dns_label(own.namespace):
+        yield Finding(child(at, "namespace"), "must be the name of a namespace")
+    if own.url and not own.url.startswith("https://"):
+        yield Finding(child(at, "url"), "must begin with https://")

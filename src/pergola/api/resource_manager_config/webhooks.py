@@ -2,13 +2,14 @@
 
 # ruff: noqa: RUF012 - Structs give every value its own copy of an empty default
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
 from pergola.api.core_v1 import Toleration
 from pergola.api.resource_manager_config.controllers import Switch
 from pergola.api.schema.declare import Value
+from pergola.api.schema.duration import Duration
 
 Seconds = Annotated[int, Meta(ge=0)]
 
@@ -20,6 +21,25 @@ class HighAvailabilityConfig(Switch):
     """For how long pods tolerate a node that is not ready; no toleration is added if absent."""
     default_unreachable_toleration_seconds: Seconds | None = None
     """For how long pods tolerate a node that is unreachable; no toleration is added if absent."""
+
+
+    profile: Literal["auto", "seed", "today"] = "auto"
+    """Which spreading rules apply; `auto` chooses by the version of the cluster. Not in the
+    original."""
+
+
+class CrdDeletionProtection(Switch):
+    """Refuses to delete protected CRDs and their objects."""
+
+    confirmation_maximum_age: Duration | None = None
+    """How long ago a deletion may have been confirmed; any time if absent. Not in the original."""
+
+
+class ExtensionValidation(Switch):
+    """Validates extension objects."""
+
+    profile: Literal["relaxed", "strict"] = "relaxed"
+    """`strict` keeps rules that the original has dropped. Not in the original."""
 
 
 class KubernetesServiceHost(Switch):
@@ -66,11 +86,11 @@ class NodeAgentAuthorizer(Switch):
 class Webhooks(Value):
     """Which webhooks are served."""
 
-    crd_deletion_protection: Switch = field(default_factory=Switch)
+    crd_deletion_protection: CrdDeletionProtection = field(default_factory=CrdDeletionProtection)
     """Refuses to delete protected CRDs and their objects."""
     endpoint_slice_hints: Switch = field(default_factory=Switch)
     """Adds topology hints to EndpointSlices."""
-    extension_validation: Switch = field(default_factory=Switch)
+    extension_validation: ExtensionValidation = field(default_factory=ExtensionValidation)
     """Validates extension objects."""
     high_availability_config: HighAvailabilityConfig = field(default_factory=HighAvailabilityConfig)
     """Spreads replicas over nodes and zones."""
