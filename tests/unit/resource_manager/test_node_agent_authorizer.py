@@ -88,8 +88,8 @@ async def test_only_node_agents_are_judged(
     assert await answer("events", "create", user=user, groups=groups) == expected
 
 
-CSR = {"group": "certificates.k8s.io"}
-LEASE = {"group": "coordination.k8s.io"}
+CSR: dict[str, Any] = {"group": "certificates.k8s.io"}
+LEASE: dict[str, Any] = {"group": "coordination.k8s.io"}
 
 
 @pytest.mark.parametrize(
