@@ -1,0 +1,46 @@
+"""Cluster API's words: kinds, annotations, labels, and the names by which CRDs are found (spec 50).
+
+Spellings are part of the API; people grep for them.
+"""
+
+from typing import Final, Literal
+
+from pergola.api.objects import GroupKind, GroupVersionKind
+
+CLUSTER_GROUP: Final = "cluster.x-k8s.io"
+INFRASTRUCTURE_GROUP: Final = "infrastructure.cluster.x-k8s.io"
+CLUSTER: Final = GroupVersionKind(CLUSTER_GROUP, "v1beta2", "Cluster")
+MACHINE: Final = GroupVersionKind(CLUSTER_GROUP, "v1beta2", "Machine")
+
+MANAGED_BY: Final = "cluster.x-k8s.io/managed-by"
+"""Annotation of an InfraCluster; present, with any value: another system manages it."""
+PAUSED: Final = "cluster.x-k8s.io/paused"
+"""Annotation; present, with any value: leave the object alone for now."""
+CLUSTER_NAME: Final = "cluster.x-k8s.io/cluster-name"
+"""Label: the Cluster to which an object belongs."""
+WATCH_FILTER: Final = "cluster.x-k8s.io/watch-filter"
+"""Label: which instance of a provider is responsible."""
+
+ContractVersion = Literal["v1beta1", "v1beta2"]
+CONTRACT_VERSIONS: Final[tuple[ContractVersion, ...]] = ("v1beta2", "v1beta1")
+"""The contracts that core understands, the preferred one first."""
+
+
+def contract_label(version: str) -> str:
+    """The label of a CRD that lists its API versions for a contract version."""
+    return f"{CLUSTER_GROUP}/{version}"
+
+
+def crd_name(kind: GroupKind) -> str:
+    """The name of a kind's CRD as core computes it: it does not look it up (spec 50 §4.1)."""
+    return f"{plural_of(kind.kind)}.{kind.group}"
+
+
+def plural_of(kind: str) -> str:
+    """The plural by Kubernetes' fixed rule: `FooCluster` → `fooclusters`, `Policy` → `policies`."""
+    lowered = kind.lower()
+    if lowered.endswith("s"):
+        return f"{lowered}es"
+    if lowered.endswith("y"):
+        return f"{lowered[:-1]}ies"
+    return f"{lowered}s"

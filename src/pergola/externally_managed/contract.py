@@ -1,0 +1,180 @@
+"""What core reads of an InfraCluster, in both generations of the contract (spec 50 §4).
+
+A CRD's labels say which generation it follows and which API version is read. Core takes the newest
+contract that is labelled, so that an object may have to be right for one and polite to the other.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from pergola.api.cluster_api import CONTRACT_VERSIONS, ContractVersion, contract_label
+from pergola.api.objects import GroupKind, GroupVersionKind, JsonObject, labels_of, map_at, name_of
+from pergola.externally_managed.versions import newest
+
+_HOST_CHARACTERS: Final = 512
+_LAST_PORT: Final = 65535
+
+
+class ContractError(Exception):
+    """An object or CRD does not follow the contract; the text is core's own where there is one."""
+
+
+class Contract(NamedTuple):
+    """How an InfraCluster kind is read.
+
+    Attributes:
+        version: decides the shape of the status.
+        api_version: the version of the kind that core reads, watches and patches.
+        versions: all contract versions that the CRD names, the one that counts first.
+    """
+
+    version: ContractVersion
+    api_version: str
+    versions: tuple[ContractVersion, ...]
+
+
+class Endpoint(NamedTuple):
+    """Where the control plane is reached."""
+
+    host: str
+    port: int
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether core takes it over: host and port are there."""
+        return (
+            bool(self.host) and 0 < self.port <= _LAST_PORT and len(self.host) <= _HOST_CHARACTERS
+        )
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class FailureDomain:
+    """A part of the infrastructure that fails on its own, such as an availability zone."""
+
+    name: str
+    control_plane: bool = True
+    attributes: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+
+def contract_of(crd: Mapping[str, Any]) -> Contract:
+    """Which contract a CRD follows.
+
+    Raises:
+        ContractError: it has no label of a contract, in core's words.
+    """
+    labels = labels_of(crd)
+    found = tuple(v for v in CONTRACT_VERSIONS if labels.get(contract_label(v)))
+    if not found:
+        asked = " ".join(f'"{version}"' for version in CONTRACT_VERSIONS)
+        raise ContractError(
+            f"cannot find any versions matching contract versions [{asked}] for CRD "
+            f"{name_of(crd)} as contract version label(s) are either missing or empty"
+        )
+    listed = labels[contract_label(found[0])].split("_")
+    return Contract(found[0], newest(listed), found)
+
+
+def kind_of(crd: Mapping[str, Any], contract: Contract) -> GroupVersionKind:
+    """The kind that a CRD defines, in the version that the contract chooses."""
+    spec = map_at(crd, "spec")
+    return GroupVersionKind(
+        str(spec.get("group", "")), contract.api_version, str(map_at(spec, "names").get("kind", ""))
+    )
+
+
+def group_kind_of(crd: Mapping[str, Any]) -> GroupKind:
+    """The kind that a CRD defines, whatever its version."""
+    spec = map_at(crd, "spec")
+    return GroupKind(str(spec.get("group", "")), str(map_at(spec, "names").get("kind", "")))
+
+
+def endpoint_of(obj: Mapping[str, Any]) -> Endpoint:
+    """The endpoint of an InfraCluster or Cluster; empty host and port 0 where there is none."""
+    endpoint = map_at(obj, "spec", "controlPlaneEndpoint")
+    host, port = endpoint.get("host"), endpoint.get("port")
+    return Endpoint(
+        host if isinstance(host, str) else "",
+        port if isinstance(port, int) and not isinstance(port, bool) else 0,
+    )
+
+
+def is_provisioned(obj: Mapping[str, Any], version: ContractVersion) -> bool:
+    """Whether core would read the infrastructure as done.
+
+    Raises:
+        ContractError: the field is of another type, in core's words.
+    """
+    if version == "v1beta1":
+        value = map_at(obj, "status").get("ready")
+    else:
+        value = map_at(obj, "status", "initialization").get("provisioned")
+    if value is not None and not isinstance(value, bool):
+        raise ContractError(f"accessor error: {value} is of the type {_go(value)}, expected bool")
+    return bool(value)
+
+
+def done(version: ContractVersion) -> JsonObject:
+    """The part of a status that says that the infrastructure is done."""
+    return {"ready": True} if version == "v1beta1" else {"initialization": {"provisioned": True}}
+
+
+def render_failure_domains(
+    domains: Sequence[FailureDomain], version: ContractVersion
+) -> JsonObject | list[JsonObject]:
+    """Failure domains as the contract has them: a map by name, later a list sorted by name."""
+    rendered = {
+        domain.name: {
+            "controlPlane": domain.control_plane,
+            **({"attributes": dict(domain.attributes)} if domain.attributes else {}),
+        }
+        for domain in sorted(domains)
+    }
+    if version == "v1beta1":
+        return rendered
+    return [{"name": name, **value} for name, value in rendered.items()]
+
+
+def failure_domains_of(obj: Mapping[str, Any], version: ContractVersion) -> list[FailureDomain]:
+    """The failure domains of a status, sorted by name; `controlPlane` that is absent is false.
+
+    Raises:
+        ContractError: they have the other generation's shape, in core's words.
+    """
+    value = map_at(obj, "status").get("failureDomains")
+    if value is None:
+        return []
+    if version == "v1beta1" and isinstance(value, dict):
+        items = [
+            {"name": name, **entry} for name, entry in value.items() if isinstance(entry, dict)
+        ]
+    elif version == "v1beta2" and isinstance(value, list):
+        items = [entry for entry in value if isinstance(entry, dict)]
+    else:
+        expected = "map[string]interface {}" if version == "v1beta1" else "[]interface{}"
+        raise ContractError(
+            f"status.failureDomains is of the type {_go(value)}, expected {expected}"
+        )
+    return sorted(
+        FailureDomain(
+            str(item.get("name", "")), item.get("controlPlane") is True, map_at(item, "attributes")
+        )
+        for item in items
+    )
+
+
+def _go(value: object) -> str:
+    """How core calls the type of a JSON value."""
+    names: dict[type, str] = {
+        str: "string",
+        bool: "bool",
+        int: "int64",
+        float: "float64",
+        list: "[]interface {}",
+        dict: "map[string]interface {}",
+    }
+    return names.get(type(value), type(value).__name__)

@@ -1,0 +1,73 @@
+"""From a Cluster to its InfraCluster and back (spec 50 §2, §4.5)."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+from pergola.api.cluster_api import CLUSTER, CLUSTER_GROUP, CLUSTER_NAME
+from pergola.api.objects import (
+    GroupKind,
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    labels_of,
+    map_at,
+    namespace_of,
+    owner_references_of,
+)
+from pergola.externally_managed.predicate import is_externally_managed
+from pergola.kube.errors import KubeError
+
+Read = Callable[[Key], Awaitable[JsonObject | None]]
+"""Reads an InfraCluster of the wanted kind; None or a KubeError if it is not to be had."""
+
+_CLUSTER_KIND: Final = CLUSTER.kind
+
+
+def infrastructure_reference(cluster: Mapping[str, Any]) -> tuple[GroupKind, Key] | None:
+    """The kind and key of a Cluster's InfraCluster; None if it names none.
+
+    Both forms are read: `apiGroup` of the contract v1beta2, `apiVersion` of the one before.
+    """
+    reference = map_at(cluster, "spec", "infrastructureRef")
+    name, kind = reference.get("name"), reference.get("kind")
+    if not (isinstance(name, str) and name and isinstance(kind, str) and kind):
+        return None
+    group = reference.get("apiGroup")
+    if not isinstance(group, str):
+        group = str(reference.get("apiVersion", "")).rpartition("/")[0]
+    return GroupKind(group, kind), Key(namespace_of(cluster), name)
+
+
+async def cluster_to_infra_cluster(
+    cluster: JsonObject, wanted: GroupKind, read: Read, *, manages_external: bool = False
+) -> list[Key]:
+    """The InfraCluster that an event of its Cluster wakes; none if it is managed externally.
+
+    Without this look, unpausing a Cluster would wake the provider for an object that is not its.
+
+    Args:
+        wanted: the provider's kind.
+        manages_external: for external managers, who want exactly the others.
+    """
+    if cluster.get("kind") != _CLUSTER_KIND:
+        return []
+    reference = infrastructure_reference(cluster)
+    if reference is None or reference[0] != wanted:
+        return []
+    try:
+        obj = await read(reference[1])
+    except KubeError:
+        return []
+    if obj is None or is_externally_managed(obj) is not manages_external:
+        return []
+    return [reference[1]]
+
+
+def owner_cluster(obj: Mapping[str, Any]) -> Key | None:
+    """The Cluster to which an object belongs: by its owner reference, else by its label."""
+    for owner in owner_references_of(obj):
+        gvk = GroupVersionKind.of(owner)
+        if (gvk.group, gvk.kind) == (CLUSTER_GROUP, _CLUSTER_KIND):
+            return Key(namespace_of(obj), str(owner.get("name", "")))
+    name = labels_of(obj).get(CLUSTER_NAME)
+    return Key(namespace_of(obj), name) if name else None

@@ -1,0 +1,52 @@
+"""No way back: who took over an InfraCluster's infrastructure keeps it (spec 50 §3).
+
+A provider's validating webhook adds `annotation_findings` to its other findings, so that all are in
+one answer; a provider without one serves `AnnotationGuard` alone.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import orjson
+
+from pergola.admission.registration import Registration, Rule
+from pergola.admission.review import Cause, Request, Verdict, allowed, invalid
+from pergola.api.objects import GroupKind, JsonObject, annotations_of
+from pergola.externally_managed.predicate import is_externally_managed
+
+DETAIL: Final = "removal of externally managed annotation is not allowed"
+FIELD: Final = "metadata.annotations"
+
+
+def annotation_findings(new: JsonObject, old: JsonObject | None) -> list[Cause]:
+    """The finding of an update that takes the annotation away; values may change freely."""
+    if old is None or not is_externally_managed(old) or is_externally_managed(new):
+        return []
+    shown = orjson.dumps(annotations_of(new)).decode()
+    return [Cause("FieldValueInvalid", f"Invalid value: {shown}: {DETAIL}", FIELD)]
+
+
+class AnnotationGuard:
+    """A validating webhook for the annotation alone, for InfraClusters of any kind."""
+
+    def __call__(self, request: Request) -> Verdict:
+        """Refuses updates that take the annotation away, also while the object is deleted."""
+        if request.operation != "UPDATE" or request.subresource or request.object is None:
+            return allowed(because=f"{request.operation} cannot take the annotation away")
+        causes = annotation_findings(request.object, request.old_object)
+        if not causes:
+            return allowed(because="the annotation was not there, or is there still")
+        kind = str(GroupKind(request.kind.group, request.kind.kind))
+        return invalid(kind, request.name, tuple(causes))
+
+
+def registration(kind: GroupKind, plural: str, versions: Sequence[str], path: str) -> Registration:
+    """How an AnnotationGuard is registered for a kind: updates of the main resource only."""
+    return Registration(
+        name=f"externally-managed.{plural}.{kind.group}",
+        path=path,
+        kind="validating",
+        rules=(Rule(("UPDATE",), (kind.group,), tuple(versions), (plural,)),),
+        match_policy="Equivalent",
+        timeout_seconds=5,
+    )
