@@ -21,6 +21,13 @@ CLUSTER_NAME: Final = "cluster.x-k8s.io/cluster-name"
 WATCH_FILTER: Final = "cluster.x-k8s.io/watch-filter"
 """Label: which instance of a provider is responsible."""
 
+SOURCE: Final = "infrastructure.pergola.dev/source"
+"""Annotation: what describes the network, such as `configmap/<name>`, `secret/<name>` or `aws`."""
+RELEASE_FINALIZERS: Final = "infrastructure.pergola.dev/release-finalizers"
+"""Annotation: `true` lets go of finalizers that a provider left when it was relieved."""
+READY_BY_HAND: Final = "cluster.x-k8s.io/externally-managed-ready"
+"""Annotation: `true` says that the infrastructure is ready, where nobody else can say so."""
+
 ContractVersion = Literal["v1beta1", "v1beta2"]
 CONTRACT_VERSIONS: Final[tuple[ContractVersion, ...]] = ("v1beta2", "v1beta1")
 """The contracts that core understands, the preferred one first."""

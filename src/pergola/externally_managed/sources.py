@@ -1,0 +1,106 @@
+"""Where the description of a network comes from (spec 50 §5, step 3)."""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Any, Final, Protocol
+
+from pergola.api.cluster_api import SOURCE
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    annotations_of,
+    map_at,
+    namespace_of,
+)
+from pergola.externally_managed.description import Network, read_network
+from pergola.kube.client import Client
+from pergola.kube.errors import NotFound
+from pergola.kube.yaml import YamlError, parse
+
+CONFIG_MAP: Final = GroupVersionKind("", "v1", "ConfigMap")
+SECRET: Final = GroupVersionKind("", "v1", "Secret")
+DATA_KEY: Final = "network.yaml"
+NOT_FOUND: Final = "SourceNotFound"
+INVALID: Final = "SourceInvalid"
+_KINDS: Final = {"configmap": CONFIG_MAP, "secret": SECRET}
+
+
+class SourceProblem(Exception):
+    """The source says nothing usable.
+
+    Attributes:
+        reason: of the Ready condition.
+        problems: one sentence each.
+    """
+
+    def __init__(self, reason: str, *problems: str) -> None:
+        self.reason = reason
+        self.problems = problems
+        super().__init__("; ".join(problems))
+
+
+class Source(Protocol):
+    """Something that knows networks."""
+
+    async def describe(self, obj: JsonObject) -> Network:
+        """The network of an InfraCluster.
+
+        Raises:
+            SourceProblem: it says nothing usable.
+            KubeError: it could not be asked; try again.
+        """
+        ...
+
+
+def source_object(obj: Mapping[str, Any]) -> tuple[GroupVersionKind, Key] | None:
+    """The ConfigMap or Secret that the annotation names; None if it names none."""
+    kind, _, name = annotations_of(obj).get(SOURCE, "").partition("/")
+    gvk = _KINDS.get(kind.lower())
+    return (gvk, Key(namespace_of(obj), name)) if gvk and name else None
+
+
+class PlainSource:
+    """Descriptions in ConfigMaps and Secrets of the InfraCluster's namespace."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def describe(self, obj: JsonObject) -> Network:
+        """The network of an InfraCluster.
+
+        Raises:
+            SourceProblem: the annotation names nothing that can be read.
+        """
+        reference = source_object(obj)
+        if reference is None:
+            raise SourceProblem(INVALID, _no_source(annotations_of(obj).get(SOURCE)))
+        gvk, key = reference
+        of = f"{gvk.kind} {key}"
+        try:
+            found = await self._client.get(gvk, key)
+        except NotFound:
+            raise SourceProblem(
+                NOT_FOUND, f"{of}, which annotation {SOURCE} names, does not exist"
+            ) from None
+        network = read_network(_content(found, gvk, of), of)
+        if isinstance(network, list):
+            raise SourceProblem(INVALID, *network)
+        return network
+
+
+def _no_source(value: str | None) -> str:
+    if not value:
+        return f"annotation {SOURCE} is missing; set it to configmap/<name> or secret/<name>"
+    return f'annotation {SOURCE} is "{value}"; it must be configmap/<name> or secret/<name>'
+
+
+def _content(found: JsonObject, gvk: GroupVersionKind, of: str) -> Any:
+    text = map_at(found, "data").get(DATA_KEY)
+    if not isinstance(text, str):
+        raise SourceProblem(INVALID, f"{of} has no key {DATA_KEY}")
+    try:
+        return parse(base64.b64decode(text) if gvk == SECRET else text.encode())
+    except (YamlError, binascii.Error, ValueError) as error:
+        raise SourceProblem(INVALID, f"{of}, key {DATA_KEY}: {error}") from None

@@ -1,0 +1,118 @@
+"""The status that an InfraCluster should have: pure, from what is known (spec 50 §5, step 5)."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from pergola.api.conditions import get_condition
+from pergola.api.objects import JsonObject, map_at
+from pergola.externally_managed.conditions import (
+    PAUSED,
+    READY,
+    conditions_of,
+    with_condition,
+)
+from pergola.externally_managed.contract import (
+    Contract,
+    FailureDomain,
+    done,
+    render_failure_domains,
+)
+from pergola.kube.patches import merge_patch
+
+IS_READY: Final = "NetworkReady"
+INCOMPLETE: Final = "NetworkIncomplete"
+CONFLICT: Final = "Conflict"
+WAITING_FOR_CLUSTER: Final = "WaitingForCluster"
+_READY_MESSAGE: Final = "The network is complete."
+
+
+class Outcome(NamedTuple):
+    """How an InfraCluster does.
+
+    Attributes:
+        reason: of the Ready condition; it is True if there are no problems.
+        problems: one sentence each.
+        failure_domains: None leaves what is there.
+        further: fields of the status beside those of the contract.
+    """
+
+    reason: str = IS_READY
+    problems: Sequence[str] = ()
+    failure_domains: Sequence[FailureDomain] | None = None
+    further: JsonObject | None = None
+
+
+def status_patch(
+    obj: JsonObject, contract: Contract, outcome: Outcome, now: datetime
+) -> JsonObject:
+    """A merge patch of the status; empty if there is nothing to say.
+
+    What was said to be done stays so: readiness never reverts.
+    """
+    status = map_at(obj, "status")
+    wanted: JsonObject = dict(outcome.further or {})
+    if not outcome.problems:
+        for version in contract.versions:
+            wanted |= done(version)
+    if outcome.failure_domains is not None:
+        wanted["failureDomains"] = _domains_change(status, outcome.failure_domains, contract)
+    conditions = with_condition(
+        conditions_of(obj),
+        obj,
+        contract.version,
+        READY,
+        status=not outcome.problems,
+        reason=outcome.reason,
+        message="; ".join(outcome.problems) or _READY_MESSAGE,
+        now=now,
+    )
+    if get_condition(conditions, PAUSED):
+        conditions = _paused(conditions, obj, contract, now, paused=False)
+    wanted["conditions"] = conditions
+    return _missing(status, wanted)
+
+
+def paused_patch(obj: JsonObject, contract: Contract, now: datetime) -> JsonObject:
+    """A merge patch that says that the object is paused; v1beta2 only, empty if it is said."""
+    if contract.version != "v1beta2":
+        return {}
+    conditions = _paused(conditions_of(obj), obj, contract, now, paused=True)
+    return _missing(map_at(obj, "status"), {"conditions": conditions})
+
+
+def _paused(
+    conditions: list[JsonObject],
+    obj: JsonObject,
+    contract: Contract,
+    now: datetime,
+    *,
+    paused: bool,
+) -> list[JsonObject]:
+    reason = "Paused" if paused else "NotPaused"
+    return with_condition(
+        conditions, obj, contract.version, PAUSED, status=paused, reason=reason, message="", now=now
+    )
+
+
+def _domains_change(
+    status: JsonObject, domains: Sequence[FailureDomain], contract: Contract
+) -> JsonObject | list[JsonObject] | None:
+    """The domains as they should be; in a map, those that are gone are null."""
+    if not domains:
+        return None
+    rendered = render_failure_domains(domains, contract.version)
+    live = status.get("failureDomains")
+    if isinstance(rendered, dict) and isinstance(live, dict):
+        gone = {name: None for name in live if name not in rendered}
+        return {**rendered, **gone}
+    return rendered
+
+
+def _missing(status: JsonObject, wanted: JsonObject) -> JsonObject:
+    """The part of a patch that would change something."""
+    target = {**status, **wanted}
+    for name, value in wanted.items():
+        if isinstance(value, dict) and isinstance(status.get(name), dict):
+            target[name] = {k: v for k, v in {**status[name], **value}.items() if v is not None}
+    return merge_patch(status, target)

@@ -1,0 +1,124 @@
+"""The status of an InfraCluster, for both generations of the contract."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from pergola.api.objects import JsonObject
+from pergola.externally_managed.contract import Contract, FailureDomain
+from pergola.externally_managed.description import Network, read_network
+from pergola.externally_managed.status import Outcome, paused_patch, status_patch
+from pergola.kube.patches import apply_merge_patch
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+DOMAINS = (FailureDomain("a"), FailureDomain("b", control_plane=False))
+OLD: Contract = Contract("v1beta1", "v1", ("v1beta1",))
+NEW: Contract = Contract("v1beta2", "v1", ("v1beta2", "v1beta1"))
+
+
+def written(obj: JsonObject, contract: Contract, outcome: Outcome, after: int = 0) -> JsonObject:
+    """The object after the patch."""
+    patch = status_patch(obj, contract, outcome, NOW + timedelta(minutes=after))
+    return apply_merge_patch(obj, {"status": patch})
+
+
+@pytest.mark.parametrize("contract", [OLD, NEW], ids=lambda contract: contract.version)
+def test_a_complete_network_is_done_and_then_nothing_is_written(contract: Contract) -> None:
+    outcome = Outcome(failure_domains=DOMAINS, further={"networkStatus": {"x": 1}})
+    obj = written({"metadata": {"generation": 2}}, contract, outcome)
+    assert obj["status"]["networkStatus"] == {"x": 1}
+    assert status_patch(obj, contract, outcome, NOW + timedelta(days=1)) == {}
+
+
+def test_each_contract_has_its_own_shape() -> None:
+    outcome = Outcome(failure_domains=DOMAINS)
+    old = written({}, OLD, outcome)["status"]
+    assert old["ready"] is True
+    assert "initialization" not in old
+    assert old["failureDomains"] == {"a": {"controlPlane": True}, "b": {"controlPlane": False}}
+    assert "observedGeneration" not in old["conditions"][0]
+    new = written({}, NEW, outcome)["status"]
+    assert new["initialization"] == {"provisioned": True}
+    assert new["ready"] is True  # its CRD names the older contract, too
+    assert [domain["name"] for domain in new["failureDomains"]] == ["a", "b"]
+    assert new["conditions"][0]["observedGeneration"] == 0
+
+
+@pytest.mark.parametrize("contract", [OLD, NEW], ids=lambda contract: contract.version)
+def test_readiness_never_reverts_and_the_condition_says_what_is_wrong(contract: Contract) -> None:
+    obj = written({}, contract, Outcome(failure_domains=DOMAINS))
+    worse = written(obj, contract, Outcome("NetworkIncomplete", ["no subnet", "no route"]), 5)
+    status = worse["status"]
+    assert status.get("ready") or status["initialization"]["provisioned"]
+    (condition,) = status["conditions"]
+    assert (condition["status"], condition["reason"]) == ("False", "NetworkIncomplete")
+    assert condition["message"] == "no subnet; no route"
+    assert condition["lastTransitionTime"] == "2030-01-01T00:05:00Z"
+    assert ("severity" in condition) is (contract.version == "v1beta1")
+    assert status["failureDomains"] == obj["status"]["failureDomains"]
+
+
+@pytest.mark.parametrize("contract", [OLD, NEW], ids=lambda contract: contract.version)
+def test_failure_domains_that_are_gone_go(contract: Contract) -> None:
+    obj = written({}, contract, Outcome(failure_domains=DOMAINS))
+    fewer = written(obj, contract, Outcome(failure_domains=DOMAINS[:1]))
+    assert len(fewer["status"]["failureDomains"]) == 1
+    none = written(fewer, contract, Outcome(failure_domains=()))
+    assert "failureDomains" not in none["status"]
+
+
+def test_pausing_is_said_once_and_taken_back_where_the_contract_has_a_word_for_it() -> None:
+    assert paused_patch({}, OLD, NOW) == {}
+    obj = apply_merge_patch({}, {"status": paused_patch({}, NEW, NOW)})
+    assert obj["status"]["conditions"][0]["status"] == "True"
+    assert paused_patch(obj, NEW, NOW + timedelta(hours=1)) == {}
+    resumed = written(obj, NEW, Outcome())
+    states = {c["type"]: (c["status"], c["reason"]) for c in resumed["status"]["conditions"]}
+    assert states == {"Paused": ("False", "NotPaused"), "Ready": ("True", "NetworkReady")}
+
+
+def test_conditions_of_others_are_kept() -> None:
+    other = {"type": "Other", "status": "True", "extra": 1}
+    obj = written({"status": {"conditions": [other]}}, NEW, Outcome())
+    assert obj["status"]["conditions"][0] == other
+
+
+# Descriptions
+
+
+def test_a_description_is_read() -> None:
+    network = read_network(
+        {
+            "endpoint": {"host": "api.example", "port": 6443},
+            "failureDomains": [{"name": "a"}, {"name": "b", "controlPlane": False}],
+            "spec": {"network": {"id": "net-1"}},
+        },
+        "ConfigMap demo/net",
+    )
+    assert isinstance(network, Network)
+    assert [domain.name for domain in network.failure_domains] == ["a", "b"]
+    assert network.desired_spec() == {
+        "network": {"id": "net-1"},
+        "controlPlaneEndpoint": {"host": "api.example", "port": 6443},
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "paths"),
+    [
+        ({"endpoint": {"host": "", "port": 70000}}, ["endpoint.host", "endpoint.port"]),
+        ({"endpoint": {"host": "x"}}, ["endpoint.port"]),
+        ({"failureDomains": [{}, {"name": 7}]}, ["failureDomains[0]", "failureDomains[1].name"]),
+        ({"failureDomains": [{"name": "a"}, {"name": "a"}]}, ["failureDomains"]),
+        ({"spec": {"controlPlaneEndpoint": {}}}, ["spec.controlPlaneEndpoint"]),
+        ("nothing", [""]),
+    ],
+)
+def test_all_that_is_wrong_with_a_description_is_named(
+    value: JsonObject | str, paths: list[str]
+) -> None:
+    problems = read_network(value, "ConfigMap demo/net")
+    assert isinstance(problems, list)
+    assert len(problems) == len(paths)
+    for problem, path in zip(problems, paths, strict=True):
+        assert problem.startswith(f"ConfigMap demo/net: {path}")
