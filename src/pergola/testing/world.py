@@ -68,6 +68,11 @@ class RecordingClient(Client):
         self._note("patch", gvk.kind, key, subresource)
         return await super().patch(gvk, key, body, subresource=subresource)
 
+    async def apply(self, obj: JsonObject, *, manager: str, force: bool = False) -> JsonObject:
+        """Notes `apply`."""
+        self._note("apply", obj["kind"], Key.of(obj))
+        return await super().apply(obj, manager=manager, force=force)
+
     async def delete(
         self,
         gvk: GroupVersionKind,
