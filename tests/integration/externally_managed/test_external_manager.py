@@ -1,7 +1,6 @@
 """The external manager on a real API server: spec 50 §5."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +26,8 @@ from pergola.testing.cluster_api import (
     NEW,
     OLD,
     cluster,
-    cluster_crd,
     infra_cluster,
     infra_cluster_crd,
-    install,
 )
 from pergola.testing.waiting import running, settled, until, until_gone
 from pergola.testing.world import RecordingClient, config_map
@@ -104,12 +101,8 @@ class Site:
 
 
 @pytest.fixture(params=[OLD, NEW], ids=["v1beta1", "v1beta2"])
-async def site(
-    request: pytest.FixtureRequest, kubeconfig: Path, namespace: str
-) -> AsyncIterator[Site]:
-    async with RecordingClient.connect(load(kubeconfig)) as client:
-        await install(client, cluster_crd(), infra_cluster_crd(OLD), infra_cluster_crd(NEW))
-        yield Site(client, namespace, request.param)
+def site(request: pytest.FixtureRequest, infra_client: RecordingClient, namespace: str) -> Site:
+    return Site(infra_client, namespace, request.param)
 
 
 def written(site: Site) -> list[str]:
@@ -189,7 +182,7 @@ async def test_the_annotation_of_the_object_pauses_too(site: Site) -> None:
 
 
 async def test_a_manager_that_was_killed_between_its_two_writes_completes_them(
-    site: Site,
+    site: Site, kubeconfig: Path
 ) -> None:
     await site.describe()
     await site.create()
@@ -201,7 +194,7 @@ async def test_a_manager_that_was_killed_between_its_two_writes_completes_them(
             await asyncio.Event().wait()
             raise AssertionError("unreachable")
 
-    async with Killed.connect(load_config(site)) as client:
+    async with Killed.connect(load(kubeconfig)) as client:
         first = Site(client, site.namespace, site.gvk)
         async with running(first.manager()):
             async with asyncio.timeout(30):
@@ -211,11 +204,6 @@ async def test_a_manager_that_was_killed_between_its_two_writes_completes_them(
     assert "status" not in half
     async with running(site.manager()):
         await site.until_ready("True", "NetworkReady")
-
-
-def load_config(site: Site) -> Any:
-    """The cluster of a site's client."""
-    return site.client._transport._config
 
 
 # The steps before and around them

@@ -1,0 +1,170 @@
+"""Infrastructure that a person declares ready: spec 50 §7."""
+
+from typing import Any
+
+import pytest
+
+from pergola.api.cluster_api import CLUSTER, MANAGED_BY, PAUSED, READY_BY_HAND
+from pergola.api.conditions import get_condition
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
+from pergola.externally_managed.contract import contract_of, is_provisioned
+from pergola.externally_managed.manager import Managed, Settings
+from pergola.externally_managed.ready_by_hand import ready_by_hand
+from pergola.runtime.events import EVENT
+from pergola.runtime.metrics import Metrics
+from pergola.runtime.unit import Unit
+from pergola.testing.cluster_api import NEW, OLD, cluster, infra_cluster, infra_cluster_crd
+from pergola.testing.waiting import running, settled, until
+from pergola.testing.world import RecordingClient
+
+ENDPOINT = {"host": "api.example.org", "port": 6443}
+
+
+class Site:
+    """One InfraCluster that somebody else manages."""
+
+    def __init__(self, client: RecordingClient, namespace: str, gvk: GroupVersionKind) -> None:
+        self.client = client
+        self.namespace = namespace
+        self.gvk = gvk
+        self.key = Key(namespace, "demo")
+        self.contract = contract_of(infra_cluster_crd(gvk))
+
+    def controller(self) -> Unit:
+        settings = Settings(namespace=self.namespace)
+        return ready_by_hand(
+            self.client, Managed(self.gvk, self.contract), settings, metrics=Metrics()
+        )
+
+    async def create(self, annotations: dict[str, str], **spec: Any) -> None:
+        await self.client.create(
+            infra_cluster(self.gvk, "demo", self.namespace, annotations, **spec)
+        )
+        await self.client.create(cluster("demo", self.namespace, self.gvk))
+
+    async def annotate(self, **annotations: str | None) -> None:
+        names = {"ready": READY_BY_HAND, "managed_by": MANAGED_BY, "paused": PAUSED}
+        change = {names[name]: value for name, value in annotations.items()}
+        await self.client.patch(self.gvk, self.key, {"metadata": {"annotations": change}})
+
+    async def until(self, status: str, reason: str) -> JsonObject:
+        return await until(
+            self.client, self.gvk, self.key, lambda obj: ready(obj)[:2] == (status, reason)
+        )
+
+    async def present(self) -> JsonObject:
+        return await self.client.get(self.gvk, self.key)
+
+
+def ready(obj: JsonObject) -> tuple[str, str, str]:
+    condition = get_condition(maps_at(obj, "status", "conditions"), "Ready") or {}
+    status, reason = condition.get("status", ""), condition.get("reason", "")
+    return status, reason, condition.get("message", "")
+
+
+@pytest.fixture(params=[OLD, NEW], ids=["v1beta1", "v1beta2"])
+def site(request: pytest.FixtureRequest, infra_client: RecordingClient, namespace: str) -> Site:
+    return Site(infra_client, namespace, request.param)
+
+
+# Must hold
+
+
+async def test_with_annotation_and_endpoint_it_is_ready(site: Site) -> None:
+    await site.create(
+        {MANAGED_BY: "terraform", READY_BY_HAND: "true"}, controlPlaneEndpoint=ENDPOINT
+    )
+    controller = site.controller()
+    async with running(controller):
+        obj = await site.until("True", "MarkedReadyByUser")
+        assert is_provisioned(obj, site.contract.version)
+        await settled(controller, site.client)
+        site.client.taken()
+        await site.annotate(ready="true")
+        await settled(controller, site.client)
+        assert not [write for write in site.client.taken() if "/status" in write]
+
+
+async def test_without_an_endpoint_it_is_not_and_the_message_says_what_to_set(site: Site) -> None:
+    await site.create({MANAGED_BY: "terraform", READY_BY_HAND: "true"})
+    async with running(site.controller()):
+        obj = await site.until("False", "EndpointMissing")
+        assert not is_provisioned(obj, site.contract.version)
+        assert "spec.controlPlaneEndpoint" in ready(obj)[2]
+        await site.client.patch(CLUSTER, site.key, {"spec": {"controlPlaneEndpoint": ENDPOINT}})
+        await site.until("True", "MarkedReadyByUser")
+
+
+async def test_without_managed_by_nothing_happens_but_a_warning(site: Site) -> None:
+    await site.create({READY_BY_HAND: "true"}, controlPlaneEndpoint=ENDPOINT)
+    async with running(site.controller()):
+        while not (events := await site.client.list(EVENT, site.namespace)):
+            pass
+        assert "status" not in await site.present()
+    (event,) = events
+    assert (event["type"], event["reason"]) == ("Warning", "NotExternallyManaged")
+    assert "the provider is in charge" in event["note"]
+
+
+# The safeguards
+
+
+async def test_only_true_marks(site: Site) -> None:
+    await site.create(
+        {MANAGED_BY: "terraform", READY_BY_HAND: "yes"}, controlPlaneEndpoint=ENDPOINT
+    )
+    async with running(site.controller()):
+        obj = await site.until("False", "MarkInvalid")
+        assert '"yes"' in ready(obj)[2]
+        assert not is_provisioned(obj, site.contract.version)
+
+
+async def test_taking_the_mark_away_changes_the_reason_only(site: Site) -> None:
+    await site.create(
+        {MANAGED_BY: "terraform", READY_BY_HAND: "true"}, controlPlaneEndpoint=ENDPOINT
+    )
+    async with running(site.controller()):
+        await site.until("True", "MarkedReadyByUser")
+        await site.annotate(ready=None)
+        obj = await site.until("True", "MarkWithdrawnByUser")
+        assert is_provisioned(obj, site.contract.version)
+        await site.annotate(ready="true")
+        await site.until("True", "MarkedReadyByUser")
+
+
+@pytest.mark.parametrize(
+    "annotations",
+    [
+        {MANAGED_BY: "pergola", READY_BY_HAND: "true"},
+        {MANAGED_BY: "terraform", READY_BY_HAND: "true", PAUSED: ""},
+        {MANAGED_BY: "terraform"},
+    ],
+    ids=["our own", "paused", "unmarked"],
+)
+async def test_what_is_not_for_us_is_left_alone(site: Site, annotations: JsonObject) -> None:
+    await site.create(annotations, controlPlaneEndpoint=ENDPOINT)
+    controller = site.controller()
+    async with running(controller):
+        await settled(controller, site.client)
+        assert "status" not in await site.present()
+
+
+async def test_what_another_manager_said_is_left_alone(site: Site) -> None:
+    await site.create({MANAGED_BY: "terraform"}, controlPlaneEndpoint=ENDPOINT)
+    said = {
+        "type": "Ready",
+        "status": "False",
+        "reason": "Broken",
+        "message": "no",
+        "lastTransitionTime": "2030-01-01T00:00:00Z",
+    }
+    await site.client.patch(
+        site.gvk, site.key, {"status": {"conditions": [said]}}, subresource="status"
+    )
+    controller = site.controller()
+    async with running(controller):
+        await site.annotate(ready="true")
+        await settled(controller, site.client)
+        obj = await site.present()
+    assert ready(obj) == ("False", "Broken", "no")
+    assert not is_provisioned(obj, site.contract.version)
