@@ -1,0 +1,140 @@
+"""Nodes and Machines: as last seen, and as they are when the server is asked once more."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    labels_of,
+    maps_at,
+    uid_of,
+)
+from pergola.kube.client import Client
+from pergola.kube.errors import NotFound
+from pergola.kube.selectors import SelectorError, format_selector
+from pergola.resource_manager.controllers.csr_approver.rules import Machine, Node
+from pergola.runtime.cache import Cache, Change
+from pergola.runtime.index import Index
+
+NODE: Final = GroupVersionKind("", "v1", "Node")
+MACHINE: Final = GroupVersionKind("machine.sapcloud.io", "v1alpha1", "Machine")
+NODE_LABEL: Final = "node"
+_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+
+
+class Seen:
+    """Nodes and Machines by their caches.
+
+    Args:
+        source: where the Machines are.
+        target: where the Nodes are.
+        namespace: of the Machines; None where there are none.
+    """
+
+    def __init__(self, source: Client, target: Client, namespace: str | None) -> None:
+        self._namespace = namespace or ""
+        self._nodes = Cache(target, NODE, read_node)
+        self._machines: Cache[Machine] | None = None
+        if namespace is not None:
+            self._machines = Cache(
+                source, MACHINE, read_machine, namespace=namespace, metadata_only=True
+            )
+            self._by_node = Index(self._machines, lambda _, machine: {machine.node})
+
+    @property
+    def caches(self) -> Iterator[Cache[Node] | Cache[Machine]]:
+        """What has to run."""
+        yield self._nodes
+        if self._machines is not None:
+            yield self._machines
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether what was seen can be trusted now."""
+        return all(cache.is_synced for cache in self.caches)
+
+    def subscribe(self, subscriber: Callable[[str], None]) -> None:
+        """Calls `subscriber` with the name of each Node that changed, or whose Machine did.
+
+        A heartbeat of a Node is no change.
+        """
+
+        def node_changed(change: Change[Node]) -> None:
+            if change.old != change.new:
+                subscriber(change.key.name)
+
+        def machine_changed(change: Change[Machine]) -> None:
+            for name in {m.node for m in (change.old, change.new) if m and m.node}:
+                subscriber(name)
+
+        self._nodes.subscribe(node_changed)
+        if self._machines is not None:
+            self._machines.subscribe(machine_changed)
+
+    async def node(self, name: str) -> Node | None:
+        """The Node as last seen."""
+        return self._nodes.get(Key("", name))
+
+    async def machines_of(self, node: str) -> int:
+        """How many Machines were last seen with the Node's name in their label."""
+        return len(self._by_node.keys(node)) if self._machines else 0
+
+
+class Live:
+    """Nodes and Machines by asking the servers; for what must not be decided by an old state."""
+
+    def __init__(self, source: Client, target: Client, namespace: str | None) -> None:
+        self._source = source
+        self._target = target
+        self._namespace = namespace
+
+    async def node(self, name: str) -> Node | None:
+        """The Node as it is now."""
+        found = await _get(self._target, NODE, Key("", name))
+        return read_node(found) if found else None
+
+    async def machine(self, name: str) -> Machine | None:
+        """The Machine as it is now."""
+        if self._namespace is None:
+            return None
+        found = await _get(self._source, MACHINE, Key(self._namespace, name), metadata_only=True)
+        return read_machine(found) if found else None
+
+    async def machines_of(self, node: str) -> int:
+        """How many Machines have the Node's name in their label now."""
+        if self._namespace is None:
+            return 0
+        try:
+            selector = format_selector({"matchLabels": {NODE_LABEL: node}})
+        except SelectorError:
+            return 0  # the name can be no label, such as one of more than 63 characters
+        found = await self._source.list(
+            MACHINE, self._namespace, labels=selector, metadata_only=True
+        )
+        return len(found)
+
+
+def read_node(obj: JsonObject) -> Node:
+    """What is kept of a Node."""
+    addresses = maps_at(obj, "status", "addresses")
+    return Node(uid_of(obj), tuple((a.get("type", ""), a.get("address", "")) for a in addresses))
+
+
+def read_machine(obj: JsonObject) -> Machine:
+    """What is kept of a Machine."""
+    return Machine(labels_of(obj).get(NODE_LABEL, ""))
+
+
+async def _get(
+    client: Client, gvk: GroupVersionKind, key: Key, *, metadata_only: bool = False
+) -> JsonObject | None:
+    # Names come from requests, and what is no name must not become another path.
+    if _NAME.fullmatch(key.name) is None:
+        return None
+    try:
+        return await client.get(gvk, key, metadata_only=metadata_only)
+    except NotFound:
+        return None

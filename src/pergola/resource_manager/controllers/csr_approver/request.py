@@ -1,0 +1,122 @@
+"""What a CertificateSigningRequest asks for, read so that no signer could read it otherwise.
+
+What is approved here is signed by kube-controller-manager, which has a parser of its own. So
+nothing is accepted that two parsers might understand differently: text around the PEM block,
+several blocks, or several lists of requested extensions.
+"""
+
+import base64
+import binascii
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address
+from typing import Final, TypeAlias
+
+from cryptography import x509
+from cryptography.x509.oid import NameOID
+
+from pergola.api.objects import JsonObject, map_at
+
+IpAddress: TypeAlias = IPv4Address | IPv6Address
+
+_PEM: Final = re.compile(
+    rb"\s*-----BEGIN CERTIFICATE REQUEST-----\s([A-Za-z0-9+/=\s]+)"
+    rb"-----END CERTIFICATE REQUEST-----\s*"
+)
+_EXTENSION_REQUEST: Final = x509.ObjectIdentifier("1.2.840.113549.1.9.14")
+# An older spelling of the same; the libraries of Python read it, those of Go do not.
+_OTHER_EXTENSION_REQUEST: Final = x509.ObjectIdentifier("1.3.6.1.4.1.311.2.1.14")
+
+
+class UndecodableRequest(ValueError):
+    """`spec.request` is not exactly one PKCS#10 request in PEM; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The facts by which a CertificateSigningRequest is judged.
+
+    Attributes:
+        username: who created it, as the API server authenticated them.
+        common_name: of the subject; the last one where there are several, as for signers in Go.
+        dns_names: all subject alternative names of this type.
+        ip_addresses: likewise; IPv4 addresses that are written as IPv6 ones are IPv4 addresses.
+    """
+
+    username: str
+    common_name: str
+    organizations: tuple[str, ...]
+    dns_names: frozenset[str]
+    ip_addresses: frozenset[IpAddress]
+
+
+def decode(csr: JsonObject) -> Request:
+    """The facts of a CertificateSigningRequest as the API server returned it.
+
+    Raises:
+        UndecodableRequest: the request inside of it is malformed or ambiguous.
+    """
+    spec = map_at(csr, "spec")
+    try:
+        request = x509.load_der_x509_csr(_der(spec.get("request")))
+        _check_attributes(request)
+        common_names = _subject(request, NameOID.COMMON_NAME)
+        names = list(_alternative_names(request))
+        return Request(
+            username=spec.get("username") or "",
+            common_name=common_names[-1] if common_names else "",
+            organizations=tuple(_subject(request, NameOID.ORGANIZATION_NAME)),
+            dns_names=frozenset(n.value for n in names if isinstance(n, x509.DNSName)),
+            ip_addresses=frozenset(_address(n) for n in names if isinstance(n, x509.IPAddress)),
+        )
+    except UndecodableRequest:
+        raise
+    except (ValueError, x509.DuplicateExtension, x509.UnsupportedGeneralNameType) as error:
+        raise UndecodableRequest(f"no valid PKCS#10 request: {error}") from error
+
+
+def as_one_form(address: IpAddress) -> IpAddress:
+    """The same address; as IPv4 if it is an IPv4 address inside of an IPv6 one."""
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return mapped or address
+
+
+def _der(request: object) -> bytes:
+    try:
+        pem = base64.b64decode(request if isinstance(request, str) else "", validate=True)
+        block = _PEM.fullmatch(pem)
+        if block is None:
+            raise UndecodableRequest("not exactly one PEM block of type CERTIFICATE REQUEST")
+        return base64.b64decode(b"".join(block[1].split()), validate=True)
+    except binascii.Error as error:
+        raise UndecodableRequest("the base64 text is malformed") from error
+
+
+def _check_attributes(request: x509.CertificateSigningRequest) -> None:
+    kinds = [attribute.oid for attribute in request.attributes]
+    if _OTHER_EXTENSION_REQUEST in kinds or kinds.count(_EXTENSION_REQUEST) > 1:
+        raise UndecodableRequest("the requested extensions must stand in one PKCS#9 attribute")
+
+
+def _subject(request: x509.CertificateSigningRequest, oid: x509.ObjectIdentifier) -> list[str]:
+    with warnings.catch_warnings():
+        # The library warns of the lengths of attributes that do not matter here.
+        warnings.simplefilter("ignore")
+        found = [attribute.value for attribute in request.subject.get_attributes_for_oid(oid)]
+    return [value for value in found if isinstance(value, str)]
+
+
+def _alternative_names(request: x509.CertificateSigningRequest) -> Iterator[x509.GeneralName]:
+    try:
+        found = request.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+    except x509.ExtensionNotFound:
+        return
+    yield from found.value
+
+
+def _address(name: x509.IPAddress) -> IpAddress:
+    if not isinstance(name.value, IPv4Address | IPv6Address):
+        raise UndecodableRequest("a subject alternative name is a network, not an IP address")
+    return as_one_form(name.value)

@@ -1,0 +1,181 @@
+"""Who gets which certificate: the rules of spec 11 §3, from facts to a verdict.
+
+Pure functions. The texts are part of the API: tests and people look for them.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Final, TypeAlias
+
+from pergola.resource_manager.controllers.csr_approver.request import (
+    IpAddress,
+    Request,
+    as_one_form,
+)
+
+NODE_USER: Final = "system:node:"
+NODE_GROUP: Final = "system:nodes"
+BOOTSTRAP_USER: Final = "system:bootstrap:"
+NODE_AGENT: Final = "gardener.cloud:node-agent:machine:"
+GARDENADM: Final = "gardener.cloud:gardenadm:shoot:"
+GARDENADM_GROUP: Final = "gardener.cloud:system:shoots"
+
+_DNS_TYPES: Final = frozenset({"Hostname", "InternalDNS", "ExternalDNS"})
+_IP_TYPES: Final = frozenset({"InternalIP", "ExternalIP"})
+
+
+@dataclass(frozen=True, slots=True)
+class Approved:
+    """The certificate may be signed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Denied:
+    """The certificate must not be signed.
+
+    Attributes:
+        reason: which rule is broken, and how.
+        may_pass: whether Node or Machines may be about to change so that the rule holds.
+    """
+
+    reason: str
+    may_pass: bool = False
+
+
+Verdict: TypeAlias = Approved | Denied
+APPROVED: Final = Approved()
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """What matters of a Node: its addresses, each with its type."""
+
+    uid: str
+    addresses: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What matters of a Machine: the name of its Node, empty as long as it has none."""
+
+    node: str
+
+
+# Serving certificates of kubelets
+
+
+def node_name(username: str) -> str:
+    """The Node whose kubelet a user is, empty for other users."""
+    return username.removeprefix(NODE_USER) if username.startswith(NODE_USER) else ""
+
+
+def kubelet_request(request: Request) -> Denied | None:
+    """Rules 1 to 4, for which the request alone counts."""
+    if not request.username.startswith(NODE_USER):
+        return Denied(f'username "{request.username}" is not prefixed with "{NODE_USER}"')
+    if not request.dns_names and not request.ip_addresses:
+        return Denied("no DNS names or IP addresses in the SANs found")
+    if request.common_name != request.username:
+        return Denied("common name in CSR does not match username")
+    if request.organizations != (NODE_GROUP,):
+        return Denied("organization in CSR does not match nodes group")
+    return None
+
+
+def kubelet_node(
+    request: Request, node: Node | None, machines: int, namespace: str | None
+) -> Verdict:
+    """Rules 5 to 8, for which the Node counts, and the number of its Machines.
+
+    Args:
+        namespace: where the Machines are; None where Nodes have none.
+    """
+    name = node_name(request.common_name)
+    if node is None:
+        return Denied(f'could not find node object with name "{name}"', may_pass=True)
+    if namespace is not None and machines != 1:
+        return Denied(
+            f'Expected exactly one machine in namespace "{namespace}" for node "{name}"'
+            f" but found {machines}",
+            may_pass=True,
+        )
+    return _addresses(request, node)
+
+
+def _addresses(request: Request, node: Node) -> Verdict:
+    if request.dns_names != set(_of_types(node, _DNS_TYPES)):
+        return Denied(
+            "DNS names in CSR do not match addresses of type"
+            " 'Hostname' or 'InternalDNS' or 'ExternalDNS' in node object",
+            may_pass=True,
+        )
+    addresses: set[IpAddress] = set()
+    for text in _of_types(node, _IP_TYPES):
+        try:
+            addresses.add(as_one_form(ip_address(text)))
+        except ValueError as error:
+            return Denied(
+                f'IP address "{text}" in node.Status.Addresses is invalid: {error}', may_pass=True
+            )
+    if request.ip_addresses != addresses:
+        return Denied(
+            "IP addresses in CSR do not match addresses of type"
+            " 'InternalIP' or 'ExternalIP' in node object",
+            may_pass=True,
+        )
+    return APPROVED
+
+
+def _of_types(node: Node, types: Collection[str]) -> list[str]:
+    return [address for kind, address in node.addresses if kind in types]
+
+
+# Client certificates of gardener-node-agent and gardenadm
+
+
+def machine_name(common_name: str) -> str | None:
+    """The machine whose gardener-node-agent is meant; None for other common names."""
+    if not common_name.startswith(NODE_AGENT):
+        return None
+    return common_name.removeprefix(NODE_AGENT)
+
+
+def node_agent(request: Request, machine: Machine | None, node: Node | None) -> Verdict:
+    """Whether a gardener-node-agent gets its certificate.
+
+    Args:
+        machine: the one that the common name says; where Nodes have no Machines, one whose Node
+            has the same name.
+        node: the Node of the machine.
+    """
+    username, common_name = request.username, request.common_name
+    name = machine_name(common_name)
+    if not name or machine is None:
+        return Denied(f'machine "{name}" does not exist')
+    if username.startswith(BOOTSTRAP_USER):
+        if node is None:
+            return APPROVED
+        return Denied(
+            f'Cannot use bootstrap token since gardener-node-agent for machine "{name}"'
+            " is already bootstrapped"
+        )
+    if not username.startswith(NODE_AGENT):
+        return Denied(
+            f'username "{username}" is not allowed to create CSRs for a gardener-node-agent'
+        )
+    if username != common_name:
+        return Denied(f'username "{username}" and commonName "{common_name}" do not match')
+    return APPROVED
+
+
+def gardenadm(request: Request) -> Verdict:
+    """Whether gardenadm, which joins a machine to a cluster, gets its certificate."""
+    if not request.username.startswith(BOOTSTRAP_USER):
+        return Denied(
+            f'username "{request.username}" is not allowed to create CSRs for a gardenadm client'
+        )
+    if request.organizations != (GARDENADM_GROUP,):
+        # The word is the original's; what is compared is the group of shoots.
+        return Denied("organization in CSR does not match nodes group")
+    return APPROVED

@@ -1,0 +1,82 @@
+"""The controller `csr-approver`: what it watches, and what wakes it."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from pergola.api.objects import Key
+from pergola.kube.client import Client
+from pergola.resource_manager.controllers.csr_approver.approve import Approver
+from pergola.resource_manager.controllers.csr_approver.observe import Live, Seen
+from pergola.resource_manager.controllers.csr_approver.requests import Requests
+from pergola.runtime.clock import Clock, SystemClock
+from pergola.runtime.controller import Controller
+from pergola.runtime.events import Recorder
+from pergola.runtime.metrics import Metrics
+from pergola.runtime.unit import Unit
+
+DEADLINE_SECONDS: Final = 180.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How the approver works.
+
+    Attributes:
+        workers: how many requests are decided at once.
+        machine_namespace: where the Machines are in the source cluster; None where Nodes have
+            none, so that no Machine is asked for.
+        patience: how old a request must be to be denied for what Node or Machines may still become.
+    """
+
+    workers: int = 1
+    machine_namespace: str | None = None
+    patience: timedelta = timedelta(seconds=30)
+
+
+def csr_approver(
+    source: Client,
+    target: Client,
+    settings: Settings,
+    *,
+    metrics: Metrics,
+    clock: Clock | None = None,
+) -> Unit:
+    """The controller that decides the CertificateSigningRequests of nodes.
+
+    Args:
+        source: where the Machines are.
+        target: where the requests and Nodes are, and Events are written.
+    """
+    clock = clock or SystemClock()
+    recorder = Recorder(target, "csr-approver-controller", clock=clock)
+    requests = Requests(target)
+    namespace = settings.machine_namespace
+    seen = Seen(source, target, namespace)
+    approver = Approver(
+        target,
+        requests,
+        seen,
+        Live(source, target, namespace),
+        namespace=namespace,
+        patience=settings.patience,
+        clock=clock,
+        recorder=recorder,
+    )
+    controller: Controller[Key] = Controller(
+        "csr-approver",
+        approver.reconcile,
+        workers=settings.workers,
+        metrics=metrics,
+        deadline=DEADLINE_SECONDS,
+    )
+
+    def node_changed(name: str) -> None:
+        for key in requests.of_node(name):
+            controller.queue.add(key)
+
+    requests.subscribe(controller.queue.add)
+    seen.subscribe(node_changed)
+    return Unit(
+        caches=(*requests.caches, *seen.caches), controllers=[controller], tasks=[recorder.run]
+    )

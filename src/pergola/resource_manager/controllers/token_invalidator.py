@@ -1,0 +1,208 @@
+"""Says which static ServiceAccount tokens are to be made useless (spec 11 §2).
+
+The controller only labels Secrets; the webhook of the same name then replaces the token, or takes
+the replacement away so that a fresh one is issued. A token that some pod still uses stays good
+until the pod is gone: as a volume, in a projected volume or as an environment variable.
+
+Which Secrets a ServiceAccount has is known from their annotation: Kubernetes has not filled
+`.secrets` of ServiceAccounts since 1.24. Nothing of a Secret's content is kept.
+"""
+
+from collections.abc import Collection
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Final
+
+from pergola.api import marks
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    annotations_of,
+    labels_of,
+    resource_version_of,
+)
+from pergola.bundle.references import Reference, references
+from pergola.kube.client import Client
+from pergola.kube.errors import NotFound
+from pergola.runtime.cache import Change
+from pergola.runtime.caches import Caches
+from pergola.runtime.controller import DONE, Again, Controller, Outcome, ReconcileError
+from pergola.runtime.index import Index
+from pergola.runtime.logging import get_logger
+from pergola.runtime.metrics import Metrics
+from pergola.runtime.unit import Unit
+
+log = get_logger("token-invalidator")
+
+SECRET: Final = GroupVersionKind("", "v1", "Secret")
+SERVICE_ACCOUNT: Final = GroupVersionKind("", "v1", "ServiceAccount")
+POD: Final = GroupVersionKind("", "v1", "Pod")
+
+ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
+SKIP: Final = f"token-invalidator.{marks.GROUP}/skip"
+CONSIDER: Final = f"token-invalidator.{marks.GROUP}/consider"
+PURPOSE: Final = f"{marks.GROUP}/purpose"
+PURPOSE_INVALIDATE: Final = "token-invalidator"
+
+DEADLINE_SECONDS: Final = 180.0
+_FIRST_LOOK_SECONDS: Final = 1.0
+_LAST_LOOK_SECONDS: Final = 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How tokens are invalidated.
+
+    Attributes:
+        workers: how many Secrets are looked at at once.
+        namespaces: where to do it; everywhere if empty.
+    """
+
+    workers: int = 5
+    namespaces: Collection[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSecret:
+    """What is kept of a Secret that says which ServiceAccount it belongs to."""
+
+    account: str
+    version: str
+    has_purpose: bool
+    considered: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What is kept of a ServiceAccount."""
+
+    automount: bool | None
+    skip: str | None
+
+    @property
+    def keeps_tokens(self) -> bool:
+        """Whether its static tokens are to stay good."""
+        return self.skip is not None or self.automount is not False
+
+
+def token_invalidator(target: Client, settings: Settings, *, metrics: Metrics) -> Unit:
+    """The controller that labels the Secrets whose tokens are to be invalidated."""
+    secrets: Caches[TokenSecret | None] = Caches(
+        target, SECRET, keep_secret, namespaces=settings.namespaces, metadata_only=True
+    )
+    accounts = Caches(target, SERVICE_ACCOUNT, keep_account, namespaces=settings.namespaces)
+    by_account = Index(secrets, _account_keys)
+    controller: Controller[Key] = Controller(
+        "token-invalidator",
+        TokenInvalidator(target, secrets, accounts).reconcile,
+        workers=settings.workers,
+        metrics=metrics,
+        deadline=DEADLINE_SECONDS,
+    )
+
+    def secret_changed(change: Change[TokenSecret | None]) -> None:
+        if change.new is not None:
+            controller.queue.add(change.key)
+
+    def account_changed(change: Change[Account]) -> None:
+        if change.new is not None and change.new != change.old and not change.initial:
+            for key in by_account.keys(change.key):
+                controller.queue.add(key)
+
+    secrets.subscribe(secret_changed)
+    accounts.subscribe(account_changed)
+    return Unit(caches=(*secrets, *accounts), controllers=[controller])
+
+
+class TokenInvalidator:
+    """The reconciler of Secrets.
+
+    A token in use is looked at again after one second, then after twice the time, at most 1000 s.
+    """
+
+    def __init__(
+        self, client: Client, secrets: Caches[TokenSecret | None], accounts: Caches[Account]
+    ) -> None:
+        self._client = client
+        self._secrets = secrets
+        self._accounts = accounts
+        self._looks: dict[Key, int] = {}
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Labels one Secret, or takes the label off."""
+        secret = self._secrets.get(key)
+        if secret is None:
+            self._looks.pop(key, None)
+            return DONE
+        account = self._accounts.get(Key(key.namespace, secret.account))
+        if account is None:
+            raise ReconcileError(
+                f"could not fetch ServiceAccount: {key.namespace}/{secret.account}, which the"
+                f" annotation {ACCOUNT_NAME} of Secret {key} names, does not exist"
+            )
+        in_use = not (account.keeps_tokens or secret.considered) and await self._is_used(key)
+        changes = label_changes(secret, account, in_use=in_use)
+        if changes:
+            await self._patch(key, secret, changes)
+        return self._look_later(key) if in_use else self._settled(key)
+
+    async def _is_used(self, secret: Key) -> bool:
+        """Asks the server: what a cache has not seen yet would lose its token."""
+        wanted = Reference("secret", secret.name)
+        async with aclosing(self._client.pages(POD, secret.namespace)) as pages:
+            async for page in pages:
+                if any(wanted in references(pod) for pod in page.items):
+                    return True
+        return False
+
+    async def _patch(self, key: Key, secret: TokenSecret, changes: dict[str, str | None]) -> None:
+        metadata = {"resourceVersion": secret.version, "labels": changes}
+        try:
+            written = await self._client.patch(SECRET, key, {"metadata": metadata})
+        except NotFound:
+            return
+        self._secrets.observe(written)
+        log.info("secret labelled", secret=str(key), labels=sorted(changes))
+
+    def _look_later(self, key: Key) -> Outcome:
+        looks = self._looks.get(key, 0)
+        self._looks[key] = looks + 1
+        if not looks:
+            log.info("a pod uses the secret, which is invalidated later", secret=str(key))
+        return Again(min(_FIRST_LOOK_SECONDS * 2.0 ** min(looks, 10), _LAST_LOOK_SECONDS))
+
+    def _settled(self, key: Key) -> Outcome:
+        self._looks.pop(key, None)
+        return DONE
+
+
+def label_changes(secret: TokenSecret, account: Account, *, in_use: bool) -> dict[str, str | None]:
+    """The labels to set, and those to take off (None)."""
+    changes: dict[str, str | None] = {}
+    if not secret.has_purpose:
+        changes[PURPOSE] = PURPOSE_INVALIDATE
+    if account.keeps_tokens:
+        if secret.considered:
+            changes[CONSIDER] = None
+    elif not secret.considered and not in_use:
+        changes[CONSIDER] = "true"
+    return changes
+
+
+def keep_secret(obj: JsonObject) -> TokenSecret | None:
+    """What is kept of a Secret; nothing if it belongs to no ServiceAccount."""
+    account = annotations_of(obj).get(ACCOUNT_NAME)
+    if not account:
+        return None
+    labels = labels_of(obj)
+    return TokenSecret(account, resource_version_of(obj), PURPOSE in labels, CONSIDER in labels)
+
+
+def keep_account(obj: JsonObject) -> Account:
+    """What is kept of a ServiceAccount."""
+    return Account(obj.get("automountServiceAccountToken"), labels_of(obj).get(SKIP))
+
+
+def _account_keys(key: Key, secret: TokenSecret | None) -> Collection[Key]:
+    return (Key(key.namespace, secret.account),) if secret else ()

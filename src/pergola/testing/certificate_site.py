@@ -1,0 +1,247 @@
+"""A Node, its Machine and those who ask for certificates there, for tests of the CSR approver.
+
+    async with certificate_site(load(kubeconfig), cluster_client, namespace) as site:
+        async with running(site.unit()):
+            key = await site.ask(dns_names=[site.name])
+            assert "could not find node" in await site.denial(key)
+
+CertificateSigningRequests belong to no namespace, so that each site has an approver that sees only
+its own ones.
+"""
+
+import asyncio
+import secrets
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any, Final
+
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
+from pergola.kube.client import Client
+from pergola.kube.credentials import Combined, Constant
+from pergola.kube.errors import NotFound
+from pergola.kube.kubeconfig import ClusterConfig
+from pergola.resource_manager.controllers.csr_approver import Settings, csr_approver, rules
+from pergola.resource_manager.controllers.csr_approver.observe import MACHINE, NODE
+from pergola.resource_manager.controllers.csr_approver.requests import CSR, KUBELET_SERVING
+from pergola.runtime.clock import Clock
+from pergola.runtime.events import EVENT
+from pergola.runtime.metrics import Metrics
+from pergola.runtime.unit import Unit
+from pergola.testing.certificate_requests import new_key, request_pem, signing_request
+from pergola.testing.crds import CRD, is_established
+from pergola.testing.objects import definition
+from pergola.testing.service_accounts import until_allowed
+from pergola.testing.waiting import PATIENCE, until
+from pergola.testing.world import RecordingClient
+
+CLUSTER_ROLE: Final = GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRole")
+CLUSTER_ROLE_BINDING: Final = CLUSTER_ROLE._replace(kind="ClusterRoleBinding")
+KEY: Final = new_key()
+
+
+class OwnRequests(RecordingClient):
+    """Watches only the CertificateSigningRequests of one test: they belong to no namespace."""
+
+    label = ""
+
+    def stream(
+        self, path: str, query: dict[str, str], *, accept: str, silence: float
+    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        """Adds the label of the test to what is watched."""
+        if path.endswith("/certificatesigningrequests"):
+            query = query | {"labelSelector": self.label}
+        return super().stream(path, query, accept=accept, silence=silence)
+
+
+@dataclass
+class Site:
+    """A Node, its Machine's namespace, and who asks for certificates there.
+
+    Attributes:
+        recorder: as whom the approver works.
+        requests: how many requests the approver made, by method.
+    """
+
+    client: Client
+    recorder: OwnRequests
+    config: ClusterConfig
+    namespace: str
+    name: str
+    requests: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def user(self) -> str:
+        """The Node's kubelet."""
+        return f"system:node:{self.name}"
+
+    @property
+    def agent(self) -> str:
+        """The machine's gardener-node-agent."""
+        return f"{rules.NODE_AGENT}{self.name}"
+
+    @property
+    def bootstrap(self) -> str:
+        """A bootstrap token."""
+        return f"system:bootstrap:{self.name}"
+
+    def unit(self, clock: Clock | None = None, **settings: Any) -> Unit:
+        """An approver for this site that denies at once; `settings` are fields of its Settings."""
+        chosen = Settings(machine_namespace=self.namespace, patience=timedelta(0))
+        return csr_approver(
+            self.recorder,
+            self.recorder,
+            replace(chosen, **settings),
+            metrics=Metrics(),
+            clock=clock,
+        )
+
+    async def add_node(self, *addresses: tuple[str, str], name: str = "") -> JsonObject:
+        """A Node that is ready, and to which nothing is scheduled."""
+        return await self.client.create(node(name or self.name, addresses))
+
+    async def add_machine(self, name: str = "", node: str | None = None) -> JsonObject:
+        """A Machine of the Node, unless told otherwise."""
+        labels = {"node": self.name if node is None else node}
+        metadata = {"name": name or self.name, "namespace": self.namespace, "labels": labels}
+        machine = {"apiVersion": MACHINE.api_version, "kind": MACHINE.kind, "metadata": metadata}
+        return await self.client.create(machine)
+
+    async def ask(
+        self,
+        signer: str = KUBELET_SERVING,
+        *,
+        user: str = "",
+        common_name: str = "",
+        organizations: Sequence[str] = ("system:nodes",),
+        dns_names: Sequence[str] = (),
+        ip_addresses: Sequence[str] = (),
+        pem: bytes = b"",
+    ) -> Key:
+        """A CertificateSigningRequest by a user, by default by the Node's kubelet."""
+        pem = pem or request_pem(
+            KEY, common_name or self.user, organizations, dns_names, ip_addresses
+        )
+        async with Client.connect(as_user(self.config, user or self.user)) as client:
+            return await self.send(client, signer, pem)
+
+    async def send(self, client: Client, signer: str, pem: bytes) -> Key:
+        """Creates a CertificateSigningRequest that the approver sees."""
+        name = f"{self.name}-{secrets.token_hex(3)}"
+        created = await client.create(self.labelled(signing_request(name, signer, pem)))
+        return Key.of(created)
+
+    def labelled(self, csr: JsonObject) -> JsonObject:
+        """The same CertificateSigningRequest, so that the approver sees it."""
+        return {**csr, "metadata": {**csr["metadata"], "labels": {"site": self.name}}}
+
+    async def decision(self, key: Key) -> tuple[str, str, str]:
+        """Type, reason and message of the first condition of a request, when there is one."""
+        csr = await until(self.client, CSR, key, lambda csr: bool(conditions(csr)))
+        first = conditions(csr)[0]
+        assert first["status"] == "True"
+        return first["type"], first["reason"], first["message"]
+
+    async def denial(self, key: Key) -> str:
+        """The message with which a request is denied."""
+        kind, reason, message = await self.decision(key)
+        assert (kind, reason) == ("Denied", "RequestDenied")
+        return message
+
+    async def is_untouched(self, key: Key) -> bool:
+        """Whether nobody decided a request."""
+        csr = await self.client.get(CSR, key)
+        return not conditions(csr)
+
+    async def event(self, about: str) -> JsonObject:
+        """The first Event about an object of this name."""
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                fields = f"regarding.name={about},reason=CertificateSigningRequestDenied"
+                if found := await self.client.list(EVENT, "default", fields=fields):
+                    return found[0]
+
+
+def node(name: str, addresses: Sequence[tuple[str, str]]) -> JsonObject:
+    """A Node that says itself that it is ready, so that nobody else sets its addresses."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name},
+        "spec": {"taints": [{"key": "only-for-certificates", "effect": "NoSchedule"}]},
+        "status": {
+            "conditions": [{"type": "Ready", "status": "True"}],
+            "addresses": [{"type": kind, "address": address} for kind, address in addresses],
+        },
+    }
+
+
+def conditions(csr: JsonObject) -> list[JsonObject]:
+    """Approved, Denied or Failed."""
+    return maps_at(csr, "status", "conditions")
+
+
+def as_user(config: ClusterConfig, user: str) -> ClusterConfig:
+    """The same cluster, as somebody else in the group of nodes."""
+    headers = {"Impersonate-User": user, "Impersonate-Group": "system:nodes"}
+    return replace(config, credentials=Combined([Constant(headers), config.credentials]))
+
+
+@asynccontextmanager
+async def certificate_site(
+    config: ClusterConfig, client: Client, namespace: str
+) -> AsyncGenerator[Site]:
+    """A site without Node and Machine, whose users may ask for certificates."""
+    name = f"n-{secrets.token_hex(4)}"
+    requests: Counter[str] = Counter()
+
+    def observe(method: str, code: str, host: str, seconds: float) -> None:
+        requests[method] += 1
+
+    async with AsyncExitStack() as stack:
+        recorder = await stack.enter_async_context(OwnRequests.connect(config, observe=observe))
+        recorder.label = f"site={name}"
+        site = Site(client, recorder, config, namespace, name, requests)
+        stack.push_async_callback(_leave, client, name)
+        await _serve_machines(client)
+        await _let_ask(site)
+        yield site
+
+
+async def _serve_machines(client: Client) -> None:
+    wanted = definition(MACHINE)
+    await client.apply(wanted, manager="pergola-testing", force=True)
+    await until(client, CRD, Key.of(wanted), is_established)
+
+
+async def _let_ask(site: Site) -> None:
+    """Grants the users of a site what nodes and bootstrap tokens may do."""
+    users = [site.user, site.agent, site.bootstrap, "somebody", f"{site.agent}-2"]
+    group = CLUSTER_ROLE.group
+    await site.client.create(
+        {
+            "apiVersion": CLUSTER_ROLE.api_version,
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": site.name},
+            "roleRef": {
+                "apiGroup": group,
+                "kind": "ClusterRole",
+                "name": "system:node-bootstrapper",
+            },
+            "subjects": [{"apiGroup": group, "kind": "User", "name": user} for user in users],
+        }
+    )
+    for user in users:
+        async with Client.connect(as_user(site.config, user)) as asking:
+            await until_allowed(asking, CSR)
+
+
+async def _leave(client: Client, name: str) -> None:
+    """Removes what belongs to a site and to no namespace."""
+    for gvk in (NODE, CLUSTER_ROLE_BINDING):
+        with suppress(NotFound):
+            await client.delete(gvk, Key("", name))
+    for csr in await client.list(CSR, labels=f"site={name}"):
+        await client.delete(CSR, Key.of(csr))

@@ -1,0 +1,214 @@
+"""What a CertificateSigningRequest asks for, and which requests are too ambiguous to be read."""
+
+import base64
+from contextlib import suppress
+from ipaddress import ip_address
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.x509.oid import NameOID
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pergola.api.objects import JsonObject
+from pergola.resource_manager.controllers.csr_approver.request import UndecodableRequest, decode
+from pergola.testing.certificate_requests import new_key, request_pem, signing_request
+
+KEY = new_key()
+SIGNER = "kubernetes.io/kubelet-serving"
+EXTENSION_REQUEST = x509.ObjectIdentifier("1.2.840.113549.1.9.14")
+OTHER_EXTENSION_REQUEST = x509.ObjectIdentifier("1.3.6.1.4.1.311.2.1.14")
+SUBJECT_ALTERNATIVE_NAME = x509.ObjectIdentifier("2.5.29.17")
+PEM = request_pem(KEY, "system:node:foo", ["system:nodes"], ["foo"], ["10.0.0.1"])
+
+
+def csr(pem: bytes, username: str = "system:node:foo") -> JsonObject:
+    obj = signing_request("demo", SIGNER, pem)
+    obj["spec"]["username"] = username
+    return obj
+
+
+def pem_of(der: bytes) -> bytes:
+    text = base64.encodebytes(der)
+    return b"-----BEGIN CERTIFICATE REQUEST-----\n" + text + b"-----END CERTIFICATE REQUEST-----\n"
+
+
+def tlv(tag: int, *parts: bytes) -> bytes:
+    """A DER value: tag, length, content."""
+    content = b"".join(parts)
+    size = len(content)
+    if size < 0x80:
+        return bytes([tag, size]) + content
+    length = size.to_bytes((size.bit_length() + 7) // 8, "big")
+    return bytes([tag, 0x80 | len(length)]) + length + content
+
+
+def oid(identifier: x509.ObjectIdentifier) -> bytes:
+    first, second, *rest = map(int, identifier.dotted_string.split("."))
+    encoded = bytes([first * 40 + second])
+    for number in rest:
+        digits = [number & 0x7F]
+        while number := number >> 7:
+            digits.append(0x80 | (number & 0x7F))
+        encoded += bytes(reversed(digits))
+    return tlv(0x06, encoded)
+
+
+def names(dns: str) -> bytes:
+    """The extension with one DNS name."""
+    return tlv(0x30, oid(SUBJECT_ALTERNATIVE_NAME), tlv(0x04, tlv(0x30, tlv(0x82, dns.encode()))))
+
+
+def extensions(kind: x509.ObjectIdentifier, *found: bytes) -> bytes:
+    """An attribute that requests extensions."""
+    return tlv(0x30, oid(kind), tlv(0x31, tlv(0x30, *found)))
+
+
+SUBJECT = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "system:node:foo")]).public_bytes()
+
+
+def with_attributes(*attributes: bytes, subject: bytes = SUBJECT) -> bytes:
+    """A request whose attributes are put together by hand; the signature is none."""
+    public = KEY.public_key().public_bytes(
+        serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    info = tlv(0x30, tlv(0x02, b"\0"), subject, public, tlv(0xA0, *attributes))
+    algorithm = tlv(0x30, oid(x509.ObjectIdentifier("1.2.840.10045.4.3.2")))
+    return pem_of(tlv(0x30, info, algorithm, tlv(0x03, b"\0nothing")))
+
+
+def test_all_facts_are_read() -> None:
+    pem = request_pem(
+        KEY,
+        "system:node:foo",
+        ["system:nodes", "others"],
+        ["foo", "foo.alias", "foo"],
+        ["10.0.0.1", "2080:1000:1000:8ff0::"],
+    )
+    request = decode(csr(pem, "system:node:bar"))
+    assert request.username == "system:node:bar"
+    assert request.common_name == "system:node:foo"
+    assert request.organizations == ("system:nodes", "others")
+    assert request.dns_names == {"foo", "foo.alias"}
+    assert request.ip_addresses == {ip_address("10.0.0.1"), ip_address("2080:1000:1000:8ff0::")}
+
+
+def test_a_request_without_subject_and_names_has_no_facts() -> None:
+    request = decode(csr(with_attributes()))
+    assert request.dns_names == request.ip_addresses == frozenset()
+    builder = x509.CertificateSigningRequestBuilder().subject_name(x509.Name([]))
+    nobody = builder.sign(KEY, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+    assert decode(csr(nobody)).common_name == ""
+    assert decode(csr(nobody)).organizations == ()
+
+
+def test_of_several_common_names_the_last_counts_as_for_signers() -> None:
+    attributes = [x509.NameAttribute(NameOID.COMMON_NAME, name) for name in ("first", "last")]
+    builder = x509.CertificateSigningRequestBuilder().subject_name(x509.Name(attributes))
+    pem = builder.sign(KEY, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+    assert decode(csr(pem)).common_name == "last"
+
+
+def test_an_ipv4_address_in_an_ipv6_one_is_the_ipv4_address() -> None:
+    pem = request_pem(KEY, "system:node:foo", ip_addresses=["::ffff:10.0.0.1"])
+    assert decode(csr(pem)).ip_addresses == {ip_address("10.0.0.1")}
+
+
+@pytest.mark.parametrize(
+    "pem",
+    [
+        b"",
+        b"nothing",
+        PEM.replace(b"CERTIFICATE REQUEST", b"CERTIFICATE"),
+        PEM.replace(b"CERTIFICATE REQUEST", b"NEW CERTIFICATE REQUEST"),
+        PEM.replace(b"REQUEST-----\n", b"REQUEST-----\nName: value\n\n", 1),
+        pem_of(b"\x30\x00"),
+        pem_of(b"no DER"),
+        PEM.replace(b"\n-----END", b"=\n-----END"),
+    ],
+)
+def test_what_is_no_request_says_so(pem: bytes) -> None:
+    with pytest.raises(UndecodableRequest):
+        decode(csr(pem))
+
+
+def test_a_request_that_is_missing_or_no_base64_says_so() -> None:
+    obj = csr(PEM)
+    for value in (None, 7, "&"):
+        obj["spec"]["request"] = value
+        with pytest.raises(UndecodableRequest):
+            decode(obj)
+
+
+@pytest.mark.parametrize("pem", [PEM, b"\n" + PEM + b"\n\n", PEM.replace(b"\n", b"\r\n")])
+def test_white_space_around_and_in_the_block_does_not_matter(pem: bytes) -> None:
+    assert decode(csr(pem)) == decode(csr(PEM))
+
+
+# What one parser reads in this way, and another in that way
+
+
+@pytest.mark.parametrize(
+    "pem",
+    [
+        # A marker within a line is a block for some, and text for others.
+        b"x " + PEM + request_pem(KEY, "system:node:other"),
+        request_pem(KEY, "system:node:other") + PEM,
+        PEM + b"-----BEGIN CERTIFICATE REQUEST-----\nbroken\n-----END CERTIFICATE REQUEST-----\n",
+        b"some text\n" + PEM,
+        PEM + b"some text\n",
+    ],
+)
+def test_anything_besides_one_block_is_refused(pem: bytes) -> None:
+    with pytest.raises(UndecodableRequest, match="exactly one PEM block"):
+        decode(csr(pem))
+
+
+def test_extensions_that_a_request_hand_made_asks_for_are_read() -> None:
+    pem = with_attributes(extensions(EXTENSION_REQUEST, names("foo")))
+    assert decode(csr(pem)).dns_names == {"foo"}
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        # The first would be judged here, the second one signed.
+        [
+            extensions(OTHER_EXTENSION_REQUEST, names("foo")),
+            extensions(EXTENSION_REQUEST, names("evil")),
+        ],
+        [
+            extensions(EXTENSION_REQUEST, names("foo")),
+            extensions(EXTENSION_REQUEST, names("evil")),
+        ],
+        [extensions(OTHER_EXTENSION_REQUEST, names("foo"))],
+        [extensions(EXTENSION_REQUEST, names("foo"), names("evil"))],
+    ],
+)
+def test_extensions_in_several_places_are_refused(attributes: list[bytes]) -> None:
+    with pytest.raises(UndecodableRequest):
+        decode(csr(with_attributes(*attributes)))
+
+
+def test_a_network_is_no_address() -> None:
+    network = tlv(0x30, tlv(0x87, bytes([10, 0, 0, 0, 255, 0, 0, 0])))
+    extension = tlv(0x30, oid(SUBJECT_ALTERNATIVE_NAME), tlv(0x04, network))
+    with pytest.raises(UndecodableRequest):
+        decode(csr(with_attributes(extensions(EXTENSION_REQUEST, extension))))
+
+
+def test_odd_attributes_of_the_subject_raise_no_warning() -> None:
+    long = "system:node:" + "a" * 100  # the standard says 64 at most, which nobody heeds
+    attribute = tlv(0x30, oid(NameOID.COMMON_NAME), tlv(0x0C, long.encode()))
+    pem = with_attributes(subject=tlv(0x30, tlv(0x31, attribute)))
+    assert decode(csr(pem)).common_name == long
+
+
+@given(position=st.integers(0, len(PEM) - 1), byte=st.binary(min_size=1, max_size=1))
+def test_a_damaged_request_is_decoded_or_refused_and_nothing_else(
+    position: int, byte: bytes
+) -> None:
+    damaged = PEM[:position] + byte + PEM[position + 1 :]
+    with suppress(UndecodableRequest):
+        assert decode(csr(damaged)).username == "system:node:foo"
