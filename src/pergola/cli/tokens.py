@@ -1,0 +1,215 @@
+"""`pergola tokens`: the tokens that the TokenRequestor keeps fresh, and those it cannot renew."""
+
+import asyncio
+from collections.abc import Iterable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from pergola.api.objects import JsonObject, Key
+    from pergola.kube.client import Client
+    from pergola.resource_manager.controllers.token_requestor.observe import SeenSecret
+    from pergola.resource_manager.controllers.token_requestor.token import TokenFacts
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRow:
+    """One requested token; what is not known is empty or None.
+
+    Attributes:
+        account: the ServiceAccount in the target cluster.
+        target: the Secret there that holds the token; None if the Secret itself does.
+        last_error: what was told last, unless the token was issued after that.
+    """
+
+    key: "Key"
+    resource_class: str
+    account: str
+    target: str | None
+    issued: datetime | None
+    expires: datetime | None
+    next_renewal: str
+    last_error: str
+
+
+def tokens(
+    *,
+    namespace: Annotated[list[str] | None, Parameter(alias="-n", negative="")] = None,
+    output: Annotated[Literal["table", "json"], Parameter(alias="-o")] = "table",
+    kubeconfig: Path | None = None,
+    context: str | None = None,
+    target_kubeconfig: Path | None = None,
+    target_context: str | None = None,
+) -> None:
+    """Print all requested tokens: owner, age, next renewal and last error.
+
+    Reads the Secrets that ask the token requestor for a token, and the Events that it wrote about
+    them; the tokens themselves are never printed.
+
+    Parameters
+    ----------
+    namespace
+        Look only there; may be given several times.
+    output
+        `table` for people, `json` for programs.
+    kubeconfig
+        The cluster with the Secrets, as kubectl finds it unless given.
+    context
+        Context of that kubeconfig.
+    target_kubeconfig
+        The cluster that issues the tokens; needed only to know the age of tokens that are kept
+        there.
+    target_context
+        Context of that kubeconfig.
+    """
+    source, target = (kubeconfig, context), (target_kubeconfig, target_context)
+    rows = asyncio.run(_look(namespace or [""], source, target))
+    if output == "json":
+        import orjson
+
+        print(orjson.dumps([_json(row) for row in rows], option=orjson.OPT_INDENT_2).decode())
+    elif rows:
+        _print_table(rows)
+    else:
+        print("no token is requested")
+
+
+async def _look(
+    namespaces: list[str],
+    source: tuple[Path | None, str | None],
+    target: tuple[Path | None, str | None],
+) -> list[TokenRow]:
+    from pergola.kube.client import Client
+    from pergola.kube.kubeconfig import load
+
+    async with AsyncExitStack() as stack:
+        client = await stack.enter_async_context(Client.connect(load(*source)))
+        issuer = None
+        if any(target):
+            issuer = await stack.enter_async_context(Client.connect(load(*target)))
+        rows = [
+            await _row(seen, errors, issuer)
+            for namespace in sorted(set(namespaces))
+            for seen, errors in await _requested(client, namespace)
+        ]
+    return sorted(rows, key=lambda row: row.key)
+
+
+async def _requested(
+    client: "Client", namespace: str
+) -> "list[tuple[SeenSecret, list[tuple[str, str]]]]":
+    """The Secrets of a namespace, each with the time and text of what was told of it."""
+    from pergola.api.objects import map_at
+    from pergola.resource_manager.controllers.token_requestor import names
+    from pergola.resource_manager.controllers.token_requestor.observe import observe
+    from pergola.resource_manager.controllers.token_requestor.place import SECRET
+    from pergola.resource_manager.controllers.token_requestor.unit import NAME
+    from pergola.runtime.events import EVENT
+
+    selector = names.selector(names.ALL_CLASSES)
+    found = [observe(secret) for secret in await client.list(SECRET, namespace, labels=selector)]
+    told: dict[str, list[tuple[str, str]]] = {}
+    fields = f"reportingController={NAME},type=Warning"
+    for event in await client.list(EVENT, namespace, fields=fields):
+        uid = str(map_at(event, "regarding").get("uid", ""))
+        last = map_at(event, "series").get("lastObservedTime") or event.get("eventTime")
+        told.setdefault(uid, []).append((str(last or ""), str(event.get("note", ""))))
+    return [(seen, told.get(seen.uid, [])) for seen in found]
+
+
+async def _row(
+    seen: "SeenSecret", errors: list[tuple[str, str]], issuer: "Client | None"
+) -> TokenRow:
+    from pergola.resource_manager.controllers.token_requestor import names
+
+    given = seen.annotations.get
+    target = (given(names.TARGET_NAMESPACE), given(names.TARGET_NAME))
+    has_target = all(target)
+    token = seen.holding.token
+    if has_target and issuer is not None:
+        token = await _target_token(issuer, str(target[0]), str(target[1]))
+    issued = token.issued if token else None
+    return TokenRow(
+        key=seen.key,
+        resource_class=seen.resource_class,
+        account=f"{given(names.NAMESPACE, '')}/{given(names.NAME, '')}",
+        target=f"{target[0]}/{target[1]}" if has_target else None,
+        issued=issued,
+        expires=token.expires if token else None,
+        next_renewal=given(names.RENEW, ""),
+        last_error=_last(errors, issued),
+    )
+
+
+async def _target_token(issuer: "Client", namespace: str, name: str) -> "TokenFacts | None":
+    from pergola.api.objects import Key
+    from pergola.kube.errors import NotFound
+    from pergola.resource_manager.controllers.token_requestor.observe import holding_of
+    from pergola.resource_manager.controllers.token_requestor.place import SECRET
+
+    try:
+        return holding_of(await issuer.get(SECRET, Key(namespace, name))).token
+    except NotFound:
+        return None
+
+
+def _last(errors: Iterable[tuple[str, str]], issued: datetime | None) -> str:
+    from pergola.health.times import read_time
+
+    told, text = max(errors, default=("", ""))
+    moment = read_time(told)
+    outdated = moment is not None and issued is not None and moment < issued
+    return "" if outdated else text
+
+
+def _json(row: TokenRow) -> "JsonObject":
+    return {
+        "namespace": row.key.namespace,
+        "name": row.key.name,
+        "class": row.resource_class,
+        "serviceAccount": row.account,
+        "targetSecret": row.target,
+        "issued": row.issued.isoformat() if row.issued else None,
+        "expires": row.expires.isoformat() if row.expires else None,
+        "nextRenewal": row.next_renewal or None,
+        "lastError": row.last_error or None,
+    }
+
+
+def _print_table(rows: list[TokenRow]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from pergola.health.times import read_time
+    from pergola.runtime.clock import SystemClock
+
+    now = SystemClock().now()
+    table = Table(box=None, header_style="", pad_edge=False)
+    for column in ("SECRET", "CLASS", "SERVICE ACCOUNT", "AGE", "EXPIRES IN", "RENEWED IN"):
+        table.add_column(column, overflow="fold")
+    table.add_column("LAST ERROR", overflow="fold")
+    for row in rows:
+        renewal = read_time(row.next_renewal)
+        cells = (
+            f"{row.key}" if row.target is None else f"{row.key} -> {row.target}",
+            row.resource_class,
+            row.account,
+            _span(now - row.issued) if row.issued else "",
+            _span(row.expires - now) if row.expires else "",
+            _span(renewal - now) if renewal else "",
+            row.last_error,
+        )
+        table.add_row(*(Text(cell) for cell in cells))
+    Console(highlight=False).print(table)
+
+
+def _span(span: timedelta) -> str:
+    from pergola.api.durations import format_duration
+
+    return format_duration(timedelta(seconds=round(span.total_seconds())))

@@ -1,0 +1,152 @@
+"""What a Secret asks for, or every mistake in it: before any API server is asked for anything.
+
+A mistake can only be repaired by changing the Secret. So all of them are told at once, each with
+its field, and nothing is tried until the Secret changes (spec 11, Beyond).
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final, NamedTuple
+
+import orjson
+
+from pergola.api.durations import DurationError, parse_duration
+from pergola.api.marks import is_truthy
+from pergola.api.objects import Key
+from pergola.resource_manager.controllers.token_requestor import names
+from pergola.resource_manager.controllers.token_requestor.observe import Holding, SeenSecret
+
+DEFAULT_EXPIRATION: Final = timedelta(hours=12)
+SHORTEST_EXPIRATION: Final = timedelta(minutes=10)
+LONGEST_EXPIRATION: Final = timedelta(seconds=2**32)
+_NAMESPACE: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+_NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a Secret asks for.
+
+    Attributes:
+        account: the ServiceAccount in the target cluster.
+        labels: the labels that it must have; None if the Secret does not say.
+        target: the Secret in the target cluster that gets the token; None for the Secret itself.
+        injects_ca: whether the CA of the target cluster is wanted beside the token.
+    """
+
+    account: Key
+    labels: dict[str, str] | None
+    expiration_seconds: int
+    target: Key | None
+    injects_ca: bool
+
+
+class Mistake(NamedTuple):
+    """Something in a Secret with which nothing can be done."""
+
+    field: str
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.problem}"
+
+
+class MistakesError(Exception):
+    """A Secret that cannot be served as it is."""
+
+    def __init__(self, mistakes: list[Mistake]) -> None:
+        self.mistakes = mistakes
+        super().__init__("; ".join(map(str, mistakes)))
+
+
+def read_request(seen: SeenSecret, fixed_namespace: str = "", *, has_ca: bool = True) -> Request:
+    """What a Secret asks for.
+
+    Args:
+        fixed_namespace: the namespace of all ServiceAccounts; the annotation counts if empty.
+        has_ca: whether there is a CA that could be injected.
+
+    Raises:
+        MistakesError: something is missing or malformed.
+    """
+    mistakes: list[Mistake] = []
+    request = Request(
+        account=_account(seen, fixed_namespace, mistakes),
+        labels=_labels(seen, mistakes),
+        expiration_seconds=_expiration_seconds(seen, mistakes),
+        target=_target(seen, mistakes),
+        injects_ca=has_ca and is_truthy(seen.annotations.get(names.INJECT_CA)),
+    )
+    mistakes += kubeconfig_mistakes(seen.holding, request)
+    if mistakes:
+        raise MistakesError(mistakes)
+    return request
+
+
+def kubeconfig_mistakes(holding: Holding, request: Request, where: str = "") -> list[Mistake]:
+    """Why the kubeconfig in a Secret cannot take what was asked for; empty if it can."""
+    problem = holding.problem or (holding.cluster_problem if request.injects_ca else None)
+    return [Mistake(f"{where}data[{names.KEY_KUBECONFIG}]", problem)] if problem else []
+
+
+def annotation(name: str) -> str:
+    """An annotation as a field path."""
+    return f"metadata.annotations[{name}]"
+
+
+def _account(seen: SeenSecret, fixed_namespace: str, mistakes: list[Mistake]) -> Key:
+    namespace = fixed_namespace or _named(seen, names.NAMESPACE, _NAMESPACE, mistakes)
+    return Key(namespace, _named(seen, names.NAME, _NAME, mistakes))
+
+
+def _target(seen: SeenSecret, mistakes: list[Mistake]) -> Key | None:
+    """Only both annotations together say something."""
+    if not (
+        seen.annotations.get(names.TARGET_NAME) and seen.annotations.get(names.TARGET_NAMESPACE)
+    ):
+        return None
+    namespace = _named(seen, names.TARGET_NAMESPACE, _NAMESPACE, mistakes)
+    return Key(namespace, _named(seen, names.TARGET_NAME, _NAME, mistakes))
+
+
+def _named(seen: SeenSecret, name: str, pattern: re.Pattern[str], mistakes: list[Mistake]) -> str:
+    value = seen.annotations.get(name, "")
+    if not value:
+        mistakes.append(Mistake(annotation(name), "is required; set it to a name"))
+    elif pattern.fullmatch(value) is None:
+        mistakes.append(Mistake(annotation(name), f'"{value}" can be no name of such an object'))
+    return value
+
+
+def _labels(seen: SeenSecret, mistakes: list[Mistake]) -> dict[str, str] | None:
+    raw = seen.annotations.get(names.LABELS)
+    if raw is None:
+        return None
+    try:
+        labels = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        labels = raw
+    if labels is None:
+        return {}
+    if isinstance(labels, dict) and all(isinstance(value, str) for value in labels.values()):
+        return labels
+    problem = f"must be a JSON object of strings, and is {raw!r}"
+    mistakes.append(Mistake(annotation(names.LABELS), problem))
+    return None
+
+
+def _expiration_seconds(seen: SeenSecret, mistakes: list[Mistake]) -> int:
+    raw = seen.annotations.get(names.EXPIRATION)
+    if not raw:
+        return int(DEFAULT_EXPIRATION.total_seconds())
+    try:
+        expiration = parse_duration(raw)
+    except DurationError as error:
+        mistakes.append(Mistake(annotation(names.EXPIRATION), str(error)))
+        return 0
+    if not SHORTEST_EXPIRATION <= expiration <= LONGEST_EXPIRATION:
+        # What the API server would say, said before it is asked.
+        problem = f'invalid duration "{raw}": tokens live 10m to 2^32 seconds'
+        mistakes.append(Mistake(annotation(names.EXPIRATION), problem))
+    return expiration // timedelta(seconds=1)

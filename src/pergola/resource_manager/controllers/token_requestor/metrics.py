@@ -1,0 +1,70 @@
+"""What can be seen of tokens from outside: how long they live on, and renewals that failed."""
+
+from typing import Final
+from weakref import WeakKeyDictionary
+
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
+from pergola.api.objects import Key
+from pergola.resource_manager.controllers.token_requestor.token import TokenFacts
+from pergola.runtime.clock import Clock
+from pergola.runtime.metrics import Metrics
+
+_LABELS: Final = ("namespace", "name")
+
+
+class _Families:
+    """The metric families of a registry; whoever leads again in the same process finds them."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.expiry = Gauge(
+            "pergola_token_requestor_seconds_until_expiry",
+            "Seconds until the token of a Secret expires; negative once it has",
+            _LABELS,
+            registry=registry,
+        )
+        self.failures = Counter(
+            "pergola_token_requestor_failed_renewals_total",
+            "Renewals of the token of a Secret that failed and are retried",
+            _LABELS,
+            registry=registry,
+        )
+
+
+_OF: Final[WeakKeyDictionary[CollectorRegistry, _Families]] = WeakKeyDictionary()
+
+
+class TokenMetrics:
+    """The series of all Secrets."""
+
+    def __init__(self, metrics: Metrics, clock: Clock) -> None:
+        self._clock = clock
+        families = _OF.get(metrics.registry)
+        if families is None:
+            families = _OF[metrics.registry] = _Families(metrics.registry)
+        self._families = families
+        self._shown: set[Key] = set()
+
+    def show(self, key: Key, token: TokenFacts) -> None:
+        """The token that a Secret has now."""
+        expires = token.expires
+        if expires is None:
+            return
+
+        def remaining() -> float:
+            return (expires - self._clock.now()).total_seconds()
+
+        self._shown.add(key)
+        self._families.expiry.labels(*key).set_function(remaining)
+
+    def failed(self, key: Key) -> None:
+        """A renewal failed."""
+        self._shown.add(key)
+        self._families.failures.labels(*key).inc()
+
+    def forget(self, key: Key) -> None:
+        """The Secret is gone, and its series with it."""
+        if key in self._shown:
+            self._shown.discard(key)
+            self._families.expiry.remove(*key)
+            self._families.failures.remove(*key)

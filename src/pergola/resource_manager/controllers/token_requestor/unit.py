@@ -1,0 +1,152 @@
+"""What the TokenRequestor is made of."""
+
+import random
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+
+from pergola.api.objects import Key, uid_of
+from pergola.kube.client import Client
+from pergola.resource_manager.controllers.token_requestor import names
+from pergola.resource_manager.controllers.token_requestor.accounts import (
+    SERVICE_ACCOUNT,
+    Accounts,
+)
+from pergola.resource_manager.controllers.token_requestor.decide import Decisions
+from pergola.resource_manager.controllers.token_requestor.metrics import TokenMetrics
+from pergola.resource_manager.controllers.token_requestor.observe import SeenSecret, observe
+from pergola.resource_manager.controllers.token_requestor.pace import Pace
+from pergola.resource_manager.controllers.token_requestor.place import SECRET
+from pergola.resource_manager.controllers.token_requestor.reconcile import Parts, TokenRequestor
+from pergola.resource_manager.controllers.token_requestor.review import Reviews
+from pergola.runtime.cache import Change
+from pergola.runtime.caches import Caches
+from pergola.runtime.clock import Clock, SystemClock
+from pergola.runtime.controller import Controller
+from pergola.runtime.events import Recorder
+from pergola.runtime.index import Index
+from pergola.runtime.metrics import Metrics
+from pergola.runtime.unit import Unit
+
+NAME: Final = "token-requestor"
+DEADLINE_SECONDS: Final = 180.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """One instance (spec 11 §1.3).
+
+    Attributes:
+        resource_class: only Secrets of this class; `*` for all.
+        source_namespaces: where Secrets are watched; everywhere if empty.
+        target_namespaces: where ServiceAccounts are watched; everywhere if empty. Those elsewhere
+            are read when they are needed.
+        audiences: for whom tokens are; the target API server's own if empty.
+        fixed_namespace: the namespace of all ServiceAccounts; empty if the Secrets say it.
+        ca_bundle: the CA of the target cluster, as PEM; None if it is not known.
+        minimum_interval: seconds between two tokens for the same Secret, where the second is issued
+            only because of a doubt; in which there are never more than five.
+    """
+
+    workers: int = 5
+    resource_class: str = names.DEFAULT_CLASS
+    source_namespaces: Collection[str] = ()
+    target_namespaces: Collection[str] = ()
+    audiences: tuple[str, ...] = ("gardener",)
+    fixed_namespace: str = ""
+    ca_bundle: bytes | None = None
+    minimum_interval: float = 60.0
+
+
+def token_requestor(
+    source: Client,
+    target: Client,
+    settings: Settings,
+    *,
+    metrics: Metrics,
+    clock: Clock | None = None,
+    random_source: random.Random | None = None,
+) -> Unit:
+    """The controller that requests tokens in the target cluster for Secrets of the source cluster.
+
+    Args:
+        random_source: spreads renewals over time.
+    """
+    clock = clock or SystemClock()
+    secrets = Caches(
+        source,
+        SECRET,
+        observe,
+        namespaces=settings.source_namespaces,
+        labels=names.selector(settings.resource_class),
+    )
+    watched = Caches(
+        target,
+        SERVICE_ACCOUNT,
+        uid_of,
+        namespaces=(settings.fixed_namespace,)
+        if settings.fixed_namespace
+        else settings.target_namespaces,
+        metadata_only=True,
+    )
+    recorder = Recorder(source, NAME, clock=clock)
+    accounts = Accounts(target, watched, settings.audiences)
+    reviews = Reviews(target, settings.audiences)
+    parts = Parts(
+        source=source,
+        target=target,
+        secrets=secrets,
+        accounts=accounts,
+        reviews=reviews,
+        decisions=Decisions(
+            source,
+            target,
+            accounts,
+            reviews,
+            clock,
+            fixed_namespace=settings.fixed_namespace,
+            ca=settings.ca_bundle,
+        ),
+        pace=Pace(settings.minimum_interval),
+        recorder=recorder,
+        metrics=TokenMetrics(metrics, clock),
+        clock=clock,
+        random=random_source or random.Random(),  # noqa: S311 - spreads load, hides nothing
+    )
+    reconciler = TokenRequestor(parts, settings.resource_class, settings.ca_bundle)
+    controller: Controller[Key] = Controller(
+        NAME,
+        reconciler.reconcile,
+        workers=settings.workers,
+        metrics=metrics,
+        deadline=DEADLINE_SECONDS,
+    )
+    _wire(controller, secrets, watched, settings.fixed_namespace)
+    return Unit(caches=(*secrets, *watched), controllers=(controller,), tasks=(recorder.run,))
+
+
+def _wire(
+    controller: Controller[Key],
+    secrets: Caches[SeenSecret],
+    accounts: Caches[str],
+    fixed_namespace: str,
+) -> None:
+    """Every change of a Secret wakes it; so does a ServiceAccount that comes back as another.
+
+    That a ServiceAccount went wakes nobody: who removes a component removes the ServiceAccount
+    first, and would find it created again.
+    """
+
+    def account_of(_: Key, secret: SeenSecret) -> tuple[Key]:
+        namespace = fixed_namespace or secret.annotations.get(names.NAMESPACE, "")
+        return (Key(namespace, secret.annotations.get(names.NAME, "")),)
+
+    by_account = Index(secrets, account_of)
+
+    def account_changed(change: Change[str]) -> None:
+        if change.new is not None and change.new != change.old and not change.initial:
+            for key in by_account.keys(change.key):
+                controller.queue.add(key)
+
+    secrets.subscribe(lambda change: controller.queue.add(change.key))
+    accounts.subscribe(account_changed)

@@ -1,0 +1,172 @@
+"""The TokenRequestor where it does more than it must: mistakes, kills, pace, what is told."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from pergola.api.objects import (
+    GroupVersionKind,
+    Key,
+)
+from pergola.kube.client import Client
+from pergola.kube.errors import KubeError
+from pergola.kube.kubeconfig import load
+from pergola.resource_manager.controllers.token_requestor import names
+from pergola.resource_manager.controllers.token_requestor.observe import token_of
+from pergola.runtime.controller import Again
+from pergola.runtime.events import EVENT
+from pergola.sandbox import Sandbox
+from pergola.testing.token_clusters import (
+    Clusters,
+    kubeconfig_with,
+    token_clusters,
+)
+from pergola.testing.world import SECRET
+
+REVIEW = GroupVersionKind("authentication.k8s.io", "v1", "SelfSubjectReview")
+TWELVE_HOURS = timedelta(hours=12)
+# The token's life begins a moment after the test looked at the clock.
+NEARLY = timedelta(seconds=30)
+
+
+@pytest.fixture
+async def clusters(
+    kubeconfig: Path, cluster_client: Client, namespace: str, second_sandbox: Sandbox
+) -> AsyncIterator[Clusters]:
+    """The sandbox as source; a second control plane as target."""
+    target = load(second_sandbox.kubeconfig)
+    async with token_clusters(load(kubeconfig), target, cluster_client, namespace) as clusters:
+        yield clusters
+
+
+# Beyond
+
+
+async def test_all_mistakes_are_told_at_once(clusters: Clusters) -> None:
+    wrong = {names.NAME: None, names.NAMESPACE: "a/b", names.LABELS: "[]", names.EXPIRATION: "5m"}
+    await clusters.put(annotations=wrong, data={"kubeconfig": b"[]"})
+    async with clusters.start():
+        note = await clusters.warning("InvalidTokenRequest")
+        await clusters.settle()
+        assert clusters.taken() == []
+    for name in wrong:
+        assert f"metadata.annotations[{name}]" in note
+    assert "data[kubeconfig]" in note
+
+
+async def test_a_target_secret_that_is_the_secret_itself_is_told(clusters: Clusters) -> None:
+    itself = {names.TARGET_NAME: "access", names.TARGET_NAMESPACE: clusters.namespace}
+    await clusters.put(annotations=itself, data={"token": b"foo"})
+    clusters.target_recorder = clusters.source_recorder
+    clusters.target_namespace = clusters.namespace
+    async with clusters.start():
+        assert "names this Secret itself" in await clusters.warning("InvalidTokenRequest")
+        await clusters.settle()
+        assert clusters.taken() == []
+
+
+async def test_several_secrets_share_a_service_account_without_a_failure(
+    clusters: Clusters,
+) -> None:
+    secrets = [f"access-{number}" for number in range(5)]
+    for name in secrets:
+        await clusters.put(name)
+    async with clusters.start():
+        for name in secrets:
+            await clusters.issued(name)
+        await clusters.settle()
+    assert await clusters.source.list(EVENT, clusters.namespace) == []
+
+
+async def test_an_instance_that_was_killed_before_it_wrote_the_secret_is_continued(
+    clusters: Clusters,
+) -> None:
+    before = await clusters.put()
+    clusters.source_recorder.before_patch = asyncio.Event()
+    async with clusters.start():
+        await clusters.source_recorder.before_patch.wait()
+    assert await clusters.has_account()
+    assert await clusters.secret() == before
+    clusters.source_recorder.before_patch = None
+    clusters.taken()
+    async with clusters.start():
+        await clusters.issued()
+        await clusters.settle()
+    assert not [write for write in clusters.taken() if write.startswith("create ServiceAccount")]
+
+
+async def test_an_instance_that_was_killed_between_both_secrets_is_continued(
+    clusters: Clusters,
+) -> None:
+    await clusters.put(annotations=clusters.to_target, data={"kubeconfig": kubeconfig_with()})
+    clusters.source_recorder.before_patch = asyncio.Event()
+    async with clusters.start():
+        await clusters.source_recorder.before_patch.wait()
+    clusters.source_recorder.before_patch = None
+    async with clusters.start():
+        assert token_of(await clusters.moved())
+
+
+async def test_clocks_that_differ_make_no_hot_loop(clusters: Clusters) -> None:
+    clusters.clock.set(clusters.clock.now() + timedelta(hours=1))
+    await clusters.put(annotations={names.EXPIRATION: "10m"})
+    async with clusters.start():
+        await clusters.issued()
+        await clusters.settle()
+        assert len([w for w in clusters.taken() if w.startswith("create/token")]) == 1
+        outcome = await clusters.reconcile()
+        assert isinstance(outcome, Again)
+        assert 30 < outcome.seconds <= 60
+
+
+async def test_a_token_that_cannot_be_renewed_and_soon_expires_is_told(
+    clusters: Clusters,
+) -> None:
+    await clusters.put()
+    async with clusters.start(minimum_interval=0.0):
+        await clusters.issued()
+        await clusters.settle()
+        clusters.target_recorder.unreachable = True
+        clusters.clock.set(clusters.clock.now() + timedelta(hours=11))
+        with pytest.raises(KubeError):
+            await clusters.reconcile()
+        assert "less than 10%" in await clusters.warning("TokenExpiresSoon")
+        shown = clusters.metrics.render().decode()
+    of = f'name="access",namespace="{clusters.namespace}"'
+    (remaining,) = values(shown, f"pergola_token_requestor_seconds_until_expiry{{{of}}}")
+    assert abs(remaining - 3600) < NEARLY.total_seconds()
+    assert values(shown, f"pergola_token_requestor_failed_renewals_total{{{of}}}") == [1.0]
+
+
+async def test_a_mistake_in_a_secret_comes_back_when_its_token_soon_expires(
+    clusters: Clusters,
+) -> None:
+    await clusters.put()
+    async with clusters.start():
+        await clusters.issued()
+        await clusters.annotate(EXPIRATION="unparsable")
+        await clusters.warning("InvalidTokenRequest")
+        outcome = await clusters.reconcile()
+        assert isinstance(outcome, Again)
+        assert abs(outcome.seconds - 0.9 * TWELVE_HOURS.total_seconds()) < NEARLY.total_seconds()
+        clusters.clock.set(clusters.clock.now() + timedelta(seconds=outcome.seconds + 60))
+        await clusters.reconcile()
+        await clusters.warning("TokenExpiresSoon")
+
+
+async def test_the_series_of_a_secret_go_with_it(clusters: Clusters) -> None:
+    await clusters.put()
+    async with clusters.start():
+        await clusters.issued()
+        await clusters.settle()
+        assert clusters.namespace in clusters.metrics.render().decode()
+        await clusters.source.delete(SECRET, Key(clusters.namespace, "access"))
+        await clusters.settle()
+        assert clusters.namespace not in clusters.metrics.render().decode()
+
+
+def values(shown: str, series: str) -> list[float]:
+    return [float(line.split()[-1]) for line in shown.splitlines() if line.startswith(series)]

@@ -1,0 +1,391 @@
+"""What a Secret asks for, when a token is due, how often, and what is written (spec 11 §1)."""
+
+import base64
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from pergola.api.durations import parse_duration
+from pergola.api.objects import JsonObject, Key
+from pergola.kube.client import Client
+from pergola.kube.credentials import Anonymous
+from pergola.kube.kubeconfig import ClusterConfig
+from pergola.kube.yaml import dump
+from pergola.resource_manager.controllers.token_requestor import due, names
+from pergola.resource_manager.controllers.token_requestor.accounts import corrected, new_account
+from pergola.resource_manager.controllers.token_requestor.due import (
+    due_by_content,
+    renewal_time,
+    renews_in,
+)
+from pergola.resource_manager.controllers.token_requestor.inputs import (
+    MistakesError,
+    Request,
+    read_request,
+)
+from pergola.resource_manager.controllers.token_requestor.observe import (
+    Holding,
+    SeenSecret,
+    observe,
+)
+from pergola.resource_manager.controllers.token_requestor.pace import BURST, Issued, Pace
+from pergola.resource_manager.controllers.token_requestor.place import (
+    Credentials,
+    data_for,
+    kubeconfig_to_fill,
+    source_patch,
+    target_secret,
+    timestamp,
+)
+from pergola.resource_manager.controllers.token_requestor.review import Reviews
+from pergola.resource_manager.controllers.token_requestor.token import TokenFacts, digest_of
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+ASKED = {names.NAME: "robot", names.NAMESPACE: "kube-system"}
+REQUEST = Request(Key("kube-system", "robot"), None, 43200, None, injects_ca=False)
+TARGET = {names.TARGET_NAME: "there", names.TARGET_NAMESPACE: "ns"}
+TOKEN = TokenFacts(b"digest")
+HOLDS = Holding(frozenset({"token"}), TOKEN)
+KEY = Key("garden", "access")
+
+
+def seen(annotations: dict[str, str] | None = None, **data: bytes) -> SeenSecret:
+    return observe(
+        {
+            "metadata": {"namespace": "garden", "name": "access", "annotations": annotations},
+            "data": {key: base64.b64encode(value).decode() for key, value in data.items()},
+        }
+    )
+
+
+# Relevance
+
+
+@pytest.mark.parametrize(
+    ("labels", "resource_class", "expected"),
+    [
+        ({}, "*", False),
+        ({names.PURPOSE: "token-requestor"}, "*", True),
+        ({names.PURPOSE: "token-requestor"}, "shoot", False),
+        ({names.PURPOSE: "token-requestor", names.CLASS: "shoot"}, "shoot", True),
+        ({names.PURPOSE: "token-requestor", names.CLASS: "garden"}, "shoot", False),
+        ({names.PURPOSE: "other", names.CLASS: "shoot"}, "shoot", False),
+    ],
+)
+def test_purpose_and_class_decide_what_is_relevant(
+    labels: dict[str, str], resource_class: str, expected: bool
+) -> None:
+    assert names.is_relevant(labels, resource_class) is expected
+
+
+# What is asked for
+
+
+def test_what_a_secret_asks_for_by_default() -> None:
+    assert read_request(seen(ASKED)) == REQUEST
+
+
+def test_everything_that_can_be_asked_for() -> None:
+    labels = {names.LABELS: '{"a": "b"}', names.INJECT_CA: "t", names.EXPIRATION: "90m0.9s"}
+    assert read_request(seen(ASKED | labels | TARGET)) == Request(
+        Key("kube-system", "robot"), {"a": "b"}, 5400, Key("ns", "there"), injects_ca=True
+    )
+
+
+def test_a_fixed_namespace_counts_and_the_annotation_is_not_looked_at() -> None:
+    asked = {names.NAME: "robot", names.NAMESPACE: "no/namespace"}
+    assert read_request(seen(asked), "fixed").account == Key("fixed", "robot")
+
+
+def test_without_a_ca_none_is_injected() -> None:
+    assert not read_request(seen(ASKED | {names.INJECT_CA: "true"}), has_ca=False).injects_ca
+
+
+@pytest.mark.parametrize("text", ["1", "t", "T", "TRUE", "true", "True"])
+def test_six_spellings_ask_for_the_ca(text: str) -> None:
+    assert read_request(seen(ASKED | {names.INJECT_CA: text})).injects_ca
+
+
+@pytest.mark.parametrize("text", ["", "yes", "tRUE", "0", " true"])
+def test_anything_else_does_not(text: str) -> None:
+    assert not read_request(seen(ASKED | {names.INJECT_CA: text})).injects_ca
+
+
+@pytest.mark.parametrize("left_out", TARGET)
+@pytest.mark.parametrize("value", [None, ""])
+def test_half_a_target_is_none(left_out: str, value: str | None) -> None:
+    half = {key: text for key, text in (TARGET | {left_out: value}).items() if text is not None}
+    assert read_request(seen(ASKED | half)).target is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({names.NAME: ""}, "is required"),
+        ({names.NAME: "../x"}, '"../x" can be no name'),
+        ({names.NAMESPACE: "a.b"}, '"a.b" can be no name'),
+        ({names.EXPIRATION: "unparsable"}, 'invalid duration "unparsable"'),
+        ({names.EXPIRATION: "9m59s"}, 'invalid duration "9m59s": tokens live 10m'),
+        ({names.EXPIRATION: "2000000h"}, 'invalid duration "2000000h"'),
+        ({names.LABELS: "{"}, "must be a JSON object of strings, and is '{'"),
+        ({names.LABELS: '{"a": 1}'}, "must be a JSON object of strings"),
+        (TARGET | {names.TARGET_NAME: "A"}, '"A" can be no name'),
+    ],
+)
+def test_a_mistake_names_its_field(changes: dict[str, str], problem: str) -> None:
+    with pytest.raises(MistakesError) as error:
+        read_request(seen(ASKED | changes))
+    (mistake,) = error.value.mistakes
+    assert mistake.field.startswith("metadata.annotations[")
+    assert mistake.field.removeprefix("metadata.annotations[")[:-1] in changes
+    assert problem in mistake.problem
+
+
+def test_a_kubeconfig_that_lacks_only_the_cluster_matters_only_for_the_ca() -> None:
+    content = dump(
+        {
+            "current-context": "m",
+            "contexts": [{"name": "m", "context": {"cluster": "c", "user": "u"}}],
+            "users": [{"name": "u", "user": {}}],
+        }
+    ).encode()
+    read_request(seen(ASKED, kubeconfig=content))
+    with pytest.raises(MistakesError, match=r"data\[kubeconfig\]: did not find cluster"):
+        read_request(seen(ASKED | {names.INJECT_CA: "1"}, kubeconfig=content))
+
+
+# When a token is due: the rules in their order
+
+FUTURE = {names.RENEW: "2026-03-01T13:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("annotations", "changes", "holder", "expected"),
+    [
+        ({}, {}, HOLDS, due.REQUESTED),
+        ({names.RENEW: ""}, {}, HOLDS, due.REQUESTED),
+        (FUTURE, {"target": KEY}, None, due.NO_TARGET),
+        (FUTURE, {}, Holding(), due.NO_TOKEN),
+        (FUTURE, {"injects_ca": True}, HOLDS, due.OTHER_CA),
+        (FUTURE, {"injects_ca": True}, replace(HOLDS, ca=digest_of(b"CA")), None),
+        (FUTURE, {}, replace(HOLDS, ca=b"whatever"), None),
+        (FUTURE, {"target": KEY}, HOLDS, None),
+        (FUTURE, {}, HOLDS, None),
+    ],
+)
+def test_what_makes_a_token_due(
+    annotations: dict[str, str],
+    changes: dict[str, Any],
+    holder: Holding | None,
+    expected: due.Due | None,
+) -> None:
+    request = replace(REQUEST, **changes)
+    assert due_by_content(seen(annotations), request, holder, digest_of(b"CA")) == expected
+
+
+@pytest.mark.parametrize("key", ["token", "kubeconfig"])
+def test_what_the_source_still_holds_has_to_move(key: str) -> None:
+    source = seen(FUTURE, **{key: b"x"})
+    request = replace(REQUEST, target=KEY)
+    assert due_by_content(source, request, HOLDS, None) == due.TO_MOVE
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2021-10-04T19:36:00Z", datetime(2021, 10, 4, 19, 36, tzinfo=UTC)),
+        ("2021-10-04T21:36:00+02:00", datetime(2021, 10, 4, 19, 36, tzinfo=UTC)),
+    ],
+)
+def test_renewal_times_are_rfc_3339(text: str, expected: datetime) -> None:
+    assert renewal_time(seen({names.RENEW: text})) == expected
+    assert timestamp(expected) == "2021-10-04T19:36:00Z"
+
+
+@pytest.mark.parametrize("text", ["invalid-format", "2021-10-04", "2021-10-04T19:36:00"])
+def test_other_times_are_refused(text: str) -> None:
+    with pytest.raises(MistakesError, match=f"could not parse renew timestamp: '{text}'"):
+        renewal_time(seen({names.RENEW: text}))
+
+
+@pytest.mark.parametrize(
+    ("life", "earliest", "latest"),
+    [
+        ("10m", "8m", "8m24s"),
+        ("12h", "9h36m", "10h4m48s"),
+        ("24h", "19h12m", "20h9m36s"),
+        ("100h", "19h12m", "20h9m36s"),
+    ],
+)
+def test_the_windows_of_renewal(life: str, earliest: str, latest: str) -> None:
+    lives = parse_duration(life)
+    assert timedelta(seconds=renews_in(lives, 0.0)) == parse_duration(earliest)
+    assert timedelta(seconds=renews_in(lives, 1.0)) == parse_duration(latest)
+
+
+# How often
+
+FIRST = Issued(b"1", "t1")
+
+
+def test_the_first_token_and_one_that_is_certainly_due_come_at_once() -> None:
+    pace = Pace(60.0)
+    assert pace.wait(KEY, 0.0, doubted=FIRST) == 0
+    pace.issued(KEY, 0.0, FIRST)
+    assert pace.wait(KEY, 1.0, doubted=None) == 0
+
+
+def test_a_doubt_about_the_token_just_issued_has_to_wait() -> None:
+    pace = Pace(60.0)
+    pace.issued(KEY, 10.0, FIRST)
+    assert pace.wait(KEY, 15.0, doubted=FIRST) == 55.0
+    assert pace.wait(KEY, 70.0, doubted=FIRST) == 0
+    assert pace.wait(KEY, 15.0, doubted=Issued(b"other", "t1")) == 0
+    assert pace.wait(KEY, 15.0, doubted=Issued(b"1", "somebody set another")) == 0
+    assert pace.wait(Key("garden", "other"), 15.0, doubted=FIRST) == 0
+
+
+def test_no_more_than_a_burst_is_issued_in_an_interval_whatever_the_reason() -> None:
+    pace = Pace(60.0)
+    for second in range(BURST):
+        assert pace.wait(KEY, float(second), doubted=None) == 0
+        pace.issued(KEY, float(second), Issued(b"%d" % second, "t"))
+    assert pace.wait(KEY, 10.0, doubted=None) == 50.0
+    assert pace.wait(KEY, 60.0, doubted=None) == 0
+    pace.issued(KEY, 60.0, FIRST)
+    assert pace.wait(KEY, 60.0, doubted=None) == 1.0
+    pace.forget(KEY)
+    assert pace.wait(KEY, 60.0, doubted=FIRST) == 0
+
+
+# When the API server is asked about a token
+
+
+def test_a_token_is_reviewed_once_an_hour_unless_it_changed_or_names_no_incarnation() -> None:
+    anonymous = Client.connect(
+        ClusterConfig(
+            server="",
+            ca=None,
+            insecure=True,
+            tls_server_name=None,
+            proxy_url=None,
+            credentials=Anonymous(),
+            namespace="",
+            context="",
+        )
+    )
+    reviews, known = Reviews(anonymous, ()), replace(TOKEN, account_uid="u")
+    assert reviews.is_due(KEY, known, 0.0)
+    reviews.believe(KEY, known.digest, 0.0)
+    assert not reviews.is_due(KEY, known, 3599.0)
+    assert reviews.is_due(KEY, known, 3600.0)
+    assert reviews.is_due(KEY, replace(known, digest=b"other"), 1.0)
+    assert reviews.is_due(KEY, replace(known, account_uid=""), 1.0)
+    assert reviews.is_due(Key("garden", "other"), known, 1.0)
+    reviews.forget(KEY)
+    assert reviews.is_due(KEY, known, 1.0)
+
+
+# The ServiceAccount
+
+
+def test_a_new_service_account_mounts_nothing_and_has_exactly_the_labels() -> None:
+    account = new_account(replace(REQUEST, labels={"a": "b"}))
+    assert account["automountServiceAccountToken"] is False
+    assert account["metadata"]["labels"] == {"a": "b"}
+    assert "labels" not in new_account(REQUEST)["metadata"]
+    assert corrected(account, replace(REQUEST, labels={"a": "b"})) is None
+
+
+def test_what_is_right_is_not_written_and_what_others_wrote_stays() -> None:
+    live: JsonObject = {
+        "metadata": {"labels": {"x": "y"}, "annotations": {"m": "n"}, "uid": "u"},
+        "automountServiceAccountToken": False,
+        "imagePullSecrets": [{"name": "s"}],
+    }
+    assert corrected(live, REQUEST) is None
+    changed = corrected(live, replace(REQUEST, labels={"a": "b"}))
+    assert changed is not None
+    assert changed["metadata"]["labels"] == {"x": "y", "a": "b"}
+    assert changed["metadata"]["annotations"] == {"m": "n", names.LABELS: '{"a":"b"}'}
+    assert changed["imagePullSecrets"] == live["imagePullSecrets"]
+    back = corrected(changed, REQUEST)
+    assert back is not None
+    assert back["metadata"]["labels"] == {"x": "y"}
+    assert back["metadata"]["annotations"] == {"m": "n"}
+    assert live["metadata"]["labels"] == {"x": "y"}
+
+
+@pytest.mark.parametrize("automount", [True, None])
+def test_automounting_is_switched_off(automount: bool | None) -> None:
+    changed = corrected({"metadata": {}, "automountServiceAccountToken": automount}, REQUEST)
+    assert changed is not None
+    assert changed["automountServiceAccountToken"] is False
+
+
+@pytest.mark.parametrize("record", ["{", "5", "null"])
+def test_a_record_that_nobody_can_read_takes_no_label_away(record: str) -> None:
+    live: JsonObject = {"metadata": {"labels": {"a": "b"}, "annotations": {names.LABELS: record}}}
+    changed = corrected(live, REQUEST)
+    assert changed is not None
+    assert changed["metadata"]["labels"] == {"a": "b"}
+
+
+# What is written
+
+
+def b64(content: bytes) -> str:
+    return base64.b64encode(content).decode()
+
+
+def live_secret(**data: bytes) -> JsonObject:
+    return {
+        "metadata": {"namespace": "ns", "name": "s", "resourceVersion": "7"},
+        "data": {key.replace("_", "."): b64(value) for key, value in data.items()},
+    }
+
+
+def test_the_source_is_patched_in_the_state_in_which_it_was_read() -> None:
+    data = data_for(Credentials("t", b"CA", None))
+    assert source_patch(live_secret(), NOW, data) == {
+        "metadata": {
+            "resourceVersion": "7",
+            "annotations": {names.RENEW: "2026-03-01T12:00:00Z"},
+        },
+        "data": {"token": b64(b"t"), "bundle.crt": b64(b"CA")},
+    }
+
+
+def test_a_ca_that_is_not_wanted_goes_and_one_that_is_not_there_is_not_mentioned() -> None:
+    data = data_for(Credentials("t", None, None))
+    assert source_patch(live_secret(), NOW, data)["data"] == {"token": b64(b"t")}
+    patch = source_patch(live_secret(bundle_crt=b"old"), NOW, data)
+    assert patch["data"] == {"token": b64(b"t"), "bundle.crt": None}
+
+
+def test_what_moved_to_the_target_leaves_the_source() -> None:
+    source = live_secret(token=b"t", kubeconfig=b"k", bundle_crt=b"c", other=b"o")
+    gone = {"token": None, "kubeconfig": None, "bundle.crt": None}
+    assert source_patch(source, NOW, None)["data"] == gone
+    assert "data" not in source_patch(live_secret(other=b"o"), NOW, None)
+
+
+def test_the_target_keeps_what_else_it_holds() -> None:
+    data = data_for(Credentials("t", None, None))
+    new = target_secret(Key("ns", "s"), None, data)
+    assert new["metadata"] == {"namespace": "ns", "name": "s"}
+    assert new["data"] == {"token": b64(b"t")}
+    live = live_secret(other=b"o", bundle_crt=b"c")
+    changed = target_secret(Key("ns", "s"), live, data)
+    assert changed["data"] == {"token": b64(b"t"), "other": b64(b"o")}
+    assert changed["metadata"]["resourceVersion"] == "7"
+    assert live["data"].keys() == {"other", "bundle.crt"}
+
+
+def test_a_kubeconfig_of_the_source_counts_more_than_that_of_the_target() -> None:
+    source, target = live_secret(kubeconfig=b"s"), live_secret(kubeconfig=b"t")
+    assert kubeconfig_to_fill(source, target) == b"s"
+    assert kubeconfig_to_fill(live_secret(), target) == b"t"
+    assert kubeconfig_to_fill(live_secret(), None) is None
