@@ -1,9 +1,8 @@
 """`pergola up`: a real cluster, and the resource manager at work on it."""
 
 import asyncio
-import signal
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -65,11 +64,12 @@ async def _up(
     from pergola.kube.client import Client
     from pergola.kube.kubeconfig import load
     from pergola.runtime.logging import configure
+    from pergola.runtime.process import ended_by_signals
 
     configure("error", "text")
     console = Console(highlight=False)
     async with AsyncExitStack() as stack:
-        stopped = stack.enter_context(_stop_on_signals())
+        stopped = stack.enter_context(ended_by_signals())
         path = kubeconfig
         if path is None:
             path = await stack.enter_async_context(_sandbox(name, _say(console)))
@@ -264,17 +264,3 @@ async def _sandbox(name: str, say: "Progress") -> AsyncIterator[Path]:
         yield started.kubeconfig
     finally:
         await started.stop()
-
-
-@contextmanager
-def _stop_on_signals() -> Iterator[asyncio.Event]:
-    """An event that SIGINT and SIGTERM set, so that the way out is the same as any other."""
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopped.set)
-    try:
-        yield stopped
-    finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)

@@ -7,13 +7,11 @@ leadership, and gracefully within five seconds on SIGTERM or SIGINT.
 
 import asyncio
 import os
-import signal
 import socket
 import uuid
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Final
 
 from pergola import __version__
 from pergola.api.resource_manager_config import (
@@ -34,10 +32,10 @@ from pergola.runtime.lease import LeaderElection, LostLeadership
 from pergola.runtime.logging import configure, get_logger
 from pergola.runtime.metrics import Metrics
 from pergola.runtime.probes import ListenError, serve_metrics, serve_probes
+from pergola.runtime.process import run as run_process
+from pergola.runtime.process import work_until_signalled
 
 log = get_logger("resource-manager")
-
-GRACE_SECONDS: Final = 5.0
 
 
 class StartError(Exception):
@@ -76,33 +74,19 @@ def run(path: Path, extra_target_namespaces: Sequence[str] = ()) -> None:
     Raises:
         StartError: it cannot start, or lost what it needs to go on.
     """
-    import uvloop
-
     config, warnings = read_configuration(path)
     configure(config.log_level, config.log_format)
     log.info("starting", version=__version__, resource_class=config.controllers.resource_class)
     for warning in warnings:
         log.info("configuration has no effect", warning=warning)
-    uvloop.run(_run(config, options(config, extra_target_namespaces)))
+    run_process(lambda: _run(config, options(config, extra_target_namespaces)))
 
 
 async def _run(config: ResourceManagerConfiguration, chosen: Options) -> None:
-    with _ended() as ended:
-        serving = asyncio.create_task(_serve(config, chosen))
-        ending = asyncio.create_task(ended.wait())
-        await asyncio.wait({serving, ending}, return_when=asyncio.FIRST_COMPLETED)
-        ending.cancel()
-        if not serving.done():
-            log.info("stopping")
-            serving.cancel()
-            await asyncio.wait({serving}, timeout=GRACE_SECONDS)
-            return
-        try:
-            serving.result()
-        except BaseExceptionGroup as errors:
-            raise _explained(_innermost(errors)) from None
-        except Exception as error:
-            raise _explained(error) from None
+    try:
+        await work_until_signalled(_serve(config, chosen))
+    except (KubeError, IdentityError, LostLeadership, ListenError) as error:
+        raise StartError(str(error)) from None
 
 
 async def _serve(config: ResourceManagerConfiguration, chosen: Options) -> None:
@@ -236,35 +220,10 @@ def options(
         health_sync_period=health.sync_period.total_seconds(),
         health_workers=health.concurrent_syncs,
         secret_workers=controllers.secret.concurrent_syncs,
+        secret_mode=controllers.secret.mode,
         collects_garbage=collector.enabled,
         garbage_sync_period=collector.sync_period.total_seconds() if collector.sync_period else 0,
         garbage_minimum_age=collector.minimum_age.total_seconds() if collector.minimum_age else 0,
         source_namespaces=tuple(config.source_client_connection.namespaces),
         target_namespaces=(*(target.namespaces if target else ()), *extra_target_namespaces),
     )
-
-
-@contextmanager
-def _ended() -> Iterator[asyncio.Event]:
-    """An event that SIGTERM and SIGINT set."""
-    ended = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, ended.set)
-    try:
-        yield ended
-    finally:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.remove_signal_handler(number)
-
-
-def _innermost(errors: BaseExceptionGroup[BaseException]) -> BaseException:
-    first = errors.exceptions[0]
-    return _innermost(first) if isinstance(first, BaseExceptionGroup) else first
-
-
-def _explained(error: BaseException) -> BaseException:
-    """The error as its user should see it; a bug stays what it is."""
-    if isinstance(error, KubeError | IdentityError | LostLeadership | ListenError):
-        return StartError(str(error))
-    return error

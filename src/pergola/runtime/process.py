@@ -1,0 +1,63 @@
+"""A process that works until it is asked to end, and then ends gracefully."""
+
+import asyncio
+import signal
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from pergola.runtime.logging import get_logger
+
+log = get_logger("process")
+
+GRACE_SECONDS: Final = 5.0
+
+
+async def work_until_signalled(
+    work: Coroutine[None, None, None], *, grace: float = GRACE_SECONDS
+) -> None:
+    """Works until SIGTERM or SIGINT; then the work is cancelled, and has `grace` seconds to end.
+
+    Raises:
+        BaseException: what the work raised; of a group, the first error inside.
+    """
+    with ended_by_signals() as ended:
+        working = asyncio.create_task(work)
+        ending = asyncio.create_task(ended.wait())
+        await asyncio.wait({working, ending}, return_when=asyncio.FIRST_COMPLETED)
+        ending.cancel()
+        if not working.done():
+            log.info("stopping")
+            working.cancel()
+            await asyncio.wait({working}, timeout=grace)
+            return
+        try:
+            working.result()
+        except BaseExceptionGroup as errors:
+            raise _innermost(errors) from None
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[asyncio.Event]:
+    """An event that SIGTERM and SIGINT set."""
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ended.set)
+    try:
+        yield ended
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+
+
+def run(main: Callable[[], Coroutine[None, None, None]]) -> None:
+    """Runs the coroutine of a process on the fastest event loop that there is."""
+    import uvloop
+
+    uvloop.run(main())
+
+
+def _innermost(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    first = errors.exceptions[0]
+    return _innermost(first) if isinstance(first, BaseExceptionGroup) else first
