@@ -12,8 +12,11 @@ from cyclopts import App
 from pergola import __version__
 from pergola.cli.crds import app as crds
 from pergola.cli.garbage import garbage
+from pergola.cli.infra import app as infra
+from pergola.cli.infra import infra_manager
 from pergola.cli.resource_manager import resource_manager
 from pergola.cli.sandbox import app as sandbox
+from pergola.cli.tokens import tokens
 from pergola.cli.up import up
 from pergola.cli.version import version
 
@@ -31,6 +34,9 @@ app.command(sandbox)
 app.command(resource_manager)
 app.command(crds)
 app.command(garbage)
+app.command(tokens)
+app.command(infra_manager)
+app.command(infra)
 app.command(version)
 app.register_install_completion_command(name="completion", help="Install shell completion.")
 

@@ -1,0 +1,160 @@
+"""Taking an InfraCluster over from its provider, for good (spec 50 §6)."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import aclosing, suppress
+from typing import Final
+
+from pergola.api.cluster_api import MANAGED_BY, SOURCE
+from pergola.api.objects import (
+    JsonObject,
+    Key,
+    annotations_of,
+    deletion_timestamp_of,
+    finalizers_of,
+    maps_at,
+    metadata_of,
+    resource_version_of,
+)
+from pergola.externally_managed.description import Network
+from pergola.externally_managed.inspection import Seen, errors, findings, look
+from pergola.externally_managed.manager import Managed
+from pergola.externally_managed.predicate import manager_of
+from pergola.externally_managed.sources import PlainSource, Source
+from pergola.kube.client import Client
+from pergola.kube.watch import watch
+
+_FRIENDS: Final = ("pergola", "kubectl")
+
+
+class AdoptionRefused(Exception):
+    """The InfraCluster cannot be taken over as it is; the text says why and what to do."""
+
+
+class Adoption:
+    """One InfraCluster that gets a new manager.
+
+    Args:
+        manager: the name that the annotation gets.
+        source: what describes the network; what the object says already if empty.
+    """
+
+    def __init__(self, client: Client, managed: Managed, manager: str, source: str = "") -> None:
+        self._client = client
+        self._managed = managed
+        self._manager = manager
+        self._source = source
+
+    async def prepare(
+        self, crd: JsonObject, key: Key, *, take_over: bool = False, force: bool = False
+    ) -> Seen:
+        """Checks whether it may be taken over; reads only.
+
+        Args:
+            take_over: also from another external manager.
+            force: also with an incomplete network.
+
+        Raises:
+            AdoptionRefused: it may not.
+        """
+        obj = await self._client.get(self._managed.gvk, key)
+        of = f"{self._managed.gvk.kind} {key}"
+        present = manager_of(obj)
+        if present == self._manager:
+            raise AdoptionRefused(f"{of} is managed by {self._manager} already")
+        if present is not None and not take_over:
+            raise AdoptionRefused(
+                f'{of} is managed by "{present}" already; add --take-over to take it from there'
+            )
+        if deletion_timestamp_of(obj) is not None:
+            raise AdoptionRefused(f"{of} is being deleted")
+        seen = await look(self._client, self._managed, crd, key, self._network_source(obj))
+        if seen.cluster is None:
+            named = f"Cluster {seen.cluster_key}" if seen.cluster_key else "a Cluster for it"
+            raise AdoptionRefused(f"{of}: {named} does not exist; create it first")
+        problems = errors(findings(seen))
+        if problems and not force:
+            raise AdoptionRefused(
+                f"{of} is not complete: {'; '.join(problems)}; add --force to adopt it all the same"
+            )
+        return seen
+
+    def consequences(self, seen: Seen) -> Iterator[str]:
+        """What will be different, one sentence each."""
+        yield "its provider stops to reconcile it, also when it is deleted"
+        left = [name for name in finalizers_of(seen.obj) if name in self._managed.finalizers]
+        if left:
+            yield f"finalizer {', '.join(left)} stays, and nobody serves it any more"
+        yield "the network, its tags and everything else in the cloud stay as they are"
+        yield f"annotation {MANAGED_BY} cannot be removed again"
+
+    async def apply(self, seen: Seen) -> JsonObject:
+        """Sets the annotation, if the object is still as it was seen.
+
+        Raises:
+            Conflict: it is not.
+        """
+        annotations = {MANAGED_BY: self._manager}
+        if self._source:
+            annotations[SOURCE] = self._source
+        metadata = {
+            "resourceVersion": resource_version_of(seen.obj),
+            "annotations": annotations,
+        }
+        return await self._client.patch(self._managed.gvk, Key.of(seen.obj), {"metadata": metadata})
+
+    async def writers_after(self, adopted: JsonObject, seconds: float) -> list[str]:
+        """Who changed its content within some seconds, besides Pergola and people with kubectl.
+
+        Core writes labels and owner references only, which is none of the content.
+        """
+        key = Key.of(adopted)
+        found: set[str] = set()
+        events = watch(
+            self._client,
+            await self._client.resource(self._managed.gvk),
+            key.namespace,
+            fields=f"metadata.name={key.name}",
+            resource_version=resource_version_of(adopted),
+            timeout_seconds=int(seconds) + 5,
+        )
+        before = adopted
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds), aclosing(events):
+                async for event in events:
+                    if event.type == "MODIFIED":
+                        if _content(before) != _content(event.object):
+                            found |= _new_writes(before, event.object)
+                        before = event.object
+        return sorted(name for name in found if not name.startswith(_FRIENDS))
+
+    def _network_source(self, obj: JsonObject) -> Source | None:
+        """What describes the network, as the object says or will say; None if nothing does."""
+        reference = self._source or annotations_of(obj).get(SOURCE, "")
+        return _Assumed(PlainSource(self._client), reference) if reference else None
+
+
+class _Assumed:
+    """A source for an object that does not name it yet."""
+
+    def __init__(self, source: Source, reference: str) -> None:
+        self._source = source
+        self._reference = reference
+
+    async def describe(self, obj: JsonObject) -> Network:
+        annotations = {**annotations_of(obj), SOURCE: self._reference}
+        metadata = {**metadata_of(obj), "annotations": annotations}
+        return await self._source.describe({**obj, "metadata": metadata})
+
+
+def _content(obj: JsonObject) -> tuple[object, ...]:
+    return obj.get("spec"), obj.get("status"), finalizers_of(obj)
+
+
+def _new_writes(before: JsonObject, after: JsonObject) -> set[str]:
+    known = maps_at(before, "metadata", "managedFields")
+    return {
+        str(entry.get("manager"))
+        for entry in maps_at(after, "metadata", "managedFields")
+        if entry not in known
+    }

@@ -1,0 +1,218 @@
+"""What there is to know of one InfraCluster: who manages it, and what keeps it from being ready.
+
+`look` reads; everything else is pure. Nothing here writes.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from pergola.api.cluster_api import CLUSTER, MANAGED_BY, RELEASE_FINALIZERS
+from pergola.api.conditions import get_condition
+from pergola.api.objects import (
+    JsonObject,
+    Key,
+    annotations_of,
+    deletion_timestamp_of,
+    finalizers_of,
+    labels_of,
+    map_at,
+    maps_at,
+)
+from pergola.externally_managed.conditions import READY, conditions_of
+from pergola.externally_managed.contract import (
+    ContractError,
+    endpoint_of,
+    failure_domains_of,
+    is_provisioned,
+)
+from pergola.externally_managed.description import Network
+from pergola.externally_managed.manager import Managed
+from pergola.externally_managed.mapping import infrastructure_reference, owner_cluster
+from pergola.externally_managed.ownership import decide_fields, owned_paths
+from pergola.externally_managed.predicate import is_paused, manager_of
+from pergola.externally_managed.sources import Source, SourceProblem
+from pergola.kube.client import Client
+from pergola.kube.errors import NotFound
+
+Severity = Literal["error", "warning"]
+
+
+class Finding(NamedTuple):
+    """Something about an InfraCluster that somebody should know.
+
+    Attributes:
+        severity: an error keeps the Cluster from becoming ready, or from going.
+    """
+
+    severity: Severity
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One InfraCluster and its surroundings.
+
+    Attributes:
+        cluster_key: the Cluster that it belongs to, whether that exists or not.
+        network: what its source says; None if it was not asked, or has no source.
+        source_problems: why its source says nothing.
+    """
+
+    managed: Managed
+    obj: JsonObject
+    crd: JsonObject
+    cluster_key: Key | None = None
+    cluster: JsonObject | None = None
+    network: Network | None = None
+    source_problems: Sequence[str] = ()
+
+
+async def look(
+    client: Client, managed: Managed, crd: JsonObject, key: Key, source: Source | None = None
+) -> Seen:
+    """Reads an InfraCluster, its Cluster and, if a source is given, its network.
+
+    Raises:
+        NotFound: there is no such InfraCluster.
+    """
+    obj = await client.get(managed.gvk, key)
+    owner = owner_cluster(obj)
+    cluster = None
+    if owner is not None:
+        try:
+            cluster = await client.get(CLUSTER, owner)
+        except NotFound:
+            cluster = None
+    network: Network | None = None
+    problems: Sequence[str] = ()
+    if source is not None:
+        try:
+            network = await source.describe(obj)
+        except SourceProblem as problem:
+            problems = problem.problems
+    return Seen(managed, obj, crd, owner, cluster, network, problems)
+
+
+def findings(seen: Seen) -> list[Finding]:
+    """All that is wrong or noteworthy, errors and warnings, against the contract (spec 50 §4)."""
+    return [
+        *_definition(seen),
+        *_management(seen),
+        *_links(seen),
+        *_content(seen),
+        *_network(seen),
+    ]
+
+
+def errors(found: Sequence[Finding]) -> list[str]:
+    """The sentences of the errors."""
+    return [finding.text for finding in found if finding.severity == "error"]
+
+
+def is_ready(seen: Seen) -> bool:
+    """Whether core would take the infrastructure as done.
+
+    A malformed status counts as not done.
+    """
+    try:
+        return is_provisioned(seen.obj, seen.managed.contract.version)
+    except ContractError:
+        return False
+
+
+def _definition(seen: Seen) -> Iterator[Finding]:
+    if map_at(seen.crd, "spec").get("scope") != "Namespaced":
+        yield Finding("error", "its kind is not namespaced, as the contract asks")
+    for version in maps_at(seen.crd, "spec", "versions"):
+        is_read = version.get("name") == seen.managed.gvk.version
+        if is_read and "status" not in map_at(version, "subresources"):
+            yield Finding("warning", "its kind has no status subresource")
+        if is_read and not version.get("served"):
+            yield Finding(
+                "error",
+                f"its kind does not serve version {seen.managed.gvk.version}, which the contract "
+                "label of its CRD names",
+            )
+
+
+def _management(seen: Seen) -> Iterator[Finding]:
+    obj = seen.obj
+    if MANAGED_BY in labels_of(obj) and manager_of(obj) is None:
+        yield Finding(
+            "warning", f"{MANAGED_BY} is a label here, which has no effect; it is an annotation"
+        )
+    left = [name for name in finalizers_of(obj) if name in seen.managed.finalizers]
+    if manager_of(obj) is not None and left:
+        severity: Severity = "error" if deletion_timestamp_of(obj) else "warning"
+        if annotations_of(obj).get(RELEASE_FINALIZERS) != "true":
+            yield Finding(
+                severity,
+                f"finalizer {', '.join(left)} was left by the provider, and nobody serves it: "
+                f'annotate {RELEASE_FINALIZERS}="true" to let the object go when it is deleted',
+            )
+
+
+def _links(seen: Seen) -> Iterator[Finding]:
+    if seen.cluster_key is None:
+        yield Finding("error", "no Cluster refers to it: it has neither owner nor label")
+        return
+    if seen.cluster is None:
+        yield Finding("error", f"Cluster {seen.cluster_key}, to which it belongs, does not exist")
+        return
+    reference = infrastructure_reference(seen.cluster)
+    if reference != (seen.managed.gvk.group_kind, Key.of(seen.obj)):
+        found = f"{reference[0]} {reference[1].name}" if reference else "nothing"
+        yield Finding(
+            "error", f"spec.infrastructureRef of Cluster {seen.cluster_key} names {found}"
+        )
+    if is_paused(seen.obj, seen.cluster):
+        yield Finding("warning", "it is paused")
+    mine, theirs = endpoint_of(seen.obj), endpoint_of(seen.cluster)
+    if mine.is_valid and theirs.is_valid and mine != theirs:
+        yield Finding(
+            "warning",
+            f"its endpoint is {mine}, but the Cluster keeps {theirs}, which it took first",
+        )
+
+
+def _content(seen: Seen) -> Iterator[Finding]:
+    version = seen.managed.contract.version
+    has_endpoint = endpoint_of(seen.obj).is_valid or (
+        seen.cluster is not None and endpoint_of(seen.cluster).is_valid
+    )
+    if not has_endpoint:
+        yield Finding("error", "spec.controlPlaneEndpoint has no host and port")
+    for read in (is_provisioned, failure_domains_of):
+        try:
+            read(seen.obj, version)
+        except ContractError as error:
+            yield Finding("error", f"its status breaks the contract: {error}")
+    ready = get_condition(conditions_of(seen.obj), READY) or {}
+    if ready.get("status") not in (None, "True"):
+        yield Finding("error", f"{ready.get('reason')}: {ready.get('message')}")
+    elif not is_ready(seen):
+        manager = manager_of(seen.obj)
+        who = "its provider" if manager is None else manager or "its manager"
+        yield Finding("error", f"{who} has not said that it is ready")
+
+
+def _network(seen: Seen) -> Iterator[Finding]:
+    yield from (Finding("error", problem) for problem in seen.source_problems)
+    if seen.network is None:
+        return
+    yield from (Finding("error", problem) for problem in seen.network.problems)
+    decision = decide_fields(
+        seen.network.desired_spec(), map_at(seen.obj, "spec"), owned_paths(seen.obj, "spec")
+    )
+    yield from (Finding("error", conflict) for conflict in decision.conflicts)
+
+
+def writers(obj: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Who has written to an object, and when last: from its managed fields."""
+    found: dict[str, str] = {}
+    for entry in maps_at(obj, "metadata", "managedFields"):
+        part = "/status" if entry.get("subresource") == "status" else ""
+        name = f"{entry.get('manager', 'somebody')}{part}"
+        found[name] = max(found.get(name, ""), str(entry.get("time", "")))
+    return sorted(found.items(), key=lambda item: item[1], reverse=True)

@@ -1,0 +1,150 @@
+"""`pergola infra`: who manages cluster infrastructure, is it complete, and taking it over."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from pergola.api.cluster_api import CLUSTER, MANAGED_BY, SOURCE
+from pergola.api.objects import JsonObject, Key, annotations_of
+from pergola.kube.client import Client
+from pergola.kube.yaml import dump
+from pergola.testing.cluster_api import (
+    NEW,
+    OLD,
+    cluster,
+    cluster_crd,
+    infra_cluster,
+    infra_cluster_crd,
+    install,
+)
+from pergola.testing.world import config_map
+
+PERGOLA = Path(sys.executable).parent / "pergola"
+KIND = f"{NEW.kind}.{NEW.group}"
+ENDPOINT = {"host": "api.example.org", "port": 6443}
+NETWORK: JsonObject = {"endpoint": ENDPOINT, "failureDomains": [{"name": "a"}]}
+
+
+class Site:
+    """One InfraCluster of a provider, and the command."""
+
+    def __init__(self, client: Client, namespace: str, kubeconfig: Path) -> None:
+        self.client = client
+        self.namespace = namespace
+        self.kubeconfig = kubeconfig
+        self.key = Key(namespace, "demo")
+
+    async def create(
+        self, annotations: dict[str, str] | None = None, *, done: bool = True, **spec: Any
+    ) -> None:
+        obj = infra_cluster(NEW, "demo", self.namespace, annotations, **spec)
+        obj["metadata"]["finalizers"] = [f"newcluster.{NEW.group}"]
+        await self.client.create(obj)
+        await self.client.create(cluster("demo", self.namespace, NEW))
+        if done:
+            status = {"initialization": {"provisioned": True}}
+            await self.client.patch(NEW, self.key, {"status": status}, subresource="status")
+
+    async def describe(self, network: JsonObject) -> None:
+        described = config_map("net", self.namespace)
+        await self.client.create({**described, "data": {"network.yaml": dump(network)}})
+
+    def run(self, command: str, *arguments: str, answer: str = "") -> tuple[int, str]:
+        """Exit code, and all that was printed."""
+        kind = () if "--kind" in arguments else ("--kind", KIND)
+        line = [str(PERGOLA), "infra", command, "demo", *kind]
+        line += ["-n", self.namespace, "--kubeconfig", str(self.kubeconfig), *arguments]
+        done = subprocess.run(line, capture_output=True, text=True, input=answer, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    async def manager(self) -> str | None:
+        return annotations_of(await self.client.get(NEW, self.key)).get(MANAGED_BY)
+
+    async def remove(self) -> None:
+        await self.client.patch(NEW, self.key, {"metadata": {"finalizers": None}})
+
+
+@pytest.fixture
+async def site(cluster_client: Client, namespace: str, kubeconfig: Path) -> Site:
+    await install(cluster_client, cluster_crd(), infra_cluster_crd(OLD), infra_cluster_crd(NEW))
+    return Site(cluster_client, namespace, kubeconfig)
+
+
+async def test_a_complete_object_has_no_findings(site: Site) -> None:
+    await site.describe(NETWORK)
+    await site.create({SOURCE: "configmap/net"}, controlPlaneEndpoint=ENDPOINT)
+    code, said = site.run("check")
+    assert (code, said) == (0, f"NewCluster {site.key} and its network are complete\n")
+
+
+async def test_all_that_is_wrong_is_said_and_the_exit_code_tells(site: Site) -> None:
+    await site.describe({"endpoint": {"host": "other.example.org", "port": 443}})
+    await site.create({SOURCE: "configmap/net"}, done=False, controlPlaneEndpoint=ENDPOINT)
+    await site.client.patch(CLUSTER, site.key, {"spec": {"infrastructureRef": {"name": "x"}}})
+    code, said = site.run("check")
+    assert code == 1
+    assert "names NewCluster.infrastructure.cluster.x-k8s.io x" in said
+    assert "its provider has not said that it is ready" in said
+    assert '"api.example.org", but the network has "other.example.org"' in said
+
+
+async def test_the_status_says_who_manages_and_why_it_is_not_ready(site: Site) -> None:
+    await site.create({MANAGED_BY: ""}, done=False)
+    code, said = site.run("status")
+    assert code == 0
+    assert "an external manager" in said
+    assert "error: spec.controlPlaneEndpoint has no host and port" in said
+    code, said = site.run("status", "-o", "json")
+    told = orjson.loads(said)
+    assert (told["managedBy"], told["ready"], told["endpoint"]) == ("", False, None)
+    assert told["contract"] == "v1beta2"
+    assert {finding["severity"] for finding in told["findings"]} == {"error", "warning"}
+
+
+async def test_adoption_asks_says_what_it_means_and_sets_the_annotation(site: Site) -> None:
+    await site.describe(NETWORK)
+    await site.create(controlPlaneEndpoint=ENDPOINT)
+    code, said = site.run("adopt", "--source", "configmap/net", answer="no\n")
+    assert code == 1
+    assert "nothing was changed" in said
+    assert await site.manager() is None
+    code, said = site.run("adopt", "--source", "configmap/net", answer="demo\n")
+    assert code == 0, said
+    assert "finalizer newcluster.infrastructure.cluster.x-k8s.io stays" in said
+    assert "Nobody else wrote to it." in said
+    assert await site.manager() == "pergola"
+    assert annotations_of(await site.client.get(NEW, site.key))[SOURCE] == "configmap/net"
+
+
+async def test_adoption_is_refused_with_the_reason(site: Site) -> None:
+    await site.create({MANAGED_BY: "terraform"}, controlPlaneEndpoint=ENDPOINT)
+    code, said = site.run("adopt", "--yes")
+    assert code == 1
+    assert 'is managed by "terraform" already; add --take-over' in said
+    await site.client.delete(CLUSTER, site.key)
+    code, said = site.run("adopt", "--yes", "--take-over")
+    assert f"Cluster {site.key} does not exist" in said
+    await site.client.create(cluster("demo", site.namespace, NEW))
+    code, said = site.run("adopt", "--yes", "--take-over", "--source", "configmap/net")
+    assert f"ConfigMap {site.namespace}/net" in said
+    assert "add --force" in said
+    await site.client.delete(NEW, site.key)
+    code, said = site.run("adopt", "--yes", "--take-over")
+    assert "is being deleted" in said
+    assert await site.manager() == "terraform"
+    await site.remove()
+
+
+async def test_mistakes_end_in_one_sentence(site: Site) -> None:
+    code, said = site.run("status", "--kind", "Nothing")
+    assert code == 1
+    assert said.startswith('pergola: "Nothing" is no kind with its group')
+    code, said = site.run("status", "--kind", "FooCluster.example.org")
+    assert "CustomResourceDefinition fooclusters.example.org does not exist" in said
+    code, said = site.run("status")
+    assert code == 1
+    assert said.count("\n") == 1
