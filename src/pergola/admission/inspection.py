@@ -1,0 +1,201 @@
+"""What is wrong with webhooks as they are registered, served and trusted; pure functions.
+
+A webhook that fails closed and that nobody serves stops whatever it is asked about. So does one
+that its own server has to pass before it can start.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Literal, NamedTuple
+from urllib.parse import urlsplit
+
+from cryptography import x509
+
+from pergola.admission.review import GroupVersionResource
+from pergola.admission.selection import Candidate, why_not_selected
+from pergola.api.objects import JsonObject, JsonValue, map_at, maps_at
+from pergola.kube.patches import same
+from pergola.pki.certificates import hosts_of, renewal_of, signed_by
+
+
+class Finding(NamedTuple):
+    """Something that is wrong, or soon will be.
+
+    Attributes:
+        webhook: the name of an entry; empty where all are meant.
+    """
+
+    severity: Literal["error", "warning"]
+    webhook: str
+    text: str
+
+
+class Need(NamedTuple):
+    """A request that must pass while no webhook is served: what an installation starts with."""
+
+    what: str
+    candidate: Candidate
+
+
+def entries(configurations: Iterable[JsonObject]) -> dict[str, JsonObject]:
+    """All entries of some configurations by their names."""
+    return {
+        str(entry.get("name")): entry
+        for configuration in configurations
+        for entry in maps_at(configuration, "webhooks")
+    }
+
+
+def blocking(known: Mapping[str, JsonObject], needs: Iterable[Need]) -> Iterator[Finding]:
+    """Entries that keep an installation from starting when it is down."""
+    for need in needs:
+        for name, entry in known.items():
+            fails_closed = entry.get("failurePolicy", "Fail") == "Fail"
+            if fails_closed and why_not_selected(entry, need.candidate) is None:
+                yield Finding(
+                    "error",
+                    name,
+                    f"blocks its own start: it is asked about {need.what}, fails closed",
+                )
+
+
+def unlike(desired: Mapping[str, JsonObject], live: Mapping[str, JsonObject]) -> Iterator[Finding]:
+    """Entries that should be registered and are not, or otherwise, or the other way round."""
+    for name in desired:
+        if name not in live:
+            yield Finding("error", name, "is served but not registered")
+        elif parts := differing(desired[name], live[name]):
+            yield Finding("warning", name, f"is registered with other {', '.join(parts)}")
+    for name in live:
+        if name not in desired:
+            yield Finding("error", name, "is registered but not served by this configuration")
+
+
+def differing(desired: JsonObject, live: JsonObject) -> list[str]:
+    """In which parts two entries differ; the CA bundle does not count."""
+    return [
+        name
+        for name, value in desired.items()
+        if not same(_comparable(name, value), _comparable(name, live.get(name)))
+    ]
+
+
+def unserved(known: Mapping[str, JsonObject], served: Collection[str]) -> Iterator[Finding]:
+    """Entries whose path the server does not know."""
+    for name, entry in known.items():
+        if path_of(entry) not in served:
+            yield Finding("error", name, f"is registered, but {path_of(entry)} is not served")
+
+
+def path_of(entry: JsonObject) -> str:
+    """The path at which an entry says that it is served."""
+    config = map_at(entry, "clientConfig")
+    if url := config.get("url"):
+        return urlsplit(str(url)).path
+    return str(map_at(config, "service").get("path", "/"))
+
+
+def host_of(entry: JsonObject) -> str:
+    """By which name an API server knows the server of an entry."""
+    config = map_at(entry, "clientConfig")
+    if url := config.get("url"):
+        return urlsplit(str(url)).hostname or ""
+    service = map_at(config, "service")
+    return f"{service.get('name')}.{service.get('namespace')}.svc"
+
+
+def untrusted(
+    name: str,
+    bundle: Collection[x509.Certificate],
+    served: x509.Certificate | None,
+    host: str,
+    now: datetime,
+) -> Iterator[Finding]:
+    """What is wrong with the certificates of an entry.
+
+    Args:
+        bundle: the authorities that the API server trusts.
+        served: what the server shows; None if it was not seen.
+    """
+    if not bundle:
+        yield Finding("error", name, "has no CA bundle: no API server will trust its server")
+    valid = [ca for ca in bundle if ca.not_valid_before_utc <= now < ca.not_valid_after_utc]
+    if bundle and not valid:
+        last = max(ca.not_valid_after_utc for ca in bundle)
+        yield Finding("error", name, f"trusts only authorities that ended, the last {_day(last)}")
+    if served is None:
+        return
+    if not served.not_valid_before_utc <= now < served.not_valid_after_utc:
+        ended = _day(served.not_valid_after_utc)
+        yield Finding("error", name, f"is served with a certificate that ended {ended}")
+    elif now >= renewal_of(served):
+        yield Finding(
+            "warning",
+            name,
+            f"is served with a certificate that ends {_day(served.not_valid_after_utc)} and should "
+            "have been renewed",
+        )
+    if valid and not any(signed_by(served, ca) for ca in valid):
+        yield Finding(
+            "error", name, "is served with a certificate that its CA bundle does not trust"
+        )
+    if host not in hosts_of(served):
+        yield Finding("error", name, f"is served with a certificate that is not for {host}")
+
+
+def own_needs(
+    name: str, namespace: str, namespace_labels: Mapping[str, str], pods: Iterable[JsonObject]
+) -> Iterator[Need]:
+    """What an installation must be able to create while it is down.
+
+    Args:
+        name: the value of its label `app`.
+        pods: templates of its pods; one with the label alone if there is none.
+    """
+    labels = [map_at(pod, "metadata", "labels") for pod in pods] or [{"app": name}]
+    for found in labels:
+        yield Need(
+            f"the creation of its own pods in namespace {namespace}",
+            Candidate(
+                "CREATE",
+                GroupVersionResource("", "v1", "pods"),
+                labels=found,
+                namespace_labels=namespace_labels,
+            ),
+        )
+    yield Need(
+        "the creation of static pods in kube-system",
+        Candidate(
+            "CREATE",
+            GroupVersionResource("", "v1", "pods"),
+            labels={"static-pod": "true"},
+            namespace_labels={"kubernetes.io/metadata.name": "kube-system"},
+        ),
+    )
+    for group, version, resource in (
+        ("coordination.k8s.io", "v1", "leases"),
+        ("", "v1", "secrets"),
+        ("", "v1", "serviceaccounts"),
+        ("apps", "v1", "replicasets"),
+    ):
+        yield Need(
+            f"the creation of {resource} in namespace {namespace}",
+            Candidate(
+                "CREATE",
+                GroupVersionResource(group, version, resource),
+                labels={"app": name},
+                namespace_labels=namespace_labels,
+            ),
+        )
+
+
+def _comparable(name: str, value: JsonValue) -> JsonValue:
+    if name == "clientConfig" and isinstance(value, dict):
+        return {part: content for part, content in value.items() if part != "caBundle"}
+    if name == "admissionReviewVersions" and isinstance(value, list):
+        return [*sorted(map(str, value))]
+    return value
+
+
+def _day(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%d %H:%M")
