@@ -27,7 +27,7 @@ from pergola.resource_manager.controllers.managed_resource.triggers import (
     resource_wakes,
     secret_wakes,
 )
-from pergola.resource_manager.controllers.secret import Secrets
+from pergola.resource_manager.controllers.secret import PROTECT, SecretMode, Secrets
 from pergola.resource_manager.responsibility import DEFAULT_CLASS, Responsibility
 from pergola.resource_manager.source import SeenResource, SeenSecret, Source
 from pergola.resource_manager.target import PodSeen, Target, TargetChange
@@ -38,6 +38,7 @@ from pergola.runtime.metrics import Metrics
 from pergola.runtime.unit import Unit
 
 _COLLECT: Final = "target"
+_SECRET_DEADLINE: Final = 180.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class Options:
     health_sync_period: float = 60.0
     health_workers: int = 5
     secret_workers: int = 5
+    secret_mode: SecretMode = PROTECT
     collects_garbage: bool = False
     garbage_sync_period: float = 3600.0
     garbage_minimum_age: float = 600.0
@@ -196,19 +198,25 @@ class ResourceManager:
         return health, controller
 
     def _secrets(self) -> Controller[Key]:
-        secrets = Secrets(self.source)
+        secrets = Secrets(self.source, self._options.secret_mode)
         controller = Controller(
             "secret",
             secrets.reconcile,
             workers=self._options.secret_workers,
             metrics=self._metrics,
+            deadline=_SECRET_DEADLINE,
         )
 
         def on_secret(change: Change[SeenSecret]) -> None:
-            if secrets.wakes(change):
-                controller.queue.add(change.key)
+            for key in secrets.woken_by_secret(change):
+                controller.queue.add(key)
+
+        def on_resource(change: Change[SeenResource]) -> None:
+            for key in secrets.woken_by_resource(change):
+                controller.queue.add(key)
 
         self.source.subscribe_secrets(on_secret)
+        self.source.subscribe_resources(on_resource)
         return controller
 
     def _garbage_collector(self) -> Controller[str]:

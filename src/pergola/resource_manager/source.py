@@ -7,8 +7,9 @@ them. That is enough to know at once when a Secret that a ManagedResource names 
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar
+from weakref import WeakValueDictionary
 
 import orjson
 
@@ -61,11 +62,19 @@ class SeenResource:
 
 @dataclass(frozen=True, slots=True)
 class SeenSecret:
-    """What is kept of a Secret: nothing of its content."""
+    """What is kept of a Secret: nothing of its content.
+
+    Attributes:
+        version: changes when the content may have changed: the resourceVersion, except that our
+            own finalizer comes and goes without a new version.
+        resource_version: of the Secret as it is now.
+    """
 
     uid: str
     version: str
     finalizers: tuple[str, ...]
+    resource_version: str = ""
+    deleting: bool = False
 
 
 class Source:
@@ -85,11 +94,13 @@ class Source:
             ns: Cache(client, MANAGED_RESOURCE, keep_resource, namespace=ns) for ns in spaces
         }
         self._secrets = {
-            ns: Cache(client, SECRET, keep_secret, namespace=ns, metadata_only=True)
+            ns: Cache(client, SECRET, self._keep_secret, namespace=ns, metadata_only=True)
             for ns in spaces
         }
         self._readers: dict[Key, set[Key]] = {}
         self._wanted: Counter[str] = Counter()
+        self._changing: WeakValueDictionary[Key, asyncio.Lock] = WeakValueDictionary()
+        self._same_content: dict[Key, str] = {}
         for cache in self._resources.values():
             cache.subscribe(self._index)
 
@@ -153,6 +164,28 @@ class Source:
         if cache:
             cache.observe(resource)
 
+    def changing(self, secret: Key) -> asyncio.Lock:
+        """Held by whoever writes the finalizers of a Secret, from looking until it is observed."""
+        return self._changing.setdefault(secret, asyncio.Lock())
+
+    def observe_secret(self, secret: JsonObject, before: SeenSecret) -> None:
+        """Takes in what a write of a Secret returned that changed only metadata.
+
+        Args:
+            before: the state that was written to, with its resourceVersion as the condition.
+        """
+        key = Key.of(secret)
+        cache = _reaching(self._secrets, key.namespace)
+        if cache:
+            self._same_content[key] = before.version
+            cache.observe(secret)
+            del self._same_content[key]
+
+    def _keep_secret(self, obj: JsonObject) -> SeenSecret:
+        seen = keep_secret(obj)
+        version = self._same_content.get(Key.of(obj))
+        return replace(seen, version=version) if version else seen
+
     def _caches(self) -> list[Cache[SeenResource] | Cache[SeenSecret]]:
         return [*self._resources.values(), *self._secrets.values()]
 
@@ -200,4 +233,11 @@ def keep_resource(obj: JsonObject) -> SeenResource:
 
 def keep_secret(obj: JsonObject) -> SeenSecret:
     """What the cache keeps of a Secret."""
-    return SeenSecret(uid_of(obj), resource_version_of(obj), tuple(finalizers_of(obj)))
+    version = resource_version_of(obj)
+    return SeenSecret(
+        uid=uid_of(obj),
+        version=version,
+        finalizers=tuple(finalizers_of(obj)),
+        resource_version=version,
+        deleting=deletion_timestamp_of(obj) is not None,
+    )

@@ -1,37 +1,135 @@
-"""Takes the finalizer off Secrets onto which older versions had put it (spec 10 §11).
+"""Keeps Secrets from being deleted while ManagedResources need them (spec 11 §6).
 
-Nothing puts it there any more. Without this, such a Secret could never be deleted.
+A Secret that a ManagedResource of this instance's class names gets this instance's finalizer, and
+loses it when none names it any more. No Secret may stay undeletable when this process is gone:
+
+- The finalizer is put on only for the sake of a ManagedResource that has our finalizer itself and
+  is not being deleted, so that nobody can be rid of the ManagedResource without us.
+- The ManagedResource controller takes it off (`Secrets.leaving`) before it lets go of its own.
 """
 
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager, suppress
+from typing import Final, Literal
 
 from pergola.api.objects import Key
 from pergola.kube.errors import NotFound
-from pergola.resource_manager.source import SECRET, SeenSecret, Source
+from pergola.resource_manager.source import SECRET, SeenResource, SeenSecret, Source
 from pergola.runtime.cache import Change
 from pergola.runtime.controller import DONE, Outcome
+from pergola.runtime.logging import get_logger
+
+log = get_logger("secret")
+
+SecretMode = Literal["Protect", "RemoveOnly"]
+PROTECT: Final = "Protect"
 
 
 class Secrets:
-    """The reconciler; only ever removes this instance's own finalizer."""
+    """The reconciler; it changes nothing of a Secret but this instance's own finalizer.
 
-    def __init__(self, source: Source) -> None:
+    Args:
+        mode: `RemoveOnly` takes the finalizer off wherever it is, and never puts it on.
+    """
+
+    def __init__(self, source: Source, mode: SecretMode = PROTECT) -> None:
         self._source = source
+        self._protects = mode == PROTECT
+        self._leaving: set[Key] = set()
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Removes the finalizer of one Secret, if it is there."""
-        finalizer = self._source.responsibility.finalizer
-        seen = self._source.secret(key)
-        if seen is None or finalizer not in seen.finalizers:
-            return DONE
-        left = [name for name in seen.finalizers if name != finalizer]
-        metadata = {"resourceVersion": seen.version, "finalizers": left}
-        with suppress(NotFound):
-            await self._source.client.patch(SECRET, key, {"metadata": metadata})
+        """Puts the finalizer on one Secret, or takes it off, if that is not so already."""
+        async with self._source.changing(key):
+            seen = self._source.secret(key)
+            if seen is not None and self._is_wrong(key, seen):
+                await self._write(key, seen)
         return DONE
 
-    def wakes(self, change: Change[SeenSecret]) -> bool:
-        """Whether the Secret carries the finalizer."""
-        return change.new is not None and (
-            self._source.responsibility.finalizer in change.new.finalizers
+    @asynccontextmanager
+    async def leaving(self, resource: Key) -> AsyncGenerator[None]:
+        """Takes the finalizer off the Secrets of a ManagedResource that is let go in the block.
+
+        A Secret that another ManagedResource needs keeps it, unless that one leaves too.
+
+        Raises:
+            KubeError: a Secret still has the finalizer; the ManagedResource must not go yet.
+        """
+        seen = self._source.resource(resource)
+        names = seen.secrets if seen is not None else frozenset()
+        self._leaving.add(resource)
+        try:
+            for name in sorted(names):
+                await self._release(Key(resource.namespace, name))
+            yield
+        finally:
+            self._leaving.discard(resource)
+
+    def woken_by_secret(self, change: Change[SeenSecret]) -> Iterator[Key]:
+        """The Secret, if its finalizers are not as they should be."""
+        if change.new is not None and self._is_wrong(change.key, change.new):
+            yield change.key
+
+    def woken_by_resource(self, change: Change[SeenResource]) -> Iterator[Key]:
+        """The Secrets that a ManagedResource names or named, as far as there is something to do."""
+        old = change.old.secrets if change.old is not None else frozenset()
+        new = change.new.secrets if change.new is not None else frozenset()
+        for name in old | new:
+            key = Key(change.key.namespace, name)
+            secret = self._source.secret(key)
+            if secret is not None and self._is_wrong(key, secret):
+                yield key
+
+    # Deciding
+
+    def _is_wrong(self, key: Key, secret: SeenSecret) -> bool:
+        if self._source.responsibility.finalizer in secret.finalizers:
+            return not (self._protects and self._is_needed(key))
+        return self._protects and not secret.deleting and self._is_wanted(key)
+
+    def _is_needed(self, secret: Key) -> bool:
+        """Whether a finalizer that is there stays: also for one that is being deleted by us."""
+        finalizer = self._source.responsibility.finalizer
+        return any(
+            not reader.deleting or finalizer in reader.finalizers
+            for reader in self._readers(secret)
         )
+
+    def _is_wanted(self, secret: Key) -> bool:
+        """Whether the finalizer is put on: for the sake of none that could go without us."""
+        finalizer = self._source.responsibility.finalizer
+        return any(
+            not reader.deleting and finalizer in reader.finalizers
+            for reader in self._readers(secret)
+        )
+
+    def _readers(self, secret: Key) -> Iterator[SeenResource]:
+        for key in self._source.readers(secret):
+            reader = self._source.resource(key)
+            if reader is None or key in self._leaving:
+                continue
+            if self._source.responsibility.is_responsible(reader.resource_class):
+                yield reader
+
+    # Writing
+
+    async def _release(self, key: Key) -> None:
+        async with self._source.changing(key):
+            seen = self._source.secret(key)
+            if seen is None or self._source.responsibility.finalizer not in seen.finalizers:
+                return
+            if not self._is_needed(key):
+                await self._write(key, seen)
+
+    async def _write(self, key: Key, seen: SeenSecret) -> None:
+        """Turns the finalizer over, if the Secret is as it was seen."""
+        finalizer = self._source.responsibility.finalizer
+        protected = finalizer in seen.finalizers
+        left = [name for name in seen.finalizers if name != finalizer]
+        metadata = {
+            "resourceVersion": seen.resource_version,
+            "finalizers": left if protected else [*left, finalizer],
+        }
+        with suppress(NotFound):
+            written = await self._source.client.patch(SECRET, key, {"metadata": metadata})
+            self._source.observe_secret(written, seen)
+            log.debug("secret released" if protected else "secret protected", secret=str(key))

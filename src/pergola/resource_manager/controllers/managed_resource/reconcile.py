@@ -36,6 +36,7 @@ from pergola.resource_manager.controllers.managed_resource.references import (
 )
 from pergola.resource_manager.controllers.managed_resource.scaled import ScaleTargetError
 from pergola.resource_manager.controllers.managed_resource.secrets import UnreadableSecret
+from pergola.resource_manager.controllers.secret import Secrets
 from pergola.resource_manager.source import SeenResource, Source
 from pergola.resource_manager.status import StatusWriter
 from pergola.resource_manager.target import Target
@@ -78,6 +79,7 @@ class ManagedResources:
         self._settings = settings
         self._clock = clock
         self._status = StatusWriter(source)
+        self._secrets = Secrets(source)
         self._updated_at: dict[Key, float] = {}
 
     async def reconcile(self, key: Key) -> Outcome:
@@ -241,7 +243,8 @@ class ManagedResources:
                 await self._write(resource, lambda c: c.deletion_pending(pending_message(pending)))
                 return Again(DELETION_SECONDS)
             self._applier.forget([object_key(r) for r in references])
-        await self._remove_finalizer(resource, finalizer)
+        async with self._secrets.leaving(key):
+            await self._remove_finalizer(resource, finalizer)
         self._forget(key)
         return DONE
 

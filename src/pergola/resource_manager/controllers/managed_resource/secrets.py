@@ -33,7 +33,7 @@ class SecretReader:
         self._lock = asyncio.Lock()
 
     async def read(self, key: Key) -> tuple[str, dict[str, bytes]]:
-        """The resourceVersion and the decoded data of a Secret.
+        """The version (as `SeenSecret` counts it) and the decoded data of a Secret.
 
         Raises:
             UnreadableSecret: it is not there, or cannot be read.
@@ -48,14 +48,20 @@ class SecretReader:
                     await self._list(key.namespace)
         found = self._stash.pop(key, None)
         seen = self._source.secret(key)
-        return found if found and seen and found[0] == seen.version else None
+        if found is None or seen is None:
+            return None
+        fits = found[0] in (seen.version, seen.resource_version)
+        return (seen.version, found[1]) if fits else None
 
     async def _get(self, key: Key) -> tuple[str, JsonObject]:
         try:
             secret = await self._source.client.get(SECRET, key)
         except KubeError as error:
             raise UnreadableSecret(f"cannot read Secret {key}: {error}") from error
-        return resource_version_of(secret), map_at(secret, "data")
+        seen, version = self._source.secret(key), resource_version_of(secret)
+        if seen is not None and seen.resource_version == version:
+            version = seen.version
+        return version, map_at(secret, "data")
 
     def _is_worth_a_list(self, namespace: str) -> bool:
         wanted = self._source.wanted_secrets(namespace)

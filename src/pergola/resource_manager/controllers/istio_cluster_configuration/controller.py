@@ -1,0 +1,159 @@
+"""Writing the EnvoyFilters of a source namespace into the namespaces of ingress gateways."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from pergola.api.objects import JsonObject, Key, labels_of, map_at, owner_references_of
+from pergola.kube.client import Client
+from pergola.kube.errors import AlreadyExists, KubeError, NotFound
+from pergola.kube.patches import merge_patch
+from pergola.resource_manager.controllers.istio_cluster_configuration.desired import (
+    envoy_filters,
+    filter_name,
+)
+from pergola.resource_manager.controllers.istio_cluster_configuration.seen import (
+    ENVOY_FILTER,
+    MANAGED_BY,
+    NAMESPACE,
+    SeenFilter,
+    digest,
+)
+from pergola.resource_manager.controllers.istio_cluster_configuration.watches import (
+    Wakes,
+    Watches,
+)
+from pergola.runtime.controller import DONE, Controller, Outcome, ReconcileError
+from pergola.runtime.logging import get_logger
+from pergola.runtime.metrics import Metrics
+from pergola.runtime.unit import Unit
+
+log = get_logger("istio-cluster-configuration")
+
+NAME: Final = "istio-cluster-configuration"
+_DEADLINE: Final = 180.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the configuration says about this controller."""
+
+    workers: int = 5
+
+
+def istio_cluster_configuration(client: Client, settings: Settings, *, metrics: Metrics) -> Unit:
+    """The controller `istio-cluster-configuration`, where source and target are one cluster.
+
+    Where the kinds of Istio are not served it has nothing to do, until they are.
+    """
+    watches = Watches.of(client)
+    reconciler = IstioClusterConfiguration(client, watches)
+    controller = Controller(
+        NAME,
+        reconciler.reconcile,
+        workers=settings.workers,
+        metrics=metrics,
+        deadline=_DEADLINE,
+    )
+    Wakes(watches, controller.queue).subscribe()
+    return Unit(
+        caches=[watches.rules, watches.services, watches.namespaces, watches.filters],
+        controllers=[controller],
+    )
+
+
+class ForeignFilter(ReconcileError):
+    """An EnvoyFilter has the name of ours, and is looked after by somebody else."""
+
+
+class IstioClusterConfiguration:
+    """The reconciler of source namespaces."""
+
+    def __init__(self, client: Client, watches: Watches) -> None:
+        self._client = client
+        self._watches = watches
+
+    async def reconcile(self, namespace: str) -> Outcome:
+        """Makes the EnvoyFilters of one source namespace as they should be."""
+        watches = self._watches
+        rules = watches.rules_of(namespace)
+        present = watches.filters_of(namespace)
+        if not (rules or present) or watches.rules.served is False:
+            return DONE  # a kind that is not served says nothing about what it wants
+        wanted = envoy_filters(
+            namespace,
+            rules,
+            watches.services_of(rules),
+            watches.namespaces_for(namespace),
+        )
+        problems = [await self._put(w, present.get(name)) for name, w in wanted.items()]
+        for name, seen in present.items():
+            if name not in wanted:
+                problems.append(await self._delete(Key(name, filter_name(namespace)), seen))
+        if told := [problem for problem in problems if problem]:
+            raise ReconcileError("; ".join(told))
+        return DONE
+
+    async def _put(self, wanted: JsonObject, present: SeenFilter | None) -> str | None:
+        if present is not None and present.digest == digest(wanted):
+            return None
+        key = Key.of(wanted)
+        try:
+            if present is None:
+                written = await self._create(wanted)
+            else:
+                written = await self._patch(wanted)
+        except (KubeError, ForeignFilter) as error:
+            return f"EnvoyFilter {key} not written: {error}"
+        self._watches.filters.observe(written)
+        log.info("envoy filter written", object=str(key))
+        return None
+
+    async def _create(self, wanted: JsonObject) -> JsonObject:
+        try:
+            return await self._client.create(wanted)
+        except AlreadyExists:
+            return await self._patch(wanted)  # it lost our label, or the watch is behind
+
+    async def _patch(self, wanted: JsonObject) -> JsonObject:
+        """Changes what differs from the live object, of what we write."""
+        live = await self._client.get(ENVOY_FILTER, Key.of(wanted))
+        if owner := _other_controller(live):
+            raise ForeignFilter(f"it belongs to {owner}; rename or delete it")
+        patch = merge_patch(_written(live), _written(wanted))
+        if not patch:
+            return live
+        patch["metadata"] = {
+            **patch.get("metadata", {}),
+            "resourceVersion": live["metadata"]["resourceVersion"],
+        }
+        return await self._client.patch(ENVOY_FILTER, Key.of(wanted), patch)
+
+    async def _delete(self, key: Key, seen: SeenFilter) -> str | None:
+        try:
+            await self._client.delete(ENVOY_FILTER, key, uid=seen.uid)
+        except NotFound:
+            return None
+        except KubeError as error:
+            return f"EnvoyFilter {key} not deleted: {error}"
+        log.info("envoy filter deleted", object=str(key))
+        return None
+
+
+def _other_controller(envoy_filter: JsonObject) -> str:
+    """Who else looks after an EnvoyFilter of our name; empty if nobody does."""
+    for owner in owner_references_of(envoy_filter):
+        if owner.get("controller") and owner.get("kind") != NAMESPACE.kind:
+            return f"{owner.get('kind')} {owner.get('name')}"
+    return ""
+
+
+def _written(envoy_filter: JsonObject) -> JsonObject:
+    """The part of an EnvoyFilter that we write."""
+    label = labels_of(envoy_filter).get(MANAGED_BY)
+    return {
+        "metadata": {
+            "labels": {MANAGED_BY: label},
+            "ownerReferences": owner_references_of(envoy_filter),
+        },
+        "spec": map_at(envoy_filter, "spec"),
+    }

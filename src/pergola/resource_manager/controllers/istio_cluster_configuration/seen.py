@@ -1,0 +1,175 @@
+"""What is kept of the objects from which EnvoyFilters are made, and of the EnvoyFilters."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import orjson
+
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    annotations_of,
+    deletion_timestamp_of,
+    labels_of,
+    map_at,
+    maps_at,
+    namespace_of,
+    owner_references_of,
+    uid_of,
+)
+
+DESTINATION_RULE: Final = GroupVersionKind("networking.istio.io", "v1beta1", "DestinationRule")
+ENVOY_FILTER: Final = GroupVersionKind("networking.istio.io", "v1alpha3", "EnvoyFilter")
+SERVICE: Final = GroupVersionKind("", "v1", "Service")
+NAMESPACE: Final = GroupVersionKind("", "v1", "Namespace")
+
+EXPORT_TO: Final = "networking.istio.io/exportTo"
+CLUSTER_DOMAIN: Final = "svc.cluster.local"
+MANAGED_BY: Final = "resources.gardener.cloud/managed-by"
+MANAGED_BY_VALUE: Final = "istio-cluster-configuration"
+_ROLE: Final = "gardener.cloud/role"
+_ROLE_INGRESS: Final = "istio-ingress"
+_EXPOSURE_CLASS: Final = "handler.exposureclass.gardener.cloud/name"
+
+
+class HttpPolicy(NamedTuple):
+    """What a traffic policy says about the protocol towards the Service."""
+
+    use_client_protocol: bool = False
+    upgrades: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SeenRule:
+    """A DestinationRule; `service` is None if its host is no Service or it is not for all of it."""
+
+    service: Key | None
+    export_to: frozenset[str]
+    policy: HttpPolicy
+    by_port: dict[int, HttpPolicy]
+
+
+class Port(NamedTuple):
+    """A port of a Service."""
+
+    number: int
+    is_http2: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SeenService:
+    """A Service."""
+
+    export_to: frozenset[str]
+    ports: tuple[Port, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SeenNamespace:
+    """A Namespace; `is_ingress` while gateways run there and something can be created."""
+
+    uid: str
+    is_ingress: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SeenFilter:
+    """An EnvoyFilter of ours, by the digest of what we care about."""
+
+    uid: str
+    digest: bytes
+
+
+def keep_rule(rule: JsonObject) -> SeenRule:
+    """What the cache keeps of a DestinationRule."""
+    spec = map_at(rule, "spec")
+    namespace = namespace_of(rule)
+    policy = map_at(spec, "trafficPolicy")
+    whole = not spec.get("subsets") and not spec.get("workloadSelector")
+    return SeenRule(
+        service=service_of(spec.get("host"), namespace) if whole else None,
+        export_to=_exported(spec.get("exportTo"), namespace),
+        policy=_http_policy(policy),
+        by_port={
+            number: _http_policy(entry)
+            for entry in maps_at(policy, "portLevelSettings")
+            if isinstance(number := map_at(entry, "port").get("number"), int)
+        },
+    )
+
+
+def keep_service(service: JsonObject) -> SeenService:
+    """What the cache keeps of a Service."""
+    exported = annotations_of(service).get(EXPORT_TO, "").split(",")
+    return SeenService(
+        export_to=_exported([name.strip() for name in exported], namespace_of(service)),
+        ports=tuple(
+            Port(number, _is_http2(port))
+            for port in maps_at(service, "spec", "ports")
+            if isinstance(number := port.get("port"), int)
+        ),
+    )
+
+
+def keep_namespace(namespace: JsonObject) -> SeenNamespace:
+    """What the cache keeps of a Namespace."""
+    labels = labels_of(namespace)
+    ingress = labels.get(_ROLE) == _ROLE_INGRESS or _EXPOSURE_CLASS in labels
+    going = deletion_timestamp_of(namespace) is not None
+    return SeenNamespace(uid_of(namespace), ingress and not going)
+
+
+def keep_filter(envoy_filter: JsonObject) -> SeenFilter:
+    """What the cache keeps of an EnvoyFilter."""
+    return SeenFilter(uid_of(envoy_filter), digest(envoy_filter))
+
+
+def digest(envoy_filter: JsonObject) -> bytes:
+    """Tells two states of an EnvoyFilter apart, if they differ in what we write."""
+    written = [
+        labels_of(envoy_filter).get(MANAGED_BY),
+        owner_references_of(envoy_filter),
+        map_at(envoy_filter, "spec"),
+    ]
+    packed = orjson.dumps(written, option=orjson.OPT_SORT_KEYS)
+    return hashlib.blake2b(packed, digest_size=16).digest()
+
+
+def service_of(host: object, namespace: str) -> Key | None:
+    """The Service that a host names: by its short name, or fully qualified."""
+    if not isinstance(host, str) or not host or "*" in host:
+        return None
+    if "." not in host:
+        return Key(namespace, host)
+    name, _, rest = host.partition(".")
+    where, _, domain = rest.partition(".")
+    return Key(where, name) if name and where and domain == CLUSTER_DOMAIN else None
+
+
+def _exported(names: object, namespace: str) -> frozenset[str]:
+    """To which namespaces: `*` is all, `.` its own; nothing and `~` are none."""
+    if not isinstance(names, Sequence) or isinstance(names, str):
+        return frozenset()
+    texts = (name for name in names if isinstance(name, str) and name not in ("", "~"))
+    return frozenset(namespace if name == "." else name for name in texts)
+
+
+def _http_policy(policy: JsonObject) -> HttpPolicy:
+    http = map_at(policy, "connectionPool", "http")
+    return HttpPolicy(
+        use_client_protocol=bool(http.get("useClientProtocol")),
+        upgrades=http.get("h2UpgradePolicy") == "UPGRADE",
+    )
+
+
+def _is_http2(port: JsonObject) -> bool:
+    """By its `appProtocol`, or else by the first word of its name."""
+    protocol = port.get("appProtocol")
+    if protocol:
+        return protocol in ("http2", "grpc", "grpc-web", "kubernetes.io/h2c")
+    name = str(port.get("name") or "")
+    word = "grpc-web" if name.startswith("grpc-web") else name.partition("-")[0]
+    return word in ("http2", "grpc", "grpc-web")

@@ -1,0 +1,245 @@
+"""Spreads the reconciliations of node agents over time, by an annotation on Nodes (spec 11 §7.1).
+
+Node i of n, ordered by name, gets the delay min + i·(max - min)/n. When a Node joins or leaves, all
+others move a little. A Node without a usable delay is written at once; the others wait until the
+set of Nodes was the same for `settling` seconds, though not for ever. A thousand Nodes that join
+within a minute thus cost two thousand writes, not half a million.
+"""
+
+import asyncio
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from pergola.api.durations import DurationError, format_duration, parse_duration
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    annotations_of,
+    labels_of,
+    resource_version_of,
+)
+from pergola.kube.client import Client
+from pergola.kube.errors import Conflict, KubeError, NotFound
+from pergola.runtime.cache import Cache, Change
+from pergola.runtime.controller import DONE, Again, Controller, Outcome, ReconcileError
+from pergola.runtime.logging import get_logger
+from pergola.runtime.metrics import Metrics
+from pergola.runtime.unit import Unit
+
+log = get_logger("node-agent-reconciliation-delay")
+
+NAME: Final = "node-agent-reconciliation-delay"
+NODE: Final = GroupVersionKind("", "v1", "Node")
+SECRET: Final = GroupVersionKind("", "v1", "Secret")
+DELAY: Final = "node-agent.gardener.cloud/reconciliation-delay"
+SECRET_NAME: Final = "worker.gardener.cloud/gardener-node-agent-secret-name"  # noqa: S105 - a label
+SERIAL: Final = "reconciliation.osc.node-agent.gardener.cloud/serial"
+_NAMESPACE: Final = "kube-system"
+_OSC_SECRETS: Final = "gardener.cloud/role=operating-system-config"
+_ALL: Final = "nodes"
+_AT_ONCE: Final = 16
+_DEADLINE: Final = 180.0
+_MICROSECOND: Final = timedelta(microseconds=1)
+_LONGEST_WAIT: Final = 12  # times the seconds of settling
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the configuration says about this controller.
+
+    Attributes:
+        settling: seconds without a join or leave after which Nodes are moved; they wait no longer
+            than twelve times that.
+    """
+
+    min_delay: timedelta = timedelta()
+    max_delay: timedelta = timedelta(minutes=5)
+    settling: float = 5.0
+
+
+def node_agent_reconciliation_delay(
+    client: Client, settings: Settings, *, metrics: Metrics
+) -> Unit:
+    """The controller `node-agent-reconciliation-delay`, on the target cluster."""
+    nodes = Cache(client, NODE, keep_node, metadata_only=True)
+    secrets = Cache(
+        client,
+        SECRET,
+        keep_secret,
+        namespace=_NAMESPACE,
+        labels=_OSC_SECRETS,
+        metadata_only=True,
+    )
+    reconciler = NodeAgentReconciliationDelay(client, nodes, secrets, settings)
+    controller = Controller(
+        NAME, reconciler.reconcile, workers=1, metrics=metrics, deadline=_DEADLINE
+    )
+
+    def on_node(change: Change[SeenNode]) -> None:
+        if reconciler.concerns(change):
+            controller.queue.add(_ALL)
+
+    def on_secret(change: Change[bool]) -> None:
+        if bool(change.old) != bool(change.new):
+            controller.queue.add(_ALL)
+
+    nodes.subscribe(on_node)
+    secrets.subscribe(on_secret)
+    return Unit(caches=[nodes, secrets], controllers=[controller])
+
+
+@dataclass(frozen=True, slots=True)
+class SeenNode:
+    """What is kept of a Node; `delay` is the annotation as it is, None if there is none."""
+
+    version: str
+    secret: str
+    delay: str | None
+
+
+def keep_node(node: JsonObject) -> SeenNode:
+    """What the cache keeps of a Node."""
+    return SeenNode(
+        version=resource_version_of(node),
+        secret=labels_of(node).get(SECRET_NAME, ""),
+        delay=annotations_of(node).get(DELAY),
+    )
+
+
+def keep_secret(secret: JsonObject) -> bool:
+    """What the cache keeps of an operating system config: whether its Nodes take turns."""
+    return annotations_of(secret).get(SERIAL) == "true"
+
+
+class NodeAgentReconciliationDelay:
+    """The reconciler; it has one key, which stands for all Nodes."""
+
+    def __init__(
+        self,
+        client: Client,
+        nodes: Cache[SeenNode],
+        secrets: Cache[bool],
+        settings: Settings,
+    ) -> None:
+        self._client = client
+        self._nodes = nodes
+        self._secrets = secrets
+        self._settings = settings
+        self._joined_at = float("-inf")
+        self._behind_since: float | None = None
+
+    def concerns(self, change: Change[SeenNode]) -> bool:
+        """Whether a change of a Node wants a run; also notes when the set of Nodes changed."""
+        old, new = change.old, change.new
+        if old is None or new is None or old.secret != new.secret:
+            if not change.initial:
+                self._joined_at = asyncio.get_running_loop().time()
+            return True
+        return old.delay != new.delay
+
+    async def reconcile(self, _: str) -> Outcome:
+        """Gives each Node that does not take turns its delay."""
+        nodes = {key.name: node for key, node in self._nodes.items() if not self._is_serial(node)}
+        settings = self._settings
+        wanted = delays(nodes, settings.min_delay, settings.max_delay)
+        behind = {name for name, delay in wanted.items() if nodes[name].delay != delay}
+        left = self._seconds_to_wait(is_behind=bool(behind))
+        if left > 0:
+            shortest, longest = settings.min_delay, settings.max_delay
+            behind = {n for n in behind if not is_usable(nodes[n].delay, shortest, longest)}
+        await self._annotate({name: (nodes[name], wanted[name]) for name in behind})
+        return Again(left) if left > 0 else DONE
+
+    def _seconds_to_wait(self, *, is_behind: bool) -> float:
+        """How long Nodes keep a delay that is usable but not exact; 0 for not at all."""
+        if not is_behind:
+            self._behind_since = None
+            return 0.0
+        now, settling = asyncio.get_running_loop().time(), self._settings.settling
+        if self._behind_since is None:
+            self._behind_since = now
+        until = min(self._joined_at + settling, self._behind_since + _LONGEST_WAIT * settling)
+        return max(0.0, until - now)
+
+    def _is_serial(self, node: SeenNode) -> bool:
+        return bool(node.secret and self._secrets.get(Key(_NAMESPACE, node.secret)))
+
+    async def _annotate(self, nodes: Mapping[str, tuple[SeenNode, str]]) -> None:
+        limit = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(name: str, node: SeenNode, delay: str) -> KubeError | None:
+            metadata = {"resourceVersion": node.version, "annotations": {DELAY: delay}}
+            async with limit:
+                try:
+                    with suppress(NotFound):
+                        patched = await self._client.patch(
+                            NODE, Key("", name), {"metadata": metadata}
+                        )
+                        self._nodes.observe(patched)
+                except KubeError as error:
+                    return error
+            return None
+
+        outcomes = await asyncio.gather(*(one(n, node, d) for n, (node, d) in nodes.items()))
+        problems = dict(zip(nodes, outcomes, strict=True))
+        _raise_for({name: error for name, error in problems.items() if error is not None})
+        if nodes:
+            log.info("delays written", nodes=len(nodes))
+
+
+def delays(names: Iterable[str], shortest: timedelta, longest: timedelta) -> dict[str, str]:
+    """The delay of each Node, as Go writes durations, cut to whole nanoseconds."""
+    # Python orders strings by code point, which is the order of their bytes in UTF-8.
+    ordered = sorted(names)
+    least, most = _nanoseconds(shortest), _nanoseconds(longest)
+    return {
+        name: go_duration(least + place * (most - least) // len(ordered))
+        for place, name in enumerate(ordered)
+    }
+
+
+def is_usable(delay: str | None, shortest: timedelta, longest: timedelta) -> bool:
+    """Whether a delay is a duration within the bounds, if perhaps not the exact one."""
+    try:
+        return shortest <= parse_duration(delay or "") <= longest
+    except DurationError:
+        return False
+
+
+def go_duration(nanoseconds: int) -> str:
+    """A duration that is not negative, as Go prints it: `5.806451612s`, `1m30s`, `1.5ms`."""
+    microseconds, rest = divmod(nanoseconds, 1_000)
+    if not rest:
+        return format_duration(timedelta(microseconds=microseconds))
+    if nanoseconds < 1_000:
+        return f"{nanoseconds}ns"
+    unit, size = ("µs", 1_000) if nanoseconds < 1_000_000 else ("ms", 1_000_000)
+    if nanoseconds < 1_000_000_000:
+        whole, fraction = divmod(nanoseconds, size)
+        return f"{whole}.{_decimals(fraction, size)}{unit}"
+    seconds, fraction = divmod(nanoseconds, 1_000_000_000)
+    whole_seconds = format_duration(timedelta(seconds=seconds))[:-1]
+    return f"{whole_seconds}.{_decimals(fraction, 1_000_000_000)}s"
+
+
+def _decimals(fraction: int, size: int) -> str:
+    return str(size + fraction)[1:].rstrip("0")
+
+
+def _nanoseconds(duration: timedelta) -> int:
+    return duration // _MICROSECOND * 1_000
+
+
+def _raise_for(problems: Mapping[str, KubeError]) -> None:
+    """Raises for what has to be tried again; a Conflict alone is nothing to speak of."""
+    if not problems:
+        return
+    errors: Collection[KubeError] = problems.values()
+    if all(isinstance(error, Conflict) for error in errors):
+        raise next(iter(errors))
+    told = "; ".join(f"Node {name}: {error}" for name, error in sorted(problems.items())[:3])
+    raise ReconcileError(f"{len(problems)} Nodes not annotated: {told}")

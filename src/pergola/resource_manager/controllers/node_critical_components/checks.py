@@ -1,0 +1,118 @@
+"""What a Node still waits for: three checks in the order of spec 11 §5.3, as pure functions."""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final, NamedTuple
+
+from pergola.api.objects import JsonObject, Key
+from pergola.resource_manager.controllers.node_critical_components.scheduling import (
+    is_chosen,
+    untolerated,
+)
+from pergola.resource_manager.controllers.node_critical_components.seen import (
+    TAINT,
+    SeenDaemonSet,
+    SeenNode,
+    SeenPod,
+)
+
+UNSCHEDULED: Final = "UnscheduledNodeCriticalDaemonSets"
+UNREADY: Final = "UnreadyNodeCriticalPods"
+UNREGISTERED: Final = "UnreadyRequiredCSIDrivers"
+_CONDITIONS: Final = "node.kubernetes.io/"
+
+
+class Problem(NamedTuple):
+    """Something that a Node waits for: the reason and the note of an Event."""
+
+    reason: str
+    note: str
+
+
+class Checked(NamedTuple):
+    """What the checks found.
+
+    Attributes:
+        problems: in the order of the checks; none if the Node is ready for everybody.
+        intolerant: DaemonSets that would run there but do not tolerate the taint.
+    """
+
+    problems: list[Problem]
+    intolerant: list[Key]
+
+
+def check(
+    name: str,
+    node: SeenNode,
+    daemon_sets: Iterable[tuple[Key, SeenDaemonSet]],
+    pods: Mapping[Key, SeenPod],
+    drivers: Collection[str],
+) -> Checked:
+    """All three checks of a Node.
+
+    Args:
+        pods: the node-critical Pods on the Node.
+        drivers: those that the Node has.
+    """
+    counting = counting_pods(pods)
+    covered = {pod.daemon_set for pod in counting.values()}
+    wanted, intolerant = _wanted(name, node, daemon_sets)
+    missing = [key for key, uid in wanted if uid not in covered]
+    unready = [key for key, pod in counting.items() if not pod.ready]
+    required = frozenset().union(*(pod.drivers for pod in counting.values()))
+    problems = []
+    if missing:
+        text = "Node-critical DaemonSets found that were not scheduled to Node yet: "
+        problems.append(Problem(UNSCHEDULED, text + _listed(missing)))
+    if unready:
+        text = "Unready node-critical Pods found on Node: "
+        problems.append(Problem(UNREADY, text + _listed(unready)))
+    if absent := required.difference(drivers):
+        text = f"Unready required CSI drivers for Node: [{', '.join(sorted(absent))}]"
+        problems.append(Problem(UNREGISTERED, text))
+    return Checked(problems, sorted(intolerant))
+
+
+def counting_pods(pods: Mapping[Key, SeenPod]) -> dict[Key, SeenPod]:
+    """The Pods that matter: neither done, nor going while their DaemonSet has another one."""
+    staying = {
+        pod.daemon_set
+        for pod in pods.values()
+        if pod.daemon_set and not pod.completed and not pod.deleting
+    }
+    return {
+        key: pod
+        for key, pod in pods.items()
+        if not pod.completed and not (pod.deleting and pod.daemon_set in staying)
+    }
+
+
+def without_taint(taints: Iterable[JsonObject]) -> list[JsonObject]:
+    """The taints of a Node, in order, without ours."""
+    return [taint for taint in taints if taint.get("key") != TAINT]
+
+
+def _wanted(
+    name: str, node: SeenNode, daemon_sets: Iterable[tuple[Key, SeenDaemonSet]]
+) -> tuple[list[tuple[Key, str]], list[Key]]:
+    """The DaemonSets that should run on a Node (with uids), and those that our taint keeps away."""
+    wanted, intolerant = [], []
+    for key, daemon_set in daemon_sets:
+        placement = daemon_set.placement
+        if not daemon_set.counts or not is_chosen(placement, name, node.labels):
+            continue
+        away = untolerated(placement.tolerations, node.taints)
+        if not away:
+            wanted.append((key, daemon_set.uid))
+        elif _only_ours_stays(away):
+            intolerant.append(key)
+    return wanted, intolerant
+
+
+def _only_ours_stays(away: Iterable[JsonObject]) -> bool:
+    """Whether our taint is among these, and all others are conditions of the Node, which pass."""
+    keys = {str(taint.get("key")) for taint in away}
+    return TAINT in keys and all(key.startswith(_CONDITIONS) for key in keys - {TAINT})
+
+
+def _listed(keys: Iterable[Key]) -> str:
+    return ", ".join(str(key) for key in sorted(keys))

@@ -1,0 +1,334 @@
+"""EnvoyFilters for DestinationRules on a real API server: spec 11 §7.3."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, labels_of, uid_of
+from pergola.kube.client import Client
+from pergola.kube.errors import KubeError
+from pergola.kube.yaml import parse_documents
+from pergola.resource_manager.controllers.istio_cluster_configuration import (
+    Settings,
+    istio_cluster_configuration,
+)
+from pergola.runtime.metrics import Metrics
+from pergola.runtime.unit import Unit
+from pergola.testing.crds import CRD, is_established
+from pergola.testing.waiting import PATIENCE, running, settled, until, until_gone
+from pergola.testing.world import RecordingClient
+
+pytestmark = pytest.mark.xdist_group("alone")
+
+RULE = GroupVersionKind("networking.istio.io", "v1beta1", "DestinationRule")
+FILTER = GroupVersionKind("networking.istio.io", "v1alpha3", "EnvoyFilter")
+SERVICE = GroupVersionKind("", "v1", "Service")
+NAMESPACE = GroupVersionKind("", "v1", "Namespace")
+INGRESS = {"gardener.cloud/role": "istio-ingress"}
+EXPORT_TO = "networking.istio.io/exportTo"
+MANAGED_BY = "resources.gardener.cloud/managed-by"
+EXAMPLE = Path(__file__).parents[4] / "examples" / "istio-cluster-configuration"
+
+
+def documents(file: str) -> list[JsonObject]:
+    """The objects of a file of the example."""
+    found = parse_documents((EXAMPLE / file).read_text())
+    return [document.value for document in found if isinstance(document.value, dict)]
+
+
+def unit(client: Client) -> Unit:
+    """The controller."""
+    return istio_cluster_configuration(client, Settings(), metrics=Metrics())
+
+
+@pytest.fixture
+async def istio(lone_client: Client) -> AsyncIterator[Client]:
+    """The cluster with the kinds of Istio, and without any object of them."""
+    for crd in documents("1-crds.yaml"):
+        await lone_client.apply(crd, manager="tests", force=True)
+        await until(lone_client, CRD, Key("", crd["metadata"]["name"]), is_established)
+    for gvk in (RULE, FILTER):
+        async with asyncio.timeout(PATIENCE):
+            while not await is_served(lone_client, gvk):
+                await lone_client.get_raw("/version")
+    yield lone_client
+    for gvk in (RULE, FILTER):
+        for obj in await lone_client.list(gvk, metadata_only=True):
+            await lone_client.delete(gvk, Key.of(obj))
+
+
+async def is_served(client: Client, gvk: GroupVersionKind) -> bool:
+    """Whether the API server serves a kind already."""
+    try:
+        await client.list(gvk)
+    except KubeError:
+        return False
+    return True
+
+
+@pytest.fixture
+async def gateways(istio: Client) -> AsyncIterator[str]:
+    """A namespace with ingress gateways."""
+    name = f"ingress-{secrets.token_hex(4)}"
+    await put_namespace(istio, name, INGRESS)
+    yield name
+    await istio.delete(NAMESPACE, Key("", name))
+
+
+async def put_namespace(client: Client, name: str, labels: JsonObject) -> None:
+    """A namespace."""
+    metadata = {"name": name, "labels": labels}
+    await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+
+
+async def put_service(
+    client: Client, namespace: str, name: str = "api", exported: str = "*", port: int = 443
+) -> None:
+    """A Service."""
+    metadata = {"name": name, "namespace": namespace, "annotations": {EXPORT_TO: exported}}
+    spec = {"ports": [{"port": port}]}
+    await client.create({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec})
+
+
+async def put_rule(
+    client: Client, namespace: str, name: str = "api", exported: str = "*", **policy: object
+) -> None:
+    """A DestinationRule for the Service of its name."""
+    spec = {
+        "host": name,
+        "exportTo": [exported],
+        "trafficPolicy": {"connectionPool": {"http": policy}},
+    }
+    await client.create(
+        {
+            "apiVersion": RULE.api_version,
+            "kind": RULE.kind,
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": spec,
+        }
+    )
+
+
+def clusters(envoy_filter: JsonObject) -> list[str]:
+    """The names of the clusters that it patches."""
+    return [p["match"]["cluster"]["name"] for p in envoy_filter["spec"]["configPatches"]]
+
+
+def key(gateways: str, source: str) -> Key:
+    """Where the EnvoyFilter of a source namespace is."""
+    return Key(gateways, f"{source}-cluster-configuration")
+
+
+async def test_an_envoy_filter_is_written_once_and_follows_its_sources(
+    istio: Client, recorder: RecordingClient, gateways: str, fresh: str
+) -> None:
+    await put_service(istio, fresh)
+    await put_rule(istio, fresh)
+    where = key(gateways, fresh)
+    async with running(working := unit(recorder)):
+        found = await until(istio, FILTER, where, lambda _: True)
+        await settled(working, istio)
+        assert recorder.taken() == [f"create EnvoyFilter {where}"]
+        assert clusters(found) == [f"outbound|443||api.{fresh}.svc.cluster.local"]
+        assert labels_of(found)[MANAGED_BY] == "istio-cluster-configuration"
+        (owner,) = found["metadata"]["ownerReferences"]
+        source = await istio.get(NAMESPACE, Key("", fresh))
+        assert (owner["kind"], owner["name"], owner["uid"], owner["controller"]) == (
+            "Namespace",
+            fresh,
+            uid_of(source),
+            True,
+        )
+
+        ports = [{"port": 443, "name": "a"}, {"port": 80, "name": "http2-b"}]
+        await istio.patch(SERVICE, Key(fresh, "api"), {"spec": {"ports": ports}})
+        await until(istio, FILTER, where, lambda f: len(clusters(f)) == 2)
+
+        policy = {"connectionPool": {"http": {"useClientProtocol": True}}}
+        await istio.patch(RULE, Key(fresh, "api"), {"spec": {"trafficPolicy": policy}})
+        await until(
+            istio,
+            FILTER,
+            where,
+            lambda f: all(
+                "typed_extension_protocol_options" in p["patch"]["value"]
+                for p in f["spec"]["configPatches"]
+            ),
+        )
+        await settled(working, istio)
+        assert recorder.taken() == [f"patch EnvoyFilter {where}"] * 2
+
+        await istio.patch(RULE, Key(fresh, "api"), {"spec": {"subsets": [{"name": "v1"}]}})
+        await until_gone(istio, FILTER, where)
+        await settled(working, istio)
+        assert recorder.taken() == [f"delete EnvoyFilter {where}"]
+
+
+async def test_a_restart_writes_nothing(
+    istio: Client, recorder: RecordingClient, gateways: str, fresh: str
+) -> None:
+    await put_service(istio, fresh)
+    await put_rule(istio, fresh)
+    async with running(unit(recorder)):
+        await until(istio, FILTER, key(gateways, fresh), lambda _: True)
+    recorder.taken()
+    async with running(working := unit(recorder)):
+        await settled(working, istio)
+        assert recorder.taken() == []
+
+
+async def test_only_gateways_to_which_rule_and_service_are_exported_get_one(
+    istio: Client, recorder: RecordingClient, gateways: str, fresh: str
+) -> None:
+    await put_service(istio, fresh, exported="elsewhere")
+    await put_rule(istio, fresh)
+    where = key(gateways, fresh)
+    async with running(working := unit(recorder)):
+        await settled(working, istio)
+        assert recorder.taken() == []
+        exported = {"metadata": {"annotations": {EXPORT_TO: f"elsewhere,{gateways}"}}}
+        await istio.patch(SERVICE, Key(fresh, "api"), exported)
+        await until(istio, FILTER, where, lambda _: True)
+        await istio.patch(RULE, Key(fresh, "api"), {"spec": {"exportTo": ["~"]}})
+        await until_gone(istio, FILTER, where)
+
+
+async def test_a_service_that_appears_later_and_goes_again_is_noticed(
+    istio: Client, recorder: RecordingClient, gateways: str, fresh: str
+) -> None:
+    await put_rule(istio, fresh)
+    where = key(gateways, fresh)
+    async with running(working := unit(recorder)):
+        await settled(working, istio)
+        assert recorder.taken() == []
+        await put_service(istio, fresh)
+        await until(istio, FILTER, where, lambda _: True)
+        await istio.delete(SERVICE, Key(fresh, "api"))
+        await until_gone(istio, FILTER, where)
+
+
+async def test_a_namespace_becomes_one_with_gateways_and_is_none_any_more(
+    istio: Client, recorder: RecordingClient, fresh: str, other: str
+) -> None:
+    await put_service(istio, fresh)
+    await put_rule(istio, fresh)
+    where = key(other, fresh)
+    async with running(working := unit(recorder)):
+        await settled(working, istio)
+        assert recorder.taken() == []
+        exposure = "handler.exposureclass.gardener.cloud/name"
+        labelled: JsonObject = {"metadata": {"labels": {exposure: "internet"}}}
+        await istio.patch(NAMESPACE, Key("", other), labelled)
+        await until(istio, FILTER, where, lambda _: True)
+        labelled["metadata"]["labels"][exposure] = None
+        await istio.patch(NAMESPACE, Key("", other), labelled)
+        await until_gone(istio, FILTER, where)
+
+
+async def test_what_is_left_of_a_source_that_went_meanwhile_is_deleted_and_no_more(
+    istio: Client, recorder: RecordingClient, gateways: str, fresh: str
+) -> None:
+    await put_service(istio, fresh)
+    await put_rule(istio, fresh)
+    where = key(gateways, fresh)
+    async with running(unit(recorder)):
+        await until(istio, FILTER, where, lambda _: True)
+    await istio.delete(RULE, Key(fresh, "api"))
+    foreign = Key(gateways, "foreign-cluster-configuration")
+    await istio.create(
+        {
+            "apiVersion": FILTER.api_version,
+            "kind": FILTER.kind,
+            "metadata": {"name": foreign.name, "namespace": foreign.namespace},
+        }
+    )
+    recorder.taken()
+    async with running(working := unit(recorder)):
+        await until_gone(istio, FILTER, where)
+        await settled(working, istio)
+        assert recorder.taken() == [f"delete EnvoyFilter {where}"]
+    await istio.get(FILTER, foreign)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {"spec": {"configPatches": []}},
+        {"spec": {"workloadSelector": {"labels": {"a": "b"}}}},
+        {"metadata": {"labels": {MANAGED_BY: None}}},
+        {"metadata": {"ownerReferences": []}},
+    ],
+    ids=["patches", "selector", "label", "owner"],
+)
+async def test_what_is_edited_by_hand_is_repaired(
+    istio: Client, recorder: RecordingClient, gateways: str, fresh: str, edit: JsonObject
+) -> None:
+    await put_service(istio, fresh)
+    await put_rule(istio, fresh)
+    where = key(gateways, fresh)
+    async with running(working := unit(recorder)):
+        before = await until(istio, FILTER, where, lambda _: True)
+        await settled(working, istio)
+        await istio.patch(FILTER, where, edit)
+        await until(istio, FILTER, where, lambda f: content(f) == content(before))
+        await settled(working, istio)
+        assert content(await istio.get(FILTER, where)) == content(before)
+
+
+async def test_an_envoy_filter_of_somebody_else_is_not_overwritten(
+    istio: Client, recorder: RecordingClient, gateways: str, fresh: str
+) -> None:
+    where = key(gateways, fresh)
+    owner = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "name": "somebody",
+        "uid": "1",
+        "controller": True,
+    }
+    theirs = await istio.create(
+        {
+            "apiVersion": FILTER.api_version,
+            "kind": FILTER.kind,
+            "metadata": {
+                "name": where.name,
+                "namespace": where.namespace,
+                "ownerReferences": [owner],
+            },
+        }
+    )
+    await put_service(istio, fresh)
+    await put_rule(istio, fresh)
+    async with running(unit(recorder)):
+        async with asyncio.timeout(PATIENCE):
+            while not getattr(recorder, "writes", []):
+                await istio.get_raw("/version")
+        assert set(recorder.taken()) == {f"create EnvoyFilter {where}"}
+    assert await istio.get(FILTER, where) == theirs
+
+
+async def test_the_example_shows_what_it_says(istio: Client, recorder: RecordingClient) -> None:
+    for obj in documents("2-gateway-and-api-server.yaml"):
+        await istio.apply(obj, manager="tests")
+    where = Key("example-istio-ingress", "example-shoot-cluster-configuration")
+    readme = (EXAMPLE / "README.md").read_text()
+    async with running(unit(recorder)):
+        found = await until(istio, FILTER, where, lambda _: True)
+        assert len(clusters(found)) == 2
+        for name in clusters(found):
+            assert f"  name: {name}\n" in readme
+        values = [patch["patch"]["value"] for patch in found["spec"]["configPatches"]]
+        assert [v["per_connection_buffer_limit_bytes"] for v in values] == [32768, 32768]
+        assert ["typed_extension_protocol_options" in v for v in values] == [False, True]
+        hidden = {"metadata": {"annotations": {EXPORT_TO: "~"}}}
+        await istio.patch(SERVICE, Key("example-shoot", "kube-apiserver"), hidden)
+        await until_gone(istio, FILTER, where)
+
+
+def content(envoy_filter: JsonObject) -> tuple[object, ...]:
+    """What we care about."""
+    metadata = envoy_filter["metadata"]
+    return metadata.get("labels"), metadata.get("ownerReferences"), envoy_filter["spec"]

@@ -1,0 +1,157 @@
+"""Each controller works with the rights that its manifest gives, and no more: spec 11 §9."""
+
+import secrets
+from collections import Counter
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, annotations_of, maps_at
+from pergola.kube.client import Client
+from pergola.kube.errors import AlreadyExists, Forbidden
+from pergola.kube.kubeconfig import load
+from pergola.kube.yaml import parse_documents
+from pergola.resource_manager.controllers import istio_cluster_configuration as istio
+from pergola.resource_manager.controllers import node_agent_reconciliation_delay as delay
+from pergola.resource_manager.controllers import node_critical_components as critical
+from pergola.runtime.events import EVENT
+from pergola.runtime.metrics import Metrics
+from pergola.sandbox import Sandbox
+from pergola.testing.crds import CRD, is_established
+from pergola.testing.service_accounts import service_account_config, until_allowed
+from pergola.testing.waiting import running, settled, until, until_gone
+
+pytestmark = pytest.mark.xdist_group("alone")
+
+ROOT = Path(__file__).parents[4]
+ROLES = ROOT / "charts" / "resource-manager" / "rbac"
+RBAC = "rbac.authorization.k8s.io"
+NODE = GroupVersionKind("", "v1", "Node")
+SECRET = GroupVersionKind("", "v1", "Secret")
+SERVICE = GroupVersionKind("", "v1", "Service")
+FILTER = GroupVersionKind("networking.istio.io", "v1alpha3", "EnvoyFilter")
+TAINT = "node.gardener.cloud/critical-components-not-ready"
+
+
+def documents(path: Path) -> list[JsonObject]:
+    """The objects of a file."""
+    found = parse_documents(path.read_text())
+    return [document.value for document in found if isinstance(document.value, dict)]
+
+
+@asynccontextmanager
+async def restricted(
+    admin: Client, sandbox: Sandbox, namespace: str, file: str
+) -> AsyncGenerator[tuple[Client, Counter[str]]]:
+    """A client with the ClusterRoles of a file, and how often it got which HTTP status.
+
+    A role whose name ends with the name of a namespace is bound there, any other everywhere.
+    """
+    subject = {"kind": "ServiceAccount", "name": "default", "namespace": namespace}
+    for role in documents(ROLES / file):
+        name = f"{role['metadata']['name']}:{secrets.token_hex(4)}"
+        where = "kube-system" if role["metadata"]["name"].endswith("-kube-system") else ""
+        kind = "RoleBinding" if where else "ClusterRoleBinding"
+        await admin.create({**role, "metadata": {"name": name}})
+        await admin.create(
+            {
+                "apiVersion": f"{RBAC}/v1",
+                "kind": kind,
+                "metadata": {"name": name, **({"namespace": where} if where else {})},
+                "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": name},
+                "subjects": [subject],
+            }
+        )
+    answers: Counter[str] = Counter()
+
+    def observe(method: str, code: str, host: str, seconds: float) -> None:
+        answers[code] += 1
+
+    config = await service_account_config(load(sandbox.kubeconfig), namespace)
+    async with Client.connect(config, observe=observe) as client:
+        yield client, answers
+
+
+async def test_node_critical_components(
+    lone_client: Client, lone_sandbox: Sandbox, fresh: str
+) -> None:
+    name = "node-critical-components"
+    async with restricted(lone_client, lone_sandbox, fresh, f"{name}.yaml") as (client, answers):
+        await until_allowed(client, NODE)
+        answers.clear()
+        spec = {"taints": [{"key": TAINT, "effect": "NoSchedule"}]}
+        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": fresh}, "spec": spec}
+        settings = critical.Settings(critical_namespaces=(fresh,))
+        unit = critical.node_critical_components(client, settings, metrics=Metrics())
+        async with running(unit):
+            await lone_client.create(node)
+            key = Key("", fresh)
+            await until(lone_client, NODE, key, lambda n: TAINT not in str(n["spec"]))
+            fields = f"regarding.name={fresh}"
+            while not await lone_client.list(EVENT, "default", fields=fields):
+                await lone_client.get_raw("/version")
+        assert answers["403"] == 0
+        await refused(client, SECRET, Key("default", "any"))
+
+
+async def test_node_agent_reconciliation_delay(
+    lone_client: Client, lone_sandbox: Sandbox, fresh: str
+) -> None:
+    with suppress(AlreadyExists):
+        metadata = {"name": "kube-system"}
+        await lone_client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+    name = "node-agent-reconciliation-delay"
+    async with restricted(lone_client, lone_sandbox, fresh, f"{name}.yaml") as (client, answers):
+        await until_allowed(client, NODE)
+        await until_allowed(client, SECRET, "kube-system")
+        answers.clear()
+        settings = delay.Settings(timedelta(seconds=5), timedelta(seconds=30))
+        unit = delay.node_agent_reconciliation_delay(client, settings, metrics=Metrics())
+        async with running(unit):
+            node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": fresh}}
+            await lone_client.create(node)
+            await until(
+                lone_client, NODE, Key("", fresh), lambda n: delay.DELAY in annotations_of(n)
+            )
+            await settled(unit, lone_client)
+        assert answers["403"] == 0
+        await refused(client, SECRET, Key("default", "any"))
+
+
+async def test_istio_cluster_configuration(
+    lone_client: Client, lone_sandbox: Sandbox, fresh: str
+) -> None:
+    example = ROOT / "examples" / "istio-cluster-configuration"
+    for crd in documents(example / "1-crds.yaml"):
+        await lone_client.apply(crd, manager="tests", force=True)
+        await until(lone_client, CRD, Key("", crd["metadata"]["name"]), is_established)
+    name = "istio-cluster-configuration"
+    async with restricted(lone_client, lone_sandbox, fresh, f"{name}.yaml") as (client, answers):
+        await until_allowed(client, SERVICE)
+        answers.clear()
+        unit = istio.istio_cluster_configuration(client, istio.Settings(), metrics=Metrics())
+        rule, where = "", Key("example-istio-ingress", "example-shoot-cluster-configuration")
+        async with running(unit):
+            for obj in documents(example / "2-gateway-and-api-server.yaml"):
+                await lone_client.apply(obj, manager="tests", force=True)
+                rule = obj["metadata"]["name"]
+            found = await until(lone_client, FILTER, where, lambda _: True)
+            assert len(maps_at(found, "spec", "configPatches")) == 2
+            edited: JsonObject = {"spec": {"configPatches": []}}
+            await lone_client.patch(FILTER, where, edited)
+            await until(
+                lone_client, FILTER, where, lambda f: bool(maps_at(f, "spec", "configPatches"))
+            )
+            await lone_client.delete(SERVICE, Key("example-shoot", rule))
+            await until_gone(lone_client, FILTER, where)
+        assert answers["403"] == 0
+        await refused(client, SECRET, Key("default", "any"))
+
+
+async def refused(client: Client, gvk: GroupVersionKind, key: Key) -> None:
+    """What the role says nothing of."""
+    with pytest.raises(Forbidden):
+        await client.get(gvk, key)

@@ -1,0 +1,442 @@
+"""Secrets that ManagedResources name are protected, and never blocked: spec 11 §6."""
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from pergola.api import marks
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    deletion_timestamp_of,
+    finalizers_of,
+)
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import load
+from pergola.kube.yaml import parse_documents
+from pergola.resource_manager.controllers.secret import Secrets
+from pergola.resource_manager.responsibility import Responsibility
+from pergola.resource_manager.source import SeenResource, SeenSecret, Source
+from pergola.runtime.cache import Change
+from pergola.runtime.controller import Controller
+from pergola.runtime.metrics import Metrics
+from pergola.sandbox import Sandbox
+from pergola.testing.namespaces import create_namespace
+from pergola.testing.service_accounts import service_account_config, until_allowed
+from pergola.testing.world import CONFIG_MAP, SECRET, RecordingClient, World
+
+OURS = marks.FINALIZER
+SEED = f"{marks.FINALIZER}-seed"
+FOREIGN = "example.com/foreign"
+NAMESPACE = GroupVersionKind("", "v1", "Namespace")
+ROLE = Path(__file__).parents[3] / "charts" / "resource-manager" / "rbac" / "secret.yaml"
+
+
+async def until_finalizers(world: World, name: str, *finalizers: str) -> None:
+    """Waits until a Secret has exactly these finalizers."""
+    await world.until_object(
+        SECRET, world.key(name), lambda s: sorted(finalizers_of(s)) == sorted(finalizers)
+    )
+
+
+async def put_secret(world: World, name: str, *finalizers: str) -> None:
+    """A Secret with finalizers."""
+    metadata = {"name": name, "namespace": world.namespace, "finalizers": [*finalizers]}
+    await world.client.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata})
+
+
+async def release(world: World, name: str) -> None:
+    """Takes all finalizers off a Secret, so that the namespace of the test can go."""
+    await world.client.patch(SECRET, world.key(name), {"metadata": {"finalizers": None}})
+
+
+def secret_writes(recorder: RecordingClient) -> list[str]:
+    """The writes of Secrets since the last call."""
+    return [write for write in recorder.taken() if " Secret " in write]
+
+
+# Must hold
+
+
+async def test_both_secrets_get_the_finalizer_and_a_changed_reference_moves_it(
+    world: World,
+) -> None:
+    for name in ("a", "b", "c"):
+        await put_secret(world, name, *([FOREIGN] if name == "a" else []))
+    await world.start()
+    await world.create_resource("demo", ["a", "b"])
+    await until_finalizers(world, "a", FOREIGN, OURS)
+    await until_finalizers(world, "b", OURS)
+    await world.edit("demo", {"spec": {"secretRefs": [{"name": "b"}, {"name": "c"}]}})
+    await until_finalizers(world, "a", FOREIGN)
+    await until_finalizers(world, "c", OURS)
+    await world.settled()
+    changed = [f"patch Secret {world.key(name)}" for name in "aabc"]
+    assert sorted(secret_writes(world.recorder)) == changed
+    await release(world, "a")
+
+
+async def test_the_finalizer_goes_with_the_managed_resource(world: World) -> None:
+    await world.start()
+    await world.create("demo", world.config_map("greeting"))
+    await world.healthy("demo")
+    await until_finalizers(world, "demo", OURS)
+    await world.delete("demo")
+    await world.until_gone(MANAGED_RESOURCE, world.key("demo"))
+    await until_finalizers(world, "demo")
+
+
+async def test_the_finalizer_goes_when_the_class_changes_to_another_one(world: World) -> None:
+    await world.start()
+    await world.create("demo", world.config_map("greeting"))
+    await until_finalizers(world, "demo", OURS)
+    await world.edit("demo", {"spec": {"class": "other"}})
+    await until_finalizers(world, "demo")
+    await world.until("demo", lambda r: not finalizers_of(r))
+
+
+async def test_a_secret_that_nobody_names_is_never_touched(world: World) -> None:
+    await world.start()
+    await put_secret(world, "unnamed", FOREIGN)
+    await world.client.patch(SECRET, world.key("unnamed"), {"stringData": {"a": "b"}})
+    await world.create("demo", world.config_map("greeting"))
+    await world.healthy("demo")
+    await until_finalizers(world, "demo", OURS)
+    await world.settled()
+    assert secret_writes(world.recorder) == [f"patch Secret {world.key('demo')}"]
+    await until_finalizers(world, "unnamed", FOREIGN)
+    await release(world, "unnamed")
+
+
+async def test_a_start_takes_off_finalizers_that_were_forgotten(world: World) -> None:
+    await put_secret(world, "forgotten", OURS, SEED)
+    await world.start()
+    await until_finalizers(world, "forgotten", SEED)
+    await release(world, "forgotten")
+
+
+async def test_two_classes_manage_each_its_own_finalizer(world: World) -> None:
+    await put_secret(world, "shared")
+    await world.start()
+    await world.start(resource_class="seed")
+    await world.create_resource("one", ["shared"])
+    seed: dict[str, Any] = {"class": "seed"}
+    await world.create_resource("two", ["shared"], **seed)
+    await until_finalizers(world, "shared", OURS, SEED)
+    await world.delete("one")
+    await until_finalizers(world, "shared", SEED)
+    await world.delete("two")
+    await until_finalizers(world, "shared")
+
+
+class Stopping(RecordingClient):
+    """A client whose process dies right after a write: nobody hears the answer."""
+
+    left = -1
+    died: asyncio.Event
+
+    async def _object(
+        self,
+        gvk: GroupVersionKind,
+        method: str,
+        path: str,
+        *,
+        query: dict[str, str] | None = None,
+        body: bytes | None = None,
+        content_type: str = "application/json",
+        accept: str = "application/json",
+    ) -> JsonObject:
+        if method == "GET":
+            return await super()._object(gvk, method, path, query=query, accept=accept)
+        if self.left == 0:
+            await self._die()
+        answer = await super()._object(
+            gvk, method, path, query=query, body=body, content_type=content_type, accept=accept
+        )
+        self.left -= 1
+        if self.left == 0:
+            await self._die()
+        return answer
+
+    async def _die(self) -> None:
+        self.died.set()
+        await asyncio.Event().wait()
+
+
+async def test_no_secret_blocks_its_namespace_wherever_the_resource_manager_stops(
+    world: World, sandbox: Sandbox
+) -> None:
+    # Side by side, because the namespace controller takes its time.
+    async with asyncio.TaskGroup() as group:
+        for writes in range(8):
+            group.create_task(namespace_goes(world.client, sandbox, writes))
+
+
+async def namespace_goes(client: Client, sandbox: Sandbox, writes: int) -> None:
+    """Deletes a namespace, stops the resource manager after some writes, and starts it again."""
+    namespace = await create_namespace(client, f"stops after {writes}")
+    async with Stopping.connect(load(sandbox.kubeconfig)) as stopping:
+        stopping.died = asyncio.Event()
+        world = World(client, stopping, namespace)
+        try:
+            await until_protected(world)
+            stopping.left = writes
+            await client.delete(NAMESPACE, Key("", namespace))
+            await asyncio.wait_for(stopping.died.wait(), 60)
+        finally:
+            await world.stop()
+    await nothing_is_orphaned(world)
+
+    async with RecordingClient.connect(load(sandbox.kubeconfig)) as world.recorder:
+        await world.start()
+        try:
+            await world.until_gone(NAMESPACE, Key("", namespace), patience=60)
+        finally:
+            await world.stop()
+
+
+async def until_protected(world: World) -> None:
+    """Two ManagedResources that share a Secret, with nothing left to do."""
+    await world.start()
+    for name in ("one", "two"):
+        await world.put_secret(name, world.config_map(name))
+    await world.create_resource("demo", ["one", "two"])
+    await world.create_resource("other", ["two"])
+    for name in ("one", "two"):
+        await until_finalizers(world, name, OURS)
+    for name in ("demo", "other"):
+        await world.healthy(name)
+    await world.settled()
+
+
+async def nothing_is_orphaned(world: World) -> None:
+    """Each Secret with the finalizer is named by a ManagedResource that cannot go without us."""
+    secrets = await world.client.list(SECRET, world.namespace)
+    resources = await world.client.list(MANAGED_RESOURCE, world.namespace)
+    held = {
+        reference["name"]
+        for resource in resources
+        if OURS in finalizers_of(resource)
+        for reference in resource["spec"]["secretRefs"]
+    }
+    assert {s["metadata"]["name"] for s in secrets if OURS in finalizers_of(s)} <= held
+
+
+# The safeguards, and Beyond
+
+
+async def test_a_secret_that_somebody_deletes_stays_as_long_as_it_is_needed(world: World) -> None:
+    await world.start()
+    await world.create("demo", world.config_map("greeting", text="hello"))
+    await world.healthy("demo")
+    await until_finalizers(world, "demo", OURS)
+    await world.client.delete(SECRET, world.key("demo"))
+    await world.client.delete(CONFIG_MAP, world.key("greeting"))
+    await world.until_object(CONFIG_MAP, world.key("greeting"), lambda _: True)
+    going = await world.client.get(SECRET, world.key("demo"))
+    assert deletion_timestamp_of(going) is not None
+    await world.delete("demo")
+    await world.until_gone(SECRET, world.key("demo"))
+
+
+async def test_a_secret_keeps_the_finalizer_while_another_managed_resource_names_it(
+    world: World,
+) -> None:
+    await world.start()
+    await world.put_secret("shared", world.config_map("greeting"))
+    await world.create_resource("one", ["shared"])
+    await world.create_resource("two", ["shared"], keepObjects=True)
+    await until_finalizers(world, "shared", OURS)
+    await world.healthy("one")
+    await world.healthy("two")
+    await world.settled()
+    secret_writes(world.recorder)
+    await world.delete("two")
+    await world.until_gone(MANAGED_RESOURCE, world.key("two"))
+    await world.settled()
+    await until_finalizers(world, "shared", OURS)
+    assert secret_writes(world.recorder) == []
+    await world.delete("one")
+    await until_finalizers(world, "shared")
+
+
+async def test_a_managed_resource_that_is_deleted_brings_no_finalizer_onto_a_secret(
+    world: World,
+) -> None:
+    await world.start()
+    blocked = world.config_map("blocked")
+    blocked["metadata"]["finalizers"] = [FOREIGN]
+    await world.create("demo", blocked)
+    await world.healthy("demo")
+    await until_finalizers(world, "demo", OURS)
+    await world.delete("demo")
+    await world.until("demo", lambda r: deletion_timestamp_of(r) is not None)
+    await world.settled()
+    await until_finalizers(world, "demo", OURS)  # what is there stays until all is gone
+
+    await release(world, "demo")
+    await world.client.delete(SECRET, world.key("demo"))
+    await put_secret(world, "demo")
+    await world.settled()
+    await until_finalizers(world, "demo")
+    await world.client.patch(CONFIG_MAP, world.key("blocked"), {"metadata": {"finalizers": None}})
+    await world.until_gone(MANAGED_RESOURCE, world.key("demo"))
+
+
+async def test_an_ignored_managed_resource_could_go_without_us_and_protects_nothing(
+    world: World,
+) -> None:
+    await world.start()
+    await put_secret(world, "demo")
+    await world.create_resource("demo", ["demo"], {"annotations": {marks.IGNORE: "true"}})
+    await world.until("demo", lambda r: bool(r.get("status")))
+    await world.settled()
+    assert secret_writes(world.recorder) == []
+    await world.edit("demo", {"metadata": {"annotations": {marks.IGNORE: None}}})
+    await until_finalizers(world, "demo", OURS)
+
+
+async def test_a_secret_that_appears_after_its_managed_resource_is_protected(
+    world: World,
+) -> None:
+    await world.start()
+    await world.create_resource("demo", ["late"])
+    await world.until("demo", lambda r: OURS in finalizers_of(r))
+    await put_secret(world, "late")
+    await until_finalizers(world, "late", OURS)
+
+
+async def test_a_finalizer_that_was_taken_off_by_hand_comes_back(world: World) -> None:
+    await world.start()
+    await world.create("demo", world.config_map("greeting"))
+    await until_finalizers(world, "demo", OURS)
+    await release(world, "demo")
+    await until_finalizers(world, "demo", OURS)
+
+
+async def test_remove_only_takes_off_all_and_puts_on_none(world: World) -> None:
+    await put_secret(world, "named", OURS, FOREIGN)
+    await world.start(secret_mode="RemoveOnly")
+    await world.create_resource("demo", ["named"])
+    await until_finalizers(world, "named", FOREIGN)
+    await world.put_secret("new", world.config_map("greeting"))
+    await world.create_resource("further", ["new"])
+    await world.healthy("further")
+    await world.settled()
+    assert secret_writes(world.recorder) == [f"patch Secret {world.key('named')}"]
+    await release(world, "named")
+
+
+async def test_a_restart_writes_nothing(world: World) -> None:
+    await world.start()
+    await world.create("demo", world.config_map("greeting"))
+    await world.healthy("demo")
+    await until_finalizers(world, "demo", OURS)
+    await world.settled()
+    await world.stop()
+    world.recorder.taken()
+    await world.start()
+    await world.settled()
+    assert world.recorder.taken() == []
+
+
+async def test_putting_the_finalizer_on_reads_no_secret_again(
+    world: World, sandbox: Sandbox
+) -> None:
+    requests: Counter[str] = Counter()
+
+    class Counting(RecordingClient):
+        async def get(
+            self, gvk: GroupVersionKind, key: Key, *, metadata_only: bool = False
+        ) -> JsonObject:
+            if gvk == SECRET:
+                requests[key.name] += 1
+            return await super().get(gvk, key, metadata_only=metadata_only)
+
+    async with Counting.connect(load(sandbox.kubeconfig)) as world.recorder:
+        manager = await world.start(sync_period=0.5)
+        await world.create("demo", world.config_map("greeting"))
+        await world.healthy("demo")
+        await until_finalizers(world, "demo", OURS)
+        await world.settled()
+        # At most once more, if the watch was quicker than the answer to the patch.
+        before = requests["demo"]
+        assert before <= 2
+        for controller in manager.controllers:
+            if controller.name == "managedresource":
+                controller.queue.add(world.key("demo"))  # type: ignore[arg-type]
+        await world.settled()
+        assert requests["demo"] == before
+        await world.stop()
+
+
+# Rights
+
+
+async def test_the_role_is_enough_for_the_controller(world: World, sandbox: Sandbox) -> None:
+    for document in parse_documents(ROLE.read_text()):
+        assert isinstance(document.value, dict)
+        await bind(world, document.value)
+    answers: Counter[str] = Counter()
+
+    def observe(method: str, code: str, host: str, seconds: float) -> None:
+        answers[code] += 1
+
+    await world.put_secret("demo", world.config_map("greeting"))
+    await world.create_resource("demo", ["demo"], {"finalizers": [OURS]})
+    config = await service_account_config(load(sandbox.kubeconfig), world.namespace)
+    async with Client.connect(config, observe=observe) as client:
+        await until_allowed(client, SECRET, world.namespace)
+        await until_allowed(client, MANAGED_RESOURCE, world.namespace)
+        answers.clear()
+        working = asyncio.create_task(run_alone(client, world.namespace))
+        await until_finalizers(world, "demo", OURS)
+        await world.edit("demo", {"spec": {"secretRefs": []}})
+        await until_finalizers(world, "demo")
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+    assert answers["403"] == 0
+    await world.edit("demo", {"metadata": {"finalizers": None}})
+
+
+async def bind(world: World, role: JsonObject) -> None:
+    """The rules of a ClusterRole, in the world's namespace, for its default ServiceAccount."""
+    metadata = {"name": "restricted", "namespace": world.namespace}
+    group = "rbac.authorization.k8s.io"
+    await world.client.create({**role, "kind": "Role", "metadata": metadata})
+    await world.client.create(
+        {
+            "apiVersion": f"{group}/v1",
+            "kind": "RoleBinding",
+            "metadata": metadata,
+            "roleRef": {"apiGroup": group, "kind": "Role", "name": "restricted"},
+            "subjects": [
+                {"kind": "ServiceAccount", "name": "default", "namespace": world.namespace}
+            ],
+        }
+    )
+
+
+async def run_alone(client: Client, namespace: str) -> None:
+    """Runs only this controller."""
+    source = Source(client, Responsibility("resources"), namespaces=[namespace])
+    secrets = Secrets(source)
+    controller = Controller("secret", secrets.reconcile, workers=1, metrics=Metrics())
+
+    def on_secret(change: Change[SeenSecret]) -> None:
+        for key in secrets.woken_by_secret(change):
+            controller.queue.add(key)
+
+    def on_resource(change: Change[SeenResource]) -> None:
+        for key in secrets.woken_by_resource(change):
+            controller.queue.add(key)
+
+    async with asyncio.TaskGroup() as group:
+        source.start(group)
+        await source.synced()
+        source.subscribe_secrets(on_secret)
+        source.subscribe_resources(on_resource)
+        await controller.run()
