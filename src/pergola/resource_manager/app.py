@@ -25,6 +25,7 @@ from pergola.kube.client import Client
 from pergola.kube.errors import KubeError, UnknownKind
 from pergola.kube.kubeconfig import ClusterConfig, in_cluster, load
 from pergola.kube.yaml import YamlError, parse
+from pergola.resource_manager.assembly import Clusters, further_controllers
 from pergola.resource_manager.identity import IdentityError, cluster_identity
 from pergola.resource_manager.liveness import SyncChecks
 from pergola.resource_manager.manager import Options, ResourceManager
@@ -92,19 +93,20 @@ async def _run(config: ResourceManagerConfiguration, chosen: Options) -> None:
 async def _serve(config: ResourceManagerConfiguration, chosen: Options) -> None:
     metrics = Metrics()
     async with AsyncExitStack() as stack:
-        source = _connect(config.source_client_connection, metrics)
-        stack.push_async_callback(source.close)
-        target = source
-        if config.target_client_connection is not None:
-            target = _connect(config.target_client_connection, metrics)
-            stack.push_async_callback(target.close)
-        manager = ResourceManager(source, target, chosen, metrics=metrics)
+        clusters = _clusters(config, chosen, stack, metrics)
+        manager = ResourceManager(
+            clusters.source,
+            clusters.target,
+            chosen,
+            metrics=metrics,
+            further=lambda: further_controllers(config, clusters, metrics),
+        )
         await _serve_endpoints(config, stack, manager, metrics)
-        await _check_api(source)
+        await _check_api(clusters.source)
         async with asyncio.TaskGroup() as group:
             watching = group.create_task(manager.watch())
             await manager.source.synced()
-            await _lead(config, source, manager)
+            await _lead(config, clusters.source, manager)
             watching.cancel()
 
 
@@ -186,13 +188,24 @@ def _api_server_check(client: Client) -> Callable[[], Awaitable[str | None]]:
     return check
 
 
-def _connect(connection: ClientConnection, metrics: Metrics) -> Client:
-    return Client.connect(
-        cluster_config(connection),
-        qps=connection.qps,
-        burst=connection.burst,
-        observe=metrics.client_request,
-    )
+def _clusters(
+    config: ResourceManagerConfiguration, chosen: Options, stack: AsyncExitStack, metrics: Metrics
+) -> Clusters:
+    """Clients of the clusters; without a connection of its own the target is the source."""
+
+    def connect(to: ClusterConfig, connection: ClientConnection) -> Client:
+        client = Client.connect(
+            to, qps=connection.qps, burst=connection.burst, observe=metrics.client_request
+        )
+        stack.push_async_callback(client.close)
+        return client
+
+    at = cluster_config(config.source_client_connection)
+    source = target = connect(at, config.source_client_connection)
+    if config.target_client_connection is not None:
+        at = cluster_config(config.target_client_connection)
+        target = connect(at, config.target_client_connection)
+    return Clusters(source, target, chosen.target_namespaces, at.ca)
 
 
 def cluster_config(connection: ClientConnection) -> ClusterConfig:
