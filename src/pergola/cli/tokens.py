@@ -193,7 +193,6 @@ def _print_table(rows: list[TokenRow]) -> None:
     table = Table(box=None, header_style="", pad_edge=False)
     for column in ("SECRET", "CLASS", "SERVICE ACCOUNT", "AGE", "EXPIRES IN", "RENEWED IN"):
         table.add_column(column, overflow="fold")
-    table.add_column("LAST ERROR", overflow="fold")
     for row in rows:
         renewal = read_time(row.next_renewal)
         cells = (
@@ -203,10 +202,12 @@ def _print_table(rows: list[TokenRow]) -> None:
             _span(now - row.issued) if row.issued else "",
             _span(row.expires - now) if row.expires else "",
             _span(renewal - now) if renewal else "",
-            row.last_error,
         )
         table.add_row(*(Text(cell) for cell in cells))
     Console(highlight=False).print(table)
+    for row in rows:
+        if row.last_error:  # too long for a cell, and worth a line
+            print(f"{row.key}: {row.last_error}")
 
 
 def _span(span: timedelta) -> str:
