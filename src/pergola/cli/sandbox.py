@@ -74,12 +74,23 @@ def kubeconfig(*, name: Name = "default") -> None:
 
 
 @app.command
-def build() -> None:
+def build(
+    *,
+    everything: Annotated[
+        bool,
+        Parameter(
+            name="--all", negative=(), help="Also what only Pergola's own tests run beside it."
+        ),
+    ] = False,
+) -> None:
     """Build the programs of the sandbox that are nowhere to be found, and print where all are."""
-    from pergola.sandbox import binaries
+    from pergola.sandbox import ALL, binaries
+    from pergola.sandbox.module import MODULES
 
+    parts = tuple(part for module in MODULES for part in module.parts)
     with _plain_errors():
-        for component, program in binaries.find(progress=_tell).items():
+        found = binaries.find(parts if everything else ALL, progress=_tell)
+        for component, program in found.items():
             print(f"{component:<24} {program}")
 
 

@@ -19,9 +19,10 @@ from pergola.kube.client import Client
 from pergola.kube.errors import KubeError
 from pergola.kube.kubeconfig import ClusterConfig
 from pergola.runtime.lease import LeaderElection, LostLeadership
+from pergola.runtime.listening import ListenError
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.probes import ListenError, serve_metrics, serve_probes
+from pergola.runtime.probes import serve_metrics, serve_probes
 from pergola.runtime.process import run as run_process
 from pergola.runtime.process import work_until_signalled
 from pergola.runtime.unit import Unit

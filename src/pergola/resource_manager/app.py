@@ -30,9 +30,10 @@ from pergola.resource_manager.identity import IdentityError, cluster_identity
 from pergola.resource_manager.liveness import SyncChecks
 from pergola.resource_manager.manager import Options, ResourceManager
 from pergola.runtime.lease import LeaderElection, LostLeadership
+from pergola.runtime.listening import ListenError
 from pergola.runtime.logging import configure, get_logger
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.probes import ListenError, serve_metrics, serve_probes
+from pergola.runtime.probes import serve_metrics, serve_probes
 from pergola.runtime.process import run as run_process
 from pergola.runtime.process import work_until_signalled
 

@@ -68,6 +68,10 @@ class Metrics:
         """The metrics of the webhook that is served at `path`."""
         return WebhookMetrics(self._families, path)
 
+    def certificates(self) -> "CertificateMetrics":
+        """The metrics of the serving certificate."""
+        return CertificateMetrics(self._families)
+
     def client_request(self, method: str, code: str, host: str, seconds: float) -> None:
         """An API server answered, or did not: then `code` is `<error>`."""
         known = self._requests.get((method, code, host))
@@ -171,6 +175,9 @@ class WebhookMetrics:
         self._requests = families.webhook_requests
         self._seconds = families.webhook_seconds.labels(path)
         self._by_code = {code: self._requests.labels(path, str(code)) for code in (200, 500)}
+        self._verdicts = families.webhook_verdicts
+        self._by_verdict: dict[str, Counter] = {}
+        self._panics = families.webhook_panics
         self.in_flight: Gauge = families.webhook_in_flight.labels(path)
 
     def observe(self, code: int, seconds: float) -> None:
@@ -179,6 +186,32 @@ class WebhookMetrics:
             self._by_code[code] = self._requests.labels(self._path, str(code))
         self._by_code[code].inc()
         self._seconds.observe(seconds)
+
+    def judged(self, verdict: str) -> None:
+        """A review had this outcome, such as `mutated` or `denied`."""
+        if verdict not in self._by_verdict:
+            self._by_verdict[verdict] = self._verdicts.labels(self._path, verdict)
+        self._by_verdict[verdict].inc()
+
+    def panicked(self) -> None:
+        """A handler raised what it should not."""
+        self._panics.inc()
+
+
+class CertificateMetrics:
+    """Counts how often a serving certificate was read."""
+
+    def __init__(self, families: "_Families") -> None:
+        self._reads = families.certificate_reads
+        self._errors = families.certificate_errors
+
+    def read(self) -> None:
+        """The files were read."""
+        self._reads.inc()
+
+    def failed(self) -> None:
+        """The files were read, and cannot be used."""
+        self._errors.inc()
 
 
 class _Families:
@@ -248,6 +281,20 @@ class _Families:
         )
         self.webhook_in_flight = self._gauge(
             f"{prefix}_requests_in_flight", "Reviews that are being answered", ["webhook"]
+        )
+        self.webhook_panics = self._counter(
+            f"{prefix}_panics_total", "Reviews whose handler raised what it should not", []
+        )
+        self.webhook_verdicts = self._counter(
+            "pergola_webhook_verdicts_total", "Reviews by their outcome", ["webhook", "verdict"]
+        )
+        self.certificate_reads = self._counter(
+            "certwatcher_read_certificate_total", "Reads of the serving certificate", []
+        )
+        self.certificate_errors = self._counter(
+            "certwatcher_read_certificate_errors_total",
+            "Reads of the serving certificate that failed",
+            [],
         )
 
     def _declare_client(self) -> None:

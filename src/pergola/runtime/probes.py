@@ -4,28 +4,22 @@ Checks are run when somebody asks, all at once, and none for longer than a kubel
 """
 
 import asyncio
-import errno
 import inspect
-import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Final
 
 from aiohttp import web
 
+from pergola.runtime.listening import listen
 from pergola.runtime.metrics import CONTENT_TYPE, Metrics
 from pergola.runtime.profiling import profiling_routes
 
 CHECK_SECONDS: Final = 4.0
 _SHUTDOWN_SECONDS: Final = 1.0
-_LAST_PORT: Final = 65535
 
 Check = Callable[[], Awaitable[str | None] | str | None]
 """None while all is well, else a sentence about what is not; raising counts as not well."""
-
-
-class ListenError(Exception):
-    """A port cannot be listened on."""
 
 
 @asynccontextmanager
@@ -139,7 +133,7 @@ def _answer(lines: list[str], status: int = 200) -> web.Response:
 
 @asynccontextmanager
 async def _serve(app: web.Application, bind: str, port: int, what: str) -> AsyncGenerator[int]:
-    listener = _listen(bind, port, what)
+    listener = listen(bind, port, what)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS)
     await runner.setup()
     try:
@@ -148,25 +142,3 @@ async def _serve(app: web.Application, bind: str, port: int, what: str) -> Async
     finally:
         await runner.cleanup()
         listener.close()
-
-
-def _listen(bind: str, port: int, what: str) -> socket.socket:
-    """One socket for all addresses and both protocols, so that port 0 is one port."""
-    if not 0 <= port <= _LAST_PORT:
-        raise ListenError(f"cannot listen on port {port} for {what}: ports are 0 to {_LAST_PORT}")
-    try:
-        if not bind and socket.has_dualstack_ipv6():
-            return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
-        family = socket.AF_INET6 if ":" in bind else socket.AF_INET
-        return socket.create_server((bind, port), family=family)
-    except OSError as error:
-        raise ListenError(_explain(error, f"{bind or '*'}:{port}", what)) from error
-
-
-def _explain(error: OSError, address: str, what: str) -> str:
-    reason = {
-        errno.EADDRINUSE: "another process listens there; end it or choose another port",
-        errno.EACCES: "this user may not; choose a port above 1023",
-        errno.EADDRNOTAVAIL: "this machine has no such address",
-    }.get(error.errno or 0, str(error))
-    return f"cannot listen on {address} for {what}: {reason}"

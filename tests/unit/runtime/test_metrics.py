@@ -26,12 +26,15 @@ def test_names_types_and_labels_are_those_that_dashboards_know() -> None:
     metrics.controller("health").observe("error", 0.2)
     metrics.queue("health").added()
     metrics.webhook("/webhooks/x").observe(200, 0.001)
+    metrics.webhook("/webhooks/x").judged("mutated")
     metrics.client_request("GET", "200", "api:443", 0.01)
 
     families = {
         family.name: (family.type, {label for s in family.samples for label in s.labels} - {"le"})
         for family in text_string_to_metric_families(metrics.render().decode())
-        if family.name.startswith(("controller_runtime", "workqueue", "rest_client"))
+        if family.name.startswith(
+            ("controller_runtime", "workqueue", "rest_client", "certwatcher", "pergola")
+        )
     }
 
     queue = {"name", "controller"}
@@ -46,6 +49,10 @@ def test_names_types_and_labels_are_those_that_dashboards_know() -> None:
         f"{prefix}_webhook_requests": ("counter", {"webhook", "code"}),
         f"{prefix}_webhook_latency_seconds": ("histogram", {"webhook"}),
         f"{prefix}_webhook_requests_in_flight": ("gauge", {"webhook"}),
+        f"{prefix}_webhook_panics": ("counter", set()),
+        "pergola_webhook_verdicts": ("counter", {"webhook", "verdict"}),
+        "certwatcher_read_certificate": ("counter", set()),
+        "certwatcher_read_certificate_errors": ("counter", set()),
         "workqueue_depth": ("gauge", queue),
         "workqueue_adds": ("counter", queue),
         "workqueue_retries": ("counter", queue),

@@ -7,7 +7,8 @@ import pytest
 
 from pergola.runtime import probes
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.probes import Check, ListenError, serve_metrics, serve_probes
+from pergola.runtime.listening import ListenError
+from pergola.runtime.probes import Check, serve_metrics, serve_probes
 
 
 async def get(port: int, path: str) -> tuple[int, str]:

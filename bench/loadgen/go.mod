@@ -1,0 +1,3 @@
+module pergola/bench/loadgen
+
+go 1.22

@@ -1,0 +1,410 @@
+"""The admission server on real sockets: what it answers to whom, and that it goes on."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import orjson
+import pytest
+
+from pergola.admission.certificates import Certificates, ServingError
+from pergola.admission.http import Limits
+from pergola.admission.protocol import BODY_LIMIT, Reviewer
+from pergola.admission.review import Request, Verdict, allowed
+from pergola.admission.server import dials, serve
+from pergola.api.objects import JsonObject
+from pergola.pki.certificates import Authority
+from pergola.runtime.listening import ListenError
+from pergola.runtime.metrics import Metrics
+
+PATH = "/webhooks/x"
+DAY = timedelta(days=1)
+
+
+def write_pair(directory: Path) -> bytes:
+    """A fresh certificate for localhost; its authority."""
+    now = datetime.now(UTC)
+    authority = Authority.create("ca", now, DAY)
+    pair = authority.issue("server", ("localhost",), now, DAY)
+    (directory / "tls.key").write_bytes(pair.private)
+    (directory / "tls.crt").write_bytes(pair.public)
+    return authority.pair.public
+
+
+class Served:
+    """A running server, and ways to speak to it."""
+
+    def __init__(self, port: int, certificates: Certificates, metrics: Metrics) -> None:
+        self.port = port
+        self.certificates = certificates
+        self.metrics = metrics
+        self.entered = asyncio.Event()
+        self.may_answer = asyncio.Event()
+
+    async def connect(
+        self, authority: bytes | None = None
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        if authority is None:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        else:
+            context.load_verify_locations(cadata=authority.decode())
+        return await asyncio.open_connection("localhost", self.port, ssl=context)
+
+    async def send(self, raw: bytes) -> bytes:
+        """All that the server says to these bytes until it closes or keeps silent."""
+        reader, writer = await self.connect()
+        writer.write(raw)
+        try:
+            return await read_answer(reader)
+        finally:
+            writer.close()
+
+    async def post(self, body: bytes, path: str = PATH) -> JsonObject:
+        answer = await self.send(request(body, path))
+        assert answer.startswith(b"HTTP/1.1 200 OK"), answer
+        value: JsonObject = orjson.loads(answer.partition(b"\r\n\r\n")[2])
+        return value
+
+    async def works(self) -> bool:
+        return bool((await self.post(review()))["response"]["allowed"])
+
+
+async def read_answer(reader: asyncio.StreamReader) -> bytes:
+    """One response, by its length; what there is if the server closes before."""
+    async with asyncio.timeout(20):
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+        except asyncio.IncompleteReadError as error:
+            return error.partial
+        length = next(
+            int(line.partition(b":")[2])
+            for line in head.split(b"\r\n")
+            if line.lower().startswith(b"content-length")
+        )
+        return head + await reader.readexactly(length)
+
+
+def request(body: bytes, path: str = PATH, *headers: str) -> bytes:
+    lines = [
+        f"POST {path} HTTP/1.1",
+        "Host: x",
+        "Content-Type: application/json",
+        f"Content-Length: {len(body)}",
+        *headers,
+    ]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+def review(name: str = "web") -> bytes:
+    kind = {"group": "", "version": "v1", "kind": "Pod"}
+    return orjson.dumps(
+        {
+            "apiVersion": "admission.k8s.io/v1",
+            "kind": "AdmissionReview",
+            "request": {
+                "uid": f"uid-{name}",
+                "kind": kind,
+                "resource": {"group": "", "version": "v1", "resource": "pods"},
+                "name": name,
+                "operation": "CREATE",
+                "object": {"metadata": {"name": name}},
+            },
+        }
+    )
+
+
+@asynccontextmanager
+async def serving(
+    directory: Path, limits: Limits | None = None, grace: float = 5.0
+) -> AsyncGenerator[Served]:
+    metrics = Metrics()
+    certificates = Certificates(directory, metrics.certificates())
+    served: Served
+
+    def handler(request: Request) -> Verdict | Awaitable[Verdict]:
+        return wait() if request.name == "slow" else allowed()
+
+    async def wait() -> Verdict:
+        served.entered.set()
+        await served.may_answer.wait()
+        return allowed()
+
+    endpoints = {PATH: Reviewer(PATH, handler, metrics.webhook(PATH))}
+    async with serve("127.0.0.1", 0, endpoints, certificates, limits=limits, grace=grace) as port:
+        served = Served(port, certificates, metrics)
+        yield served
+
+
+@pytest.fixture
+async def served(tmp_path: Path) -> AsyncIterator[Served]:
+    write_pair(tmp_path)
+    async with serving(tmp_path) as server:
+        yield server
+
+
+async def test_a_connection_stays_and_answers_in_order(served: Served) -> None:
+    reader, writer = await served.connect()
+    for name in ("a", "b", "c"):
+        writer.write(request(review(name)))
+        answer = await read_answer(reader)
+        assert orjson.loads(answer.partition(b"\r\n\r\n")[2])["response"]["uid"] == f"uid-{name}"
+    writer.write(request(review("d")) + request(review("e")))
+    for name in ("d", "e"):
+        assert f"uid-{name}".encode() in await read_answer(reader)
+    writer.close()
+
+
+async def test_what_comes_while_a_request_is_answered_waits_its_turn(served: Served) -> None:
+    reader, writer = await served.connect()
+    writer.write(request(review("slow")))
+    await served.entered.wait()
+    writer.write(request(review("next")))
+    await writer.drain()
+    served.may_answer.set()
+    assert b"uid-slow" in await read_answer(reader)
+    assert b"uid-next" in await read_answer(reader)
+    writer.close()
+
+
+async def test_a_body_may_come_in_pieces(served: Served) -> None:
+    reader, writer = await served.connect()
+    raw = request(review())
+    for start in range(0, len(raw), 40):
+        writer.write(raw[start : start + 40])
+        await writer.drain()
+    assert b'"allowed":true' in await read_answer(reader)
+    writer.close()
+
+
+async def test_a_chunked_body_is_read(served: Served) -> None:
+    body = review()
+    head = (
+        f"POST {PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        "Transfer-Encoding: chunked\r\n\r\n"
+    )
+    chunks = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+    assert b'"allowed":true' in await served.send(head.encode() + chunks)
+
+
+@pytest.mark.parametrize(
+    ("raw", "starts"),
+    [
+        (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"HTTP/1.1 404"),
+        (request(review(), "/nothing"), b"HTTP/1.1 404"),
+        (b"nonsense\r\n\r\n", b"HTTP/1.1 400"),
+        (b"\x00" * 100, b"HTTP/1.1 400"),
+        (b"POST / HTTP/1.1\r\nContent-Length: many\r\n\r\n", b"HTTP/1.1 400"),
+        (
+            b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n",
+            b"HTTP/1.1 ",
+        ),
+        (b"GET / HTTP/1.1\r\nX: " + b"y" * 100_000 + b"\r\n\r\n", b"HTTP/1.1 431"),
+    ],
+)
+async def test_what_is_no_post_of_a_review_has_a_defined_answer(
+    served: Served, raw: bytes, starts: bytes
+) -> None:
+    assert (await served.send(raw)).startswith(starts)
+    assert await served.works()
+
+
+async def test_a_bad_review_is_answered_with_a_review(served: Served) -> None:
+    for body, code in ((b"", 400), (b"garbage", 400), (b'{"kind":"Pod"}', 400)):
+        response = (await served.post(body))["response"]
+        assert (response["allowed"], response["status"]["code"]) == (False, code)
+    assert await served.works()
+
+
+@pytest.mark.parametrize("announced", [True, False])
+async def test_an_oversized_body_is_refused_before_it_is_all_there(
+    served: Served, announced: bool
+) -> None:
+    if announced:
+        head = request(b"", PATH).replace(
+            b"Content-Length: 0", f"Content-Length: {BODY_LIMIT + 1}".encode()
+        )
+        answer = await served.send(head)
+    else:
+        head = request(b"", PATH).replace(b"Content-Length: 0", b"Transfer-Encoding: chunked")
+        reader, writer = await served.connect()
+        writer.write(head + b"%x\r\n" % (2 * BODY_LIMIT) + b"x" * (BODY_LIMIT + 100_000))
+        answer = await read_answer(reader)
+        writer.close()
+    response = orjson.loads(answer.partition(b"\r\n\r\n")[2])["response"]
+    assert response["status"]["code"] == 413
+    assert b"Connection: close" in answer
+    assert await served.works()
+
+
+async def test_all_bodies_together_are_bounded(tmp_path: Path) -> None:
+    write_pair(tmp_path)
+    async with serving(tmp_path, Limits(bodies=100_000)) as served:
+        head = request(b"", PATH).replace(b"Content-Length: 0", b"Content-Length: 80000")
+        first, holding = await served.connect()
+        holding.write(head + b" " * 79_000)
+        await holding.drain()
+        assert not first.at_eof()
+        second, refused = await served.connect()
+        refused.write(head + b" " * 79_000)
+        assert (await read_answer(second)).startswith(b"HTTP/1.1 503")
+        holding.close()
+        refused.close()
+        assert await served.works()
+
+
+async def test_a_slow_client_is_given_up_and_an_idle_one_is_closed(tmp_path: Path) -> None:
+    write_pair(tmp_path)
+    limits = Limits(receive_seconds=0.3, idle_seconds=0.6)
+    async with serving(tmp_path, limits) as served:
+        slow, sending = await served.connect()
+        sending.write(request(review())[:50])
+        assert (await read_answer(slow)).startswith(b"HTTP/1.1 408")
+        idle, waiting = await served.connect()
+        async with asyncio.timeout(10):
+            assert await idle.read() == b""
+        sending.close()
+        waiting.close()
+        assert await served.works()
+
+
+async def test_a_thousand_connections_are_held_and_more_are_refused(tmp_path: Path) -> None:
+    write_pair(tmp_path)
+    async with serving(tmp_path, Limits(connections=1000)) as served:
+        held: list[asyncio.StreamWriter] = []
+        for _ in range(20):
+            opened = await asyncio.gather(*(served.connect() for _ in range(50)))
+            held += [writer for _, writer in opened]
+        answer = await served.send(request(review()))
+        assert answer.startswith(b"HTTP/1.1 503")
+        for writer in held:
+            writer.close()
+        async with asyncio.timeout(20):
+            while (await served.send(request(review()))).startswith(b"HTTP/1.1 503"):
+                pass
+        assert await served.works()
+
+
+async def test_nonsense_instead_of_a_handshake_harms_nobody(served: Served) -> None:
+    for nonsense in (b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01" + b"\xff" * 200):
+        reader, writer = await asyncio.open_connection("localhost", served.port)
+        writer.write(nonsense)
+        async with asyncio.timeout(20):
+            with suppress(ConnectionResetError):
+                await reader.read()
+        writer.close()
+    assert await served.works()
+
+
+async def test_a_client_that_leaves_ends_its_review(served: Served) -> None:
+    _, writer = await served.connect()
+    writer.write(request(review("slow")))
+    await served.entered.wait()
+    writer.transport.abort()
+    in_flight = "controller_runtime_webhook_requests_in_flight"
+    async with asyncio.timeout(20):
+        while served.metrics.registry.get_sample_value(in_flight, {"webhook": PATH}) != 0:
+            await served.works()
+    assert await served.works()
+
+
+# Certificates
+
+
+async def test_a_new_certificate_is_shown_to_new_connections_only(
+    served: Served, tmp_path: Path
+) -> None:
+    old_reader, old_writer = await served.connect()
+    authority = write_pair(tmp_path)
+    served.certificates.look()
+    _, writer = await served.connect(authority)
+    writer.close()
+    old_writer.write(request(review()))
+    assert b'"allowed":true' in await read_answer(old_reader)
+    old_writer.close()
+    reads = served.metrics.registry.get_sample_value("certwatcher_read_certificate_total")
+    assert reads == 2
+
+
+async def test_a_broken_pair_leaves_the_old_one_in_use(tmp_path: Path) -> None:
+    authority = write_pair(tmp_path)
+    async with serving(tmp_path) as served:
+        (tmp_path / "tls.crt").write_text("nonsense")
+        served.certificates.look()
+        _, writer = await served.connect(authority)
+        writer.close()
+        now = datetime.now(UTC)
+        other = Authority.create("other", now, DAY).issue("x", ("localhost",), now, DAY)
+        (tmp_path / "tls.crt").write_bytes(other.public)  # its key is not there yet
+        served.certificates.look()
+        _, writer = await served.connect(authority)
+        writer.close()
+        name = "certwatcher_read_certificate_errors_total"
+        assert served.metrics.registry.get_sample_value(name) == 2
+
+
+@pytest.mark.parametrize("damage", ["missing", "nonsense", "mismatch"])
+def test_a_server_does_not_start_without_a_usable_pair(tmp_path: Path, damage: str) -> None:
+    write_pair(tmp_path)
+    if damage == "missing":
+        (tmp_path / "tls.key").unlink()
+    elif damage == "nonsense":
+        (tmp_path / "tls.crt").write_text("nonsense")
+    else:
+        key = (tmp_path / "tls.key").read_bytes()
+        write_pair(tmp_path)
+        (tmp_path / "tls.key").write_bytes(key)
+    with pytest.raises(ServingError, match=str(tmp_path)):
+        Certificates(tmp_path, Metrics().certificates())
+
+
+# Start and end
+
+
+async def test_readiness_is_a_handshake(served: Served) -> None:
+    assert await dials("127.0.0.1", served.port) is None
+    problem = await dials("127.0.0.1", 1)
+    assert problem is not None
+    assert "127.0.0.1:1" in problem
+
+
+async def test_a_port_that_is_taken_is_told(served: Served, tmp_path: Path) -> None:
+    with pytest.raises(ListenError, match="webhooks"):
+        async with serve("127.0.0.1", served.port, {}, served.certificates):
+            pass
+
+
+async def test_what_is_under_way_at_the_end_is_answered(tmp_path: Path) -> None:
+    write_pair(tmp_path)
+    server = serving(tmp_path)
+    served = await server.__aenter__()
+    idle, _ = await served.connect()
+    reader, writer = await served.connect()
+    writer.write(request(review("slow")))
+    await served.entered.wait()
+    ending = asyncio.create_task(server.__aexit__(None, None, None))
+    async with asyncio.timeout(20):
+        assert await idle.read() == b""
+    with pytest.raises(ConnectionRefusedError):
+        await served.connect()
+    served.may_answer.set()
+    answer = await read_answer(reader)
+    assert b'"allowed":true' in answer
+    assert b"Connection: close" in answer
+    writer.close()
+    await ending
+
+
+async def test_an_end_waits_for_nobody_longer_than_it_may(tmp_path: Path) -> None:
+    write_pair(tmp_path)
+    async with serving(tmp_path, grace=0.1) as served:
+        reader, writer = await served.connect()
+        writer.write(request(review("slow")))
+        await served.entered.wait()
+    with pytest.raises((ConnectionError, ssl.SSLError, asyncio.IncompleteReadError)):
+        await reader.readexactly(1)
+    writer.close()
