@@ -1,0 +1,214 @@
+"""What the annotations of Services say, and in one sentence each what is wrong with them."""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple, TypeVar
+
+import orjson
+
+from pergola.api.core_v1_validation import is_dns_subdomain
+from pergola.api.objects import JsonObject
+from pergola.kube.selectors import SelectorError, format_selector, is_empty
+
+T = TypeVar("T")
+
+TCP: Final = "TCP"
+_EXPRESSION: Final = ("key", "operator", "values")
+_PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
+_LAST_PORT: Final = 65535
+_LONGEST_PORT_NAME: Final = 15
+_LONGEST_ALIAS: Final = 63
+_PORT_NAME: Final = re.compile(r"(?=.*[a-z])[a-z0-9]+(-[a-z0-9]+)*")
+_LABEL_PART: Final = re.compile(r"[-._A-Za-z0-9]+")
+
+
+class PolicyPort(NamedTuple):
+    """What a NetworkPolicy says of ports; without a port, all ports of the protocol."""
+
+    protocol: str
+    port: int | str | None
+    end_port: int | None = None
+
+
+class Malformed(Exception):
+    """An annotation cannot be read; the text says what is wrong and how to put it right."""
+
+
+class Parsed(NamedTuple):
+    """The entries of a list that could be read, and what is wrong with the others."""
+
+    ports: tuple[PolicyPort, ...]
+    problems: tuple[str, ...]
+
+
+class ParsedSelectors(NamedTuple):
+    """The selectors of a list that could be read, and what is wrong with the others."""
+
+    selectors: tuple[JsonObject, ...]
+    problems: tuple[str, ...]
+
+
+def parse_alias_ports(text: str) -> Parsed:
+    """The ports of an alias. Each needs a number or name, as policies are named after it."""
+    ports, problems = _each(text, "ports", _named_port)
+    return Parsed(merged(ports), problems)
+
+
+def parse_world_ports(text: str) -> tuple[PolicyPort, ...]:
+    """The ports that are open to everybody; all ports if the list is empty.
+
+    Raises:
+        Malformed: an entry is wrong. Leaving it out could leave an empty list.
+    """
+    ports, problems = _each(text, "ports", _port)
+    if problems:
+        raise Malformed(problems[0])
+    return tuple(dict.fromkeys(ports))
+
+
+def parse_namespace_selectors(text: str) -> ParsedSelectors:
+    """The selectors of peer namespaces."""
+    selectors, problems = _each(text, "label selectors", _selector)
+    return ParsedSelectors(tuple(selectors), problems)
+
+
+def parse_pod_selector(text: str) -> JsonObject:
+    """The selector of the pods behind a Service.
+
+    Raises:
+        Malformed: it is no selector, or one of every pod.
+    """
+    selector = _selector(_json(text, "a label selector"), "")
+    if is_empty(selector):
+        raise Malformed("it selects every pod of the namespace: name labels")
+    return selector
+
+
+def check_alias(alias: str) -> None:
+    """Refuses an alias that cannot be part of a policy's name and of a label.
+
+    Raises:
+        Malformed: says why.
+    """
+    if not alias:
+        raise Malformed("the alias is empty: name one between from- and -allowed-ports")
+    if len(alias) > _LONGEST_ALIAS or not is_dns_subdomain(alias):
+        raise Malformed(
+            f'the alias "{alias}" must be at most {_LONGEST_ALIAS} lower-case letters, digits, '
+            "dashes and dots, with a letter or digit at both ends: rename it"
+        )
+
+
+def check_namespace_alias(alias: str) -> None:
+    """Refuses a namespace alias that cannot be part of a label.
+
+    Raises:
+        Malformed: says why.
+    """
+    if not _LABEL_PART.fullmatch(alias):
+        raise Malformed(
+            f'"{alias}" must be letters, digits, dashes, dots and underscores: '
+            "rename it, or remove the annotation"
+        )
+
+
+def merged(ports: Iterable[PolicyPort]) -> tuple[PolicyPort, ...]:
+    """Each protocol and port once; of ranges with one beginning, the longest."""
+    ends: dict[tuple[str, int | str | None], int | None] = {}
+    for protocol, port, end in ports:
+        known = ends.get((protocol, port))
+        ends[protocol, port] = max(known or 0, end or 0) or None
+    return tuple(PolicyPort(protocol, port, end) for (protocol, port), end in ends.items())
+
+
+def port_of(value: object) -> int | str | None:
+    """A port as a number, where it is one in quotes, too; None for what is no port at all."""
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        return int(value)
+    if isinstance(value, str | int) and not isinstance(value, bool):
+        return value
+    return None
+
+
+def tidied(selector: JsonObject) -> JsonObject:
+    """A selector as the API server stores it: without empty parts."""
+    tidy = {name: part for name, part in selector.items() if part}
+    if "matchExpressions" in tidy:
+        tidy["matchExpressions"] = [
+            {name: part for name, part in expression.items() if name in _EXPRESSION and part}
+            for expression in tidy["matchExpressions"]
+        ]
+    return tidy
+
+
+def _each(text: str, what: str, read: Callable[[Any, str], T]) -> tuple[list[T], tuple[str, ...]]:
+    entries = _json(text, f"a list of {what}")
+    if not isinstance(entries, list):
+        raise Malformed(f"must be a JSON list of {what}")
+    found: list[T] = []
+    problems: list[str] = []
+    for index, entry in enumerate(entries):
+        try:
+            found.append(read(entry, f"[{index}]"))
+        except Malformed as error:
+            problems.append(str(error))
+    return found, tuple(problems)
+
+
+def _json(text: str, what: str) -> object:
+    try:
+        value: object = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise Malformed(f"must be JSON of {what}: {error}") from None
+    return value
+
+
+def _selector(value: Any, path: str) -> JsonObject:
+    at = f"{path}: " if path else ""
+    if not isinstance(value, dict):
+        raise Malformed(f"{at}must be a label selector, a map of matchLabels and matchExpressions")
+    try:
+        format_selector(value)
+    except SelectorError as error:
+        raise Malformed(f"{at}{error}") from None
+    return tidied(value)
+
+
+def _named_port(entry: Any, path: str) -> PolicyPort:
+    port = _port(entry, path)
+    if port.port is None:
+        raise Malformed(f"{path}.port: is missing; name one, by its number or its name")
+    return port
+
+
+def _port(entry: Any, path: str) -> PolicyPort:
+    if not isinstance(entry, dict):
+        raise Malformed(f'{path}: must be a map such as {{"port": 80, "protocol": "TCP"}}')
+    protocol = entry.get("protocol") or TCP
+    if protocol not in _PROTOCOLS:
+        raise Malformed(f"{path}.protocol: must be one of {', '.join(_PROTOCOLS)}")
+    port = _number_or_name(entry.get("port"), path)
+    return PolicyPort(protocol, port, _end_port(entry.get("endPort"), port, path))
+
+
+def _number_or_name(value: object, path: str) -> int | str | None:
+    port = port_of(value)
+    if value is None:
+        return None
+    if isinstance(port, int) and 0 < port <= _LAST_PORT:
+        return port
+    if isinstance(port, str) and len(port) <= _LONGEST_PORT_NAME and _PORT_NAME.fullmatch(port):
+        return port
+    raise Malformed(
+        f"{path}.port: must be a number from 1 to {_LAST_PORT}, or the name of a container port"
+    )
+
+
+def _end_port(value: object, port: int | str | None, path: str) -> int | None:
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or not isinstance(port, int):
+        raise Malformed(f"{path}.endPort: must be a number, beside a port that is a number")
+    if not port <= value <= _LAST_PORT:
+        raise Malformed(f"{path}.endPort: must be a number from {port} to {_LAST_PORT}")
+    return value

@@ -1,0 +1,109 @@
+"""Names of NetworkPolicies and the label keys of callers: part of the API (spec 11 §4.2, §4.3)."""
+
+import hashlib
+from typing import Final, NamedTuple
+
+from pergola.api.objects import GroupVersionKind, Key
+
+NETWORK_POLICY: Final = GroupVersionKind("networking.k8s.io", "v1", "NetworkPolicy")
+
+PREFIX: Final = "networking.resources.gardener.cloud/"
+ALLOWED: Final = "allowed"
+
+# Annotations of Services.
+NAMESPACE_SELECTORS: Final = f"{PREFIX}namespace-selectors"
+NAMESPACE_ALIAS: Final = f"{PREFIX}pod-label-selector-namespace-alias"
+FROM_WORLD: Final = f"{PREFIX}from-world-to-ports"
+POD_SELECTOR: Final = f"{PREFIX}networkpolicy-pod-selector"
+LEGACY_ALIAS: Final = f"{PREFIX}from-policy-pod-label-selector"
+LEGACY_PORTS: Final = f"{PREFIX}from-policy-allowed-ports"
+_ALIAS_BEGINS: Final = f"{PREFIX}from-"
+_ALIAS_ENDS: Final = "-allowed-ports"
+
+# Labels and annotation of the policies.
+SERVICE_NAME: Final = f"{PREFIX}service-name"
+SERVICE_NAMESPACE: Final = f"{PREFIX}service-namespace"
+DESCRIPTION: Final = "gardener.cloud/description"
+
+# The label by which Kubernetes names a namespace.
+METADATA_NAME: Final = "kubernetes.io/metadata.name"
+
+FROM_INGRESS_CONTROLLER: Final = "-from-ingress-controller"
+FROM_ISTIO: Final = "-from-istio"
+
+_LONGEST: Final = 63
+_KEPT: Final = 57
+_HASHED: Final = 5
+
+
+class LabelKey(NamedTuple):
+    """A label that callers carry; `key` differs from `full` where that is too long for a label."""
+
+    key: str
+    full: str
+
+
+def caller_label(*parts: str) -> LabelKey:
+    """`a`, `web-tcp-80` → `networking.resources.gardener.cloud/to-a-web-tcp-80`.
+
+    What is longer than 63 characters after the slash is cut off and hashed; clients do the same.
+    """
+    name = f"to-{'-'.join(parts)}"
+    return LabelKey(PREFIX + shortened(name), PREFIX + name)
+
+
+def shortened(name: str) -> str:
+    """The name part of a label key: 57 characters and five of the SHA-256 if it is too long."""
+    if len(name) <= _LONGEST:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()
+    return f"{name[:_KEPT]}-{digest[:_HASHED]}"
+
+
+def port_id(service: str, protocol: str, port: int | str) -> str:
+    """`web`, `TCP`, `80` → `web-tcp-80`."""
+    return f"{service}-{protocol.lower()}-{port}"
+
+
+def alias_base(port: str, alias: str) -> str:
+    """`web-tcp-80`, `all-scrape-targets` → `web-tcp-80-via-all-scrape-targets`."""
+    return f"{port}-via-{alias}"
+
+
+def ingress_policy(service: Key, base: str, peer: str, suffix: str = "") -> Key:
+    """Where the policy is that lets callers in.
+
+    Args:
+        base: what of the Service is reached, as `port_id` or `alias_base` names it.
+        peer: the callers' namespace.
+        suffix: follows in place of the namespace, and also where both share one.
+    """
+    if not suffix and peer != service.namespace:
+        suffix = f"-from-{peer}"
+    return Key(service.namespace, f"ingress-to-{base}{suffix}")
+
+
+def egress_policy(service: Key, base: str, peer: str, suffix: str = "") -> Key:
+    """Where the policy is that lets callers out."""
+    target = base if peer == service.namespace else f"{service.namespace}-{base}"
+    return Key(peer, f"egress-to-{target}{suffix}")
+
+
+def world_policy(service: Key) -> Key:
+    """Where the policy is that lets everybody in."""
+    return Key(service.namespace, f"ingress-to-{service.name}-from-world")
+
+
+def alias_annotation(alias: str) -> str:
+    """The annotation with the ports that are open to callers of an alias."""
+    return f"{_ALIAS_BEGINS}{alias}{_ALIAS_ENDS}"
+
+
+def alias_of(annotation: str) -> str | None:
+    """The alias that an annotation is about, which may be empty; None for another annotation."""
+    if not (annotation.startswith(_ALIAS_BEGINS) and annotation.endswith(_ALIAS_ENDS)):
+        return None
+    # `from-allowed-ports` has the shape only if its dash is counted twice.
+    if len(annotation) < len(_ALIAS_BEGINS) + len(_ALIAS_ENDS):
+        return None
+    return annotation[len(_ALIAS_BEGINS) : -len(_ALIAS_ENDS)]

@@ -1,0 +1,309 @@
+"""A namespace whose Services get NetworkPolicies, and what tests do there and look at."""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AsyncExitStack, suppress
+from typing import Any, Final, Self
+
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, labels_of, map_at
+from pergola.kube.client import Client
+from pergola.kube.errors import AlreadyExists
+from pergola.resource_manager.controllers.network_policy import Settings, network_policy
+from pergola.runtime.cache import Cache
+from pergola.runtime.events import EVENT
+from pergola.runtime.metrics import Metrics
+from pergola.runtime.unit import Unit
+from pergola.testing.crds import CRD, is_established
+from pergola.testing.objects import definition
+from pergola.testing.waiting import PATIENCE, running, settled, until, until_gone
+from pergola.testing.world import RecordingClient
+
+SERVICE: Final = GroupVersionKind("", "v1", "Service")
+NAMESPACE: Final = GroupVersionKind("", "v1", "Namespace")
+POD: Final = GroupVersionKind("", "v1", "Pod")
+INGRESS: Final = GroupVersionKind("networking.k8s.io", "v1", "Ingress")
+POLICY: Final = GroupVersionKind("networking.k8s.io", "v1", "NetworkPolicy")
+VIRTUAL_SERVICE: Final = GroupVersionKind("networking.istio.io", "v1beta1", "VirtualService")
+GATEWAY: Final = GroupVersionKind("networking.istio.io", "v1beta1", "Gateway")
+L: Final = "networking.resources.gardener.cloud/"
+SITE: Final = "test.pergola/site"
+PEER: Final = "test.pergola/peer"
+X: Final = "web-tcp-8443"
+"""What the port of the Service `web` is called."""
+
+
+class PolicySite:
+    """A namespace whose Services are served, and what a test does there.
+
+    Attributes:
+        handled: the labels of the namespaces that the controller under test serves.
+    """
+
+    def __init__(self, client: Client, recorder: RecordingClient, namespace: str) -> None:
+        self.client = client
+        self.recorder = recorder
+        self.namespace = namespace
+        self.handled = {SITE: namespace}
+        self.metrics = Metrics()
+        self._working: Unit | None = None
+        self._changed = asyncio.Event()
+        self._policies = Cache(client, POLICY, lambda obj: obj)
+        self._events = Cache(client, EVENT, lambda obj: obj)
+        self._running = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        caches = (self._policies, self._events)
+        for cache in caches:
+            cache.subscribe(lambda _: self._changed.set())
+        await self._running.enter_async_context(running(Unit(caches=caches)))
+        await self.label(self.namespace, self.handled)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    # The controller
+
+    async def start(self, client: Client | None = None, **changes: Any) -> Unit:
+        """Starts the controller; `changes` are fields of its settings."""
+        selectors = ({"matchLabels": self.handled},)
+        settings = Settings(**({"namespace_selectors": selectors} | changes))
+        self._working = network_policy(client or self.recorder, settings, metrics=self.metrics)
+        await self._running.enter_async_context(running(self._working))
+        await self.rest()
+        self.recorder.taken()
+        return self._working
+
+    async def stop(self) -> None:
+        """Ends the controller, as a kill would, and the looking."""
+        await self._running.aclose()
+
+    async def rest(self) -> list[str]:
+        """Waits until there is nothing to do; what was written since, without Events."""
+        assert self._working is not None
+        await settled(self._working, self.client)
+        return [w for w in self.recorder.taken() if not w.split()[1].startswith("Event")]
+
+    @property
+    def reconciled(self) -> float:
+        """How many reconciliations there were."""
+        name = "controller_runtime_reconcile_total"
+        results = ("success", "error", "requeue_after")
+        labels = ({"controller": "networkpolicy", "result": result} for result in results)
+        registry = self.metrics.registry
+        return sum(registry.get_sample_value(name, label) or 0.0 for label in labels)
+
+    # What is there
+
+    async def names(self, *expected: str) -> None:
+        """Waits until the site's Services have exactly these policies.
+
+        Each is a name, or `namespace/name` in another namespace.
+        """
+        wanted = {name if "/" in name else f"{self.namespace}/{name}" for name in expected}
+
+        def found() -> set[str]:
+            return {str(key) for key, policy in self._policies.items() if self._is_ours(policy)}
+
+        await self._when(lambda: found() == wanted, lambda: f"{found()} is not {wanted}")
+
+    async def policy(self, name: str, holds: Callable[[JsonObject], bool]) -> JsonObject:
+        """Waits until a policy of the namespace is as `holds` says."""
+        return await until(self.client, POLICY, self.key(name), holds)
+
+    async def warning(self, reason: str) -> str:
+        """Waits for an Event about the Service `web`, and returns what it says."""
+
+        def found() -> list[str]:
+            return [
+                event["note"]
+                for _, event in self._events.items()
+                if event.get("reason") == reason and self._regards_web(event)
+            ]
+
+        await self._when(lambda: bool(found()), lambda: f"no Event of reason {reason}")
+        return found()[0]
+
+    def _is_ours(self, policy: JsonObject) -> bool:
+        return labels_of(policy).get(f"{L}service-namespace") == self.namespace
+
+    def _regards_web(self, event: JsonObject) -> bool:
+        regarding = map_at(event, "regarding")
+        return (regarding.get("namespace"), regarding.get("name")) == (self.namespace, "web")
+
+    async def _when(self, holds: Callable[[], bool], problem: Callable[[], str]) -> None:
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while not holds():
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            raise AssertionError(problem()) from None
+
+    # What a test does
+
+    def key(self, name: str) -> Key:
+        """The key of something in the namespace."""
+        return Key(self.namespace, name)
+
+    async def label(self, namespace: str, labels: Mapping[str, str | None]) -> None:
+        """Labels a namespace; None takes a label off."""
+        await self.client.patch(
+            NAMESPACE, Key("", namespace), {"metadata": {"labels": dict(labels)}}
+        )
+
+    async def serve(self, name: str = "web", namespace: str = "", **changes: Any) -> None:
+        """Creates a Service; annotations without prefix, with `_` for `-`."""
+        annotations = changes.pop("annotations", {})
+        metadata = {
+            "name": name,
+            "namespace": namespace or self.namespace,
+            "annotations": _annotations(annotations),
+        }
+        spec = {"selector": {"app": name}, "ports": [port(443, 8443)]}
+        await self.client.create(
+            {
+                "apiVersion": "v1",
+                "kind": "Service",
+                "metadata": metadata,
+                "spec": spec | changes,
+            }
+        )
+
+    async def change(self, name: str = "web", **spec: Any) -> None:
+        """Changes fields of a Service's spec."""
+        await self.client.patch(SERVICE, self.key(name), {"spec": spec})
+
+    async def annotate(self, **annotations: object) -> None:
+        """Annotates the Service `web`, as `serve` does; None takes an annotation off."""
+        patch = {"metadata": {"annotations": _annotations(annotations)}}
+        await self.client.patch(SERVICE, self.key("web"), patch)
+
+    async def put_policy(self, name: str, labels: dict[str, str], namespace: str = "") -> None:
+        """Somebody creates a NetworkPolicy by hand."""
+        await self.client.create(
+            {
+                "apiVersion": POLICY.api_version,
+                "kind": POLICY.kind,
+                "metadata": {
+                    "name": name,
+                    "namespace": namespace or self.namespace,
+                    "labels": labels,
+                },
+                "spec": {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]},
+            }
+        )
+
+    async def put_pod(self, name: str, namespace: str, *keys: str, **labels: str) -> None:
+        """A Pod that is allowed to call by these labels."""
+        allowed = {L + key: "allowed" for key in keys} | labels
+        await self.client.create(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": name, "namespace": namespace, "labels": allowed},
+                "spec": {"containers": [{"name": "c", "image": "registry.example/c:1"}]},
+            }
+        )
+
+    async def delete_pod(self, name: str, namespace: str) -> None:
+        """Returns when the Pod is gone."""
+        await self.client.delete(POD, Key(namespace, name))
+        await until_gone(self.client, POD, Key(namespace, name))
+
+    async def put_ingress(self, number: int, name: str = "web") -> None:
+        """An Ingress with one path, to a port of the Service `web`."""
+        backend = {"service": {"name": "web", "port": {"number": number}}}
+        path = {"path": "/", "pathType": "Prefix", "backend": backend}
+        await self.client.create(
+            {
+                "apiVersion": INGRESS.api_version,
+                "kind": INGRESS.kind,
+                "metadata": {"name": name, "namespace": self.namespace},
+                "spec": {"rules": [{"host": "web.example", "http": {"paths": [path]}}]},
+            }
+        )
+
+
+def port(number: int, target: int | str, protocol: str = "TCP") -> JsonObject:
+    """A port of a Service."""
+    name = f"p{number}-{protocol.lower()}"
+    return {"name": name, "port": number, "targetPort": target, "protocol": protocol}
+
+
+def chosen(team: str) -> list[JsonObject]:
+    """The value of `namespace-selectors` that chooses namespaces with the label `PEER`."""
+    return [{"matchLabels": {PEER: team}}]
+
+
+def pair(base: str = X) -> list[str]:
+    """The policies within the namespace."""
+    return [f"ingress-to-{base}", f"egress-to-{base}"]
+
+
+def peer_pair(site: PolicySite, peer: str, base: str = X) -> list[str]:
+    """The policies of a peer namespace."""
+    return [f"ingress-to-{base}-from-{peer}", f"{peer}/egress-to-{site.namespace}-{base}"]
+
+
+def written(site: PolicySite, verb: str, names: Iterable[str]) -> list[str]:
+    """As the recorder notes writes, sorted."""
+    keys = (name if "/" in name else f"{site.namespace}/{name}" for name in names)
+    return sorted(f"{verb} NetworkPolicy {key}" for key in keys)
+
+
+def ports_of(policy: JsonObject) -> object:
+    """The ports of a policy's only ingress rule."""
+    return policy["spec"]["ingress"][0].get("ports")
+
+
+async def install_istio(client: Client) -> None:
+    """Returns when VirtualServices and Gateways are served."""
+    for gvk in (VIRTUAL_SERVICE, GATEWAY):
+        crd = definition(gvk)
+        with suppress(AlreadyExists):
+            await client.create(crd)
+        await until(client, CRD, Key("", crd["metadata"]["name"]), is_established)
+
+
+def virtual_service(site: PolicySite, *gateways: str) -> JsonObject:
+    """A VirtualService `web` that sends traffic of Gateways to the Service `web`."""
+    host = f"web.{site.namespace}.svc.cluster.local"
+    route = {"destination": {"host": host, "port": {"number": 443}}}
+    spec = {"gateways": list(gateways), "tls": [{"route": [route]}]}
+    return _istio_object(VIRTUAL_SERVICE, site.namespace, spec)
+
+
+def gateway(namespace: str, pods: str) -> JsonObject:
+    """A Gateway `web` whose pods have this value of the label `istio`."""
+    return _istio_object(GATEWAY, namespace, {"selector": {"istio": pods}})
+
+
+def gateway_pair(site: PolicySite, namespace: str) -> list[str]:
+    """The policies for the pods of a Gateway in another namespace."""
+    return [
+        f"ingress-to-{X}-from-{namespace}",
+        f"{namespace}/egress-to-{site.namespace}-{X}-from-istio",
+    ]
+
+
+async def until_served(unit: Unit) -> None:
+    """Lets the caches look for their kinds now, instead of every half minute."""
+    for cache in unit.caches:
+        if isinstance(cache, Cache) and cache.gvk in (VIRTUAL_SERVICE, GATEWAY):
+            while not cache.served:
+                cache.wake()
+                await asyncio.sleep(0.02)  # the discovery is asked again only after a while
+
+
+def _istio_object(gvk: GroupVersionKind, namespace: str, spec: JsonObject) -> JsonObject:
+    metadata = {"name": "web", "namespace": namespace}
+    return {"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": metadata, "spec": spec}
+
+
+def _annotations(annotations: dict[str, object]) -> JsonObject:
+    return {
+        L + key.replace("_", "-"): v if v is None or isinstance(v, str) else json.dumps(v)
+        for key, v in annotations.items()
+    }
