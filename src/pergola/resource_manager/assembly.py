@@ -11,6 +11,7 @@ from pergola.api.resource_manager_config import ResourceManagerConfiguration
 from pergola.kube.client import Client
 from pergola.resource_manager.controllers import csr_approver as csr
 from pergola.resource_manager.controllers import istio_cluster_configuration as istio
+from pergola.resource_manager.controllers import network_policy as policies
 from pergola.resource_manager.controllers import node_agent_reconciliation_delay as delay
 from pergola.resource_manager.controllers import node_critical_components as nodes
 from pergola.resource_manager.controllers import token_invalidator as invalidator
@@ -64,6 +65,8 @@ def _further(
             workers=approver.workers, machine_namespace=approver.machine_namespace
         )
         yield csr.csr_approver(source, target, settings, metrics=metrics)
+    if controllers.network_policy.enabled:
+        yield policies.network_policy(target, _network_policy(config, clusters), metrics=metrics)
     yield from _of_nodes(config, clusters, metrics)
     if controllers.istio_cluster_configuration.enabled:
         yield istio.istio_cluster_configuration(
