@@ -19,6 +19,7 @@ from pergola.cli.sandbox import app as sandbox
 from pergola.cli.tokens import tokens
 from pergola.cli.up import up
 from pergola.cli.version import version
+from pergola.cli.webhooks import app as webhooks
 
 app: Final = App(
     name="pergola",
@@ -35,6 +36,7 @@ app.command(resource_manager)
 app.command(crds)
 app.command(garbage)
 app.command(tokens)
+app.command(webhooks)
 app.command(infra_manager)
 app.command(infra)
 app.command(version)

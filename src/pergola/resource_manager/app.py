@@ -14,6 +14,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from pergola import __version__
+from pergola.admission.certificates import ServingError
 from pergola.api.resource_manager_config import (
     ClientConnection,
     ConfigurationInvalid,
@@ -29,6 +30,7 @@ from pergola.resource_manager.assembly import Clusters, further_controllers
 from pergola.resource_manager.identity import IdentityError, cluster_identity
 from pergola.resource_manager.liveness import SyncChecks
 from pergola.resource_manager.manager import Options, ResourceManager
+from pergola.resource_manager.serving import WebhookServing
 from pergola.runtime.lease import LeaderElection, LostLeadership
 from pergola.runtime.listening import ListenError
 from pergola.runtime.logging import configure, get_logger
@@ -87,7 +89,7 @@ def run(path: Path, extra_target_namespaces: Sequence[str] = ()) -> None:
 async def _run(config: ResourceManagerConfiguration, chosen: Options) -> None:
     try:
         await work_until_signalled(_serve(config, chosen))
-    except (KubeError, IdentityError, LostLeadership, ListenError) as error:
+    except (KubeError, IdentityError, LostLeadership, ListenError, ServingError) as error:
         raise StartError(str(error)) from None
 
 
@@ -95,14 +97,21 @@ async def _serve(config: ResourceManagerConfiguration, chosen: Options) -> None:
     metrics = Metrics()
     async with AsyncExitStack() as stack:
         clusters = _clusters(config, chosen, stack, metrics)
+        webhooks = WebhookServing(config, clusters, metrics)
         manager = ResourceManager(
             clusters.source,
             clusters.target,
             chosen,
             metrics=metrics,
-            further=lambda: further_controllers(config, clusters, metrics),
+            further=lambda: [
+                *further_controllers(config, clusters, metrics),
+                *webhooks.leading(),
+            ],
+            serving=webhooks.units,
         )
-        await _serve_endpoints(config, stack, manager, metrics)
+        await _serve_endpoints(config, stack, manager, webhooks, metrics)
+        if webhooks.is_needed:
+            await stack.enter_async_context(webhooks.served())
         await _check_api(clusters.source)
         async with asyncio.TaskGroup() as group:
             watching = group.create_task(manager.watch())
@@ -138,6 +147,7 @@ async def _serve_endpoints(
     config: ResourceManagerConfiguration,
     stack: AsyncExitStack,
     manager: ResourceManager,
+    webhooks: WebhookServing,
     metrics: Metrics,
 ) -> None:
     now = asyncio.get_running_loop().time
@@ -153,7 +163,11 @@ async def _serve_endpoints(
                 "source-informer-sync": source.healthy,
                 "target-informer-sync": target.healthy,
             },
-            readyz={"source-informer-sync": source.ready, "target-informer-sync": target.ready},
+            readyz={
+                "source-informer-sync": source.ready,
+                "target-informer-sync": target.ready,
+                **({"webhook-server": webhooks.is_ready} if webhooks.is_needed else {}),
+            },
         )
     )
     metrics_port = await stack.enter_async_context(

@@ -102,6 +102,19 @@ def _of_nodes(
         )
 
 
+def _network_policy(config: ResourceManagerConfiguration, clusters: Clusters) -> policies.Settings:
+    wanted = config.controllers.network_policy
+    ingress = wanted.ingress_controller_selector
+    selector = ingress.pod_selector.to_json() if ingress and ingress.pod_selector else {}
+    return policies.Settings(
+        workers=wanted.workers,
+        namespace_selectors=tuple(chosen.to_json() for chosen in wanted.namespace_selectors),
+        ingress_controller=(ingress.namespace, selector) if ingress else None,
+        only_for_matching_pods=wanted.only_for_matching_pods,
+        namespaces=clusters.target_namespaces,
+    )
+
+
 def _token_requestor(config: ResourceManagerConfiguration, clusters: Clusters) -> tokens.Settings:
     requestor = config.controllers.token_requestor
     return tokens.Settings(

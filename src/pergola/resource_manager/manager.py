@@ -85,7 +85,7 @@ class ResourceManager:
     ) -> None:
         self._options = options
         self._further = further
-        self._serving = tuple(serving)
+        self._serving = serving
         self._target_client = target
         self._metrics = metrics or Metrics()
         self._clock = clock or SystemClock()

@@ -190,7 +190,7 @@ async def status(
     body: bytes, content_type: str = "application/json", known: Known | None = None
 ) -> JsonObject:
     answer: JsonObject = orjson.loads(
-        await NodeAgentAuthorizer(known or Known()).handle(body, content_type)
+        await NodeAgentAuthorizer(known or Known())(content_type, body)
     )
     assert answer["kind"] == "SubjectAccessReview"
     return {"apiVersion": answer["apiVersion"], **answer["status"]}

@@ -26,11 +26,13 @@ class Installation:
         kind: `runtime` serves the cluster that it runs in, `target` serves another one (a shoot).
         prefix: of the instance's name, such as `virtual-garden-`.
         namespace: where its Service is.
+        garden: whether the cluster of a runtime instance is the runtime of a garden.
     """
 
     kind: Literal["runtime", "target"]
     prefix: str = ""
     namespace: str = "garden"
+    garden: bool = False
 
     @property
     def name(self) -> str:

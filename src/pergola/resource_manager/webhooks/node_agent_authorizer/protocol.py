@@ -35,7 +35,11 @@ class NodeAgentAuthorizer:
         self._lookups = lookups
         self._by_selectors = by_selectors
 
-    async def handle(self, body: bytes, content_type: str) -> bytes:
+    def too_large(self) -> bytes:
+        """The answer to a body that is not even read."""
+        return _failed(_VERSIONS[0], 413, "request entity is too large")
+
+    async def __call__(self, content_type: str, body: bytes) -> bytes:
         """The answer to one review; never an allowance if anything goes wrong."""
         if not body:
             return _failed(_VERSIONS[0], 422, "request body is empty")

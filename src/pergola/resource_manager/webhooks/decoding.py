@@ -1,0 +1,119 @@
+"""Reading the object under review strictly: what is no such object is refused, not passed over.
+
+Handlers read the parts that they need, and only these; the rest of the object may be of any shape,
+known or not. What is null counts as absent, as it does for an API server.
+"""
+
+from collections.abc import Mapping
+
+from pergola.api.objects import JsonObject, JsonValue
+
+_NAMES = {dict: "a map", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
+
+
+class Undecodable(ValueError):
+    """A part of the object has the wrong type; the text has the field's path and no value."""
+
+    def __init__(self, path: tuple[str | int, ...], wanted: str, value: object) -> None:
+        found = _NAMES.get(type(value), "a number")
+        super().__init__(f"{field(*path) or 'the object'}: expected {wanted}, found {found}")
+
+
+def field(*path: str | int) -> str:
+    """A path as people write it: `spec.containers[0].env`."""
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return "".join(steps).removeprefix(".")
+
+
+def map_in(obj: JsonObject, *path: str | int) -> JsonObject:
+    """The map at a path; empty, and not attached, if it is absent.
+
+    Raises:
+        Undecodable: something else is there, or above it.
+    """
+    value = _at(obj, path)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise Undecodable(path, "a map", value)
+    return value
+
+
+def maps_in(obj: JsonObject, *path: str | int) -> list[JsonObject]:
+    """The list of maps at a path, with the indexes that they have there; empty if absent.
+
+    Raises:
+        Undecodable: something else is there, or above it.
+    """
+    value = _at(obj, path)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise Undecodable(path, "a list", value)
+    for index, item in enumerate(value):
+        if not isinstance(item, dict):
+            raise Undecodable((*path, index), "a map", item)
+    return value  # type: ignore[return-value] # as just asked
+
+
+def text_in(obj: JsonObject, *path: str | int) -> str:
+    """The string at a path; empty if absent.
+
+    Raises:
+        Undecodable: something else is there, or above it.
+    """
+    value = _at(obj, path)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise Undecodable(path, "a string", value)
+    return value
+
+
+def flag_in(obj: JsonObject, *path: str | int) -> bool | None:
+    """The boolean at a path; None if absent.
+
+    Raises:
+        Undecodable: something else is there, or above it.
+    """
+    value = _at(obj, path)
+    if value is None or isinstance(value, bool):
+        return value
+    raise Undecodable(path, "a boolean", value)
+
+
+def texts_in(obj: JsonObject, *path: str | int) -> list[str]:
+    """The list of strings at a path; empty if absent.
+
+    Raises:
+        Undecodable: something else is there, or above it.
+    """
+    value = _at(obj, path)
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise Undecodable(path, "a list of strings", value)
+    return value  # type: ignore[return-value] # as just asked
+
+
+def labels_in(obj: JsonObject) -> Mapping[str, str]:
+    """The labels; values are read by `text_in` where they matter.
+
+    Raises:
+        Undecodable: they are no map.
+    """
+    return map_in(obj, "metadata", "labels")
+
+
+def _at(obj: JsonObject, path: tuple[str | int, ...]) -> JsonValue:
+    value: JsonValue = obj
+    for depth, step in enumerate(path):
+        if isinstance(step, int):
+            value = value[step]  # type: ignore[index] # indexes come from `maps_in`
+        elif isinstance(value, dict):
+            value = value.get(step)
+        elif value is None:
+            return None
+        else:
+            raise Undecodable(path[:depth], "a map", value)
+    return value

@@ -1,0 +1,102 @@
+"""Look-ups that manifests answer, so that a webhook can be asked without a cluster."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from pergola.api.objects import GroupKind, GroupVersionKind, JsonObject, Key, labels_of
+from pergola.kube.selectors import matches, parse_selector
+from pergola.resource_manager.webhooks.lookups import Lookups, automounts
+from pergola.resource_manager.webhooks.system_components_config import (
+    Taint,
+    in_order,
+    taints_of,
+)
+
+_NODE: Final = "Node"
+
+
+class Unanswered(Exception):
+    """What a webhook has to know is not in the manifests; the text says what to add."""
+
+
+class DocumentLookups:
+    """The look-ups in some manifests, and in a cluster for what these do not have.
+
+    Args:
+        documents: of any kinds; objects without a namespace are taken to be in `namespace`.
+        beyond: the cluster; without one, what is not in the manifests is `Unanswered`.
+        system_nodes: the labels of the nodes for system components; all nodes if empty.
+    """
+
+    def __init__(
+        self,
+        documents: Iterable[JsonObject],
+        beyond: Lookups | None = None,
+        *,
+        namespace: str = "default",
+        system_nodes: Mapping[str, str] | None = None,
+    ) -> None:
+        self._documents = list(documents)
+        self._beyond = beyond
+        self._namespace = namespace
+        self._system_nodes = {"matchLabels": dict(system_nodes or {})}
+
+    async def mounts_token(self, account: Key) -> bool:
+        """Whether a ServiceAccount lets pods mount its token by themselves."""
+        found = self.find("ServiceAccount", account)
+        if found is not None:
+            return automounts(found)
+        return await self._further("ServiceAccount", account).mounts_token(account)
+
+    async def system_taints(self) -> Sequence[Taint]:
+        """Of the Nodes in the manifests, if there is any; without a cluster there may be none."""
+        nodes = [d for d in self._documents if GroupVersionKind.of(d).group_kind == _kind(_NODE)]
+        if not nodes and self._beyond is not None:
+            return await self._beyond.system_taints()
+        system = (node for node in nodes if matches(self._system_nodes, labels_of(node)))
+        return in_order(taint for node in system for taint in taints_of(node))
+
+    async def config_map(self, key: Key) -> JsonObject:
+        """A ConfigMap."""
+        found = self.find("ConfigMap", key)
+        return found or await self._further("ConfigMap", key).config_map(key)
+
+    async def service(self, key: Key) -> JsonObject:
+        """A Service."""
+        found = self.find("Service", key)
+        return found or await self._further("Service", key).service(key)
+
+    async def objects(self, gvk: GroupVersionKind, namespace: str, labels: str) -> list[JsonObject]:
+        """In the cluster, if there is one: a collection is what is stored."""
+        if self._beyond is not None:
+            return await self._beyond.objects(gvk, namespace, labels)
+        selector = parse_selector(labels)
+        return [
+            document
+            for document in self._documents
+            if GroupVersionKind.of(document).group_kind == gvk.group_kind
+            and namespace in ("", self._key(document).namespace)
+            and matches(selector, labels_of(document))
+        ]
+
+    def find(self, kind: str, key: Key) -> JsonObject | None:
+        """An object of the core group, if it is in the manifests."""
+        of_kind = (d for d in self._documents if GroupVersionKind.of(d).group_kind == _kind(kind))
+        key_of = self._key if key.namespace else Key.of
+        return next((document for document in of_kind if key_of(document) == key), None)
+
+    def _key(self, document: JsonObject) -> Key:
+        key = Key.of(document)
+        return key if key.namespace else Key(self._namespace, key.name)
+
+    def _further(self, kind: str, key: Key) -> Lookups:
+        if self._beyond is None:
+            raise Unanswered(
+                f"{kind} {key} is in none of the files; add it to them, or name a cluster with "
+                "--kubeconfig or --context"
+            )
+        return self._beyond
+
+
+def _kind(name: str) -> GroupKind:
+    return GroupKind("", name)

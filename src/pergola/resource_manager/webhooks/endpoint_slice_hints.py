@@ -1,0 +1,47 @@
+"""Endpoints are offered to clients of their own zone (spec 12 §8)."""
+
+from typing import Final
+
+from pergola.admission.draft import Draft
+from pergola.admission.registration import Registration
+from pergola.admission.review import Request, Verdict
+from pergola.api.objects import GroupKind, JsonObject
+from pergola.resource_manager.webhooks.decoding import maps_in, text_in
+from pergola.resource_manager.webhooks.installation import Installation, selector
+from pergola.resource_manager.webhooks.subjects import Subject
+
+NAME: Final = "endpoint-slice-hints.resources.gardener.cloud"
+PATH: Final = "/webhooks/endpoint-slice-hints"
+CONSIDER: Final = "endpoint-slice-hints.resources.gardener.cloud/consider"
+
+ENDPOINT_SLICES: Final = Subject(GroupKind("discovery.k8s.io", "EndpointSlice"), "endpointslices")
+
+
+def registrations(installation: Installation) -> list[Registration]:
+    """Creations and updates of the EndpointSlices of Services that want it."""
+    return [
+        Registration(
+            name=NAME,
+            path=PATH,
+            kind="mutating",
+            rules=(ENDPOINT_SLICES.rule,),
+            namespace_selector=installation.namespaces(),
+            object_selector=selector(labels={CONSIDER: "true"}),
+            match_policy="Equivalent",
+        )
+    ]
+
+
+def review(request: Request) -> Verdict:
+    """Hints each endpoint with a zone at this zone, whatever it was hinted at."""
+    return ENDPOINT_SLICES.answer(request, _decide)
+
+
+def _decide(endpoints: JsonObject) -> Verdict:
+    draft = Draft(endpoints)
+    for index in range(len(maps_in(endpoints, "endpoints"))):
+        zone = text_in(endpoints, "endpoints", index, "zone")
+        if zone:
+            hints: JsonObject = {"forZones": [{"name": zone}]}
+            draft.set(("endpoints", index, "hints"), hints, f"the endpoint is in zone {zone}")
+    return draft.verdict("all endpoints that have a zone are hinted at it")

@@ -1,0 +1,242 @@
+"""Why webhooks change an object, refuse it, or leave it alone; nothing is written.
+
+The handlers are those that are served, and the selectors those that are registered.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal, NamedTuple
+
+from msgspec import Struct
+
+from pergola.admission.registration import Registration
+from pergola.admission.review import (
+    Edit,
+    Handler,
+    Operation,
+    Request,
+    Verdict,
+)
+from pergola.admission.review import GroupVersionResource as Resource
+from pergola.admission.selection import Candidate, why_not_selected
+from pergola.api.objects import GroupVersionKind, JsonObject, JsonValue, labels_of, name_of
+from pergola.kube.selectors import format_selector
+from pergola.resource_manager.webhooks.catalog import Webhook, handlers, registrations
+from pergola.resource_manager.webhooks.deletion_protection import PROTECTED
+from pergola.resource_manager.webhooks.documents import Unanswered
+from pergola.resource_manager.webhooks.endpoint_slice_hints import ENDPOINT_SLICES
+from pergola.resource_manager.webhooks.extension_validation.kinds import KINDS
+from pergola.resource_manager.webhooks.subjects import PODS, Subject
+from pergola.resource_manager.webhooks.token_invalidator import SECRETS
+from pergola.resource_manager.webhooks.vpa_in_place_updates import AUTOSCALERS
+
+Outcome = Literal["changed", "unchanged", "allowed", "refused", "not asked", "unknown"]
+
+
+class ReviewedKind(NamedTuple):
+    """A kind that webhooks are asked about."""
+
+    gvk: GroupVersionKind
+    plural: str
+    namespaced: bool = True
+
+
+class Explanation(Struct, frozen=True, kw_only=True):
+    """What one webhook says of an object.
+
+    Attributes:
+        because: why it is not asked, leaves the object alone, refuses it, or cannot say.
+        edits: each with its own reason.
+        assuming: what was taken for granted because it is not known; may be empty.
+        about: whether it is about objects of this kind at all.
+    """
+
+    webhook: str
+    outcome: Outcome
+    because: str = ""
+    edits: tuple[Edit, ...] = ()
+    warnings: tuple[str, ...] = ()
+    code: int = 200
+    assuming: str = ""
+    about: bool = True
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """An object, and the request with which it would come.
+
+    Attributes:
+        obj: as it would be stored; for DELETE, as it is.
+        old: as it is stored; None for CREATE.
+        namespace: empty for kinds without.
+        namespace_labels: None if they are not known.
+    """
+
+    kind: ReviewedKind
+    obj: JsonObject
+    operation: Operation = "CREATE"
+    old: JsonObject | None = None
+    namespace: str = ""
+    namespace_labels: Mapping[str, str] | None = None
+
+
+def _of(subject: Subject) -> ReviewedKind:
+    group, kind = subject.kind
+    return ReviewedKind(GroupVersionKind(group, subject.versions[0], kind), subject.plural)
+
+
+_CLUSTER_SCOPED: Final = {"CustomResourceDefinition"} | {k.kind for k in KINDS if not k.namespaced}
+
+REVIEWED_KINDS: Final[tuple[ReviewedKind, ...]] = (
+    *map(_of, (PODS, SECRETS, ENDPOINT_SLICES, AUTOSCALERS)),
+    ReviewedKind(GroupVersionKind("apps", "v1", "Deployment"), "deployments"),
+    ReviewedKind(GroupVersionKind("apps", "v1", "StatefulSet"), "statefulsets"),
+    ReviewedKind(
+        GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler"),
+        "horizontalpodautoscalers",
+    ),
+    ReviewedKind(GroupVersionKind("autoscaling.k8s.io", "v1alpha1", "Hvpa"), "hvpas"),
+    ReviewedKind(GroupVersionKind("extensions.gardener.cloud", "v1alpha1", "Bastion"), "bastions"),
+    *(
+        ReviewedKind(
+            GroupVersionKind(resource.group, resource.version, kind),
+            resource.resource,
+            kind not in _CLUSTER_SCOPED,
+        )
+        for resource, kind in PROTECTED.items()
+    ),
+)
+
+
+def reviewed_kind(gvk: GroupVersionKind) -> ReviewedKind | None:
+    """What is known of a kind, in the very version if possible; None if no webhook is about it."""
+    same = [known for known in REVIEWED_KINDS if known.gvk.group_kind == gvk.group_kind]
+    for known in same:
+        if known.gvk == gvk:
+            return known
+    return same[0]._replace(gvk=gvk) if same else None
+
+
+async def explain(question: Question, found: Iterable[Webhook]) -> list[Explanation]:
+    """What each webhook says, one after the other: each sees what those before it changed."""
+    found = list(found)
+    served = handlers(found)
+    obj, explanations = question.obj, []
+    for entry in registrations(found):
+        said = await _explain(entry, served[entry.path], question, obj)
+        explanations.append(said)
+        obj = applied(obj, said.edits)
+    return explanations
+
+
+def applied(obj: JsonObject, edits: Iterable[Edit]) -> JsonObject:
+    """The object after some edits; what they do not touch is shared with the original."""
+    for edit in edits:
+        steps = [step.replace("~1", "/").replace("~0", "~") for step in edit.path.split("/")[1:]]
+        obj = _edited(obj, steps, edit)  # type: ignore[assignment] # no edit replaces the root
+    return obj
+
+
+async def _explain(
+    entry: Registration, handler: Handler, question: Question, obj: JsonObject
+) -> Explanation:
+    rendered = entry.render({})
+    candidate = Candidate(
+        question.operation,
+        _resource(question.kind),
+        labels=labels_of(obj),
+        namespace_labels=question.namespace_labels,
+        namespaced=question.kind.namespaced,
+    )
+    reason = why_not_selected(rendered, candidate)
+    if reason is not None:
+        return Explanation(
+            webhook=entry.name,
+            outcome="not asked",
+            because=reason,
+            about=_is_about(entry, question.kind),
+        )
+    try:
+        verdict = handler(_request(question, obj))
+        if not isinstance(verdict, Verdict):
+            verdict = await verdict
+    except Unanswered as missing:
+        return Explanation(webhook=entry.name, outcome="unknown", because=str(missing))
+    return Explanation(
+        webhook=entry.name,
+        outcome=_outcome(entry, verdict),
+        because=verdict.message if not verdict.allowed else verdict.because,
+        edits=verdict.edits,
+        warnings=verdict.warnings,
+        code=verdict.code,
+        assuming=_assumption(entry, question),
+    )
+
+
+def _request(question: Question, obj: JsonObject) -> Request:
+    deleted = question.operation == "DELETE"
+    return Request(
+        uid="explain",
+        operation=question.operation,
+        kind=question.kind.gvk,
+        resource=_resource(question.kind),
+        namespace=question.namespace,
+        name=name_of(obj),
+        object=None if deleted else obj,
+        old_object=question.old,
+        dry_run=True,
+    )
+
+
+def _resource(kind: ReviewedKind) -> Resource:
+    return Resource(kind.gvk.group, kind.gvk.version, kind.plural)
+
+
+def _is_about(entry: Registration, kind: ReviewedKind) -> bool:
+    return any(kind.gvk.group in r.groups and kind.plural in r.resources for r in entry.rules)
+
+
+def _outcome(entry: Registration, verdict: Verdict) -> Outcome:
+    if not verdict.allowed:
+        return "refused"
+    if entry.kind == "validating":
+        return "allowed"
+    return "changed" if verdict.edits else "unchanged"
+
+
+def _assumption(entry: Registration, question: Question) -> str:
+    unknown = question.kind.namespaced and question.namespace_labels is None
+    if not unknown or not entry.namespace_selector:
+        return ""
+    wanted = format_selector(entry.namespace_selector)
+    return f"the labels of namespace {question.namespace} fit: {wanted}"
+
+
+def _edited(value: JsonValue, steps: list[str], edit: Edit) -> JsonValue:
+    step, *below = steps
+    if isinstance(value, dict):
+        changed = dict(value)
+        if below:
+            changed[step] = _edited(value[step], below, edit)
+        elif edit.op == "remove":
+            del changed[step]
+        else:
+            changed[step] = edit.value
+        return changed
+    if isinstance(value, list):
+        return _edited_list(list(value), step, below, edit)
+    raise ValueError(f"{edit.path} leads through what is neither a map nor a list")
+
+
+def _edited_list(
+    items: list[JsonValue], step: str, below: list[str], edit: Edit
+) -> list[JsonValue]:
+    if step == "-":
+        items.append(edit.value)
+    elif below:
+        items[int(step)] = _edited(items[int(step)], below, edit)
+    elif edit.op == "remove":
+        del items[int(step)]
+    elif edit.op == "add":
+        items.insert(int(step), edit.value)
+    else:
+        items[int(step)] = edit.value
+    return items

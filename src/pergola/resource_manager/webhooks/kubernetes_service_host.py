@@ -1,0 +1,63 @@
+"""Pods reach their API server by its own name, without the hop over a proxy (spec 12 §4)."""
+
+from typing import Final
+
+from pergola.admission.draft import Draft
+from pergola.admission.registration import Registration
+from pergola.admission.review import Request, Verdict
+from pergola.api.objects import JsonObject
+from pergola.resource_manager.webhooks.decoding import maps_in
+from pergola.resource_manager.webhooks.installation import Installation, none_of, selector
+from pergola.resource_manager.webhooks.subjects import PODS
+
+NAME: Final = "kubernetes-service-host.resources.gardener.cloud"
+PATH: Final = "/webhooks/kubernetes-service-host"
+INJECT: Final = "apiserver-proxy.networking.gardener.cloud/inject"
+VARIABLE: Final = "KUBERNETES_SERVICE_HOST"
+
+_TIMEOUT_SECONDS: Final = 2
+
+
+def registrations(installation: Installation) -> list[Registration]:
+    """Creations of pods in all namespaces, unless pod or namespace opt out."""
+    wanted = none_of(INJECT, ["disable"])
+    return [
+        Registration(
+            name=NAME,
+            path=PATH,
+            kind="mutating",
+            rules=(PODS.rule,),
+            namespace_selector=selector(wanted),
+            object_selector=installation.pods(wanted, own=True),
+            failure_policy="Ignore",
+            timeout_seconds=_TIMEOUT_SECONDS,
+            reinvocation="Never",
+        )
+    ]
+
+
+class KubernetesServiceHost:
+    """The handler.
+
+    Args:
+        host: the API server's address. An empty one would cut pods off.
+    """
+
+    def __init__(self, host: str) -> None:
+        if not host:
+            raise ValueError("webhooks.kubernetesServiceHost.host is required")
+        self._host = host
+
+    def __call__(self, request: Request) -> Verdict:
+        """Adds the variable to all containers that do not have it, but to no ephemeral one."""
+        return PODS.answer(request, self._decide)
+
+    def _decide(self, pod: JsonObject) -> Verdict:
+        draft = Draft(pod)
+        for kind in ("initContainers", "containers"):
+            for index in range(len(maps_in(pod, "spec", kind))):
+                path = ("spec", kind, index, "env")
+                if not any(entry.get("name") == VARIABLE for entry in maps_in(pod, *path)):
+                    value: JsonObject = {"name": VARIABLE, "value": self._host}
+                    draft.append(path, value, f"the container does not set {VARIABLE}")
+        return draft.verdict(f"all containers set {VARIABLE}")

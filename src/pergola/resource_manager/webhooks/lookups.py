@@ -1,0 +1,121 @@
+"""What the handlers ask of clusters: answered from caches where pods wait for it, live elsewhere.
+
+A cache that is behind is never the reason to refuse a pod: what it does not know is read once from
+the API server before a handler is told that it is not there (spec 12, Beyond 10).
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final, Protocol
+
+from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.kube.client import Client
+from pergola.kube.selectors import format_selector
+from pergola.resource_manager.webhooks.system_components_config import (
+    Taint,
+    in_order,
+    taints_of,
+)
+from pergola.runtime.cache import Cache, Change
+from pergola.runtime.caches import Caches
+from pergola.runtime.unit import Watching
+
+CONFIG_MAP: Final = GroupVersionKind("", "v1", "ConfigMap")
+NODE: Final = GroupVersionKind("", "v1", "Node")
+SERVICE: Final = GroupVersionKind("", "v1", "Service")
+SERVICE_ACCOUNT: Final = GroupVersionKind("", "v1", "ServiceAccount")
+
+
+class Lookups(Protocol):
+    """All that handlers may want to know; each method raises KubeError if it cannot say."""
+
+    async def mounts_token(self, account: Key) -> bool:
+        """Whether a ServiceAccount lets pods mount its token by themselves."""
+        ...
+
+    async def system_taints(self) -> Sequence[Taint]:
+        """The taints of the nodes for system components, in a stable order.
+
+        The same list is returned as long as it does not change.
+        """
+        ...
+
+    async def config_map(self, key: Key) -> JsonObject:
+        """A ConfigMap as it is now."""
+        ...
+
+    async def service(self, key: Key) -> JsonObject:
+        """A Service as it is now."""
+        ...
+
+    async def objects(self, gvk: GroupVersionKind, namespace: str, labels: str) -> list[JsonObject]:
+        """All objects of a kind as they are now; of all namespaces, if that is empty."""
+        ...
+
+
+class ClusterLookups:
+    """The look-ups in a cluster. As long as `caches` are not run, everything is read live.
+
+    Args:
+        client: of the cluster whose API server calls the webhooks.
+        namespaces: where ServiceAccounts are watched; everywhere if empty.
+        system_nodes: the labels of the nodes for system components; all nodes if empty.
+        accounts: whether to watch ServiceAccounts.
+        nodes: whether to watch nodes.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        namespaces: Collection[str] = (),
+        system_nodes: Mapping[str, str] | None = None,
+        accounts: bool = True,
+        nodes: bool = True,
+    ) -> None:
+        self._client = client
+        self._system_nodes = format_selector({"matchLabels": dict(system_nodes or {})})
+        self._accounts = Caches(client, SERVICE_ACCOUNT, automounts, namespaces=namespaces)
+        self._nodes = Cache(client, NODE, taints_of, labels=self._system_nodes)
+        self._nodes.subscribe(self._node_changed)
+        self._taints: Sequence[Taint] | None = None
+        self.caches: tuple[Watching, ...] = (
+            *(self._accounts if accounts else ()),
+            *((self._nodes,) if nodes else ()),
+        )
+
+    async def mounts_token(self, account: Key) -> bool:
+        """From the cache; live, if it is not there or not up to date."""
+        known = self._accounts.get(account) if self._accounts.is_synced else None
+        if known is not None:
+            return known
+        return automounts(await self._client.get(SERVICE_ACCOUNT, account))
+
+    async def system_taints(self) -> Sequence[Taint]:
+        """From the cache, put together once for each change of a taint; live if it is behind."""
+        if not self._nodes.is_synced:
+            nodes = await self._client.list(NODE, labels=self._system_nodes)
+            return in_order(taint for node in nodes for taint in taints_of(node))
+        if self._taints is None:
+            self._taints = in_order(t for _, taints in self._nodes.items() for t in taints)
+        return self._taints
+
+    async def config_map(self, key: Key) -> JsonObject:
+        """Live: few pods ask for one, and it must not be outdated."""
+        return await self._client.get(CONFIG_MAP, key)
+
+    async def service(self, key: Key) -> JsonObject:
+        """Live: few pods ask for one, and it must not be outdated."""
+        return await self._client.get(SERVICE, key)
+
+    async def objects(self, gvk: GroupVersionKind, namespace: str, labels: str) -> list[JsonObject]:
+        """Live."""
+        return await self._client.list(gvk, namespace, labels=labels)
+
+    def _node_changed(self, change: Change[tuple[Taint, ...]]) -> None:
+        if change.old != change.new:
+            self._taints = None
+
+
+def automounts(account: JsonObject) -> bool:
+    """Whether a ServiceAccount lets pods mount its token by themselves: unless it says no."""
+    return account.get("automountServiceAccountToken") is not False

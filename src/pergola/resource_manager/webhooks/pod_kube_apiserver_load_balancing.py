@@ -1,0 +1,164 @@
+"""Control-plane pods reach their API server through the load balancer inside the cluster.
+
+The name of the API server resolves to the internal Istio gateway in pods that mount the generic
+kubeconfig, and the label that lets them pass to it is set (spec 12 §12).
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+from pergola.admission.draft import Draft
+from pergola.admission.registration import Registration
+from pergola.admission.review import Request, Verdict, allowed, denied
+from pergola.api import marks
+from pergola.api.objects import JsonObject, JsonValue, Key
+from pergola.kube.errors import KubeError, NotFound
+from pergola.resource_manager.webhooks.decoding import (
+    labels_in,
+    map_in,
+    maps_in,
+    text_in,
+    texts_in,
+)
+from pergola.resource_manager.webhooks.installation import (
+    NAMESPACE_NAME,
+    Installation,
+    none_of,
+    selector,
+)
+from pergola.resource_manager.webhooks.subjects import PODS, refused
+
+NAME: Final = "pod-kube-apiserver-load-balancing.resources.gardener.cloud"
+GARDEN_NAME: Final = "pod-virtual-garden-kube-apiserver-load-balancing.resources.gardener.cloud"
+PATH: Final = "/webhooks/pod-kube-apiserver-load-balancing"
+KUBECONFIG_PREFIX: Final = "generic-token-kubeconfig"
+CONFIG_MAP: Final = "istio-internal-load-balancing"
+GATEWAY: Final = "istio-ingressgateway-internal"
+
+_ROLE_SHOOT: Final = "shoot"
+_GARDEN: Final = "garden"
+_ALIASES: Final = ("spec", "hostAliases")
+_HEADLESS: Final = "None"
+
+Read: TypeAlias = Callable[[Key], Awaitable[JsonObject]]
+"""An object of a known kind as it is now; raises KubeError."""
+
+
+def registrations(installation: Installation) -> list[Registration]:
+    """Creations of pods in the control planes of shoots; in a garden's runtime also in its own."""
+    shoots = _registration(
+        NAME, selector(labels={marks.ROLE: _ROLE_SHOOT}), installation.pods(own=True)
+    )
+    if not installation.garden:
+        return [shoots]
+    # The garden's own resource manager must be able to start while it is down.
+    other = none_of("app", ["gardener-resource-manager"])
+    garden = _registration(
+        GARDEN_NAME,
+        selector(labels={NAMESPACE_NAME: _GARDEN}),
+        installation.pods(other, own=True),
+    )
+    return [shoots, garden]
+
+
+def _registration(name: str, namespaces: JsonObject, objects: JsonObject) -> Registration:
+    return Registration(
+        name=name,
+        path=PATH,
+        kind="mutating",
+        rules=(PODS.rule,),
+        namespace_selector=namespaces,
+        object_selector=objects,
+    )
+
+
+class PodKubeApiserverLoadBalancing:
+    """The handler.
+
+    Args:
+        config_map: reads a ConfigMap, live.
+        service: reads a Service, live.
+    """
+
+    def __init__(self, config_map: Read, service: Read) -> None:
+        self._config_map = config_map
+        self._service = service
+
+    async def __call__(self, request: Request) -> Verdict:
+        """Adds the host aliases and the label, where they miss."""
+        return await PODS.answer_later(request, lambda pod: self._decide(pod, request.namespace))
+
+    async def _decide(self, pod: JsonObject, namespace: str) -> Verdict:
+        mounted = _kubeconfig(pod)
+        if mounted is None:
+            return allowed(because="the pod does not mount the generic kubeconfig")
+        who = f"pod-kube-apiserver-load-balancing: the pod mounts Secret {mounted}"
+        route = await self._route(who, Key(namespace, CONFIG_MAP))
+        return route if isinstance(route, Verdict) else _routed(pod, route)
+
+    async def _route(self, who: str, config: Key) -> "_Route | Verdict":
+        """How the API server is reached; a verdict if it is not routed, or that is not known."""
+        try:
+            data = map_in(await self._config_map(config), "data")
+        except NotFound:
+            return allowed(because=f"there is no ConfigMap {config}")
+        except KubeError as error:
+            return refused(error, f"{who}; cannot read ConfigMap {config}")
+        hosts = [name.strip() for name in text_in(data, "hosts").split(",") if name.strip()]
+        gateway = Key(text_in(data, "istio-namespace"), GATEWAY)
+        for name, value in (("hosts", hosts), ("istio-namespace", gateway.namespace)):
+            if not value:
+                return denied(f'{who}; the key "{name}" of ConfigMap {config} is missing or empty')
+        try:
+            service = await self._service(gateway)
+        except KubeError as error:
+            where = f"ConfigMap {config} says that its API server is behind Service {gateway}"
+            return refused(error, f"{who}; {where}")
+        addresses = texts_in(service, "spec", "clusterIPs")
+        if _HEADLESS in addresses:
+            return denied(f"{who}; Service {gateway} is headless, it must have a cluster IP")
+        return _Route(gateway, addresses, hosts)
+
+
+class _Route(NamedTuple):
+    """Under which names, and at which addresses of which Service, the API server is reached."""
+
+    gateway: Key
+    addresses: Sequence[str]
+    hosts: Sequence[str]
+
+
+def _kubeconfig(pod: JsonObject) -> str | None:
+    """The generic kubeconfig's Secret, if the pod mounts it."""
+    for index, volume in enumerate(maps_in(pod, "spec", "volumes")):
+        names = [text_in(volume, "secret", "secretName")]
+        path = ("spec", "volumes", index, "projected", "sources")
+        names += [text_in(source, "secret", "name") for source in maps_in(pod, *path)]
+        for name in names:
+            if name.startswith(KUBECONFIG_PREFIX):
+                return name
+    return None
+
+
+def _routed(pod: JsonObject, route: _Route) -> Verdict:
+    labels_in(pod)
+    draft = Draft(pod)
+    because = f"Service {route.gateway} leads to the API server"
+    for address in route.addresses:
+        _alias(draft, pod, address, route.hosts, because)
+    label = f"networking.{marks.GROUP}/to-{route.gateway.namespace}-{GATEWAY}-tcp-9443"
+    draft.set(("metadata", "labels", label), "allowed", because)
+    return draft.verdict("its aliases and its label are there")
+
+
+def _alias(draft: Draft, pod: JsonObject, address: str, hosts: Sequence[str], because: str) -> None:
+    """Lets an address have the host names, besides those that it has."""
+    for index, alias in enumerate(maps_in(pod, *_ALIASES)):
+        if alias.get("ip") == address:
+            known = texts_in(pod, *_ALIASES, index, "hostnames")
+            for host in hosts:
+                if host not in known:
+                    draft.append((*_ALIASES, index, "hostnames"), host, because)
+            return
+    names: list[JsonValue] = list(hosts)
+    draft.append(_ALIASES, {"ip": address, "hostnames": names}, because)

@@ -1,0 +1,52 @@
+"""Pods that choose no scheduler are given to the configured one (spec 12 §11)."""
+
+from typing import Final
+
+from pergola.admission.draft import Draft
+from pergola.admission.registration import Registration
+from pergola.admission.review import Request, Verdict, allowed
+from pergola.api.objects import JsonObject
+from pergola.resource_manager.webhooks.decoding import text_in
+from pergola.resource_manager.webhooks.installation import Installation
+from pergola.resource_manager.webhooks.subjects import PODS
+
+NAME: Final = "pod-scheduler-name.resources.gardener.cloud"
+PATH: Final = "/webhooks/default-pod-scheduler-name"
+DEFAULT: Final = "default-scheduler"
+
+
+def registrations(installation: Installation) -> list[Registration]:
+    """Creations of pods in all namespaces; they never wait for us."""
+    return [
+        Registration(
+            name=NAME,
+            path=PATH,
+            kind="mutating",
+            rules=(PODS.rule,),
+            object_selector=installation.pods(own=True),
+            failure_policy="Ignore",
+        )
+    ]
+
+
+class PodSchedulerName:
+    """The handler.
+
+    Args:
+        scheduler: which scheduler pods get.
+    """
+
+    def __init__(self, scheduler: str) -> None:
+        self._scheduler = scheduler
+
+    def __call__(self, request: Request) -> Verdict:
+        """Names the scheduler, unless the pod chose another one."""
+        return PODS.answer(request, self._decide)
+
+    def _decide(self, pod: JsonObject) -> Verdict:
+        chosen = text_in(pod, "spec", "schedulerName")
+        if chosen not in ("", DEFAULT):
+            return allowed(because=f"the pod chose the scheduler {chosen}")
+        draft = Draft(pod)
+        draft.set(("spec", "schedulerName"), self._scheduler, "the pod chose no scheduler")
+        return draft.verdict(f"{self._scheduler} is the scheduler already")

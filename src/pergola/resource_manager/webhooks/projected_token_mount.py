@@ -1,0 +1,132 @@
+"""Pods whose ServiceAccount mounts no token get a projected one that expires (spec 12 §5)."""
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeAlias
+
+from pergola.admission.draft import Draft
+from pergola.admission.registration import Registration
+from pergola.admission.review import Request, Verdict, allowed, denied
+from pergola.api.objects import JsonObject, Key
+from pergola.kube.errors import KubeError
+from pergola.resource_manager.webhooks.decoding import flag_in, map_in, maps_in, text_in
+from pergola.resource_manager.webhooks.installation import Installation, absent
+from pergola.resource_manager.webhooks.subjects import PODS, refused
+
+NAME: Final = "projected-token-mount.resources.gardener.cloud"
+PATH: Final = "/webhooks/mount-projected-service-account-token"
+SKIP: Final = "projected-token-mount.resources.gardener.cloud/skip"
+EXPIRATION: Final = "projected-token-mount.resources.gardener.cloud/expiration-seconds"
+DEFAULT_EXPIRATION_SECONDS: Final = 43200
+VOLUME: Final = "kube-api-access-gardener"
+MOUNT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+_PREFIX: Final = "kube-api-access-"
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
+_MOUNT: Final[JsonObject] = {"name": VOLUME, "mountPath": MOUNT_PATH, "readOnly": True}
+
+MountsToken: TypeAlias = Callable[[Key], Awaitable[bool]]
+"""Whether a ServiceAccount lets pods mount its token by themselves; raises KubeError."""
+
+
+def registrations(installation: Installation) -> list[Registration]:
+    """Creations of pods."""
+    return [
+        Registration(
+            name=NAME,
+            path=PATH,
+            kind="mutating",
+            rules=(PODS.rule,),
+            namespace_selector=installation.namespaces(),
+            object_selector=installation.pods(absent(SKIP)),
+        )
+    ]
+
+
+class ProjectedTokenMount:
+    """The handler.
+
+    Args:
+        mounts_token: asked once for each pod that has a ServiceAccount of its own.
+        expiration_seconds: of tokens of pods without an annotation.
+    """
+
+    def __init__(
+        self, mounts_token: MountsToken, expiration_seconds: int = DEFAULT_EXPIRATION_SECONDS
+    ) -> None:
+        self._mounts_token = mounts_token
+        self._expiration = expiration_seconds
+
+    async def __call__(self, request: Request) -> Verdict:
+        """Mounts a token into all containers, ephemeral ones excepted."""
+        return await PODS.answer_later(request, lambda pod: self._decide(pod, request.namespace))
+
+    async def _decide(self, pod: JsonObject, namespace: str) -> Verdict:
+        name = text_in(pod, "spec", "serviceAccountName")
+        if name in ("", "default"):
+            return allowed(because="the pod has no ServiceAccount of its own")
+        account = Key(namespace, name)
+        try:
+            mounts_token = await self._mounts_token(account)
+        except KubeError as error:
+            return refused(error, f"projected-token-mount: cannot read ServiceAccount {account}")
+        if mounts_token:
+            return allowed(because=f"ServiceAccount {account} mounts its token by itself")
+        return self._mount(pod, f"ServiceAccount {account} does not mount its token by itself")
+
+    def _mount(self, pod: JsonObject, because: str) -> Verdict:
+        if flag_in(pod, "spec", "automountServiceAccountToken") is False:
+            return allowed(because="the pod wants no token: automountServiceAccountToken is false")
+        for index, volume in enumerate(maps_in(pod, "spec", "volumes")):
+            if text_in(pod, "spec", "volumes", index, "name").startswith(_PREFIX):
+                return allowed(because=f"the volume {volume['name']} has a token already")
+        expiration = self._expiration_of(pod)
+        if expiration is None:
+            return denied(
+                f"projected-token-mount: the value of the pod's annotation {EXPIRATION} is no "
+                f'whole number of seconds: "{text_in(pod, "metadata", "annotations", EXPIRATION)}"'
+            )
+        return _mounted(pod, expiration, because)
+
+    def _expiration_of(self, pod: JsonObject) -> int | None:
+        """Seconds; None if an annotation asks for what is no 64-bit integer."""
+        if EXPIRATION not in map_in(pod, "metadata", "annotations"):
+            return self._expiration
+        text = text_in(pod, "metadata", "annotations", EXPIRATION)
+        # The length is asked first: Python refuses to read thousands of digits.
+        if not _INTEGER.fullmatch(text) or len(text) > 100:
+            return None
+        seconds = int(text)
+        return seconds if -(2**63) <= seconds < 2**63 else None
+
+
+def _mounted(pod: JsonObject, expiration: int, because: str) -> Verdict:
+    draft = Draft(pod)
+    for kind in ("initContainers", "containers"):
+        for index in range(len(maps_in(pod, "spec", kind))):
+            mounts = ("spec", kind, index, "volumeMounts")
+            if not any(_is_there(mount.get("mountPath")) for mount in maps_in(pod, *mounts)):
+                draft.append(mounts, dict(_MOUNT), because)
+    if not draft.edits:
+        return allowed(because=f"all containers mount something at {MOUNT_PATH} already")
+    draft.append(("spec", "volumes"), _volume(expiration), because)
+    return draft.verdict("")
+
+
+def _is_there(path: object) -> bool:
+    return isinstance(path, str) and path.rstrip("/") == MOUNT_PATH
+
+
+def _volume(expiration: int) -> JsonObject:
+    namespace = {"apiVersion": "v1", "fieldPath": "metadata.namespace"}
+    sources = [
+        {"serviceAccountToken": {"expirationSeconds": expiration, "path": "token"}},
+        {
+            "configMap": {
+                "name": "kube-root-ca.crt",
+                "items": [{"key": "ca.crt", "path": "ca.crt"}],
+            }
+        },
+        {"downwardAPI": {"items": [{"fieldRef": namespace, "path": "namespace"}]}},
+    ]
+    return {"name": VOLUME, "projected": {"defaultMode": 0o644, "sources": sources}}

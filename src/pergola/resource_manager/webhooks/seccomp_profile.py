@@ -1,0 +1,45 @@
+"""A pod that names no seccomp profile runs with the container runtime's own (spec 12 §10)."""
+
+from typing import Final
+
+from pergola.admission.draft import Draft
+from pergola.admission.registration import Registration
+from pergola.admission.review import Request, Verdict, allowed
+from pergola.api.objects import JsonObject
+from pergola.resource_manager.webhooks.decoding import text_in
+from pergola.resource_manager.webhooks.installation import Installation, absent
+from pergola.resource_manager.webhooks.subjects import PODS
+
+NAME: Final = "seccomp-profile.resources.gardener.cloud"
+PATH: Final = "/webhooks/seccomp-profile"
+SKIP: Final = "seccompprofile.resources.gardener.cloud/skip"
+
+_PROFILE: Final = ("spec", "securityContext", "seccompProfile")
+
+
+def registrations(installation: Installation) -> list[Registration]:
+    """Creations of pods."""
+    return [
+        Registration(
+            name=NAME,
+            path=PATH,
+            kind="mutating",
+            rules=(PODS.rule,),
+            namespace_selector=installation.namespaces(),
+            object_selector=installation.pods(absent(SKIP)),
+        )
+    ]
+
+
+def review(request: Request) -> Verdict:
+    """Fills in the profile of the pod; profiles of its containers are not looked at."""
+    return PODS.answer(request, _decide)
+
+
+def _decide(pod: JsonObject) -> Verdict:
+    profile = text_in(pod, *_PROFILE, "type")
+    if profile:
+        return allowed(because=f"the pod names the profile {profile}")
+    draft = Draft(pod)
+    draft.set(_PROFILE, {"type": "RuntimeDefault"}, "the pod names no seccomp profile")
+    return draft.verdict("")

@@ -1,0 +1,200 @@
+"""System components run on the nodes that are meant for them, whatever these are tainted with.
+
+Which taints these are is asked of the configuration and of the nodes: while the taints of a cluster
+are being changed, nodes with old and with new ones are there (spec 12 §7).
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+import orjson
+
+from pergola.admission.draft import Draft
+from pergola.admission.registration import Registration
+from pergola.admission.review import Request, Verdict, allowed
+from pergola.api.core_v1 import Toleration
+from pergola.api.objects import JsonObject, maps_at
+from pergola.kube.errors import KubeError
+from pergola.resource_manager.webhooks.decoding import map_in, maps_in
+from pergola.resource_manager.webhooks.installation import Installation, absent
+from pergola.resource_manager.webhooks.subjects import PODS, refused
+
+NAME: Final = "system-components-config.resources.gardener.cloud"
+PATH: Final = "/webhooks/system-components-config"
+SKIP: Final = "system-components-config.resources.gardener.cloud/skip"
+CONSIDER: Final = "system-components-config.resources.gardener.cloud/consider"
+
+_TOLERATIONS: Final = ("spec", "tolerations")
+_KUBERNETES: Final = "kubernetes.io/"
+_AUTOSCALER: Final = "ToBeDeletedByClusterAutoscaler"
+
+
+class Taint(NamedTuple):
+    """What a node repels pods with; value and effect may be empty."""
+
+    key: str
+    value: str
+    effect: str
+
+    def toleration(self) -> JsonObject:
+        """The toleration that is made for it (spec 12 §2.6)."""
+        toleration = {"key": self.key, "operator": "Equal" if self.value else "Exists"}
+        if self.value:
+            toleration["value"] = self.value
+        if self.effect:
+            toleration["effect"] = self.effect
+        return toleration
+
+    def __str__(self) -> str:
+        value = f"={self.value}" if self.value else ""
+        return f"{self.key}{value}:{self.effect}"
+
+
+SystemTaints: TypeAlias = Callable[[], Awaitable[Sequence[Taint]]]
+"""The taints of the nodes for system components, sorted by `in_order`; raises KubeError."""
+
+
+def registrations(installation: Installation) -> list[Registration]:
+    """Creations of pods; in a runtime cluster only in namespaces that ask for it.
+
+    The resource manager's own pods are left out by name, and not only by the skip label which their
+    deployment carries: a webhook that fails closed must not keep its server from starting.
+    """
+    asked = {CONSIDER: "true"} if installation.kind == "runtime" else None
+    return [
+        Registration(
+            name=NAME,
+            path=PATH,
+            kind="mutating",
+            rules=(PODS.rule,),
+            namespace_selector=installation.namespaces(labels=asked),
+            object_selector=installation.pods(absent(SKIP), managed=True),
+        )
+    ]
+
+
+def taints_of(node: JsonObject) -> tuple[Taint, ...]:
+    """The taints of a node that system components have to tolerate."""
+    found = (
+        Taint(*(_text(taint.get(name)) for name in Taint._fields))
+        for taint in maps_at(node, "spec", "taints")
+    )
+    return tuple(taint for taint in found if not _is_ignored(taint))
+
+
+def in_order(taints: Iterable[Taint]) -> list[Taint]:
+    """Each taint once: by key, operator of its toleration, value, and effect."""
+    return sorted(set(taints), key=lambda t: (t.key, not t.value, t.value, t.effect))
+
+
+class SystemComponentsConfig:
+    """The handler.
+
+    Args:
+        system_taints: asked for each pod; the same list is recognised, and rendered only once.
+        node_selector: what is added to the node selector of pods.
+        tolerations: what is added to the tolerations of pods.
+    """
+
+    def __init__(
+        self,
+        system_taints: SystemTaints,
+        node_selector: Mapping[str, str],
+        tolerations: Iterable[Toleration] = (),
+    ) -> None:
+        self._system_taints = system_taints
+        self._node_selector = dict(node_selector)
+        because = "webhooks.systemComponentsConfig.podTolerations has it"
+        self._configured = [_Wanted(t.to_json(), because) for t in tolerations]
+        self._taints: Sequence[Taint] | None = None
+        self._wanted: list[_Wanted] = []
+
+    async def __call__(self, request: Request) -> Verdict:
+        """Places the pod, unless a DaemonSet did."""
+        return await PODS.answer_later(request, self._decide)
+
+    async def _decide(self, pod: JsonObject) -> Verdict:
+        if _is_of_daemon_set(pod):
+            return allowed(because="a DaemonSet decides where its pods run")
+        try:
+            wanted = self._with(await self._system_taints())
+        except KubeError as error:
+            return refused(error, "system-components-config: cannot list the nodes")
+        draft = Draft(pod)
+        warnings = self._select_nodes(draft, pod)
+        _tolerate(draft, pod, wanted)
+        return draft.verdict("node selector and tolerations are there", warnings=warnings)
+
+    def _with(self, taints: Sequence[Taint]) -> "list[_Wanted]":
+        """All tolerations that pods shall have; rendered again only when the nodes changed."""
+        if taints is not self._taints:
+            of_nodes = [
+                _Wanted(taint.toleration(), f"a node for system components has the taint {taint}")
+                for taint in taints
+            ]
+            self._taints, self._wanted = taints, [*self._configured, *of_nodes]
+        return self._wanted
+
+    def _select_nodes(self, draft: Draft, pod: JsonObject) -> tuple[str, ...]:
+        """Overlays the node selector; what the pod chose and does not get is a warning."""
+        chosen = map_in(pod, "spec", "nodeSelector")
+        warnings = []
+        for name, value in self._node_selector.items():
+            because = "webhooks.systemComponentsConfig.podNodeSelector has it"
+            draft.set(("spec", "nodeSelector", name), value, because)
+            if chosen.get(name) not in (None, value):
+                warnings.append(
+                    f'spec.nodeSelector[{name}]: "{chosen[name]}" was replaced by "{value}", '
+                    "where system components run"
+                )
+        return tuple(warnings)
+
+
+class _Wanted:
+    """A toleration that pods shall have, and by which rule."""
+
+    def __init__(self, toleration: JsonObject, because: str) -> None:
+        self.toleration = toleration
+        self.because = because
+        self.identity = _identity(toleration)
+
+
+def _tolerate(draft: Draft, pod: JsonObject, wanted: Iterable[_Wanted]) -> None:
+    """Appends what misses, and drops what the pod says twice."""
+    seen: set[bytes] = set()
+    twice: list[int] = []
+    for index, toleration in enumerate(maps_in(pod, *_TOLERATIONS)):
+        identity = _identity(toleration)
+        if identity in seen:
+            twice.append(index)
+        seen.add(identity)
+    for index in reversed(twice):  # from the end, so that no removal shifts another one
+        draft.remove((*_TOLERATIONS, index), "the pod has an equal toleration before")
+    for one in wanted:
+        if one.identity not in seen:
+            seen.add(one.identity)
+            draft.append(_TOLERATIONS, one.toleration, one.because)
+
+
+def _identity(toleration: JsonObject) -> bytes:
+    """Equal for tolerations of equal value: an empty field is an absent one."""
+    filled = {name: value for name, value in toleration.items() if value not in ("", None)}
+    return orjson.dumps(filled, option=orjson.OPT_SORT_KEYS)
+
+
+def _is_of_daemon_set(pod: JsonObject) -> bool:
+    return any(
+        owner.get("apiVersion") == "apps/v1"
+        and owner.get("kind") == "DaemonSet"
+        and owner.get("controller") is True
+        for owner in maps_in(pod, "metadata", "ownerReferences")
+    )
+
+
+def _is_ignored(taint: Taint) -> bool:
+    """Taints that come and go with the state of a node say nothing of what it is for."""
+    return _KUBERNETES in taint.key or taint.key == _AUTOSCALER
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,60 @@
+"""Vertical pod autoscalers resize pods in place where they can, instead of evicting (spec 12 §13).
+
+Temporary: when the mode becomes the autoscaler's own default, the webhook can be switched off; the
+label that it leaves means nothing to anybody (Beyond 21).
+"""
+
+from typing import Final
+
+from pergola.admission.draft import Draft
+from pergola.admission.registration import Registration
+from pergola.admission.review import Request, Verdict, allowed
+from pergola.api.objects import GroupKind, JsonObject
+from pergola.resource_manager.webhooks.decoding import labels_in, text_in
+from pergola.resource_manager.webhooks.installation import Installation, absent
+from pergola.resource_manager.webhooks.subjects import Subject
+
+NAME: Final = "vpa-in-place-updates.resources.gardener.cloud"
+PATH: Final = "/webhooks/vpa-in-place-updates"
+SKIP: Final = "vpa-in-place-updates.resources.gardener.cloud/skip"
+MUTATED: Final = "vpa-in-place-updates.resources.gardener.cloud/mutated"
+IN_PLACE: Final = "InPlaceOrRecreate"
+
+AUTOSCALERS: Final = Subject(
+    GroupKind("autoscaling.k8s.io", "VerticalPodAutoscaler"), "verticalpodautoscalers"
+)
+_MODE: Final = ("spec", "updatePolicy", "updateMode")
+_DEFAULT: Final = "Auto"
+_EVICTING: Final = (_DEFAULT, "Recreate")
+
+
+def registrations(installation: Installation) -> list[Registration]:
+    """Creations and updates of VerticalPodAutoscalers."""
+    return [
+        Registration(
+            name=NAME,
+            path=PATH,
+            kind="mutating",
+            rules=(AUTOSCALERS.rule,),
+            namespace_selector=installation.namespaces(),
+            object_selector=installation.objects(absent(SKIP)),
+            match_policy="Equivalent",
+            reinvocation="Never",
+        )
+    ]
+
+
+def review(request: Request) -> Verdict:
+    """Replaces the modes that evict; what is switched off, or acts only at a start, stays."""
+    return AUTOSCALERS.answer(request, _decide)
+
+
+def _decide(autoscaler: JsonObject) -> Verdict:
+    labels_in(autoscaler)
+    mode = text_in(autoscaler, *_MODE) or _DEFAULT
+    if mode not in _EVICTING:
+        return allowed(because=f"the update mode is {mode}")
+    draft = Draft(autoscaler)
+    draft.set(_MODE, IN_PLACE, f"the update mode {mode} evicts pods")
+    draft.set(("metadata", "labels", MUTATED), "true", "the update mode was replaced")
+    return draft.verdict("")

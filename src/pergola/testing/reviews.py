@@ -1,0 +1,60 @@
+"""Requests as an API server sends them to webhooks, made from objects."""
+
+from typing import Any
+
+from pergola.admission.review import (
+    GroupVersionResource,
+    Handler,
+    Operation,
+    Request,
+    Verdict,
+)
+from pergola.api.objects import GroupVersionKind, JsonObject, name_of, namespace_of
+from pergola.resource_manager.webhooks.explanation import applied, reviewed_kind
+
+
+def review_of(
+    obj: JsonObject, operation: Operation = "CREATE", *, namespace: str = "", **fields: Any
+) -> Request:
+    """The request that would bring an object.
+
+    Args:
+        namespace: of the request; the object's own unless given.
+        fields: further ones of the request.
+    """
+    gvk = GroupVersionKind.of(obj)
+    kind = reviewed_kind(gvk)
+    plural = kind.plural if kind else f"{gvk.kind.lower()}s"
+    values: dict[str, Any] = {
+        "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
+        "operation": operation,
+        "kind": gvk,
+        "resource": GroupVersionResource(gvk.group, gvk.version, plural),
+        "namespace": namespace or namespace_of(obj),
+        "name": name_of(obj),
+        "object": None if operation == "DELETE" else obj,
+        "old_object": None if operation == "CREATE" else obj,
+    }
+    return Request(**values | fields)
+
+
+async def answer(handler: Handler, request: Request) -> Verdict:
+    """What a handler says, whether at once or later."""
+    verdict = handler(request)
+    return verdict if isinstance(verdict, Verdict) else await verdict
+
+
+def patched(obj: JsonObject, verdict: Verdict) -> JsonObject:
+    """The object as it is stored after an allowed request."""
+    assert verdict.allowed, verdict.message
+    return applied(obj, verdict.edits)
+
+
+def pod(*, metadata: JsonObject | None = None, **spec: Any) -> JsonObject:
+    """A pod with one container, unless `containers` are given."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "web", "namespace": "kube-system", **(metadata or {})},
+        "spec": {"containers": [{"name": "app", "image": "web"}], **spec},
+    }
