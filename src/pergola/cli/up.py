@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from pergola.api.objects import JsonObject, Key
     from pergola.kube.client import Client
+    from pergola.resource_manager.manager import ResourceManager
     from pergola.resource_manager.source import Source
     from pergola.sandbox import Progress
 
@@ -74,7 +75,9 @@ async def _up(
         if path is None:
             path = await stack.enter_async_context(_sandbox(name, _say(console)))
         client = await stack.enter_async_context(Client.connect(load(path, context)))
-        show = asyncio.create_task(_show(client, examples, console, path, once=once))
+        show = asyncio.create_task(
+            _show(client, examples, console, path, once=once, own_cluster=kubeconfig is None)
+        )
         stop = asyncio.create_task(stopped.wait())
         await asyncio.wait({show, stop}, return_when=asyncio.FIRST_COMPLETED)
         stop.cancel()
@@ -87,26 +90,70 @@ async def _up(
 
 
 async def _show(
-    client: "Client", examples: Path, console: "Console", kubeconfig: Path, *, once: bool
+    client: "Client",
+    examples: Path,
+    console: "Console",
+    kubeconfig: Path,
+    *,
+    once: bool,
+    own_cluster: bool,
 ) -> None:
     from pergola.cli.crds import install
-    from pergola.resource_manager.manager import Options, ResourceManager
+    from pergola.cli.up_tour import show_network_policies, show_token, show_webhooks
 
     console.print("Installing the ManagedResource API …")
     await install(client)
-    manager = ResourceManager(client, client, Options(collects_garbage=True))
-    running = asyncio.create_task(manager.run())
-    try:
+    async with _resource_manager(client, webhooks=own_cluster) as (manager, running):
         applied = await _apply(client, examples)
         console.print(f"Applied {len(applied)} ManagedResources from {examples}:\n")
         await _until_ready(manager.source, applied, running, console)
-        await _edit_and_repair(client, console)
+        if _is_shop(applied):
+            await _edit_and_repair(client, console)
+            await show_token(client, console)
+            await show_network_policies(client, console)
+            if own_cluster:
+                await show_webhooks(client, console)
         _how_to_look_further(console, kubeconfig)
         if not once:
             await running
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+
+
+@asynccontextmanager
+async def _resource_manager(
+    client: "Client", *, webhooks: bool
+) -> AsyncIterator[tuple["ResourceManager", asyncio.Task[None]]]:
+    """The resource manager at work in this process, with the webhooks that the cluster reaches."""
+    from pergola.cli.up_tour import configuration
+    from pergola.resource_manager.app import options
+    from pergola.resource_manager.assembly import Clusters, further_controllers
+    from pergola.resource_manager.manager import ResourceManager
+    from pergola.resource_manager.serving import WebhookServing
+    from pergola.runtime.metrics import Metrics
+
+    config, metrics, clusters = (
+        configuration(webhooks=webhooks),
+        Metrics(),
+        Clusters(client, client),
+    )
+    serving = WebhookServing(config, clusters, metrics)
+    manager = ResourceManager(
+        client,
+        client,
+        options(config),
+        metrics=metrics,
+        further=lambda: [*further_controllers(config, clusters, metrics), *serving.leading()],
+        serving=serving.units,
+    )
+    async with AsyncExitStack() as stack:
+        if webhooks:
+            await _namespace(client, serving.installation.namespace)
+            await stack.enter_async_context(serving.served())
+        running = asyncio.create_task(manager.run())
+        try:
+            yield manager, running
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
 
 
 async def _apply(client: "Client", examples: Path) -> list["Key"]:
@@ -192,6 +239,18 @@ def _is_ready(resource: "JsonObject") -> bool:
     from pergola.health import check_rolled_out
 
     return check_rolled_out(resource) is None
+
+
+async def _namespace(client: "Client", name: str) -> None:
+    from pergola.kube.errors import AlreadyExists
+
+    with suppress(AlreadyExists):
+        await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+
+
+def _is_shop(applied: list["Key"]) -> bool:
+    """Whether the examples are ours, whose objects can be shown."""
+    return any(key.name == "shop-web" for key in applied)
 
 
 async def _edit_and_repair(client: "Client", console: "Console") -> None:

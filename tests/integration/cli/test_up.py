@@ -46,6 +46,10 @@ async def test_once_shows_everything_and_leaves_nothing() -> None:
         "default/shop-web",
         "All applied, healthy and rolled out",
         "Repaired after",
+        "A token of system:serviceaccount:shop:web",
+        "ingress-to-web-tcp-http",
+        "networking.resources.gardener.cloud/to-web-tcp-http:allowed",
+        "The webhook gave it one: RuntimeDefault",
         "export KUBECONFIG=",
     ):
         assert text in said
