@@ -1,0 +1,152 @@
+"""`pergola infra-manager` as a process, with nothing but its ClusterRole."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from pergola.api.cluster_api import MANAGED_BY, SOURCE
+from pergola.api.conditions import get_condition
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
+from pergola.kube.kubeconfig import load
+from pergola.kube.yaml import dump, parse_documents
+from pergola.testing.cluster_api import NEW, cluster, infra_cluster
+from pergola.testing.service_accounts import service_account_config, until_allowed
+from pergola.testing.waiting import until
+from pergola.testing.world import RecordingClient, config_map
+
+PERGOLA = Path(sys.executable).parent / "pergola"
+ROLE = Path(__file__).parents[3] / "charts" / "infra-manager" / "rbac.yaml"
+KIND = f"{NEW.kind}.{NEW.group}"
+RBAC = "rbac.authorization.k8s.io"
+NETWORK: JsonObject = {
+    "endpoint": {"host": "api.example.org", "port": 6443},
+    "failureDomains": [{"name": "a"}],
+}
+
+
+@pytest.fixture
+async def restricted(
+    infra_client: RecordingClient, kubeconfig: Path, namespace: str, tmp_path: Path
+) -> AsyncIterator[Path]:
+    """The kubeconfig of an identity that has the ClusterRole, and nothing else."""
+    name = f"infra-manager-{namespace}"[:63]
+    (document,) = parse_documents(ROLE.read_bytes())
+    assert isinstance(document.value, dict)
+    role: JsonObject = {**document.value, "metadata": {"name": name}}
+    await infra_client.create(role)
+    account = {"kind": "ServiceAccount", "name": "default", "namespace": namespace}
+    binding = {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": name},
+        "subjects": [account],
+    }
+    await infra_client.create(binding)
+    admin = load(kubeconfig)
+    config = await service_account_config(admin, namespace)
+    headers = await config.credentials.headers()
+    path = tmp_path / "kubeconfig"
+    path.write_text(restricted_kubeconfig(kubeconfig, headers["Authorization"]))
+    async with RecordingClient.connect(config) as client:
+        await until_allowed(client, NEW)
+    yield path
+    for kind in ("ClusterRole", "ClusterRoleBinding"):
+        await infra_client.delete(GroupVersionKind(RBAC, "v1", kind), Key("", name))
+
+
+def restricted_kubeconfig(admin: Path, authorization: str) -> str:
+    """The same cluster, with another token."""
+    (document,) = parse_documents(admin.read_bytes())
+    config = document.value
+    assert isinstance(config, dict)
+    users = config["users"]
+    assert isinstance(users, list)
+    name = users[0]["name"]  # type: ignore[index,call-overload] # as the sandbox writes it
+    config["users"] = [{"name": name, "user": {"token": authorization.removeprefix("Bearer ")}}]
+    return dump(config)
+
+
+@asynccontextmanager
+async def running(kubeconfig: Path, *arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    process = await asyncio.create_subprocess_exec(
+        PERGOLA,
+        "infra-manager",
+        "--kubeconfig",
+        kubeconfig,
+        "--bind",
+        "127.0.0.1",
+        "--health-port",
+        "0",
+        "--metrics-port",
+        "0",
+        *arguments,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+async def health_port(process: asyncio.subprocess.Process) -> int:
+    """Where the process serves its probes, as it says."""
+    assert process.stdout is not None
+    async with asyncio.timeout(30):
+        async for line in process.stdout:
+            if b'"health_port":' in line:
+                return int(line.split(b'"health_port":')[1].split(b",")[0])
+    raise AssertionError("it ended without a word")
+
+
+async def test_it_fills_objects_answers_probes_and_ends_gracefully(
+    restricted: Path, infra_client: RecordingClient, namespace: str
+) -> None:
+    described = config_map("net", namespace)
+    await infra_client.create({**described, "data": {"network.yaml": dump(NETWORK)}})
+    annotations = {MANAGED_BY: "pergola", SOURCE: "configmap/net"}
+    await infra_client.create(infra_cluster(NEW, "demo", namespace, annotations))
+    await infra_client.create(cluster("demo", namespace, NEW))
+    async with running(restricted, "--kind", KIND, "-n", namespace) as process:
+        port = await health_port(process)
+        obj = await until(
+            infra_client,
+            NEW,
+            Key(namespace, "demo"),
+            lambda obj: bool(get_condition(maps_at(obj, "status", "conditions"), "Ready")),
+        )
+        condition = get_condition(maps_at(obj, "status", "conditions"), "Ready") or {}
+        assert condition["reason"] == "NetworkReady"
+        async with (
+            aiohttp.ClientSession() as session,
+            session.get(f"http://127.0.0.1:{port}/readyz") as answer,
+        ):
+            assert answer.status == 200
+        process.terminate()
+        assert await asyncio.wait_for(process.wait(), 10) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--kind", "Nothing"), '"Nothing" is no kind with its group'),
+        (("--kind", "FooCluster.example.org"), "fooclusters.example.org does not exist"),
+    ],
+)
+async def test_a_mistake_is_one_sentence(
+    kubeconfig: Path, arguments: tuple[str, ...], sentence: str
+) -> None:
+    async with running(kubeconfig, *arguments) as process:
+        output, _ = await process.communicate()
+    said = output.decode().splitlines()[-1]
+    assert process.returncode == 1
+    assert said.startswith("pergola: ")
+    assert sentence in said
