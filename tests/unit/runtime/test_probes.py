@@ -6,8 +6,8 @@ import aiohttp
 import pytest
 
 from pergola.runtime import probes
-from pergola.runtime.metrics import Metrics
 from pergola.runtime.listening import ListenError
+from pergola.runtime.metrics import Metrics
 from pergola.runtime.probes import Check, serve_metrics, serve_probes
 
 
