@@ -11,6 +11,7 @@ from cyclopts import App
 
 from pergola import __version__
 from pergola.cli.crds import app as crds
+from pergola.cli.explain import explain
 from pergola.cli.garbage import garbage
 from pergola.cli.infra import app as infra
 from pergola.cli.infra import infra_manager
@@ -37,6 +38,7 @@ app.command(crds)
 app.command(garbage)
 app.command(tokens)
 app.command(webhooks)
+app.command(explain)
 app.command(infra_manager)
 app.command(infra)
 app.command(version)

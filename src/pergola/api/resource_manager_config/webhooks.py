@@ -22,7 +22,6 @@ class HighAvailabilityConfig(Switch):
     default_unreachable_toleration_seconds: Seconds | None = None
     """For how long pods tolerate a node that is unreachable; no toleration is added if absent."""
 
-
     profile: Literal["auto", "seed", "today"] = "auto"
     """Which spreading rules apply; `auto` chooses by the version of the cluster. Not in the
     original."""

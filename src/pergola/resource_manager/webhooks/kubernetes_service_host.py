@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from pergola.admission.draft import Draft
 from pergola.admission.registration import Registration
 from pergola.admission.review import Request, Verdict
 from pergola.api.objects import JsonObject
 from pergola.resource_manager.webhooks.decoding import maps_in
+from pergola.resource_manager.webhooks.edits import appended, verdict
 from pergola.resource_manager.webhooks.installation import Installation, none_of, selector
 from pergola.resource_manager.webhooks.subjects import PODS
 
@@ -16,6 +16,7 @@ INJECT: Final = "apiserver-proxy.networking.gardener.cloud/inject"
 VARIABLE: Final = "KUBERNETES_SERVICE_HOST"
 
 _TIMEOUT_SECONDS: Final = 2
+_BECAUSE: Final = f"the container does not set {VARIABLE}"
 
 
 def registrations(installation: Installation) -> list[Registration]:
@@ -53,11 +54,12 @@ class KubernetesServiceHost:
         return PODS.answer(request, self._decide)
 
     def _decide(self, pod: JsonObject) -> Verdict:
-        draft = Draft(pod)
+        edits = []
+        value: JsonObject = {"name": VARIABLE, "value": self._host}
         for kind in ("initContainers", "containers"):
             for index in range(len(maps_in(pod, "spec", kind))):
-                path = ("spec", kind, index, "env")
-                if not any(entry.get("name") == VARIABLE for entry in maps_in(pod, *path)):
-                    value: JsonObject = {"name": VARIABLE, "value": self._host}
-                    draft.append(path, value, f"the container does not set {VARIABLE}")
-        return draft.verdict(f"all containers set {VARIABLE}")
+                env = maps_in(pod, "spec", kind, index, "env")
+                if not any(entry.get("name") == VARIABLE for entry in env):
+                    at = f"/spec/{kind}/{index}/env"
+                    edits.append(appended(at, env, value, _BECAUSE))
+        return verdict(edits, f"all containers set {VARIABLE}")

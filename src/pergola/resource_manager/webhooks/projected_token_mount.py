@@ -4,12 +4,12 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
 
-from pergola.admission.draft import Draft
 from pergola.admission.registration import Registration
 from pergola.admission.review import Request, Verdict, allowed, denied
 from pergola.api.objects import JsonObject, Key
 from pergola.kube.errors import KubeError
 from pergola.resource_manager.webhooks.decoding import flag_in, map_in, maps_in, text_in
+from pergola.resource_manager.webhooks.edits import appended, verdict
 from pergola.resource_manager.webhooks.installation import Installation, absent
 from pergola.resource_manager.webhooks.subjects import PODS, refused
 
@@ -101,16 +101,17 @@ class ProjectedTokenMount:
 
 
 def _mounted(pod: JsonObject, expiration: int, because: str) -> Verdict:
-    draft = Draft(pod)
+    edits = []
     for kind in ("initContainers", "containers"):
         for index in range(len(maps_in(pod, "spec", kind))):
-            mounts = ("spec", kind, index, "volumeMounts")
-            if not any(_is_there(mount.get("mountPath")) for mount in maps_in(pod, *mounts)):
-                draft.append(mounts, dict(_MOUNT), because)
-    if not draft.edits:
-        return allowed(because=f"all containers mount something at {MOUNT_PATH} already")
-    draft.append(("spec", "volumes"), _volume(expiration), because)
-    return draft.verdict("")
+            mounts = maps_in(pod, "spec", kind, index, "volumeMounts")
+            if not any(_is_there(mount.get("mountPath")) for mount in mounts):
+                at = f"/spec/{kind}/{index}/volumeMounts"
+                edits.append(appended(at, mounts, _MOUNT, because))
+    if edits:
+        volumes = maps_in(pod, "spec", "volumes")
+        edits.append(appended("/spec/volumes", volumes, _volume(expiration), because))
+    return verdict(edits, f"all containers mount something at {MOUNT_PATH} already")
 
 
 def _is_there(path: object) -> bool:

@@ -4,18 +4,19 @@ Which taints these are is asked of the configuration and of the nodes: while the
 are being changed, nodes with old and with new ones are there (spec 12 §7).
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 import orjson
 
-from pergola.admission.draft import Draft
+from pergola.admission.draft import pointer
 from pergola.admission.registration import Registration
-from pergola.admission.review import Request, Verdict, allowed
+from pergola.admission.review import Edit, Request, Verdict, allowed
 from pergola.api.core_v1 import Toleration
 from pergola.api.objects import JsonObject, maps_at
 from pergola.kube.errors import KubeError
-from pergola.resource_manager.webhooks.decoding import map_in, maps_in
+from pergola.resource_manager.webhooks.decoding import Undecodable, map_in, maps_in
+from pergola.resource_manager.webhooks.edits import verdict
 from pergola.resource_manager.webhooks.installation import Installation, absent
 from pergola.resource_manager.webhooks.subjects import PODS, refused
 
@@ -24,6 +25,8 @@ PATH: Final = "/webhooks/system-components-config"
 SKIP: Final = "system-components-config.resources.gardener.cloud/skip"
 CONSIDER: Final = "system-components-config.resources.gardener.cloud/consider"
 
+_NODE_SELECTOR: Final = ("spec", "nodeSelector")
+_SELECTOR_BECAUSE: Final = "webhooks.systemComponentsConfig.podNodeSelector has it"
 _TOLERATIONS: Final = ("spec", "tolerations")
 _KUBERNETES: Final = "kubernetes.io/"
 _AUTOSCALER: Final = "ToBeDeletedByClusterAutoscaler"
@@ -103,7 +106,10 @@ class SystemComponentsConfig:
         tolerations: Iterable[Toleration] = (),
     ) -> None:
         self._system_taints = system_taints
-        self._node_selector = dict(node_selector)
+        self._node_selector = {
+            name: Edit("add", pointer((*_NODE_SELECTOR, name)), value, _SELECTOR_BECAUSE)
+            for name, value in node_selector.items()
+        }
         because = "webhooks.systemComponentsConfig.podTolerations has it"
         self._configured = [_Wanted(t.to_json(), because) for t in tolerations]
         self._taints: Sequence[Taint] | None = None
@@ -120,10 +126,14 @@ class SystemComponentsConfig:
             wanted = self._with(await self._system_taints())
         except KubeError as error:
             return refused(error, "system-components-config: cannot list the nodes")
-        draft = Draft(pod)
-        warnings = self._select_nodes(draft, pod)
-        _tolerate(draft, pod, wanted)
-        return draft.verdict("node selector and tolerations are there", warnings=warnings)
+        if not map_in(pod, "spec"):
+            raise Undecodable(("spec",), "a map", None)
+        chosen = map_in(pod, *_NODE_SELECTOR)
+        return verdict(
+            [*self._selecting(chosen), *_tolerating(maps_in(pod, *_TOLERATIONS), wanted)],
+            "node selector and tolerations are there",
+            warnings=tuple(self._overridden(chosen)),
+        )
 
     def _with(self, taints: Sequence[Taint]) -> "list[_Wanted]":
         """All tolerations that pods shall have; rendered again only when the nodes changed."""
@@ -135,45 +145,53 @@ class SystemComponentsConfig:
             self._taints, self._wanted = taints, [*self._configured, *of_nodes]
         return self._wanted
 
-    def _select_nodes(self, draft: Draft, pod: JsonObject) -> tuple[str, ...]:
-        """Overlays the node selector; what the pod chose and does not get is a warning."""
-        chosen = map_in(pod, "spec", "nodeSelector")
-        warnings = []
-        for name, value in self._node_selector.items():
-            because = "webhooks.systemComponentsConfig.podNodeSelector has it"
-            draft.set(("spec", "nodeSelector", name), value, because)
-            if chosen.get(name) not in (None, value):
-                warnings.append(
-                    f'spec.nodeSelector[{name}]: "{chosen[name]}" was replaced by "{value}", '
+    def _selecting(self, chosen: JsonObject) -> Iterator[Edit]:
+        """What overlays the node selector that a pod chose."""
+        wanted = self._node_selector
+        if not chosen and wanted:
+            value: JsonObject = {name: edit.value for name, edit in wanted.items()}
+            yield Edit("add", pointer(_NODE_SELECTOR), value, _SELECTOR_BECAUSE)
+            return
+        for name, edit in wanted.items():
+            if chosen.get(name) != edit.value:
+                yield edit
+
+    def _overridden(self, chosen: JsonObject) -> Iterator[str]:
+        """What a pod chose and does not get."""
+        for name, edit in self._node_selector.items():
+            if chosen.get(name) not in (None, edit.value):
+                yield (
+                    f'spec.nodeSelector[{name}]: "{chosen[name]}" was replaced by "{edit.value}", '
                     "where system components run"
                 )
-        return tuple(warnings)
 
 
 class _Wanted:
-    """A toleration that pods shall have, and by which rule."""
+    """A toleration that pods shall have, and how it is added."""
 
     def __init__(self, toleration: JsonObject, because: str) -> None:
-        self.toleration = toleration
-        self.because = because
+        at = pointer(_TOLERATIONS)
         self.identity = _identity(toleration)
+        self.as_first = Edit("add", at, [toleration], because)
+        self.as_next = Edit("add", f"{at}/-", toleration, because)
 
 
-def _tolerate(draft: Draft, pod: JsonObject, wanted: Iterable[_Wanted]) -> None:
-    """Appends what misses, and drops what the pod says twice."""
+def _tolerating(present: Sequence[JsonObject], wanted: Iterable[_Wanted]) -> list[Edit]:
+    """Drops what a pod says twice, and appends what misses."""
     seen: set[bytes] = set()
-    twice: list[int] = []
-    for index, toleration in enumerate(maps_in(pod, *_TOLERATIONS)):
+    edits: list[Edit] = []
+    for index, toleration in enumerate(present):
         identity = _identity(toleration)
         if identity in seen:
-            twice.append(index)
+            at = pointer((*_TOLERATIONS, index))
+            edits.append(Edit("remove", at, None, "the pod has an equal toleration before"))
         seen.add(identity)
-    for index in reversed(twice):  # from the end, so that no removal shifts another one
-        draft.remove((*_TOLERATIONS, index), "the pod has an equal toleration before")
+    edits.reverse()  # from the end, so that no removal shifts another one
     for one in wanted:
         if one.identity not in seen:
+            edits.append(one.as_next if seen else one.as_first)
             seen.add(one.identity)
-            draft.append(_TOLERATIONS, one.toleration, one.because)
+    return edits
 
 
 def _identity(toleration: JsonObject) -> bytes:

@@ -1,0 +1,131 @@
+"""How `pergola explain` prints what webhooks say."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import orjson
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from pergola.admission.review import Edit
+from pergola.api.objects import JsonObject, Key, name_of
+from pergola.kube.yaml_writer import dump
+from pergola.resource_manager.webhooks.explanation import Explanation, Outcome, Question
+
+_SUFFIX: Final = ".resources.gardener.cloud"
+_SAID: Final[dict[Outcome, tuple[str, str]]] = {
+    "changed": ("bold green", "changes it"),
+    "unchanged": ("bold", "leaves it as it is"),
+    "allowed": ("bold", "lets it pass"),
+    "refused": ("bold red", "refuses it"),
+    "not asked": ("dim", "is not asked"),
+    "unknown": ("bold yellow", "cannot say"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is said of one object."""
+
+    question: Question
+    explanations: Sequence[Explanation]
+
+
+def print_text(answers: Iterable[Answer]) -> None:
+    """For people: webhooks that are not about the kind at all are only counted."""
+    console = Console(highlight=False)
+    for number, answer in enumerate(answers):
+        if number:
+            console.print()
+        _line(console, _title(answer.question), 0, "bold")
+        others = 0
+        for said in answer.explanations:
+            if said.about:
+                _print_one(console, said)
+            else:
+                others += 1
+        if others:
+            _line(console, f"{others} more are not about {answer.question.kind.plural}", 2, "dim")
+
+
+def print_data(answers: Iterable[Answer], form: Literal["json", "yaml"]) -> None:
+    """For programs: one list, an entry for each object."""
+    found = [_data(answer) for answer in answers]
+    if form == "json":
+        print(orjson.dumps(found, option=orjson.OPT_INDENT_2).decode())
+    else:
+        print(dump([*found]), end="")
+
+
+def _title(question: Question) -> str:
+    kind = question.kind.gvk.kind
+    return f"{kind} {_key(question)}, when it is {_DONE[question.operation]}"
+
+
+_DONE: Final = {
+    "CREATE": "created",
+    "UPDATE": "updated",
+    "DELETE": "deleted",
+    "CONNECT": "connected to",
+}
+
+
+def _key(question: Question) -> Key:
+    return Key(question.namespace, name_of(question.obj) or "(without a name)")
+
+
+def _print_one(console: Console, said: Explanation) -> None:
+    style, verb = _SAID[said.outcome]
+    _line(console, f"{said.webhook.removesuffix(_SUFFIX)} {verb}", 2, style)
+    for edit in said.edits:
+        _line(console, _change(edit), 4, "cyan")
+        _line(console, f"because {edit.because}", 6, "dim")
+    if said.because:
+        _line(console, said.because, 4, "dim" if said.outcome == "not asked" else "")
+    if said.assuming:
+        _line(console, f"assuming that {said.assuming}", 4, "yellow")
+    for warning in said.warnings:
+        _line(console, f"warning: {warning}", 4, "yellow")
+
+
+def _change(edit: Edit) -> str:
+    if edit.op == "remove":
+        return f"remove {edit.path}"
+    return f"{edit.op} {edit.path} = {orjson.dumps(edit.value).decode()}"
+
+
+def _line(console: Console, text: str, indent: int, style: str) -> None:
+    """A terminal folds long lines and keeps the indentation; files and pipes get them whole."""
+    if console.is_terminal:
+        console.print(Padding(Text(text, style=style, overflow="fold"), (0, 0, 0, indent)))
+    else:
+        console.print(Text(" " * indent + text, style=style), soft_wrap=True)
+
+
+def _data(answer: Answer) -> JsonObject:
+    question = answer.question
+    return {
+        "apiVersion": question.kind.gvk.api_version,
+        "kind": question.kind.gvk.kind,
+        "namespace": question.namespace,
+        "name": name_of(question.obj),
+        "operation": question.operation,
+        "webhooks": [_said(said) for said in answer.explanations],
+    }
+
+
+def _said(said: Explanation) -> JsonObject:
+    entry: JsonObject = {"name": said.webhook, "outcome": said.outcome}
+    if said.because:
+        entry["because"] = said.because
+    if said.edits:
+        entry["changes"] = [{**edit.operation(), "because": edit.because} for edit in said.edits]
+    if said.outcome == "refused":
+        entry["code"] = said.code
+    if said.assuming:
+        entry["assuming"] = said.assuming
+    if said.warnings:
+        entry["warnings"] = list(said.warnings)
+    return entry

@@ -1,0 +1,124 @@
+"""`pergola explain` with a cluster: what the files do not say is read there, nothing is written."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.cli.explain import ExplainError, explain
+from pergola.kube.client import Client
+from pergola.kube.errors import NotFound
+from pergola.kube.yaml_writer import dump
+
+POD = GroupVersionKind("", "v1", "Pod")
+CONFIG: JsonObject = {
+    "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",
+    "kind": "ResourceManagerConfiguration",
+    "leaderElection": {"leaderElect": False},
+    "webhooks": {
+        "projectedTokenMount": {"enabled": True},
+        "podSchedulerName": {"enabled": True, "schedulerName": "bin-packing-scheduler"},
+    },
+}
+
+
+async def said(capsys: pytest.CaptureFixture[str], *target: str, **arguments: Any) -> JsonObject:
+    await asyncio.to_thread(explain, *target, output="json", **arguments)
+    (answer,) = orjson.loads(capsys.readouterr().out)
+    found: JsonObject = {
+        entry["name"].removesuffix(".resources.gardener.cloud"): entry
+        for entry in answer["webhooks"]
+    }
+    return found
+
+
+def pod(namespace: str) -> JsonObject:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "web", "namespace": namespace},
+        "spec": {
+            "serviceAccountName": "quiet",
+            "automountServiceAccountToken": True,
+            "containers": [{"name": "a", "image": "web"}],
+        },
+    }
+
+
+def account(namespace: str) -> JsonObject:
+    return {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": "quiet", "namespace": namespace},
+        "automountServiceAccountToken": False,
+    }
+
+
+async def label(client: Client, namespace: str) -> None:
+    labels = {"metadata": {"labels": {"gardener.cloud/role": "shoot"}}}
+    await client.patch(GroupVersionKind("", "v1", "Namespace"), Key("", namespace), labels)
+
+
+@pytest.fixture
+def given(tmp_path: Path, kubeconfig: Path) -> dict[str, Any]:
+    config = tmp_path / "config.yaml"
+    config.write_text(dump(CONFIG))
+    return {"config": config, "kubeconfig": kubeconfig}
+
+
+async def test_a_file_is_explained_with_what_the_cluster_has(
+    cluster_client: Client,
+    namespace: str,
+    tmp_path: Path,
+    given: dict[str, Any],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "pod.yaml").write_text(dump(pod(namespace)))
+    files = [tmp_path / "pod.yaml"]
+    answers = await said(capsys, file=files, **given)
+    assert answers["projected-token-mount"]["outcome"] == "not asked"
+    assert "gardener.cloud/role" in answers["projected-token-mount"]["because"]
+    await label(cluster_client, namespace)
+    refusal = (await said(capsys, file=files, **given))["projected-token-mount"]
+    assert (refusal["outcome"], refusal["code"]) == ("refused", 404)
+    assert refusal["because"].endswith('"quiet" not found')
+    await cluster_client.create(account(namespace))
+    answers = await said(capsys, file=files, **given)
+    assert answers["projected-token-mount"]["outcome"] == "changed"
+    with pytest.raises(NotFound):
+        await cluster_client.get(POD, Key(namespace, "web"))
+
+
+async def test_an_object_of_the_cluster_is_explained(
+    cluster_client: Client,
+    namespace: str,
+    given: dict[str, Any],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    await label(cluster_client, namespace)
+    await cluster_client.create(account(namespace))
+    await cluster_client.create(pod(namespace))
+    answers = await said(capsys, "pod/web", namespace=namespace, **given)
+    mounted = answers["projected-token-mount"]
+    assert mounted["outcome"] == "unchanged"  # the API server has mounted one: the pod wants it
+    assert mounted["because"].endswith("has a token already")
+    (change,) = answers["pod-scheduler-name"]["changes"]
+    assert (change["path"], change["value"]) == ("/spec/schedulerName", "bin-packing-scheduler")
+
+
+@pytest.mark.parametrize(
+    ("target", "problem"),
+    [
+        ("web", '"web" is no object: name it by kind and name'),
+        ("banana/web", 'no webhook is about the kind "banana"'),
+    ],
+)
+async def test_an_object_that_is_not_named_well_is_one_sentence(
+    target: str, problem: str, kubeconfig: Path
+) -> None:
+    with pytest.raises(ExplainError) as error:
+        await asyncio.to_thread(explain, target, kubeconfig=kubeconfig)
+    assert problem in str(error.value)

@@ -1,0 +1,223 @@
+"""What webhooks ask of a cluster, and their entries as a real API server takes them."""
+
+import asyncio
+import builtins
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from pergola.admission.configurations import MUTATING, VALIDATING
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, name_of
+from pergola.api.resource_manager_config.controllers import Switch
+from pergola.api.resource_manager_config.webhooks import KubernetesServiceHost, Webhooks
+from pergola.kube.client import Client
+from pergola.kube.errors import NotFound
+from pergola.kube.kubeconfig import load
+from pergola.kube.yaml import parse_documents
+from pergola.resource_manager.webhooks.catalog import Surroundings, registrations, webhooks
+from pergola.resource_manager.webhooks.installation import Installation
+from pergola.resource_manager.webhooks.lookups import (
+    NODE,
+    SERVICE_ACCOUNT,
+    ClusterLookups,
+)
+from pergola.resource_manager.webhooks.projected_token_mount import ProjectedTokenMount
+from pergola.resource_manager.webhooks.system_components_config import Taint
+from pergola.runtime.unit import Unit
+from pergola.testing.reviews import pod, review_of
+from pergola.testing.service_accounts import service_account_config, until_allowed
+from pergola.testing.waiting import running
+
+RULES = Path(__file__).parents[3] / "charts" / "resource-manager" / "rbac" / "webhooks.yaml"
+CRD = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+POOL = "webhook-lookups"
+X, Y = Taint("x", "1", "NoSchedule"), Taint("y", "", "NoExecute")
+
+
+class Asked(Client):
+    """A client that remembers what it read live."""
+
+    read: list[str]
+
+    async def get(
+        self, gvk: GroupVersionKind, key: Key, *, metadata_only: bool = False
+    ) -> JsonObject:
+        self.read = [*getattr(self, "read", []), f"{gvk.kind} {key}"]
+        return await super().get(gvk, key, metadata_only=metadata_only)
+
+    async def list(
+        self,
+        gvk: GroupVersionKind,
+        namespace: str = "",
+        *,
+        labels: str = "",
+        fields: str = "",
+        metadata_only: bool = False,
+    ) -> builtins.list[JsonObject]:
+        self.read = [*getattr(self, "read", []), f"{gvk.kind} list"]
+        return await super().list(
+            gvk, namespace, labels=labels, fields=fields, metadata_only=metadata_only
+        )
+
+    def taken(self) -> Sequence[str]:
+        """What was read since the last time."""
+        read, self.read = getattr(self, "read", []), []
+        return read
+
+
+@pytest.fixture
+async def asked(kubeconfig: Path) -> AsyncIterator[Asked]:
+    async with Asked.connect(load(kubeconfig)) as client:
+        yield client
+
+
+@pytest.fixture
+async def nodes(cluster_client: Client, namespace: str) -> AsyncIterator[str]:
+    """The label's value on the nodes of a test, and the end of their names; deleted after it."""
+    yield namespace
+    for node in await cluster_client.list(NODE, labels=POOL):
+        if name_of(node).endswith(namespace):
+            with suppress(NotFound):
+                await cluster_client.delete(NODE, Key.of(node))
+
+
+def account(namespace: str, name: str, *, automount: bool | None) -> JsonObject:
+    return {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": name, "namespace": namespace},
+        "automountServiceAccountToken": automount,
+    }
+
+
+def node(name: str, pool: str, *taints: Taint) -> JsonObject:
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {POOL: pool}},
+        "spec": {"taints": [taint._asdict() for taint in taints], "unschedulable": True},
+    }
+
+
+async def test_service_accounts_are_read_from_the_cache(
+    cluster_client: Client, asked: Asked, namespace: str
+) -> None:
+    await cluster_client.create(account(namespace, "quiet", automount=False))
+    await cluster_client.create(account(namespace, "loud", automount=None))
+    lookups = ClusterLookups(asked, namespaces=[namespace], nodes=False)
+    async with running(Unit(caches=lookups.caches)):
+        asked.taken()
+        assert await lookups.mounts_token(Key(namespace, "quiet")) is False
+        assert await lookups.mounts_token(Key(namespace, "loud")) is True
+        assert asked.taken() == []
+
+
+async def test_an_account_that_the_cache_does_not_know_is_read_once_live(
+    cluster_client: Client, asked: Asked, namespace: str
+) -> None:
+    lookups = ClusterLookups(asked, namespaces=["another-namespace"], nodes=False)
+    handler = ProjectedTokenMount(lookups.mounts_token)
+    request = review_of(pod(serviceAccountName="quiet"), namespace=namespace)
+    async with running(Unit(caches=lookups.caches)):
+        asked.taken()
+        missing = await handler(request)
+        assert (missing.allowed, missing.code, missing.reason) == (False, 404, "NotFound")
+        assert missing.message.endswith('"quiet" not found')
+        assert asked.taken() == [f"ServiceAccount {namespace}/quiet"]
+        await cluster_client.create(account(namespace, "quiet", automount=False))
+        assert (await handler(request)).edits
+
+
+async def test_taints_follow_the_nodes_for_system_components(
+    cluster_client: Client, asked: Asked, nodes: str
+) -> None:
+    await cluster_client.create(node(f"a-{nodes}", nodes, X))
+    await cluster_client.create(node(f"b-{nodes}", "another-pool", Y))
+    lookups = ClusterLookups(asked, system_nodes={POOL: nodes}, accounts=False)
+    assert await lookups.system_taints() == [X]
+    assert asked.taken() == ["Node list"]
+    async with running(Unit(caches=lookups.caches)):
+        first = await lookups.system_taints()
+        assert first == [X]
+        assert await lookups.system_taints() is first
+        await cluster_client.create(node(f"c-{nodes}", nodes, Y, X))
+        async with asyncio.timeout(30):
+            while await lookups.system_taints() == [X]:
+                await cluster_client.get_raw("/version")
+        assert await lookups.system_taints() == [X, Y]
+        assert asked.taken() == []
+
+
+async def test_the_shipped_rules_are_enough(
+    cluster_client: Client, kubeconfig: Path, namespace: str, nodes: str
+) -> None:
+    rules = next(document.value for document in parse_documents(RULES.read_bytes()))
+    assert isinstance(rules, dict)
+    assert rules["metadata"] == {"name": "pergola:webhooks:target"}
+    rules["metadata"] = {"name": f"webhooks-{namespace}"}
+    subject = {"kind": "ServiceAccount", "name": "default", "namespace": namespace}
+    binding = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": rules["metadata"],
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io",
+            "kind": "ClusterRole",
+            "name": f"webhooks-{namespace}",
+        },
+        "subjects": [subject],
+    }
+    await cluster_client.create(rules)
+    await cluster_client.create(binding)
+    await cluster_client.create(account(namespace, "quiet", automount=False))
+    await cluster_client.create(node(f"a-{nodes}", nodes, X))
+    try:
+        config = await service_account_config(load(kubeconfig), namespace)
+        async with Client.connect(config) as restricted:
+            await until_allowed(restricted, SERVICE_ACCOUNT)
+            lookups = ClusterLookups(restricted, system_nodes={POOL: nodes})
+            await lookups.system_taints()
+            async with running(Unit(caches=lookups.caches)):
+                assert await lookups.mounts_token(Key(namespace, "quiet")) is False
+                assert await lookups.system_taints() == [X]
+                assert await lookups.objects(CRD, "", f"nobody-has={namespace}") == []
+                for read, name in (
+                    (lookups.config_map, "istio-internal-load-balancing"),
+                    (lookups.service, "istio-ingressgateway-internal"),
+                ):
+                    with pytest.raises(NotFound):
+                        await read(Key(namespace, name))
+    finally:
+        for kind in ("ClusterRole", "ClusterRoleBinding"):
+            gvk = GroupVersionKind("rbac.authorization.k8s.io", "v1", kind)
+            await cluster_client.delete(gvk, Key("", f"webhooks-{namespace}"))
+
+
+@pytest.mark.parametrize(
+    "installation", [Installation("runtime", garden=True), Installation("target")]
+)
+async def test_an_api_server_takes_all_entries_as_they_are(
+    cluster_client: Client, installation: Installation, namespace: str
+) -> None:
+    settings = Webhooks(kubernetes_service_host=KubernetesServiceHost(host="api.example.com"))
+    for name in settings.__struct_fields__:
+        switch: Switch = getattr(settings, name)
+        switch.enabled = True
+    around = Surroundings(installation, ClusterLookups(cluster_client))
+    entries = registrations(webhooks(settings, around))
+    for gvk, kind in ((MUTATING, "mutating"), (VALIDATING, "validating")):
+        rendered = [
+            entry.render({"url": f"https://webhooks.example.com{entry.path}"})
+            for entry in entries
+            if entry.kind == kind
+        ]
+        configuration = {
+            "apiVersion": gvk.api_version,
+            "kind": gvk.kind,
+            "metadata": {"name": f"webhooks-{namespace}"},
+            "webhooks": rendered,
+        }
+        stored = await cluster_client.create(configuration, dry_run=True)
+        assert stored.get("webhooks", []) == rendered

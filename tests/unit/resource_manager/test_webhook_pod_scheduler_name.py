@@ -1,0 +1,36 @@
+"""Schedulers of pods: spec 12 §11."""
+
+import pytest
+
+from pergola.api.objects import JsonObject
+from pergola.resource_manager.webhooks.installation import Installation
+from pergola.resource_manager.webhooks.pod_scheduler_name import PodSchedulerName, registrations
+from pergola.testing.reviews import patched, pod, review_of
+
+review = PodSchedulerName("bin-packing-scheduler")
+
+
+@pytest.mark.parametrize(
+    "spec", [{}, {"schedulerName": ""}, {"schedulerName": "default-scheduler"}]
+)
+def test_a_pod_that_chose_no_scheduler_gets_the_configured_one(spec: JsonObject) -> None:
+    changed = patched(given := pod(**spec), review(review_of(given)))
+    assert changed["spec"]["schedulerName"] == "bin-packing-scheduler"
+    assert review(review_of(changed)).edits == ()
+
+
+def test_another_scheduler_stays() -> None:
+    verdict = review(review_of(pod(schedulerName="bar-scheduler")))
+    assert (verdict.allowed, verdict.edits) == (True, ())
+    assert verdict.because == "the pod chose the scheduler bar-scheduler"
+
+
+def test_pods_are_created_while_nobody_answers() -> None:
+    (entry,) = registrations(Installation("target"))
+    assert (entry.failure_policy, entry.namespace_selector) == ("Ignore", {})
+
+
+def test_the_default_may_be_configured() -> None:
+    by_default = PodSchedulerName("default-scheduler")
+    verdict = by_default(review_of(pod(schedulerName="default-scheduler")))
+    assert verdict.because == "default-scheduler is the scheduler already"
