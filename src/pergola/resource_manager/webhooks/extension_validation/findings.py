@@ -1,9 +1,8 @@
 """Findings in the words of the API server, so that clients and people read them as usual."""
 
+import json
 from collections.abc import Iterable, Iterator
 from typing import Final
-
-import orjson
 
 from pergola.admission.review import Cause
 from pergola.api.objects import JsonObject, JsonValue
@@ -44,7 +43,8 @@ def forbidden(path: str, detail: str) -> Cause:
 
 def shown(value: JsonValue) -> str:
     """A value as it is quoted in a finding: strings in quotes, the rest as JSON."""
-    return orjson.dumps(value).decode()
+    # Not orjson, which refuses numbers of more than 64 bits: a finding may be about one.
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def same_meaning(one: JsonValue, other: JsonValue) -> bool:
