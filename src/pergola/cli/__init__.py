@@ -15,6 +15,7 @@ from pergola.cli.explain import explain
 from pergola.cli.garbage import garbage
 from pergola.cli.infra import app as infra
 from pergola.cli.infra import infra_manager
+from pergola.cli.network_policy import app as network_policy
 from pergola.cli.resource_manager import resource_manager
 from pergola.cli.sandbox import app as sandbox
 from pergola.cli.tokens import tokens
@@ -37,6 +38,7 @@ app.command(resource_manager)
 app.command(crds)
 app.command(garbage)
 app.command(tokens)
+app.command(network_policy)
 app.command(webhooks)
 app.command(explain)
 app.command(infra_manager)

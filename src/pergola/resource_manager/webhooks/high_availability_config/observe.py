@@ -1,0 +1,134 @@
+"""What the handler has to know of the cluster, from caches: no review waits (Beyond 2)."""
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+import orjson
+
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    annotations_of,
+    map_at,
+)
+from pergola.kube.client import Client
+from pergola.resource_manager.webhooks.high_availability_config.settings import (
+    CONSIDER,
+    NamespaceSettings,
+    Version,
+    read_namespace,
+)
+from pergola.runtime.cache import Cache
+from pergola.runtime.index import Index
+from pergola.runtime.unit import Watching
+
+NAMESPACE: Final = GroupVersionKind("", "v1", "Namespace")
+NODE: Final = GroupVersionKind("", "v1", "Node")
+HPA: Final = GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler")
+HVPA: Final = GroupVersionKind("autoscaling.k8s.io", "v1alpha1", "Hvpa")
+
+
+class Scaled(NamedTuple):
+    """What an autoscaler scales, and how far."""
+
+    api_version: str
+    kind: str
+    name: str
+    most: int
+
+
+class ClusterSurroundings:
+    """The answers for one cluster. As long as `caches` are not run, everything is read live.
+
+    Attributes:
+        namespaces: those that want to be considered.
+        autoscalers: HorizontalPodAutoscalers and, where they are served, Hvpas that deploy one.
+        nodes: only that they are there.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.namespaces = Cache(
+            client,
+            NAMESPACE,
+            lambda obj: read_namespace(annotations_of(obj)),
+            labels=f"{CONSIDER}=true",
+            metadata_only=True,
+        )
+        self.nodes = Cache(client, NODE, lambda _: None, metadata_only=True)
+        self.autoscalers = (
+            Cache(client, HPA, scaled_by_hpa),
+            Cache(client, HVPA, scaled_by_hvpa),
+        )
+        self._by_target = [Index(cache, _targets) for cache in self.autoscalers]
+        self.caches: tuple[Watching, ...] = (self.namespaces, self.nodes, *self.autoscalers)
+
+    async def namespace(self, name: str) -> NamespaceSettings:
+        """From the cache; live, if it does not have it: the label may be a moment old."""
+        known = self.namespaces.get(Key("", name)) if self.namespaces.is_synced else None
+        if known is not None:
+            return known
+        obj = await self._client.get(NAMESPACE, Key("", name), metadata_only=True)
+        return read_namespace(annotations_of(obj))
+
+    async def most_replicas(self, workload: GroupVersionKind, key: Key) -> int | None:
+        """The first autoscaler counts, and an Hvpa only where there is no other."""
+        target = (key.namespace, workload.api_version, workload.kind, key.name)
+        for cache, index in zip(self.autoscalers, self._by_target, strict=True):
+            if cache.is_synced:
+                found = [s for k in index.keys(target) if (s := cache.get(k)) is not None]
+            else:
+                found = await self._listed(cache.gvk, target)
+            if found:
+                return min(found).most
+        return None
+
+    async def many_nodes(self) -> bool:
+        """Whether there is more than one node."""
+        if self.nodes.is_synced:
+            return len(self.nodes) > 1
+        return len(await self._client.list(NODE, metadata_only=True)) > 1
+
+    async def _listed(
+        self, gvk: GroupVersionKind, target: tuple[str, str, str, str]
+    ) -> list[Scaled]:
+        if gvk == HVPA:
+            return []  # where its cache is behind, nobody knows whether the kind is served at all
+        namespace, *wanted = target
+        found = [scaled_by_hpa(obj) for obj in await self._client.list(gvk, namespace)]
+        return [s for s in found if s is not None and [s.api_version, s.kind, s.name] == wanted]
+
+
+def scaled_by_hpa(obj: JsonObject) -> Scaled | None:
+    """What a HorizontalPodAutoscaler scales."""
+    spec = map_at(obj, "spec")
+    return _scaled(map_at(spec, "scaleTargetRef"), spec.get("maxReplicas"))
+
+
+def scaled_by_hvpa(obj: JsonObject) -> Scaled | None:
+    """What an Hvpa scales horizontally."""
+    if map_at(obj, "spec", "hpa").get("deploy") is not True:
+        return None
+    most = map_at(obj, "spec", "hpa", "template", "spec").get("maxReplicas")
+    return _scaled(map_at(obj, "spec", "targetRef"), most)
+
+
+async def version_of(client: Client) -> Version | None:
+    """The Kubernetes version of an API server; None if it is none of the usual form."""
+    try:
+        answer = orjson.loads(await client.get_raw("/version"))
+        return int(answer["major"]), int(str(answer["minor"]).rstrip("+"))
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _scaled(reference: JsonObject, most: object) -> Scaled | None:
+    names = [reference.get(name) for name in ("apiVersion", "kind", "name")]
+    if not isinstance(most, int) or not all(isinstance(name, str) for name in names):
+        return None
+    return Scaled(str(names[0]), str(names[1]), str(names[2]), most)
+
+
+def _targets(key: Key, scaled: Scaled | None) -> Iterable[tuple[str, str, str, str]]:
+    return [] if scaled is None else [(key.namespace, *scaled[:3])]

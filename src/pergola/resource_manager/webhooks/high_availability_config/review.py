@@ -1,0 +1,249 @@
+"""One review: the steps of spec 12 §3.3, in their order."""
+
+from http import HTTPStatus
+from typing import Final, Literal, Protocol
+
+from pergola.admission.draft import Draft
+from pergola.admission.registration import Registration, Rule
+from pergola.admission.review import Request, Verdict, allowed, denied, errored
+from pergola.api import marks
+from pergola.api.objects import (
+    GroupKind,
+    GroupVersionKind,
+    JsonObject,
+    JsonValue,
+    Key,
+    annotations_of,
+    labels_of,
+)
+from pergola.kube.errors import KubeError
+from pergola.resource_manager.webhooks.decoding import Undecodable, map_in
+from pergola.resource_manager.webhooks.high_availability_config import (
+    affinity,
+    spread,
+    tolerations,
+)
+from pergola.resource_manager.webhooks.high_availability_config.replicas import (
+    TYPES,
+    ReplicasError,
+    range_of,
+    replicas_of,
+    wanted_replicas,
+)
+from pergola.resource_manager.webhooks.high_availability_config.settings import (
+    CONSIDER,
+    FAILURE_TOLERANCE,
+    HOST_SPREAD,
+    REPLICAS,
+    SKIP,
+    TYPE,
+    ZONES,
+    NamespaceSettings,
+    Profile,
+)
+from pergola.resource_manager.webhooks.installation import Installation, absent
+
+NAME: Final = "high-availability-config.resources.gardener.cloud"
+PATH: Final = "/webhooks/high-availability-config"
+
+_WRITES: Final[tuple[Literal["CREATE", "UPDATE"], ...]] = ("CREATE", "UPDATE")
+_WORKLOADS: Final = (GroupKind("apps", "Deployment"), GroupKind("apps", "StatefulSet"))
+_HPA: Final = GroupKind("autoscaling", "HorizontalPodAutoscaler")
+_HVPA: Final = GroupKind("autoscaling.k8s.io", "Hvpa")
+_HPA_VERSIONS: Final = ("v2", "v2beta1")
+_RANGES: Final[dict[GroupKind, tuple[str, ...]]] = {
+    _HPA: ("spec",),
+    _HVPA: ("spec", "hpa", "template", "spec"),
+}
+
+
+class Surroundings(Protocol):
+    """What has to be known of the cluster; each method raises KubeError if it cannot say."""
+
+    async def namespace(self, name: str) -> NamespaceSettings:
+        """What a namespace says."""
+        ...
+
+    async def most_replicas(self, workload: GroupVersionKind, key: Key) -> int | None:
+        """To how many replicas something scales a workload; None if nothing does."""
+        ...
+
+    async def many_nodes(self) -> bool:
+        """Whether there is more than one node."""
+        ...
+
+
+def registrations(installation: Installation, *, hvpa: bool = False) -> list[Registration]:
+    """Creations and updates of workloads and autoscalers in namespaces that want it.
+
+    Args:
+        hvpa: whether the cluster serves Hvpas.
+    """
+    rules = [
+        Rule(_WRITES, ("apps",), ("v1",), ("deployments", "statefulsets")),
+        Rule(_WRITES, ("autoscaling",), ("v2",), ("horizontalpodautoscalers",)),
+    ]
+    if hvpa:
+        rules.append(Rule(_WRITES, ("autoscaling.k8s.io",), ("v1alpha1",), ("hvpas",)))
+    return [
+        Registration(
+            name=NAME,
+            path=PATH,
+            kind="mutating",
+            rules=tuple(rules),
+            namespace_selector=installation.namespaces(labels={CONSIDER: "true"}),
+            object_selector=installation.objects(absent(SKIP), managed=True),
+            match_policy="Equivalent",
+        )
+    ]
+
+
+class HighAvailability:
+    """The handler.
+
+    Args:
+        not_ready: seconds that pods stay on a node that is not ready; None adds no toleration.
+        unreachable: the same for a node that does not answer.
+    """
+
+    def __init__(
+        self,
+        surroundings: Surroundings,
+        profile: Profile,
+        *,
+        not_ready: int | None = None,
+        unreachable: int | None = None,
+    ) -> None:
+        self._around = surroundings
+        self._profile = profile
+        self._seconds = (not_ready, unreachable)
+
+    async def __call__(self, request: Request) -> Verdict:
+        """Judges one request."""
+        kind = request.kind.group_kind
+        if request.operation not in _WRITES:
+            return allowed(because=f"{request.operation} is not reviewed")
+        if request.subresource:
+            return allowed(because=f"the subresource {request.subresource} is not reviewed")
+        if kind not in _WORKLOADS and kind not in _RANGES:
+            return allowed(f"unexpected resource: {kind}")
+        if kind == _HPA and request.kind.version not in _HPA_VERSIONS:
+            version = request.kind.version
+            return denied(f'autoscaling version "{version}" in request is not supported')
+        if request.object is None:
+            return errored(HTTPStatus.BAD_REQUEST, f"cannot decode the {kind}: there is no object")
+        try:
+            namespace = await self._around.namespace(request.namespace)
+        except KubeError as error:
+            return errored(
+                HTTPStatus.INTERNAL_SERVER_ERROR,
+                f"cannot read namespace {request.namespace}: {error}",
+            )
+        try:
+            if kind in _RANGES:
+                return self._autoscaler(request.object, kind, namespace)
+            return await self._workload(request, request.object, namespace)
+        except Undecodable as error:
+            return errored(HTTPStatus.BAD_REQUEST, f"cannot decode the {kind}: {error}")
+        except ReplicasError as error:
+            return denied(f"annotation {REPLICAS}: {error}")
+
+    def _autoscaler(
+        self, obj: JsonObject, kind: GroupKind, namespace: NamespaceSettings
+    ) -> Verdict:
+        path = _RANGES[kind]
+        wanted = _wanted(obj, namespace)
+        limits = map_in(obj, *path)
+        least, most = _number(limits.get("minReplicas")), _number(limits.get("maxReplicas"))
+        new_least, new_most = range_of(least, most, wanted)
+        draft = Draft(obj)
+        if new_least != least:
+            draft.set((*path, "minReplicas"), new_least, _why(obj, namespace))
+        if new_most != most and wanted is not None:
+            draft.set((*path, "maxReplicas"), new_most, "the maximum must not be below the minimum")
+        return draft.verdict("it has as many replicas as it should", warnings=_warnings(obj))
+
+    async def _workload(
+        self, request: Request, obj: JsonObject, namespace: NamespaceSettings
+    ) -> Verdict:
+        key = Key(request.namespace, request.name or _name(obj))
+        try:
+            most = await self._around.most_replicas(request.kind, key)
+        except KubeError as error:
+            return errored(HTTPStatus.INTERNAL_SERVER_ERROR, f"failed to list all HPAs: {error}")
+        present = _number(map_in(obj, "spec").get("replicas"))
+        wanted = _wanted(obj, namespace)
+        replicas = replicas_of(present, wanted, is_scaled=most is not None)
+        map_in(obj, "spec", "template", "spec")
+        draft = Draft(obj)
+        if replicas != present:
+            draft.set(("spec", "replicas"), replicas, _why(obj, namespace))
+        if namespace.pins_zones:
+            draft.set(
+                affinity.PATH,
+                [*affinity.pinned_terms(obj, namespace.zones)],
+                f"namespace annotation {ZONES}",
+            )
+        try:
+            chosen = await self._spread(obj, namespace, replicas, most)
+        except KubeError as error:
+            return errored(HTTPStatus.INTERNAL_SERVER_ERROR, f"failed to list nodes: {error}")
+        self._set_constraints(draft, obj, chosen)
+        for toleration in tolerations.missing_tolerations(obj, *self._seconds):
+            draft.append(tolerations.PATH, toleration, "the configured toleration seconds")
+        return draft.verdict("it is as available as it should be", warnings=_warnings(obj))
+
+    async def _spread(
+        self, obj: JsonObject, namespace: NamespaceSettings, replicas: int, most: int | None
+    ) -> spread.Spread:
+        asks_nodes = self._profile.is_modern and replicas > 1
+        return spread.Spread(
+            namespace,
+            self._profile,
+            replicas,
+            most if most is not None and replicas <= most else replicas,
+            marks.is_truthy(annotations_of(obj).get(HOST_SPREAD)),
+            await self._around.many_nodes() if asks_nodes else True,
+        )
+
+    def _set_constraints(self, draft: Draft, obj: JsonObject, chosen: spread.Spread) -> None:
+        constraints = spread.spread_constraints(obj, chosen)
+        if not constraints and draft.get(*spread.PATH) is None:
+            return
+        tolerance = chosen.namespace.tolerance
+        said = "unset" if tolerance is None else f'"{tolerance}"'
+        draft.set(
+            spread.PATH,
+            [*constraints],
+            f"{chosen.replicas} replicas, {len(chosen.namespace.zones)} zones, failure tolerance "
+            f"type {said}",
+        )
+
+
+def _wanted(obj: JsonObject, namespace: NamespaceSettings) -> int | None:
+    override = annotations_of(obj).get(REPLICAS, "")
+    return wanted_replicas(labels_of(obj).get(TYPE, ""), namespace.tolerance, override)
+
+
+def _why(obj: JsonObject, namespace: NamespaceSettings) -> str:
+    if annotations_of(obj).get(REPLICAS):
+        return f"annotation {REPLICAS}"
+    kind = labels_of(obj).get(TYPE, "")
+    said = "unset" if namespace.tolerance is None else f'"{namespace.tolerance}"'
+    return f"label {TYPE}={kind}, annotation {FAILURE_TOLERANCE} {said}"
+
+
+def _warnings(obj: JsonObject) -> tuple[str, ...]:
+    kind = labels_of(obj).get(TYPE, "")
+    if not kind or kind in TYPES:
+        return ()
+    return (f'label {TYPE}: "{kind}" is unknown and counts as "server"; write one of {TYPES}',)
+
+
+def _number(value: JsonValue) -> int:
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_number else 0  # type: ignore[return-value] # as just asked
+
+
+def _name(obj: JsonObject) -> str:
+    return Key.of(obj).name

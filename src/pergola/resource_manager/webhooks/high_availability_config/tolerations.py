@@ -1,0 +1,28 @@
+"""For how long pods stay on nodes that do not answer (spec 12 §3.6)."""
+
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.resource_manager.webhooks.decoding import maps_in
+
+PATH: Final = ("spec", "template", "spec", "tolerations")
+NOT_READY: Final = "node.kubernetes.io/not-ready"
+UNREACHABLE: Final = "node.kubernetes.io/unreachable"
+_EFFECT: Final = "NoExecute"
+
+
+def missing_tolerations(
+    obj: JsonObject, not_ready: int | None, unreachable: int | None
+) -> list[JsonObject]:
+    """The tolerations to be added: of a key for which the pods say nothing themselves."""
+    present = maps_in(obj, *PATH)
+    wanted = ((NOT_READY, not_ready), (UNREACHABLE, unreachable))
+    return [
+        {"key": key, "operator": "Exists", "effect": _EFFECT, "tolerationSeconds": seconds}
+        for key, seconds in wanted
+        if seconds is not None and not any(_speaks_of(key, t) for t in present)
+    ]
+
+
+def _speaks_of(key: str, toleration: JsonObject) -> bool:
+    return toleration.get("key") == key and toleration.get("effect") in (None, "", _EFFECT)
