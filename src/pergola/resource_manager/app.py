@@ -31,6 +31,8 @@ from pergola.resource_manager.identity import IdentityError, cluster_identity
 from pergola.resource_manager.liveness import SyncChecks
 from pergola.resource_manager.manager import Options, ResourceManager
 from pergola.resource_manager.serving import WebhookServing
+from pergola.resource_manager.webhooks.high_availability_config.observe import version_of
+from pergola.resource_manager.webhooks.high_availability_config.settings import Version
 from pergola.runtime.lease import LeaderElection, LostLeadership
 from pergola.runtime.listening import ListenError
 from pergola.runtime.logging import configure, get_logger
@@ -97,7 +99,7 @@ async def _serve(config: ResourceManagerConfiguration, chosen: Options) -> None:
     metrics = Metrics()
     async with AsyncExitStack() as stack:
         clusters = _clusters(config, chosen, stack, metrics)
-        webhooks = WebhookServing(config, clusters, metrics)
+        webhooks = WebhookServing(config, clusters, metrics, await _version(config, clusters))
         manager = ResourceManager(
             clusters.source,
             clusters.target,
@@ -179,6 +181,14 @@ async def _serve_endpoints(
         )
     )
     log.info("endpoints are served", health_port=health_port, metrics_port=metrics_port)
+
+
+async def _version(config: ResourceManagerConfiguration, clusters: Clusters) -> Version | None:
+    """The version of the target, where rules are chosen by it."""
+    availability = config.webhooks.high_availability_config
+    if not availability.enabled or availability.profile != "auto":
+        return None
+    return await version_of(clusters.target)
 
 
 async def _check_api(source: Client) -> None:

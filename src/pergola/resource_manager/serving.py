@@ -1,6 +1,6 @@
 """Which webhooks a configuration serves, with which certificate, and how they are registered."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,12 +19,18 @@ from pergola.api.objects import JsonObject, Key
 from pergola.api.resource_manager_config import ResourceManagerConfiguration
 from pergola.pki.rotation import Plan
 from pergola.resource_manager.assembly import Clusters
+from pergola.resource_manager.controllers.high_availability_retrigger import (
+    Settings,
+    high_availability_retrigger,
+)
 from pergola.resource_manager.webhooks.catalog import (
     Surroundings,
     handlers,
+    high_availability,
     registrations,
     webhooks,
 )
+from pergola.resource_manager.webhooks.high_availability_config.settings import Version
 from pergola.resource_manager.webhooks.installation import Installation
 from pergola.resource_manager.webhooks.lookups import ClusterLookups
 from pergola.resource_manager.webhooks.node_agent_authorizer.lookups import (
@@ -50,7 +56,11 @@ class WebhookServing:
     """
 
     def __init__(
-        self, config: ResourceManagerConfiguration, clusters: Clusters, metrics: Metrics
+        self,
+        config: ResourceManagerConfiguration,
+        clusters: Clusters,
+        metrics: Metrics,
+        version: Version | None = None,
     ) -> None:
         self._server = config.server.webhooks
         self._metrics = metrics
@@ -62,9 +72,11 @@ class WebhookServing:
             system_nodes=config.webhooks.system_components_config.node_selector,
             accounts=config.webhooks.projected_token_mount.enabled,
             nodes=config.webhooks.system_components_config.enabled,
+            availability=config.webhooks.high_availability_config.enabled,
         )
         recorder = Recorder(clusters.target, _REPORTER)
-        found = webhooks(config.webhooks, Surroundings(self.installation, lookups, recorder))
+        around = Surroundings(self.installation, lookups, recorder, version=version)
+        found = webhooks(config.webhooks, around)
         self._registrations = registrations(found)
         self._endpoints: dict[str, Endpoint] = {
             path: Reviewer(path, handler, metrics.webhook(path))
@@ -75,6 +87,7 @@ class WebhookServing:
         if self._endpoints:
             self.units.append(Unit(caches=lookups.caches, tasks=[recorder.run]))
         self._own: SelfSigned | None = None
+        self._retriggers = self._retrigger(config, around, lookups)
         self.port = 0
 
     @property
@@ -83,8 +96,9 @@ class WebhookServing:
         return bool(self._endpoints)
 
     def leading(self) -> list[Unit]:
-        """What the leader runs: renewal and registration, where they are ours."""
-        return [self._own.leading(self._metrics)] if self._own else []
+        """What the leader runs: renewal and registration where they are ours, and asking again."""
+        own = [self._own.leading(self._metrics)] if self._own else []
+        return [*own, *self._retriggers()]
 
     @asynccontextmanager
     async def served(self) -> AsyncGenerator[None]:
@@ -123,6 +137,23 @@ class WebhookServing:
     def configurations(self, bundle: bytes) -> list[JsonObject]:
         """The webhook configurations, as an API server shall have them."""
         return render(self.installation, self._registrations, self._address(), bundle)
+
+    def _retrigger(
+        self, config: ResourceManagerConfiguration, around: Surroundings, lookups: ClusterLookups
+    ) -> Callable[[], list[Unit]]:
+        def units() -> list[Unit]:
+            if not config.webhooks.high_availability_config.enabled:
+                return []
+            unit = high_availability_retrigger(
+                self._clusters.target,
+                lookups.availability,
+                high_availability(config.webhooks, around),
+                Settings(only_managed=self.installation.kind == "target"),
+                metrics=self._metrics,
+            )
+            return [unit]
+
+        return units
 
     def _mounted(self) -> str:
         directory = self._server.tls.server_cert_dir

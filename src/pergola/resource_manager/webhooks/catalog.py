@@ -15,6 +15,7 @@ from pergola.api.resource_manager_config.webhooks import Webhooks
 from pergola.resource_manager.webhooks import (
     deletion_protection,
     endpoint_slice_hints,
+    high_availability_config,
     kubernetes_service_host,
     pod_kube_apiserver_load_balancing,
     pod_scheduler_name,
@@ -26,6 +27,11 @@ from pergola.resource_manager.webhooks import (
     vpa_in_place_updates,
 )
 from pergola.resource_manager.webhooks.extension_validation import review as extensions
+from pergola.resource_manager.webhooks.high_availability_config import HighAvailability
+from pergola.resource_manager.webhooks.high_availability_config.settings import (
+    Version,
+    profile_for,
+)
 from pergola.resource_manager.webhooks.installation import Installation
 from pergola.resource_manager.webhooks.lookups import Lookups
 from pergola.runtime.clock import Clock
@@ -52,12 +58,14 @@ class Surroundings:
     Attributes:
         recorder: tells of deletions that were confirmed; nobody is told if None.
         clock: the system's if None.
+        version: of the cluster's Kubernetes, by which some rules are chosen; None if not known.
     """
 
     installation: Installation
     lookups: Lookups
     recorder: Recorder | None = None
     clock: Clock | None = None
+    version: Version | None = None
 
 
 def webhooks(config: Webhooks, around: Surroundings) -> list[Webhook]:
@@ -125,6 +133,21 @@ def _handlers_of_token_mount(config: Webhooks, around: Surroundings) -> dict[str
     return {projected_token_mount.PATH: handler}
 
 
+def high_availability(config: Webhooks, around: Surroundings) -> HighAvailability:
+    """The handler of the high-availability webhook."""
+    settings = config.high_availability_config
+    return HighAvailability(
+        around.lookups,
+        profile_for(settings.profile, around.version),
+        not_ready=settings.default_not_ready_toleration_seconds,
+        unreachable=settings.default_unreachable_toleration_seconds,
+    )
+
+
+def _handlers_of_high_availability(config: Webhooks, around: Surroundings) -> dict[str, Handler]:
+    return {high_availability_config.PATH: high_availability(config, around)}
+
+
 def _handlers_of_scheduler_name(config: Webhooks, _: Surroundings) -> dict[str, Handler]:
     name = config.pod_scheduler_name.scheduler_name or pod_scheduler_name.DEFAULT
     return {pod_scheduler_name.PATH: pod_scheduler_name.PodSchedulerName(name)}
@@ -170,6 +193,11 @@ _MUTATING: Final = (
         lambda config: config.projected_token_mount,
         projected_token_mount.registrations,
         _handlers_of_token_mount,
+    ),
+    _Row(
+        lambda config: config.high_availability_config,
+        high_availability_config.registrations,
+        _handlers_of_high_availability,
     ),
     _Row(
         lambda config: config.pod_scheduler_name,

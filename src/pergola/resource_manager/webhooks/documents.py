@@ -3,8 +3,25 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from pergola.api.objects import GroupKind, GroupVersionKind, JsonObject, Key, labels_of
+from pergola.api.objects import (
+    GroupKind,
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    annotations_of,
+    labels_of,
+)
 from pergola.kube.selectors import matches, parse_selector
+from pergola.resource_manager.webhooks.high_availability_config.observe import (
+    HPA,
+    HVPA,
+    scaled_by_hpa,
+    scaled_by_hvpa,
+)
+from pergola.resource_manager.webhooks.high_availability_config.settings import (
+    NamespaceSettings,
+    read_namespace,
+)
 from pergola.resource_manager.webhooks.lookups import Lookups, automounts
 from pergola.resource_manager.webhooks.system_components_config import (
     Taint,
@@ -55,6 +72,32 @@ class DocumentLookups:
             return await self._beyond.system_taints()
         system = (node for node in nodes if matches(self._system_nodes, labels_of(node)))
         return in_order(taint for node in system for taint in taints_of(node))
+
+    async def namespace(self, name: str) -> NamespaceSettings:
+        """What the Namespace says about availability."""
+        found = self.find("Namespace", Key("", name))
+        if found is not None:
+            return read_namespace(annotations_of(found))
+        return await self._further("Namespace", Key("", name)).namespace(name)
+
+    async def most_replicas(self, workload: GroupVersionKind, key: Key) -> int | None:
+        """By the autoscalers in the manifests, else by those of the cluster, if there is one."""
+        wanted = (workload.api_version, workload.kind, key.name)
+        for read, gvk in ((scaled_by_hpa, HPA), (scaled_by_hvpa, HVPA)):
+            for document in self._documents:
+                is_near = self._key(document).namespace == key.namespace
+                if is_near and GroupVersionKind.of(document).group_kind == gvk.group_kind:
+                    scaled = read(document)
+                    if scaled is not None and scaled[:3] == wanted:
+                        return scaled.most
+        return await self._beyond.most_replicas(workload, key) if self._beyond else None
+
+    async def many_nodes(self) -> bool:
+        """By the Nodes in the manifests, else by the cluster's; without any there may be many."""
+        nodes = [d for d in self._documents if GroupVersionKind.of(d).group_kind == _kind(_NODE)]
+        if nodes:
+            return len(nodes) > 1
+        return await self._beyond.many_nodes() if self._beyond else True
 
     async def config_map(self, key: Key) -> JsonObject:
         """A ConfigMap."""

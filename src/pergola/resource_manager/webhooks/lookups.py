@@ -10,6 +10,10 @@ from typing import Final, Protocol
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.client import Client
 from pergola.kube.selectors import format_selector
+from pergola.resource_manager.webhooks.high_availability_config.observe import (
+    ClusterSurroundings,
+)
+from pergola.resource_manager.webhooks.high_availability_config.settings import NamespaceSettings
 from pergola.resource_manager.webhooks.system_components_config import (
     Taint,
     in_order,
@@ -39,6 +43,18 @@ class Lookups(Protocol):
         """
         ...
 
+    async def namespace(self, name: str) -> NamespaceSettings:
+        """What a namespace says about availability."""
+        ...
+
+    async def most_replicas(self, workload: GroupVersionKind, key: Key) -> int | None:
+        """To how many replicas something scales a workload; None if nothing does."""
+        ...
+
+    async def many_nodes(self) -> bool:
+        """Whether there is more than one node."""
+        ...
+
     async def config_map(self, key: Key) -> JsonObject:
         """A ConfigMap as it is now."""
         ...
@@ -61,6 +77,7 @@ class ClusterLookups:
         system_nodes: the labels of the nodes for system components; all nodes if empty.
         accounts: whether to watch ServiceAccounts.
         nodes: whether to watch nodes.
+        availability: whether to watch what the high-availability webhook has to know.
     """
 
     def __init__(
@@ -71,8 +88,10 @@ class ClusterLookups:
         system_nodes: Mapping[str, str] | None = None,
         accounts: bool = True,
         nodes: bool = True,
+        availability: bool = True,
     ) -> None:
         self._client = client
+        self.availability = ClusterSurroundings(client)
         self._system_nodes = format_selector({"matchLabels": dict(system_nodes or {})})
         self._accounts = Caches(client, SERVICE_ACCOUNT, automounts, namespaces=namespaces)
         self._nodes = Cache(client, NODE, taints_of, labels=self._system_nodes)
@@ -81,6 +100,7 @@ class ClusterLookups:
         self.caches: tuple[Watching, ...] = (
             *(self._accounts if accounts else ()),
             *((self._nodes,) if nodes else ()),
+            *(self.availability.caches if availability else ()),
         )
 
     async def mounts_token(self, account: Key) -> bool:
@@ -98,6 +118,18 @@ class ClusterLookups:
         if self._taints is None:
             self._taints = in_order(t for _, taints in self._nodes.items() for t in taints)
         return self._taints
+
+    async def namespace(self, name: str) -> NamespaceSettings:
+        """From the cache; live, if it does not have it."""
+        return await self.availability.namespace(name)
+
+    async def most_replicas(self, workload: GroupVersionKind, key: Key) -> int | None:
+        """From the caches; live, if they are behind."""
+        return await self.availability.most_replicas(workload, key)
+
+    async def many_nodes(self) -> bool:
+        """From the cache; live, if it is behind."""
+        return await self.availability.many_nodes()
 
     async def config_map(self, key: Key) -> JsonObject:
         """Live: few pods ask for one, and it must not be outdated."""
