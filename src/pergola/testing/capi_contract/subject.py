@@ -1,0 +1,135 @@
+"""What a run of the suite is about: a kind, two manifests, and how patient to be."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pergola.api.cluster_api import MANAGED_BY
+from pergola.api.objects import GroupKind, GroupVersionKind, JsonObject
+from pergola.externally_managed.contract import ContractError
+from pergola.externally_managed.kinds import parse_kind
+from pergola.externally_managed.predicate import is_externally_managed
+from pergola.kube.yaml import parse_documents
+
+_SUFFIX: Final = "Cluster"
+
+
+class SubjectError(Exception):
+    """The suite cannot be run with these options; the text says which, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """An InfraCluster, and what has to be there before it, such as its credentials."""
+
+    infra_cluster: JsonObject
+    before: tuple[JsonObject, ...] = ()
+
+    @property
+    def gvk(self) -> GroupVersionKind:
+        """The kind in the version in which it is written."""
+        return GroupVersionKind.of(self.infra_cluster)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The provider under test.
+
+    Attributes:
+        machines: a template of machine objects; None where that case is not asked for.
+        kubeconfig: None for the one that kubectl would take.
+        namespace: an existing one to work in; a fresh one for each case if empty.
+        settle_seconds: within which the provider reacts to anything, if it does at all.
+        resync_seconds: after which the provider looks at each object again.
+        patience_seconds: how long to wait for what the provider should do.
+        ready_by_hand: whether that annotation is to be served.
+    """
+
+    kind: GroupKind
+    managed: Manifest
+    external: Manifest
+    machines: str | None = None
+    kubeconfig: Path | None = None
+    context: str | None = None
+    namespace: str = ""
+    settle_seconds: float = 5.0
+    resync_seconds: float = 30.0
+    patience_seconds: float = 60.0
+    ready_by_hand: bool = False
+
+
+def read_manifests(managed: Path, external: Path, kind: str = "") -> tuple[Manifest, Manifest]:
+    """Both manifests, checked.
+
+    Args:
+        kind: with its group; that of the only object whose kind ends in `Cluster` if empty.
+
+    Raises:
+        SubjectError: a manifest cannot be read, or is not what it should be.
+    """
+    wanted = _parsed(kind) if kind else None
+    ours, theirs = _read(managed, wanted), _read(external, wanted)
+    if ours.gvk.group_kind != theirs.gvk.group_kind:
+        raise SubjectError(
+            f"{managed} has a {ours.gvk.group_kind}, but {external} has a {theirs.gvk.group_kind}: "
+            "both must be of one kind"
+        )
+    if is_externally_managed(ours.infra_cluster):
+        raise SubjectError(
+            f"{managed}: {ours.gvk.kind} has the annotation {MANAGED_BY}; remove it there, or "
+            "exchange the two manifests"
+        )
+    if not is_externally_managed(theirs.infra_cluster):
+        raise SubjectError(f"{external}: {theirs.gvk.kind} needs the annotation {MANAGED_BY}")
+    return ours, theirs
+
+
+def _parsed(kind: str) -> GroupKind:
+    try:
+        return parse_kind(kind)
+    except ContractError as error:
+        raise SubjectError(f"--capi-kind: {error}") from None
+
+
+def _read(path: Path, wanted: GroupKind | None) -> Manifest:
+    documents = objects(read_text(path), str(path))
+    found = [obj for obj in documents if _is_wanted(obj, wanted)]
+    if len(found) != 1:
+        what = str(wanted) if wanted else f"object whose kind ends in {_SUFFIX}"
+        raise SubjectError(f"{path}: exactly one {what} is expected, but there are {len(found)}")
+    return Manifest(found[0], tuple(obj for obj in documents if obj is not found[0]))
+
+
+def _is_wanted(obj: JsonObject, wanted: GroupKind | None) -> bool:
+    found = GroupVersionKind.of(obj).group_kind
+    return found == wanted if wanted else found.kind.endswith(_SUFFIX)
+
+
+def read_text(path: Path) -> str:
+    """A file's text.
+
+    Raises:
+        SubjectError: it cannot be read.
+    """
+    try:
+        return path.read_text()
+    except OSError as error:
+        raise SubjectError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def objects(text: str, name: str) -> list[JsonObject]:
+    """The Kubernetes objects in a text.
+
+    Raises:
+        SubjectError: a document is broken, or is no object.
+    """
+    found = []
+    for document in parse_documents(text):
+        if document.error is not None:
+            raise SubjectError(f"{name}: this is no YAML: {document.error}")
+        if document.value is None:
+            continue
+        if not isinstance(document.value, dict) or "kind" not in document.value:
+            raise SubjectError(f"{name}, document {document.index}: this is no Kubernetes object")
+        found.append(document.value)
+    return found
