@@ -17,8 +17,18 @@ from pergola.kube.yaml import parse_documents
 from pergola.resource_manager.controllers import istio_cluster_configuration as istio
 from pergola.resource_manager.controllers import node_agent_reconciliation_delay as delay
 from pergola.resource_manager.controllers import node_critical_components as critical
+from pergola.resource_manager.controllers.high_availability_retrigger import (
+    Settings as Retriggers,
+)
+from pergola.resource_manager.controllers.high_availability_retrigger import (
+    high_availability_retrigger,
+)
+from pergola.resource_manager.webhooks.high_availability_config import HighAvailability
+from pergola.resource_manager.webhooks.high_availability_config.observe import ClusterSurroundings
+from pergola.resource_manager.webhooks.high_availability_config.settings import TODAY
 from pergola.runtime.events import EVENT
 from pergola.runtime.metrics import Metrics
+from pergola.runtime.unit import Unit
 from pergola.sandbox import Sandbox
 from pergola.testing.crds import CRD, is_established
 from pergola.testing.service_accounts import service_account_config, until_allowed
@@ -155,3 +165,38 @@ async def refused(client: Client, gvk: GroupVersionKind, key: Key) -> None:
     """What the role says nothing of."""
     with pytest.raises(Forbidden):
         await client.get(gvk, key)
+
+
+async def test_high_availability(lone_client: Client, lone_sandbox: Sandbox, fresh: str) -> None:
+    labels = {"high-availability-config.resources.gardener.cloud/consider": "true"}
+    namespace = GroupVersionKind("", "v1", "Namespace")
+    await lone_client.patch(namespace, Key("", fresh), {"metadata": {"labels": labels}})
+    deployment = GroupVersionKind("apps", "v1", "Deployment")
+    created = await lone_client.create(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "web", "namespace": fresh},
+            "spec": {
+                "replicas": 2,
+                "selector": {"matchLabels": {"app": "web"}},
+                "template": {
+                    "metadata": {"labels": {"app": "web"}},
+                    "spec": {"containers": [{"name": "c", "image": "registry.example/c:1"}]},
+                },
+            },
+        }
+    )
+    assert GroupVersionKind.of(created) == deployment
+    file = "high-availability-config.yaml"
+    async with restricted(lone_client, lone_sandbox, fresh, file) as (client, answers):
+        await until_allowed(client, deployment)
+        answers.clear()
+        around = ClusterSurroundings(client)
+        unit = high_availability_retrigger(
+            client, around, HighAvailability(around, TODAY), Retriggers(), metrics=Metrics()
+        )
+        async with running(Unit(caches=around.caches), unit):
+            await settled(unit, lone_client)
+    assert answers["200"]
+    assert not {code for code in answers if code in ("401", "403")}
