@@ -41,14 +41,13 @@ class Draft:
 
     def set(self, path: Path, value: JsonValue, because: str) -> None:
         """Makes the value at a path this one, and creates the maps above it where they miss."""
-        present = self._find(path)
-        if present is not _ABSENT and same(present, value):  # type: ignore[arg-type] # as above
+        depth, present = self._reach(path)
+        is_all = depth == len(path) - 1
+        if is_all and present is not _ABSENT and same(present, value):  # type: ignore[arg-type] # as above
             return
-        depth = self._depth(path)
-        if depth < len(path) - 1:  # the highest map that is missing is added with all below it
-            for name in reversed(path[depth + 1 :]):
-                value = {str(name): value}
-            path, present = path[: depth + 1], self._find(path[: depth + 1])
+        for name in reversed(path[depth + 1 :]):  # the highest map that is missing brings the rest
+            value = {str(name): value}
+        path = path[: depth + 1]
         self._put(path, value)
         added = present is _ABSENT
         self._edits.append(Edit("add" if added else "replace", pointer(path), value, because))
@@ -83,24 +82,26 @@ class Draft:
     def _find(self, path: Path) -> object:
         value: object = self.object
         for step in path:
-            if isinstance(value, dict):
-                value = value.get(str(step), _ABSENT)
-            elif isinstance(value, list) and isinstance(step, int) and step < len(value):
-                value = value[step]
-            else:
+            value = _child(value, step)
+            if value is _ABSENT:
                 return _ABSENT
         return value
 
-    def _depth(self, path: Path) -> int:
-        """How many leading steps of a path lead to a map or list that is there."""
+    def _reach(self, path: Path) -> tuple[int, object]:
+        """How many steps of a path lead to maps and lists that are there, and what is after them.
+
+        The last step does not count: what it leads to may be anything.
+        """
         value: object = self.object
-        for depth in range(len(path) - 1):
-            value = self._find(path[: depth + 1])
-            if value is None or value is _ABSENT:
-                return depth
-            if not isinstance(value, dict | list):
+        last = len(path) - 1
+        for depth, step in enumerate(path):
+            child = _child(value, step)
+            if depth == last or child is None or child is _ABSENT:
+                return depth, child
+            if not isinstance(child, dict | list):
                 raise TypeError(f"{pointer(path[: depth + 1])} is neither a map nor a list")
-        return len(path) - 1
+            value = child
+        raise TypeError("an object is not edited as a whole")
 
     def _put(self, path: Path, value: JsonValue) -> None:
         parent = self._writable(path[:-1])
@@ -121,6 +122,14 @@ class Draft:
         copy = value.copy()  # type: ignore[union-attr]
         self._own[id(copy)] = copy
         return copy  # type: ignore[return-value]
+
+
+def _child(value: object, step: str | int) -> object:
+    if isinstance(value, dict):
+        return value.get(str(step), _ABSENT)
+    if isinstance(value, list) and isinstance(step, int) and step < len(value):
+        return value[step]
+    return _ABSENT
 
 
 def pointer(path: Path) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 import httptools
 
@@ -19,7 +19,8 @@ from pergola.runtime.logging import get_logger
 log = get_logger("admission-server")
 
 HEADER_LIMIT: Final = 64 * 1024
-_PAUSED_AT: Final = 256 * 1024
+LARGE: Final = 32 * 1024
+_BUFFERS: Final = 512 * 1024  # what TLS holds for a connection that carried a large body
 _NOWHERE: Final = asyncio.Transport()  # before a connection is made, and for nobody
 
 
@@ -41,7 +42,8 @@ class Limits:
 
     Attributes:
         body: bytes of one body.
-        bodies: bytes of all bodies that are being received together.
+        bodies: bytes of all bodies that are being received together, with the buffers of large
+            ones.
         connections: how many there may be; further ones are closed at once.
         receive_seconds: for one request, from its first byte to its last.
         idle_seconds: between two requests; longer than API servers keep connections.
@@ -88,17 +90,26 @@ class Shared:
 
 @dataclass(slots=True)
 class _Incoming:
-    """The request that is being received."""
+    """The request that is being received.
+
+    Attributes:
+        size: bytes of the body so far.
+        named_bytes: bytes of headers that are complete.
+        total: bytes so far, with headers, and what frames the chunks of a body.
+    """
 
     url: bytes = b""
     content_type: str = ""
     body: list[bytes] = field(default_factory=list)
     size: int = 0
-    header_bytes: int = 0
+    total: int = 0
     named_bytes: int = 0
-    in_body: bool = False
     too_large: bool = False
     continues: bool = False
+
+
+class _TooEarly(Exception):
+    """A request began before the last one was answered."""
 
 
 class Connection(asyncio.Protocol):
@@ -115,7 +126,8 @@ class Connection(asyncio.Protocol):
         self._incoming = _Incoming()
         self._receiving = False
         self._task: asyncio.Task[None] | None = None
-        self._pending = b""
+        self._is_last = False
+        self._buffers = 0
         self._closing = False
         self.deadline = float("inf")
 
@@ -141,45 +153,49 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Counts, and refuses what is too many."""
-        if isinstance(transport, asyncio.Transport):
-            self._transport = transport
+        # uvloop's are none of asyncio's classes, but have all of their methods.
+        self._transport = cast("asyncio.Transport", transport)
         self._shared.connections.add(self)
         self._rest()
         if len(self._shared.connections) > self._shared.limits.connections:
             self._refuse(HTTPStatus.SERVICE_UNAVAILABLE)
 
     def data_received(self, data: bytes) -> None:
-        """Feeds the parser; what comes while a request is being answered waits."""
+        """Feeds the parser.
+
+        What comes while a request is being answered is not read: no API server sends a request
+        before it has the last one's answer, and others send it again when the connection closes.
+        """
+        if self._closing or self._is_last:
+            return
         if self._task is not None:
-            self._pending += data
-            if len(self._pending) > _PAUSED_AT:
-                self._transport.pause_reading()
+            self._stop_reading()
             return
-        if self._closing:
-            return
-        if not self._receiving:
-            self._receiving = True
-            self.deadline = self._shared.now() + self._shared.limits.receive_seconds
-        if not self._incoming.in_body:
-            self._incoming.header_bytes += len(data)
+        self._incoming.total += len(data)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
             self._refuse(HTTPStatus.NOT_IMPLEMENTED)
         except httptools.HttpParserError:
-            self._refuse(HTTPStatus.BAD_REQUEST)
-        if not self._incoming.in_body and self._incoming.header_bytes > HEADER_LIMIT:
+            self._stop_reading()
+        if self._receiving and self._incoming.total - self._incoming.size > HEADER_LIMIT:
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
 
-    def eof_received(self) -> bool:
-        """Nothing more will come; what is being answered is answered."""
-        return self._task is not None
+    def pause_writing(self) -> None:
+        """The peer does not take its answers: it is not listened to until it does."""
+        self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        """The peer has taken its answers."""
+        if not self._is_last:
+            self._transport.resume_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Whoever waited for the answer is gone: nobody needs it."""
         self._shared.connections.discard(self)
         self._shared.rested.set()
         self._drop_body()
+        self._shared.received -= self._buffers
         if self._task is not None:
             self._task.cancel()
 
@@ -187,7 +203,11 @@ class Connection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         """A new request; its first bytes were counted already."""
-        self._incoming = _Incoming(header_bytes=self._incoming.header_bytes)
+        if self._task is not None or self._closing:
+            raise _TooEarly
+        self._incoming = _Incoming(total=self._incoming.total)
+        self._receiving = True
+        self.deadline = self._shared.now() + self._shared.limits.receive_seconds
 
     def on_url(self, url: bytes) -> None:
         """The target, perhaps in pieces."""
@@ -208,7 +228,6 @@ class Connection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         """What is known to be too large is answered before it is sent."""
-        self._incoming.in_body = True
         if self._incoming.too_large:
             self._answer_too_large()
         elif self._incoming.continues:
@@ -221,10 +240,15 @@ class Connection(asyncio.Protocol):
         self._incoming.body.append(body)
         self._incoming.size += len(body)
         self._shared.received += len(body)
+        if self._incoming.size > LARGE and not self._buffers:
+            self._buffers = _BUFFERS
+            self._shared.received += _BUFFERS
         if self._incoming.size > self._shared.limits.body:
             self._answer_too_large()
         elif self._shared.received > self._shared.limits.bodies:
-            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE)
+            # At once: a connection that ends in peace still receives what its peer has to send.
+            self._closing = True
+            self._transport.abort()
 
     def on_message_complete(self) -> None:
         """The request is here: answer it."""
@@ -240,6 +264,7 @@ class Connection(asyncio.Protocol):
         if isinstance(answer, bytes):
             self._write(HTTPStatus.OK, answer)
             return
+        self._receiving = False
         self.deadline = float("inf")  # the endpoint has a budget of its own
         self._task = asyncio.get_running_loop().create_task(self._wait(answer))
 
@@ -255,16 +280,21 @@ class Connection(asyncio.Protocol):
             return
         self._task = None
         self._write(HTTPStatus.OK, body)
-        pending, self._pending = self._pending, b""
-        if not self._closing:
-            self._transport.resume_reading()
-            if pending:
-                self.data_received(pending)
+
+    def _stop_reading(self) -> None:
+        """What comes is not understood, or comes too early: then the answer is the last one."""
+        if self._task is None:
+            self._refuse(HTTPStatus.BAD_REQUEST)
+        else:
+            self._is_last = True
+            self._transport.pause_reading()
 
     def _write(
         self, status: HTTPStatus, body: bytes, content_type: bytes = b"application/json"
     ) -> None:
-        stays = self._parser.should_keep_alive() and not self._shared.draining
+        # Buffers that have grown stay as long as their connection: it shall not stay long.
+        may_stay = not (self._is_last or self._buffers or self._shared.draining)
+        stays = may_stay and self._parser.should_keep_alive()
         self._transport.write(_response(status, body, content_type, stays=stays))
         self._rest()
         if not stays:

@@ -20,10 +20,11 @@ from pergola.admission.review import (
     Handler,
     Request,
     Verdict,
+    denied,
     errored,
 )
 from pergola.api.objects import GroupVersionKind, JsonObject
-from pergola.kube.errors import ApiError
+from pergola.kube.errors import ApiError, KubeError
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import WebhookMetrics
 
@@ -118,11 +119,13 @@ class Reviewer:
         return self._answered(asked.version, asked.request.uid, verdict, began)
 
     def _stumbled(self, error: Exception) -> Verdict:
-        """An API server's refusal keeps its code and reason; anything else is a bug of ours."""
+        """An API server's refusal keeps its code and reason; what is no answer is a bug of ours."""
         if isinstance(error, ApiError):
             return Verdict(allowed=False, code=error.code, reason=error.reason, message=str(error))
+        if isinstance(error, KubeError):
+            return denied(str(error))
         self._metrics.panicked()
-        log.error("handler failed", webhook=self._path, error=repr(error))
+        log.error("handler failed", webhook=self._path, exc_info=error)
         return errored(HTTPStatus.INTERNAL_SERVER_ERROR, f"panic: {error} [recovered]")
 
     def _answered(self, version: str, uid: str, verdict: Verdict, began: float) -> bytes:

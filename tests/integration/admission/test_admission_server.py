@@ -10,8 +10,9 @@ from pathlib import Path
 import orjson
 import pytest
 
+from pergola.admission import certificates
 from pergola.admission.certificates import Certificates, ServingError
-from pergola.admission.http import Limits
+from pergola.admission.http import LARGE, Limits
 from pergola.admission.protocol import BODY_LIMIT, Reviewer
 from pergola.admission.review import Request, Verdict, allowed
 from pergola.admission.server import dials, serve
@@ -37,9 +38,9 @@ def write_pair(directory: Path) -> bytes:
 class Served:
     """A running server, and ways to speak to it."""
 
-    def __init__(self, port: int, certificates: Certificates, metrics: Metrics) -> None:
+    def __init__(self, port: int, pair: Certificates, metrics: Metrics) -> None:
         self.port = port
-        self.certificates = certificates
+        self.certificates = pair
         self.metrics = metrics
         self.entered = asyncio.Event()
         self.may_answer = asyncio.Event()
@@ -123,7 +124,7 @@ async def serving(
     directory: Path, limits: Limits | None = None, grace: float = 5.0
 ) -> AsyncGenerator[Served]:
     metrics = Metrics()
-    certificates = Certificates(directory, metrics.certificates())
+    pair = Certificates(directory, metrics.certificates())
     served: Served
 
     def handler(request: Request) -> Verdict | Awaitable[Verdict]:
@@ -135,8 +136,8 @@ async def serving(
         return allowed()
 
     endpoints = {PATH: Reviewer(PATH, handler, metrics.webhook(PATH))}
-    async with serve("127.0.0.1", 0, endpoints, certificates, limits=limits, grace=grace) as port:
-        served = Served(port, certificates, metrics)
+    async with serve("127.0.0.1", 0, endpoints, pair, limits=limits, grace=grace) as port:
+        served = Served(port, pair, metrics)
         yield served
 
 
@@ -159,15 +160,26 @@ async def test_a_connection_stays_and_answers_in_order(served: Served) -> None:
     writer.close()
 
 
-async def test_what_comes_while_a_request_is_answered_waits_its_turn(served: Served) -> None:
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_who_does_not_wait_for_an_answer_gets_it_and_nothing_else(
+    served: Served, at_once: bool
+) -> None:
     reader, writer = await served.connect()
-    writer.write(request(review("slow")))
-    await served.entered.wait()
-    writer.write(request(review("next")))
-    await writer.drain()
+    if at_once:
+        writer.write(request(review("slow")) + request(review("next")))
+        await served.entered.wait()
+    else:
+        writer.write(request(review("slow")))
+        await served.entered.wait()
+        writer.write(request(review("next")))
+        await writer.drain()
+        assert await served.works()
     served.may_answer.set()
-    assert b"uid-slow" in await read_answer(reader)
-    assert b"uid-next" in await read_answer(reader)
+    answer = await read_answer(reader)
+    assert b"uid-slow" in answer
+    assert b"Connection: close" in answer
+    async with asyncio.timeout(20):
+        assert await reader.read() == b""
     writer.close()
 
 
@@ -243,7 +255,7 @@ async def test_an_oversized_body_is_refused_before_it_is_all_there(
 
 async def test_all_bodies_together_are_bounded(tmp_path: Path) -> None:
     write_pair(tmp_path)
-    async with serving(tmp_path, Limits(bodies=100_000)) as served:
+    async with serving(tmp_path, Limits(bodies=700_000)) as served:
         head = request(b"", PATH).replace(b"Content-Length: 0", b"Content-Length: 80000")
         first, holding = await served.connect()
         holding.write(head + b" " * 79_000)
@@ -251,10 +263,59 @@ async def test_all_bodies_together_are_bounded(tmp_path: Path) -> None:
         assert not first.at_eof()
         second, refused = await served.connect()
         refused.write(head + b" " * 79_000)
-        assert (await read_answer(second)).startswith(b"HTTP/1.1 503")
+        with suppress(ConnectionResetError):
+            assert await read_answer(second) == b""
         holding.close()
         refused.close()
         assert await served.works()
+
+
+async def test_a_connection_that_carried_a_large_body_does_not_stay(served: Served) -> None:
+    reader, writer = await served.connect()
+    writer.write(request(review() + b" " * LARGE))
+    answer = await read_answer(reader)
+    assert b'"allowed":true' in answer
+    assert b"Connection: close" in answer
+    async with asyncio.timeout(20):
+        assert await reader.read() == b""
+    writer.close()
+
+
+@pytest.mark.parametrize("endless", ["header", "trailer", "extension"])
+async def test_what_is_around_a_body_is_bounded_too(served: Served, endless: str) -> None:
+    head = f"POST {PATH} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
+    head += {
+        "header": "X: ",
+        "trailer": "\r\n2\r\n{}\r\n0\r\nX: ",
+        "extension": "\r\n2;x=",
+    }[endless]
+    reader, writer = await served.connect()
+    writer.write(head.encode())
+    with suppress(ConnectionError):
+        for _ in range(100):
+            writer.write(b"y" * 10_000)
+            await writer.drain()
+    assert (await read_answer(reader)).startswith(b"HTTP/1.1 431")
+    writer.close()
+    assert await served.works()
+
+
+async def test_who_does_not_read_answers_is_not_listened_to(tmp_path: Path) -> None:
+    write_pair(tmp_path)
+    limits = Limits(idle_seconds=0.5, receive_seconds=0.5)
+    async with serving(tmp_path, limits) as served:
+        reader, writer = await served.connect()
+        writer.transport.pause_reading()  # type: ignore[attr-defined] # it is a socket's
+        many, sent = request(review("x" * 900)) * 200, 0
+        with suppress(ConnectionError):
+            while sent < 50_000_000:
+                writer.write(many)
+                await writer.drain()
+                sent += len(many)
+        assert sent < 50_000_000
+        assert await served.works()
+        writer.transport.abort()
+        del reader
 
 
 async def test_a_slow_client_is_given_up_and_an_idle_one_is_closed(tmp_path: Path) -> None:
@@ -328,6 +389,30 @@ async def test_a_new_certificate_is_shown_to_new_connections_only(
     old_writer.close()
     reads = served.metrics.registry.get_sample_value("certwatcher_read_certificate_total")
     assert reads == 2
+
+
+async def test_a_secret_that_is_mounted_anew_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert certificates.LOOK_SECONDS <= 10
+    monkeypatch.setattr(certificates, "LOOK_SECONDS", 0.01)
+    authorities = []
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+        authorities.append(write_pair(tmp_path / name))
+    mounted = tmp_path / "data"
+    mounted.symlink_to(tmp_path / "old")
+    async with serving(mounted) as served:
+        _, writer = await served.connect(authorities[0])
+        writer.close()
+        (tmp_path / "next").symlink_to(tmp_path / "new")
+        (tmp_path / "next").rename(mounted)  # as kubelets exchange what is mounted
+        reads = "certwatcher_read_certificate_total"
+        async with asyncio.timeout(20):
+            while served.metrics.registry.get_sample_value(reads) != 2:
+                assert await served.works()
+        _, writer = await served.connect(authorities[1])
+        writer.close()
 
 
 async def test_a_broken_pair_leaves_the_old_one_in_use(tmp_path: Path) -> None:

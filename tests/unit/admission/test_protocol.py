@@ -20,7 +20,7 @@ from pergola.admission.review import (
     invalid,
 )
 from pergola.api.objects import GroupVersionKind, JsonObject
-from pergola.kube.errors import NotFound
+from pergola.kube.errors import NotFound, Unreachable
 from pergola.runtime.metrics import Metrics
 
 PATH = "/webhooks/x"
@@ -212,6 +212,17 @@ async def test_an_api_servers_refusal_keeps_its_code_and_reason() -> None:
     status = (await Served(refuse).response(review()))["status"]
     assert (status["code"], status["reason"]) == (404, "NotFound")
     assert status["message"] == 'x "y" not found'
+
+
+async def test_an_api_server_that_cannot_be_reached_is_a_refusal_and_no_panic() -> None:
+    def fail(_: Request) -> Verdict:
+        raise Unreachable("nobody answers at https://api")
+
+    served = Served(fail)
+    status = (await served.response(review()))["status"]
+    assert (status["code"], status["reason"]) == (403, "Forbidden")
+    assert status["message"] == "nobody answers at https://api"
+    assert not served.value("controller_runtime_webhook_panics_total")
 
 
 async def test_a_handler_that_raises_is_counted_and_the_next_request_works() -> None:

@@ -3,6 +3,7 @@
 The HTTP status is 200 always: what goes wrong is an `evaluationError`, which allows nothing.
 """
 
+import asyncio
 from typing import Final
 
 import orjson
@@ -20,6 +21,7 @@ from pergola.runtime.logging import get_logger
 log = get_logger("node-agent-authorizer")
 
 PATH: Final = "/webhooks/auth/nodeagent"
+BUDGET_SECONDS: Final = 10.0
 _KIND: Final = "SubjectAccessReview"
 _VERSIONS: Final = ("authorization.k8s.io/v1", "authorization.k8s.io/v1beta1")
 
@@ -54,9 +56,12 @@ class NodeAgentAuthorizer:
         if version not in _VERSIONS or review.get("kind") != _KIND:
             return _failed(_VERSIONS[0], 400, f"expected a {_KIND} of {' or '.join(_VERSIONS)}")
         try:
-            decision = await decide(
-                read_attributes(review), self._lookups, by_selectors=self._by_selectors
-            )
+            async with asyncio.timeout(BUDGET_SECONDS):
+                decision = await decide(
+                    read_attributes(review), self._lookups, by_selectors=self._by_selectors
+                )
+        except TimeoutError:
+            return _failed(version, 500, f"no decision within {BUDGET_SECONDS:g} seconds")
         except Exception as error:  # whatever happened, nothing is allowed by it
             log.error("review failed", error=str(error))
             return _failed(version, 500, str(error) or type(error).__name__)

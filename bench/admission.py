@@ -1,0 +1,362 @@
+"""The admission server under load, as figures beside their targets (design §4).
+
+    python -m bench admission                  # the product's server, and one that does nothing
+    python -m bench admission --all            # also aiohttp, and a bare server in Go
+    python -m bench admission --seconds 2      # a quick look
+
+A pod of 5 KB is sent through the webhook about pods that takes longest, over TLS, on 16 connections
+that stay. The server has one core for itself; the load generator, a Go program, has another.
+
+Seconds depend on the machine and on what else it does, hence the best of three runs. CPU time for
+each review does so least: the last column says how many a core would answer that does nothing else.
+"""
+
+import argparse
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import orjson
+from bench.admission_servers import NOTHING, SERVERS, endpoints
+from bench.managed_resources import Process, show
+
+from pergola.admission.http import Endpoint
+from pergola.api.objects import JsonObject
+from pergola.pki.certificates import Authority
+from pergola.runtime.logging import configure
+from pergola.sandbox.errors import SandboxError
+from pergola.sandbox.toolchain import find_go
+
+LOADGEN: Final = Path(__file__).parent / "loadgen"
+GO: Final = (1, 22)
+CONNECTIONS: Final = 16
+HEADINGS: Final = ("server", "reviews/s", "p50", "p99", "peak memory", "CPU each", "a core's")
+TARGETS: Final = ("target", "≥ 6,000", "", "≤ 4 ms", "", "", "")
+
+
+class Figures(NamedTuple):
+    """What one server did; milliseconds, megabytes, and microseconds of CPU for each review."""
+
+    server: str
+    per_second: float
+    p50: float
+    p99: float
+    megabytes: float
+    cpu: float
+
+    def row(self) -> tuple[str, ...]:
+        """The cells of the table."""
+        return (
+            self.server,
+            f"{self.per_second:,.0f}",
+            f"{self.p50:.2f} ms",
+            f"{self.p99:.2f} ms",
+            f"{self.megabytes:.0f} MB",
+            f"{self.cpu:.0f} µs",
+            f"{1e6 / self.cpu:,.0f}",
+        )
+
+
+def pod() -> JsonObject:
+    """A pod of 5 KB, as the API server sends it: with its defaults, and who manages its fields."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "generateName": "metrics-server-6d94bc8694-",
+            "namespace": "kube-system",
+            "creationTimestamp": None,
+            "labels": {
+                "app": "metrics-server",
+                "gardener.cloud/role": "system-component",
+                "pod-template-hash": "6d94bc8694",
+                "resources.gardener.cloud/managed-by": "gardener",
+            },
+            "annotations": {"checksum/secret": "8f7d0e3c" * 8, "checksum/config": "17ac5e2b" * 8},
+            "ownerReferences": [
+                {
+                    "apiVersion": "apps/v1",
+                    "kind": "ReplicaSet",
+                    "name": "metrics-server-6d94bc8694",
+                    "uid": "a8e0bd4c-5b0f-4c4f-9a6e-0f5d7e4a1b2c",
+                    "controller": True,
+                    "blockOwnerDeletion": True,
+                }
+            ],
+            "managedFields": [_managed_fields()],
+        },
+        "spec": {
+            "serviceAccountName": "metrics-server",
+            "serviceAccount": "metrics-server",
+            "automountServiceAccountToken": False,
+            "restartPolicy": "Always",
+            "dnsPolicy": "ClusterFirst",
+            "schedulerName": "default-scheduler",
+            "terminationGracePeriodSeconds": 30,
+            "enableServiceLinks": True,
+            "priorityClassName": "system-cluster-critical",
+            "securityContext": {"runAsUser": 65534, "fsGroup": 65534},
+            "tolerations": [
+                {"key": "CriticalAddonsOnly", "operator": "Exists"},
+                {
+                    "key": "node.kubernetes.io/not-ready",
+                    "operator": "Exists",
+                    "effect": "NoExecute",
+                    "tolerationSeconds": 300,
+                },
+            ],
+            "topologySpreadConstraints": [
+                {
+                    "maxSkew": 1,
+                    "topologyKey": key,
+                    "whenUnsatisfiable": "ScheduleAnyway",
+                    "labelSelector": {"matchLabels": {"app": "metrics-server"}},
+                }
+                for key in ("kubernetes.io/hostname", "topology.kubernetes.io/zone")
+            ],
+            "containers": [_container("metrics-server", 8443), _container("proxy", 8080)],
+            "volumes": [
+                {"name": "tls", "secret": {"secretName": "metrics-server-tls", "defaultMode": 420}},
+                {"name": "config", "configMap": {"name": "metrics-server", "defaultMode": 420}},
+            ],
+        },
+        "status": {},
+    }
+
+
+def _managed_fields() -> JsonObject:
+    fields: JsonObject = {
+        f'k:{{"name":"{name}"}}': {".": {}, "f:image": {}} for name in ("web", "proxy")
+    }
+    return {
+        "manager": "kube-controller-manager",
+        "operation": "Update",
+        "apiVersion": "v1",
+        "time": "2026-01-01T00:00:00Z",
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:spec": {"f:containers": fields, "f:dnsPolicy": {}}},
+    }
+
+
+def _container(name: str, port: int) -> JsonObject:
+    def probe(path: str) -> JsonObject:
+        return {
+            "httpGet": {"path": path, "port": port, "scheme": "HTTPS"},
+            "timeoutSeconds": 1,
+            "periodSeconds": 10,
+            "successThreshold": 1,
+            "failureThreshold": 3,
+        }
+
+    return {
+        "name": name,
+        "image": f"registry.example.org/gardener/{name}:v0.7.2",
+        "imagePullPolicy": "IfNotPresent",
+        "command": [f"/{name}", "--cert-dir=/tmp", f"--secure-port={port}", "--v=2"],
+        "env": [
+            {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+            {"name": "LOG_LEVEL", "value": "info"},
+            {"name": "KUBERNETES_CLUSTER_DOMAIN", "value": "cluster.local"},
+            {
+                "name": "GOMEMLIMIT",
+                "valueFrom": {"resourceFieldRef": {"resource": "limits.memory", "divisor": "0"}},
+            },
+        ],
+        "ports": [{"name": "https", "containerPort": port, "protocol": "TCP"}],
+        "resources": {
+            "requests": {"cpu": "50m", "memory": "64Mi"},
+            "limits": {"memory": "512Mi"},
+        },
+        "livenessProbe": probe("/livez"),
+        "readinessProbe": probe("/readyz"),
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "runAsNonRoot": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "startupProbe": probe("/startupz"),
+        "volumeMounts": [
+            {"name": "tls", "mountPath": "/srv/tls", "readOnly": True},
+            {"name": "config", "mountPath": "/srv/config", "readOnly": True},
+        ],
+        "terminationMessagePath": "/dev/termination-log",
+        "terminationMessagePolicy": "File",
+    }
+
+
+def review() -> bytes:
+    """The review of the pod's creation."""
+    kind = {"group": "", "version": "v1", "kind": "Pod"}
+    resource = {"group": "", "version": "v1", "resource": "pods"}
+    return orjson.dumps(
+        {
+            "kind": "AdmissionReview",
+            "apiVersion": "admission.k8s.io/v1",
+            "request": {
+                "uid": "5f1c2d6e-0e58-4e0d-b41c-5d9be0c7a3f1",
+                "kind": kind,
+                "resource": resource,
+                "requestKind": kind,
+                "requestResource": resource,
+                "namespace": "kube-system",
+                "operation": "CREATE",
+                "userInfo": {
+                    "username": "system:serviceaccount:kube-system:replicaset-controller",
+                    "uid": "0c2c1d3f-4a5b-6c7d-8e9f-0a1b2c3d4e5f",
+                    "groups": ["system:serviceaccounts", "system:authenticated"],
+                },
+                "object": pod(),
+                "oldObject": None,
+                "dryRun": False,
+                "options": {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1"},
+            },
+        }
+    )
+
+
+async def cost(endpoint: Endpoint, body: bytes, times: int = 3000) -> float:
+    """Microseconds from bytes to bytes."""
+    began = time.process_time()
+    for _ in range(times):
+        found = endpoint("application/json", body)
+        if not isinstance(found, bytes):
+            await found
+    return (time.process_time() - began) / times * 1e6
+
+
+async def heaviest(body: bytes) -> str:
+    """The path of the webhook that takes longest; all of them are printed."""
+    costs = {path: await cost(endpoint, body) for path, endpoint in endpoints().items()}
+    rows = [(path, f"{micros:.0f} µs") for path, micros in costs.items() if NOTHING not in path]
+    show([*rows], ("webhook", "from bytes to bytes"))
+    print()
+    return max(costs, key=lambda path: costs[path])
+
+
+def build(folder: Path) -> None:
+    """Builds the Go programs: `loadgen` and `webhook`."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pergola"
+    cache.mkdir(parents=True, exist_ok=True)
+    try:
+        go = find_go(GO, cache, lambda text: print(text, file=sys.stderr), os.environ)
+    except SandboxError as error:
+        raise SystemExit(f"the load generator is a Go program: {error}") from None
+    for package in ("loadgen", "webhook"):
+        source = "." if package == "loadgen" else f"./{package}"
+        line = [str(go), "build", "-o", str(folder / package), source]
+        if subprocess.run(line, cwd=LOADGEN, check=False).returncode:
+            raise SystemExit(f"cannot build {LOADGEN}")
+
+
+def pinned(core: int, line: list[str]) -> list[str]:
+    """A command that runs on one core only, where the machine has two and a way to say so."""
+    if not hasattr(os, "sched_getaffinity"):
+        return line
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) == 1:
+        return line
+    return ["taskset", "--cpu-list", str(cores[core]), *line]
+
+
+@contextmanager
+def serving(line: list[str], folder: Path) -> Iterator[tuple[Process, int]]:
+    """Runs a server, and waits for its port."""
+    port = folder / "port"
+    port.unlink(missing_ok=True)
+    environment = {**os.environ, "GOMAXPROCS": "1"}
+    process = subprocess.Popen(pinned(0, line), env=environment)
+    try:
+        deadline = time.monotonic() + 30
+        while not port.exists():
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise SystemExit(f"the server did not start: {' '.join(line)}")
+            time.sleep(0.05)
+        yield Process(process), int(port.read_text())
+    finally:
+        process.terminate()
+        process.wait(timeout=10)
+
+
+def load(folder: Path, url: str, seconds: float) -> dict[str, float]:
+    """What the load generator says."""
+    line = [str(folder / "loadgen"), "-url", url, "-body", str(folder / "body.json")]
+    line += ["-connections", str(CONNECTIONS), "-warm", "0s", "-for", f"{seconds}s"]
+    done = subprocess.run(
+        pinned(1, line), stdout=subprocess.PIPE, check=True, env={**os.environ, "GOMAXPROCS": "1"}
+    )
+    found: dict[str, float] = orjson.loads(done.stdout)
+    if found["errors"]:
+        raise SystemExit(f"{found['errors']} requests failed: {found['first_error']}")
+    return found
+
+
+def measure(
+    name: str, line: list[str], path: str, folder: Path, seconds: float, runs: int
+) -> Figures:
+    """One server under load, after a second of warming up; the best of several runs."""
+    with serving(line, folder) as (process, port):
+        url = f"https://127.0.0.1:{port}{path}"
+        load(folder, url, 1)
+        found = []
+        for _ in range(runs):
+            before = process.cpu
+            run = load(folder, url, seconds)
+            cpu = (process.cpu - before) / run["requests"] * 1e6
+            figures = run["per_second"], run["p50_ms"], run["p99_ms"]
+            found.append(Figures(name, *figures, process.peak_megabytes, cpu))
+        return max(found, key=lambda figures: figures.per_second)
+
+
+def run(folder: Path, *, seconds: float, runs: int, everything: bool) -> list[Figures]:
+    """All servers, one after another."""
+    build(folder)
+    now, day = datetime.now(UTC), timedelta(days=1)
+    pair = Authority.create("bench", now, day).issue("bench", ("localhost",), now, day)
+    (folder / "tls.crt").write_bytes(pair.public)
+    (folder / "tls.key").write_bytes(pair.private)
+    body = review()
+    (folder / "body.json").write_bytes(body)
+    path = asyncio.run(heaviest(body))
+    print(f"a pod of {len(orjson.dumps(pod())):,} bytes, a review of {len(body):,}, to {path}")
+    wanted = [(name, path) for name in (SERVERS if everything else ["pergola"])]
+    wanted.append(("pergola", f"/{NOTHING}"))
+    found = []
+    for name, to in wanted:
+        line = [sys.executable, "-m", "bench.admission_servers", name, str(folder)]
+        shown = name if to == path else f"{name}, {NOTHING} to decide"
+        found.append(measure(shown, line, to, folder, seconds, runs))
+    if everything:
+        line = [str(folder / "webhook"), str(folder)]
+        found.append(measure("Go, bare, encoding/json", line, "/", folder, seconds, runs))
+    return found
+
+
+def main() -> None:
+    """Parses the arguments and prints the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
+    parser.add_argument("--seconds", type=float, default=5.0, help="for each server")
+    parser.add_argument("--runs", type=int, default=3, help="of which the best counts")
+    parser.add_argument("--all", action="store_true", help="also measure other servers")
+    arguments = parser.parse_args()
+    configure("error")
+    with tempfile.TemporaryDirectory() as folder:
+        found = run(
+            Path(folder),
+            seconds=arguments.seconds,
+            runs=arguments.runs,
+            everything=arguments.all,
+        )
+    show([*(figures.row() for figures in found), TARGETS], HEADINGS)
+
+
+if __name__ == "__main__":
+    main()
