@@ -4,12 +4,21 @@ A webhook is asked when an object is written. When a namespace's annotations, an
 number of nodes change, nobody writes the objects that depend on them (spec 11 §7.2, spec 12 Beyond
 3). Here the same function is asked about each of them; where it would change something, an empty
 patch makes the API server ask, too.
+
+The replica that the API server asks may hear of the change a moment later than this one. What is
+still not as it should be after the patch is looked at again, a few times.
 """
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from pergola.admission.review import GroupVersionResource, Request, Verdict
+from pergola.admission.review import (
+    INTERNAL_ERROR,
+    GroupVersionResource,
+    Request,
+    Verdict,
+)
 from pergola.api import marks
 from pergola.api.objects import (
     GroupVersionKind,
@@ -19,7 +28,7 @@ from pergola.api.objects import (
     maps_at,
 )
 from pergola.kube.client import Client
-from pergola.kube.errors import KubeError, NotFound, UnknownKind
+from pergola.kube.errors import Forbidden, Invalid, KubeError, NotFound, UnknownKind
 from pergola.resource_manager.webhooks.high_availability_config.observe import (
     HPA,
     HVPA,
@@ -34,7 +43,7 @@ from pergola.resource_manager.webhooks.high_availability_config.settings import 
 from pergola.resource_manager.webhooks.high_availability_config.spread import HOST_KEY
 from pergola.resource_manager.webhooks.high_availability_config.spread import PATH as CONSTRAINTS
 from pergola.runtime.cache import Change
-from pergola.runtime.controller import DONE, Controller, Outcome, ReconcileError
+from pergola.runtime.controller import DONE, Again, Controller, Outcome, ReconcileError
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
 from pergola.runtime.unit import Unit
@@ -69,9 +78,14 @@ class Settings:
     Attributes:
         only_managed: only objects that are labelled as ours; so where the webhook is asked about
             those only.
+        pauses: seconds after which objects that a patch left as they were are looked at again.
+        settling: seconds after which the end of an autoscaler counts. What it scaled would lose
+            replicas, though it may just be replaced by another one.
     """
 
     only_managed: bool = False
+    pauses: tuple[float, ...] = (5.0, 30.0)
+    settling: float = 30.0
 
 
 def high_availability_retrigger(
@@ -85,13 +99,13 @@ def high_availability_retrigger(
     """The controller, on the cluster whose API server asks the webhook.
 
     Args:
-        around: its caches have to run already: they are those of the webhook.
+        around: its caches have to be run by somebody else: they are those of the webhook.
     """
-    reconciler = Retrigger(client, handler, settings)
+    reconciler = Retrigger(client, around, handler, settings)
     controller = Controller(
         NAME, reconciler.reconcile, workers=1, metrics=metrics, deadline=_DEADLINE
     )
-    wakes = _Wakes(around, controller)
+    wakes = _Wakes(around, controller, settings)
     around.namespaces.subscribe(wakes.on_namespace)
     around.nodes.subscribe(wakes.on_node)
     for cache in around.autoscalers:
@@ -102,34 +116,67 @@ def high_availability_retrigger(
 class Retrigger:
     """The reconciler of one namespace."""
 
-    def __init__(self, client: Client, handler: HighAvailability, settings: Settings) -> None:
+    def __init__(
+        self,
+        client: Client,
+        around: ClusterSurroundings,
+        handler: HighAvailability,
+        settings: Settings,
+    ) -> None:
         self._client = client
+        self._around = around
         self._handler = handler
+        self._pauses = settings.pauses
         labels = f"!{SKIP}"
         self._labels = f"{labels},{marks.MANAGED_BY}=gardener" if settings.only_managed else labels
+        self._tried: Counter[Wake] = Counter()
 
     async def reconcile(self, wake: Wake) -> Outcome:
         """Asks about each object of a namespace, and patches those that would become another."""
-        problems: list[str] = []
+        await self._around.synced()
+        if self._around.namespaces.get(Key("", wake.namespace)) is None:
+            return DONE
+        unmoved, problems = 0, []
         for gvk, plural in _KINDS[:2] if wake.only_spread else _KINDS:
-            try:
-                objects = await self._client.list(gvk, wake.namespace, labels=self._labels)
-            except UnknownKind:
-                continue
-            for obj in objects:
-                if wake.only_spread and not _is_spread(obj):
-                    continue
+            for obj in await self._listed(gvk, wake):
                 try:
-                    await self._look(obj, gvk, plural)
-                except KubeError as error:
+                    unmoved += await self._look(obj, gvk, plural)
+                except (KubeError, ReconcileError) as error:
                     problems.append(f"{gvk.kind} {Key.of(obj)}: {error}")
         if problems:
             raise ReconcileError("; ".join(problems))
-        return DONE
+        return self._outcome(wake, unmoved)
 
-    async def _look(self, obj: JsonObject, gvk: GroupVersionKind, plural: str) -> None:
-        if deletion_timestamp_of(obj) is not None:
-            return
+    async def _listed(self, gvk: GroupVersionKind, wake: Wake) -> list[JsonObject]:
+        try:
+            objects = await self._client.list(gvk, wake.namespace, labels=self._labels)
+        except UnknownKind:
+            return []
+        return [
+            obj
+            for obj in objects
+            if deletion_timestamp_of(obj) is None and (_is_spread(obj) or not wake.only_spread)
+        ]
+
+    async def _look(self, obj: JsonObject, gvk: GroupVersionKind, plural: str) -> bool:
+        """Whether the object is not as it should be, also after a patch."""
+        verdict = await self._verdict(obj, gvk, plural)
+        if not verdict.edits:
+            return False
+        try:
+            patched = await self._client.patch(gvk, Key.of(obj), {})
+        except NotFound:
+            return False
+        except (Forbidden, Invalid) as error:
+            # Neither is better when it is tried again, and other objects must not wait for it.
+            log.error("refused", object=f"{gvk.kind} {Key.of(obj)}", error=str(error))
+            return False
+        changed = [edit.path for edit in verdict.edits]
+        log.info("asked again", object=f"{gvk.kind} {Key.of(obj)}", changed=changed)
+        return bool((await self._verdict(patched, gvk, plural)).edits)
+
+    async def _verdict(self, obj: JsonObject, gvk: GroupVersionKind, plural: str) -> Verdict:
+        """What the webhook would say; what it would refuse has no edits, and needs no patch."""
         key = Key.of(obj)
         verdict = await self._handler(
             Request(
@@ -143,21 +190,34 @@ class Retrigger:
                 old_object=obj,
             )
         )
-        if not _would_change(verdict):
-            return
-        try:
-            await self._client.patch(gvk, key, {})
-        except NotFound:
-            return
-        log.info("asked again", object=f"{gvk.kind} {key}", changed=[e.path for e in verdict.edits])
+        if verdict.code >= INTERNAL_ERROR:
+            raise ReconcileError(verdict.message)
+        return verdict
+
+    def _outcome(self, wake: Wake, unmoved: int) -> Outcome:
+        tried = self._tried.pop(wake, 0)
+        if not unmoved:
+            return DONE
+        if tried < len(self._pauses):
+            self._tried[wake] = tried + 1
+            return Again(self._pauses[tried])
+        log.error(
+            "objects stay as they are; is the webhook registered, and on the same configuration?",
+            namespace=wake.namespace,
+            objects=unmoved,
+        )
+        return DONE
 
 
 class _Wakes:
     """Which change wants which namespaces to be looked at."""
 
-    def __init__(self, around: ClusterSurroundings, controller: Controller[Wake]) -> None:
+    def __init__(
+        self, around: ClusterSurroundings, controller: Controller[Wake], settings: Settings
+    ) -> None:
         self._around = around
         self._queue = controller.queue
+        self._settling = settings.settling
         self._many: bool | None = None
 
     def on_namespace(self, change: Change[NamespaceSettings]) -> None:
@@ -165,9 +225,13 @@ class _Wakes:
             self._queue.add(Wake(change.key.name, only_spread=False))
 
     def on_autoscaler(self, change: Change[Scaled | None]) -> None:
-        is_considered = self._around.namespaces.get(Key("", change.key.namespace)) is not None
-        if change.new != change.old and is_considered and not change.initial:
-            self._queue.add(Wake(change.key.namespace, only_spread=False))
+        if change.new == change.old or change.initial:
+            return
+        wake = Wake(change.key.namespace, only_spread=False)
+        if change.old is not None and (change.new is None or change.new[:3] != change.old[:3]):
+            self._queue.add_after(wake, self._settling)
+        if change.new is not None:
+            self._queue.add(wake)
 
     def on_node(self, _: Change[None]) -> None:
         many = len(self._around.nodes) > 1
@@ -180,7 +244,3 @@ class _Wakes:
 
 def _is_spread(obj: JsonObject) -> bool:
     return any(c.get("topologyKey") == HOST_KEY for c in maps_at(obj, *CONSTRAINTS))
-
-
-def _would_change(verdict: Verdict) -> bool:
-    return verdict.allowed and bool(verdict.edits)

@@ -3,7 +3,6 @@
 import copy
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 import jsonpatch
 import pytest
@@ -46,11 +45,12 @@ class Site:
         self.handler = HighAvailability(self.around, TODAY)
 
     @asynccontextmanager
-    async def at_work(self, **settings: Any) -> AsyncIterator[Unit]:
+    async def at_work(self, *, only_managed: bool = False) -> AsyncIterator[Unit]:
         """The controller, after its first look at everything."""
         async with running(Unit(caches=self.around.caches)):
+            chosen = Settings(only_managed=only_managed, pauses=(), settling=0.0)
             unit = high_availability_retrigger(
-                self.recorder, self.around, self.handler, Settings(**settings), metrics=Metrics()
+                self.recorder, self.around, self.handler, chosen, metrics=Metrics()
             )
             async with running(unit):
                 await self.patched(unit)

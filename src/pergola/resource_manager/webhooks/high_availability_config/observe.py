@@ -1,6 +1,6 @@
 """What the handler has to know of the cluster, from caches: no review waits (Beyond 2)."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
 import orjson
@@ -13,6 +13,7 @@ from pergola.api.objects import (
     map_at,
 )
 from pergola.kube.client import Client
+from pergola.kube.errors import UnknownKind
 from pergola.resource_manager.webhooks.high_availability_config.settings import (
     CONSIDER,
     NamespaceSettings,
@@ -20,6 +21,7 @@ from pergola.resource_manager.webhooks.high_availability_config.settings import 
     read_namespace,
 )
 from pergola.runtime.cache import Cache
+from pergola.runtime.caches import Caches
 from pergola.runtime.index import Index
 from pergola.runtime.unit import Watching
 
@@ -41,28 +43,47 @@ class Scaled(NamedTuple):
 class ClusterSurroundings:
     """The answers for one cluster. As long as `caches` are not run, everything is read live.
 
+    Args:
+        considered: a selector of the namespaces that the webhook is asked about.
+        watched: in which namespaces autoscalers are watched; in all if empty.
+
     Attributes:
-        namespaces: those that want to be considered.
+        namespaces: those that are considered.
         autoscalers: HorizontalPodAutoscalers and, where they are served, Hvpas that deploy one.
         nodes: only that they are there.
     """
 
-    def __init__(self, client: Client) -> None:
+    def __init__(
+        self,
+        client: Client,
+        *,
+        considered: str = f"{CONSIDER}=true",
+        watched: Collection[str] = (),
+    ) -> None:
         self._client = client
         self.namespaces = Cache(
             client,
             NAMESPACE,
             lambda obj: read_namespace(annotations_of(obj)),
-            labels=f"{CONSIDER}=true",
+            labels=considered,
             metadata_only=True,
         )
         self.nodes = Cache(client, NODE, lambda _: None, metadata_only=True)
         self.autoscalers = (
-            Cache(client, HPA, scaled_by_hpa),
-            Cache(client, HVPA, scaled_by_hvpa),
+            Caches(client, HPA, scaled_by_hpa, namespaces=watched),
+            Caches(client, HVPA, scaled_by_hvpa, namespaces=watched),
         )
         self._by_target = [Index(cache, _targets) for cache in self.autoscalers]
-        self.caches: tuple[Watching, ...] = (self.namespaces, self.nodes, *self.autoscalers)
+        self.caches: tuple[Watching, ...] = (
+            self.namespaces,
+            self.nodes,
+            *(cache for caches in self.autoscalers for cache in caches),
+        )
+
+    async def synced(self) -> None:
+        """Returns when all first lists are complete."""
+        for cache in self.caches:
+            await cache.synced()
 
     async def namespace(self, name: str) -> NamespaceSettings:
         """From the cache; live, if it does not have it: the label may be a moment old."""
@@ -75,11 +96,12 @@ class ClusterSurroundings:
     async def most_replicas(self, workload: GroupVersionKind, key: Key) -> int | None:
         """The first autoscaler counts, and an Hvpa only where there is no other."""
         target = (key.namespace, workload.api_version, workload.kind, key.name)
-        for cache, index in zip(self.autoscalers, self._by_target, strict=True):
-            if cache.is_synced:
+        for caches, index in zip(self.autoscalers, self._by_target, strict=True):
+            cache = caches.reaching(key.namespace)
+            if cache is not None and cache.is_synced:
                 found = [s for k in index.keys(target) if (s := cache.get(k)) is not None]
             else:
-                found = await self._listed(cache.gvk, target)
+                found = await self._listed(caches.gvk, target)
             if found:
                 return min(found).most
         return None
@@ -93,11 +115,13 @@ class ClusterSurroundings:
     async def _listed(
         self, gvk: GroupVersionKind, target: tuple[str, str, str, str]
     ) -> list[Scaled]:
-        if gvk == HVPA:
-            return []  # where its cache is behind, nobody knows whether the kind is served at all
         namespace, *wanted = target
-        found = [scaled_by_hpa(obj) for obj in await self._client.list(gvk, namespace)]
-        return [s for s in found if s is not None and [s.api_version, s.kind, s.name] == wanted]
+        try:
+            objects = await self._client.list(gvk, namespace)
+        except UnknownKind:
+            return []
+        read = scaled_by_hpa if gvk == HPA else scaled_by_hvpa
+        return [s for s in map(read, objects) if s is not None and [*s[:3]] == wanted]
 
 
 def scaled_by_hpa(obj: JsonObject) -> Scaled | None:

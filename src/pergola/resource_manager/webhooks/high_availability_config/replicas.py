@@ -39,7 +39,8 @@ def read_replicas(text: str) -> int:
         number = int(text)
     except ValueError:
         number = -1
-    if not 0 <= number <= _LARGEST or not text.isascii() or "_" in text:
+    # Python's numbers may have blanks around them, underscores, and other digits than Go's.
+    if not 0 <= number <= _LARGEST or not text.isascii() or "_" in text or text != text.strip():
         raise ReplicasError(f'"{text}" is no number of replicas; write for example "3"')
     return number
 

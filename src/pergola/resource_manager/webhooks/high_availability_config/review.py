@@ -17,7 +17,7 @@ from pergola.api.objects import (
     labels_of,
 )
 from pergola.kube.errors import KubeError
-from pergola.resource_manager.webhooks.decoding import Undecodable, map_in
+from pergola.resource_manager.webhooks.decoding import Undecodable, map_in, text_in
 from pergola.resource_manager.webhooks.high_availability_config import (
     affinity,
     spread,
@@ -120,16 +120,10 @@ class HighAvailability:
 
     async def __call__(self, request: Request) -> Verdict:
         """Judges one request."""
+        unasked = _unasked(request)
+        if unasked is not None:
+            return unasked
         kind = request.kind.group_kind
-        if request.operation not in _WRITES:
-            return allowed(because=f"{request.operation} is not reviewed")
-        if request.subresource:
-            return allowed(because=f"the subresource {request.subresource} is not reviewed")
-        if kind not in _WORKLOADS and kind not in _RANGES:
-            return allowed(f"unexpected resource: {kind}")
-        if kind == _HPA and request.kind.version not in _HPA_VERSIONS:
-            version = request.kind.version
-            return denied(f'autoscaling version "{version}" in request is not supported')
         if request.object is None:
             return errored(HTTPStatus.BAD_REQUEST, f"cannot decode the {kind}: there is no object")
         try:
@@ -153,8 +147,7 @@ class HighAvailability:
     ) -> Verdict:
         path = _RANGES[kind]
         wanted = _wanted(obj, namespace)
-        limits = map_in(obj, *path)
-        least, most = _number(limits.get("minReplicas")), _number(limits.get("maxReplicas"))
+        least, most = (_number(obj, (*path, name)) for name in ("minReplicas", "maxReplicas"))
         new_least, new_most = range_of(least, most, wanted)
         draft = Draft(obj)
         if new_least != least:
@@ -171,7 +164,7 @@ class HighAvailability:
             most = await self._around.most_replicas(request.kind, key)
         except KubeError as error:
             return errored(HTTPStatus.INTERNAL_SERVER_ERROR, f"failed to list all HPAs: {error}")
-        present = _number(map_in(obj, "spec").get("replicas"))
+        present = _number(obj, ("spec", "replicas"))
         wanted = _wanted(obj, namespace)
         replicas = replicas_of(present, wanted, is_scaled=most is not None)
         map_in(obj, "spec", "template", "spec")
@@ -202,7 +195,7 @@ class HighAvailability:
             self._profile,
             replicas,
             most if most is not None and replicas <= most else replicas,
-            marks.is_truthy(annotations_of(obj).get(HOST_SPREAD)),
+            marks.is_truthy(text_in(obj, "metadata", "annotations", HOST_SPREAD)),
             await self._around.many_nodes() if asks_nodes else True,
         )
 
@@ -220,9 +213,27 @@ class HighAvailability:
         )
 
 
+def _unasked(request: Request) -> Verdict | None:
+    """The answer to a request that is none of ours."""
+    kind = request.kind.group_kind
+    if request.operation not in _WRITES:
+        return allowed(because=f"{request.operation} is not reviewed")
+    if request.subresource:
+        return allowed(because=f"the subresource {request.subresource} is not reviewed")
+    if kind not in _WORKLOADS and kind not in _RANGES:
+        return allowed(f"unexpected resource: {kind}")
+    if kind == _HPA and request.kind.version not in _HPA_VERSIONS:
+        return denied(f'autoscaling version "{request.kind.version}" in request is not supported')
+    if SKIP in labels_of(request.object or {}):
+        # An API server asks nevertheless while the label is being added.
+        return allowed(because=f"it has the label {SKIP}")
+    return None
+
+
 def _wanted(obj: JsonObject, namespace: NamespaceSettings) -> int | None:
-    override = annotations_of(obj).get(REPLICAS, "")
-    return wanted_replicas(labels_of(obj).get(TYPE, ""), namespace.tolerance, override)
+    kind = text_in(obj, "metadata", "labels", TYPE)
+    override = text_in(obj, "metadata", "annotations", REPLICAS)
+    return wanted_replicas(kind, namespace.tolerance, override)
 
 
 def _why(obj: JsonObject, namespace: NamespaceSettings) -> str:
@@ -240,9 +251,15 @@ def _warnings(obj: JsonObject) -> tuple[str, ...]:
     return (f'label {TYPE}: "{kind}" is unknown and counts as "server"; write one of {TYPES}',)
 
 
-def _number(value: JsonValue) -> int:
-    is_number = isinstance(value, int) and not isinstance(value, bool)
-    return value if is_number else 0  # type: ignore[return-value] # as just asked
+def _number(obj: JsonObject, path: tuple[str, ...]) -> int:
+    """The number at a path; 0 if it is absent."""
+    *above, name = path
+    value: JsonValue = map_in(obj, *above).get(name)
+    if value is None:
+        return 0
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise Undecodable(path, "a number", value)
+    return value
 
 
 def _name(obj: JsonObject) -> str:

@@ -107,6 +107,7 @@ def _by_template(constraint: JsonObject) -> JsonObject:
     selects_already = TEMPLATE_HASH in map_in(selector, "matchLabels") or any(
         expression.get("key") == TEMPLATE_HASH for expression in expressions
     )
-    if not selector or selects_already or TEMPLATE_HASH in present:
+    counts_all = constraint.get("labelSelector") is None
+    if counts_all or selects_already or TEMPLATE_HASH in present:
         return constraint
     return {**constraint, "matchLabelKeys": [*present, TEMPLATE_HASH]}

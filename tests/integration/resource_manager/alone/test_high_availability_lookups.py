@@ -1,0 +1,165 @@
+"""What the high-availability webhook knows of a real cluster: spec 12 §3.3, and Beyond 2."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.kube.client import Client
+from pergola.kube.errors import NotFound
+from pergola.resource_manager.webhooks.high_availability_config import HighAvailability
+from pergola.resource_manager.webhooks.high_availability_config.observe import (
+    HPA,
+    HVPA,
+    ClusterSurroundings,
+    version_of,
+)
+from pergola.resource_manager.webhooks.high_availability_config.settings import (
+    PREFIX,
+    TODAY,
+    NamespaceSettings,
+)
+from pergola.runtime.unit import Unit
+from pergola.testing.crds import CRD, is_established
+from pergola.testing.objects import definition
+from pergola.testing.reviews import review_of
+from pergola.testing.waiting import PATIENCE, running, until
+from pergola.testing.world import RecordingClient
+
+pytestmark = pytest.mark.xdist_group("alone")
+
+DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
+STATEFUL_SET = GroupVersionKind("apps", "v1", "StatefulSet")
+
+
+def reference(name: str) -> JsonObject:
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}
+
+
+def hpa(namespace: str, name: str, *, target: str, most: int) -> JsonObject:
+    return {
+        "apiVersion": HPA.api_version,
+        "kind": HPA.kind,
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"scaleTargetRef": reference(target), "maxReplicas": most},
+    }
+
+
+def hvpa(namespace: str, name: str, *, most: int, deploy: bool = True) -> JsonObject:
+    scaling = {"deploy": deploy, "template": {"spec": {"maxReplicas": most}}}
+    return {
+        "apiVersion": HVPA.api_version,
+        "kind": HVPA.kind,
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"targetRef": reference(name), "hpa": scaling},
+    }
+
+
+@pytest.fixture
+async def hvpas(lone_client: Client) -> AsyncIterator[None]:
+    """The API server serves Hvpas."""
+    crd = definition(HVPA)
+    crd["metadata"]["annotations"] = {"api-approved.kubernetes.io": "unapproved, it is for tests"}
+    await lone_client.apply(crd, manager="tests", force=True)
+    await until(lone_client, CRD, Key.of(crd), is_established)
+    yield
+    await lone_client.delete(CRD, Key.of(crd))
+
+
+async def most(around: ClusterSurroundings, namespace: str, name: str) -> int | None:
+    return await around.most_replicas(DEPLOYMENT, Key(namespace, name))
+
+
+async def test_an_hvpa_counts_also_while_the_caches_are_behind(
+    lone_client: Client, fresh: str, other: str, hvpas: None
+) -> None:
+    # Taken for unscaled, a workload with ten replicas would get two.
+    await lone_client.create(hpa(fresh, "a", target="web", most=4))
+    await lone_client.create(hvpa(fresh, "web", most=9))
+    await lone_client.create(hvpa(fresh, "big", most=10))
+    await lone_client.create(hvpa(fresh, "quiet", most=10, deploy=False))
+    await lone_client.create(hvpa(other, "elsewhere", most=10))
+
+    async def known(around: ClusterSurroundings) -> list[int | None]:
+        return [await most(around, fresh, n) for n in ("web", "big", "quiet", "elsewhere")]
+
+    around = ClusterSurroundings(lone_client)
+    assert await known(around) == [4, 10, None, None]
+    async with running(Unit(caches=around.caches)):
+        assert await known(around) == [4, 10, None, None]
+        assert await around.most_replicas(STATEFUL_SET, Key(fresh, "web")) is None
+
+
+async def test_without_hvpas_nothing_is_scaled_by_one(lone_client: Client, fresh: str) -> None:
+    around = ClusterSurroundings(lone_client)
+    assert await most(around, fresh, "web") is None
+    async with running(Unit(caches=around.caches)):
+        assert await most(around, fresh, "web") is None
+
+
+async def test_where_only_some_namespaces_are_watched_the_others_are_asked_live(
+    lone_client: Client, fresh: str, other: str
+) -> None:
+    await lone_client.create(hpa(fresh, "web", target="web", most=4))
+    await lone_client.create(hpa(other, "web", target="web", most=5))
+    around = ClusterSurroundings(lone_client, watched=[fresh])
+    async with running(Unit(caches=around.caches)):
+        assert await most(around, fresh, "web") == 4
+        assert await most(around, other, "web") == 5
+
+
+async def test_a_maximum_that_changes_is_known_soon(lone_client: Client, fresh: str) -> None:
+    around = ClusterSurroundings(lone_client)
+    async with running(Unit(caches=around.caches)):
+        await lone_client.create(hpa(fresh, "web", target="web", most=4))
+        await until_equal(lone_client, lambda: most(around, fresh, "web"), 4)
+        await lone_client.patch(HPA, Key(fresh, "web"), {"spec": {"maxReplicas": 6}})
+        await until_equal(lone_client, lambda: most(around, fresh, "web"), 6)
+        await lone_client.delete(HPA, Key(fresh, "web"))
+        await until_equal(lone_client, lambda: most(around, fresh, "web"), None)
+
+
+async def test_many_nodes_are_more_than_one(lone_client: Client) -> None:
+    for name, many in (("one", False), ("two", True)):
+        around = ClusterSurroundings(lone_client)
+        await lone_client.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
+        assert await around.many_nodes() is many
+        async with running(Unit(caches=around.caches)):
+            assert await around.many_nodes() is many
+
+
+async def test_a_namespace_that_the_cache_does_not_have_is_read_live(
+    lone_client: Client, recorder: RecordingClient, fresh: str
+) -> None:
+    annotations = {f"{PREFIX}/zones": "b,a,,b", f"{PREFIX}/zone-pinning": "T"}
+    around = ClusterSurroundings(lone_client)
+    async with running(Unit(caches=around.caches)):
+        gvk = GroupVersionKind("", "v1", "Namespace")
+        await lone_client.patch(gvk, Key("", fresh), {"metadata": {"annotations": annotations}})
+        expected = NamespaceSettings(None, ("a", "b"), pins=True)
+        assert await around.namespace(fresh) == expected
+        with pytest.raises(NotFound):
+            await around.namespace("no-such-namespace")
+
+
+async def test_a_request_from_nowhere_is_refused_with_500(lone_client: Client) -> None:
+    handler = HighAvailability(ClusterSurroundings(lone_client), TODAY)
+    obj = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {}}
+    verdict = await handler(review_of(obj, namespace="no-such-namespace"))
+    assert (verdict.allowed, verdict.code, verdict.reason) == (False, 500, "")
+    assert "no-such-namespace" in verdict.message
+
+
+async def test_the_version_is_that_of_the_cluster(lone_client: Client) -> None:
+    version = await version_of(lone_client)
+    assert version is not None
+    assert version >= (1, 30)
+
+
+async def until_equal(client: Client, ask: Any, wanted: object) -> None:
+    """Waits until an answer is the one that is wanted."""
+    async with asyncio.timeout(PATIENCE):
+        while await ask() != wanted:
+            await client.get_raw("/version")
