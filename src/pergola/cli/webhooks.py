@@ -69,7 +69,7 @@ def render(
 
     read = _read(config)
     place = _installation(read, installation, prefix, namespace)
-    bundle = ca.read_bytes() if ca else b""
+    bundle = _bundle(ca) if ca else b""
     for obj in _configurations(read, place, url, bundle):
         print(f"---\n{dump(obj)}", end="")
 
@@ -110,13 +110,10 @@ def apply(
     """
     from pergola.kube.client import Client
     from pergola.kube.kubeconfig import load
-    from pergola.pki.certificates import read_bundle
 
     read = _read(config)
     place = _installation(read, installation, prefix, namespace)
-    bundle = ca.read_bytes()
-    if not read_bundle(bundle):
-        raise WebhooksError(f"{ca} has no certificate")
+    bundle = _bundle(ca)
 
     async def main() -> None:
         async with Client.connect(load(kubeconfig, context)) as client:
@@ -279,13 +276,22 @@ async def _asked(
     try:
         async with asyncio.timeout(_SECONDS):
             reader, writer = await asyncio.open_connection(host.strip("[]"), int(port), ssl=context)
-            der = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
-            known = {path for path in paths if await _knows(reader, writer, path)}
-            writer.close()
+            try:
+                der = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+                known = {path for path in paths if await _knows(reader, writer, path)}
+            finally:
+                await _closed(writer)
     except (OSError, ssl.SSLError, TimeoutError, ValueError, EOFError) as error:
         text = f"the server at {where} cannot be reached: {str(error) or type(error).__name__}"
         return set(), None, Finding("error", "", text)
     return known, read_certificate(ssl.DER_cert_to_PEM_cert(der).encode()), None
+
+
+async def _closed(writer: asyncio.StreamWriter) -> None:
+    """Ends a connection; that the other side may have been quicker does not matter."""
+    writer.close()
+    with suppress(OSError):  # also those of TLS
+        await writer.wait_closed()
 
 
 async def _knows(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, path: str) -> bool:
@@ -369,6 +375,20 @@ def _configurations(
     base = url or config.server.webhooks.self_signed.url
     address = by_url(base) if base else by_service(place.name, place.namespace)
     return rendered(place, registered(config.webhooks, place), address, bundle)
+
+
+def _bundle(ca: Path) -> bytes:
+    """The certificates of a file, after a look at them."""
+    from pergola.pki.certificates import CertificateError, read_bundle
+
+    bundle = ca.read_bytes()
+    try:
+        found = read_bundle(bundle)
+    except CertificateError as error:
+        raise WebhooksError(f"{ca}: {error}") from None
+    if not found:
+        raise WebhooksError(f"{ca} has no certificate")
+    return bundle
 
 
 def _installation(

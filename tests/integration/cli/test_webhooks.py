@@ -1,0 +1,363 @@
+"""`pergola webhooks`: printed, applied and checked, with a cluster and a server."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from pergola.admission.configurations import MUTATING, VALIDATING, configuration_keys
+from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.api.resource_manager_config import configuration_from
+from pergola.cli import main
+from pergola.cli.webhooks import apply, check, render
+from pergola.kube.client import Client
+from pergola.kube.errors import NotFound
+from pergola.kube.yaml import parse_documents
+from pergola.kube.yaml_writer import dump
+from pergola.pki.certificates import Authority
+from pergola.resource_manager.assembly import Clusters
+from pergola.resource_manager.serving import WebhookServing
+from pergola.runtime.metrics import Metrics
+
+DAY = timedelta(days=1)
+ON = {"enabled": True}
+# Nobody else makes such objects in the clusters of the tests: nothing ever waits for us.
+HINTS: JsonObject = {"endpointSliceHints": ON}
+BOTH: JsonObject = HINTS | {"vpaInPlaceUpdates": ON}
+HINTS_NAME = "endpoint-slice-hints.resources.gardener.cloud"
+AUTOSCALERS_NAME = "vpa-in-place-updates.resources.gardener.cloud"
+FINE = "all webhooks are registered as they should be, and block nothing that they must not"
+
+
+@dataclass
+class Site:
+    """A namespace, certificates, and a prefix that only this test uses."""
+
+    client: Client
+    kubeconfig: Path
+    namespace: str
+    folder: Path
+    authority: Authority = field(
+        default_factory=lambda: Authority.create("ca", datetime.now(UTC) - 10 * DAY, 30 * DAY)
+    )
+    prefix: str = field(default_factory=lambda: f"t{secrets.token_hex(3)}-")
+    port: int = 1
+
+    @property
+    def key(self) -> Key:
+        return Key("", f"{self.prefix}gardener-resource-manager")
+
+    def config(self, webhooks: JsonObject) -> Path:
+        path = self.folder / "config.json"
+        path.write_bytes(orjson.dumps(self.settings(webhooks)))
+        return path
+
+    def settings(self, webhooks: JsonObject) -> JsonObject:
+        own = {"namespace": self.namespace, "prefix": self.prefix, "enabled": False}
+        tls = {"serverCertDir": str(self.folder)}
+        return {
+            "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",
+            "kind": "ResourceManagerConfiguration",
+            "leaderElection": {"leaderElect": False},
+            "server": {
+                "webhooks": {
+                    "bindAddress": "127.0.0.1",
+                    "port": 0,
+                    "tls": tls,
+                    "selfSigned": own,
+                }
+            },
+            "webhooks": webhooks,
+        }
+
+    def ca(self) -> Path:
+        path = self.folder / "ca.crt"
+        path.write_bytes(self.authority.pair.public)
+        return path
+
+    @asynccontextmanager
+    async def served(
+        self,
+        webhooks: JsonObject,
+        *,
+        signed_by: Authority | None = None,
+        since: timedelta = timedelta(),
+        host: str = "127.0.0.1",
+    ) -> AsyncGenerator[None]:
+        """Serves some webhooks with a certificate of one day."""
+        signer = signed_by or self.authority
+        pair = signer.issue("server", (host,), datetime.now(UTC) - since, DAY)
+        (self.folder / "tls.key").write_bytes(pair.private)
+        (self.folder / "tls.crt").write_bytes(pair.public)
+        config, _ = configuration_from(self.settings(webhooks))
+        serving = WebhookServing(config, Clusters(self.client, self.client), Metrics())
+        async with serving.served():
+            self.port = serving.port
+            yield
+
+    @property
+    def url(self) -> str:
+        return f"https://127.0.0.1:{self.port}"
+
+    async def apply(self, webhooks: JsonObject, **arguments: Any) -> None:
+        given: dict[str, Any] = {"url": self.url, "ca": self.ca(), **arguments}
+        config = self.config(webhooks)
+        await asyncio.to_thread(apply, config=config, kubeconfig=self.kubeconfig, **given)
+
+    async def check(self, webhooks: JsonObject, **arguments: Any) -> int:
+        """The exit code."""
+        given = {"url": self.url} | arguments
+        config = self.config(webhooks)
+
+        def checked() -> int:
+            try:
+                check(config=config, kubeconfig=self.kubeconfig, **given)
+            except SystemExit as end:
+                return int(end.code or 0)
+            return 0
+
+        return await asyncio.to_thread(checked)
+
+
+@pytest.fixture
+async def site(
+    cluster_client: Client, kubeconfig: Path, namespace: str, tmp_path: Path
+) -> AsyncIterator[Site]:
+    labels = {"metadata": {"labels": {"gardener.cloud/role": "garden"}}}
+    await cluster_client.patch(GroupVersionKind("", "v1", "Namespace"), Key("", namespace), labels)
+    found = Site(cluster_client, kubeconfig, namespace, tmp_path)
+    yield found
+    for suffix in ("", "-shoot"):
+        for gvk, key in configuration_keys(found.key.name + suffix):
+            try:
+                await cluster_client.delete(gvk, key)
+            except NotFound:
+                continue
+
+
+Said = Callable[[], list[str]]
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Said:
+    """The lines that were printed since it was asked last."""
+
+    def lines() -> list[str]:
+        out = capsys.readouterr().out.splitlines()
+        return [line for line in out if not line.startswith("20")]  # no log lines
+
+    return lines
+
+
+# render
+
+
+def rendered(said: Said) -> list[JsonObject]:
+    found = []
+    for document in parse_documents("\n".join(said())):
+        assert isinstance(document.value, dict)
+        found.append(document.value)
+    return found
+
+
+@pytest.mark.parametrize("url", [None, "https://manager.garden:443"])
+def test_a_runtime_installation_is_rendered_for_kubectl(
+    tmp_path: Path, said: Said, url: str | None
+) -> None:
+    site = Site(None, Path(), "home", tmp_path, prefix="virtual-garden-")  # type: ignore[arg-type] # no cluster is asked
+    webhooks = BOTH | {"crdDeletionProtection": ON}
+    render(config=site.config(webhooks), url=url, ca=site.ca())
+    mutating, validating = rendered(said)
+    name = "virtual-garden-gardener-resource-manager"
+    assert (mutating["kind"], validating["kind"]) == (MUTATING.kind, VALIDATING.kind)
+    assert mutating["metadata"]["name"] == validating["metadata"]["name"] == name
+    client = mutating["webhooks"][0]["clientConfig"]
+    path = "/webhooks/endpoint-slice-hints"
+    where: JsonObject = {"name": name, "namespace": "home", "path": path, "port": 443}
+    assert client.pop("caBundle")
+    assert client == ({"url": f"{url}{path}"} if url else {"service": where})
+
+
+def test_a_target_installation_has_no_validating_webhooks(tmp_path: Path, said: Said) -> None:
+    site = Site(None, Path(), "home", tmp_path, prefix="")  # type: ignore[arg-type] # no cluster is asked
+    config = site.config(BOTH | {"crdDeletionProtection": ON})
+    render(config=config, installation="target", namespace="shoot--a", url="https://m.shoot--a")
+    (mutating,) = rendered(said)
+    assert mutating["metadata"]["name"] == "gardener-resource-manager-shoot"
+    urls = [entry["clientConfig"]["url"] for entry in mutating["webhooks"]]
+    assert urls == [
+        "https://m.shoot--a/webhooks/endpoint-slice-hints",
+        "https://m.shoot--a/webhooks/vpa-in-place-updates",
+    ]
+
+
+# apply
+
+
+async def test_registering_twice_changes_nothing(site: Site, said: Said) -> None:
+    name = f"{MUTATING.kind} {site.key.name}"
+    await site.apply(HINTS)
+    assert said() == [f"{name} is registered"]
+    first = await site.client.get(MUTATING, site.key)
+    await site.apply(HINTS)
+    assert said() == [f"{name} was registered already"]
+    assert await site.client.get(MUTATING, site.key) == first
+    await site.apply(BOTH)
+    assert said() == [f"{name} is registered anew"]
+    live = await site.client.get(MUTATING, site.key)
+    assert [e["name"] for e in live["webhooks"]] == [HINTS_NAME, AUTOSCALERS_NAME]
+
+
+# check
+
+
+async def test_what_is_as_it_should_be_has_no_findings(site: Site, said: Said) -> None:
+    async with site.served(BOTH):
+        await site.apply(BOTH)
+        said()
+        assert await site.check(BOTH) == 0
+    assert said() == [FINE]
+
+
+async def test_programs_read_findings_as_json(site: Site, said: Said) -> None:
+    assert await site.check(HINTS, output="json") == 1
+    findings = orjson.loads("\n".join(said()))
+    text = "is served but not registered"
+    assert {"severity": "error", "webhook": HINTS_NAME, "text": text} in findings
+
+
+async def test_a_webhook_that_blocks_its_own_start_is_found(site: Site, said: Said) -> None:
+    async with site.served(HINTS):
+        await site.apply(HINTS)
+        live = await site.client.get(MUTATING, site.key)
+        (entry,) = live["webhooks"]
+        entry["objectSelector"] = {}
+        pods = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
+        entry["rules"].append(pods | {"operations": ["CREATE"], "scope": "*"})
+        only = {"matchLabels": {"kubernetes.io/metadata.name": site.namespace}}
+        entry["namespaceSelector"] = only
+        await site.client.update(live)
+        said()
+        assert await site.check(HINTS) == 1
+    lines = said()
+    what = f"it is asked about the creation of its own pods in namespace {site.namespace}"
+    assert f"error: {HINTS_NAME} blocks its own start: {what}, fails closed" in lines
+    other = (
+        f"warning: {HINTS_NAME} is registered with other namespaceSelector, objectSelector, rules"
+    )
+    assert other in lines
+
+
+async def test_a_webhook_that_is_not_registered_is_found(site: Site, said: Said) -> None:
+    async with site.served(BOTH):
+        await site.apply(HINTS)
+        said()
+        assert await site.check(BOTH) == 1
+    assert said() == [f"error: {AUTOSCALERS_NAME} is served but not registered"]
+
+
+async def test_a_webhook_that_is_not_served_is_found(site: Site, said: Said) -> None:
+    async with site.served(HINTS):
+        await site.apply(BOTH)
+        said()
+        assert await site.check(BOTH) == 1
+        path = "/webhooks/vpa-in-place-updates"
+        assert said() == [f"error: {AUTOSCALERS_NAME} is registered, but {path} is not served"]
+        assert await site.check(HINTS) == 1
+        unknown = f"error: {AUTOSCALERS_NAME} is registered but not served by this configuration"
+        assert unknown in said()
+
+
+async def test_a_certificate_that_ended_is_found(site: Site, said: Said) -> None:
+    async with site.served(HINTS, since=3 * DAY):
+        await site.apply(HINTS)
+        said()
+        assert await site.check(HINTS) == 1
+    (line,) = said()
+    assert line.startswith(f"error: {HINTS_NAME} is served with a certificate that ended 2")
+
+
+async def test_a_foreign_certificate_is_found(site: Site, said: Said) -> None:
+    foreign = Authority.create("other", datetime.now(UTC), DAY)
+    async with site.served(HINTS, signed_by=foreign):
+        await site.apply(HINTS)
+        said()
+        assert await site.check(HINTS) == 1
+    what = "is served with a certificate that its CA bundle does not trust"
+    assert said() == [f"error: {HINTS_NAME} {what}"]
+
+
+async def test_a_certificate_for_another_host_is_found(site: Site, said: Said) -> None:
+    async with site.served(HINTS, host="manager.garden"):
+        await site.apply(HINTS)
+        said()
+        assert await site.check(HINTS) == 1
+    assert said() == [f"error: {HINTS_NAME} is served with a certificate that is not for 127.0.0.1"]
+
+
+async def test_authorities_that_ended_are_found(site: Site, said: Said) -> None:
+    site.authority = Authority.create("old", datetime.now(UTC) - 9 * DAY, DAY)
+    await site.apply(HINTS)
+    said()
+    assert await site.check(HINTS) == 1
+    assert any("trusts only authorities that ended, the last 2" in line for line in said())
+
+
+async def test_a_server_that_nobody_reaches_is_found(site: Site, said: Said) -> None:
+    async with site.served(HINTS):
+        await site.apply(HINTS)
+    said()
+    assert await site.check(HINTS) == 1
+    (line,) = said()
+    assert line.startswith(f"error: the server at 127.0.0.1:{site.port} cannot be reached: ")
+
+
+# Mistakes end in one sentence
+
+
+@pytest.mark.parametrize(
+    ("command", "named"),
+    [
+        (["render", "--config", "nowhere.yaml"], "nowhere.yaml"),
+        (["render", "--config", "config.yaml", "--ca", "nowhere.crt"], "nowhere.crt"),
+        (["render", "--config", "config.yaml", "--installation", "seed"], "seed"),
+        (["render", "--config", "config.yaml", "--ca", "broken.crt"], "broken.crt"),
+        (["apply", "--config", "config.yaml", "--ca", "empty.crt"], "empty.crt"),
+        (["apply", "--config", "config.yaml", "--ca", "broken.crt"], "broken.crt"),
+        (["check", "--config", "config.yaml", "--kubeconfig", "nowhere"], "nowhere"),
+        (["check", "--config", "wrong.yaml"], "webhooks.projectedTokenMount.expirationSeconds"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Cyclopts application invoked without tokens")
+def test_a_mistake_is_named(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: list[str],
+    named: str,
+) -> None:
+    header: JsonObject = {
+        "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",
+        "kind": "ResourceManagerConfiguration",
+        "leaderElection": {"leaderElect": False},
+    }
+    wrong: JsonObject = {"projectedTokenMount": {"enabled": True, "expirationSeconds": 5}}
+    (tmp_path / "config.yaml").write_text(dump(header | {"webhooks": HINTS}))
+    (tmp_path / "wrong.yaml").write_text(dump(header | {"webhooks": wrong}))
+    (tmp_path / "empty.crt").write_text("")
+    broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+    (tmp_path / "broken.crt").write_text(broken)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.setattr("sys.argv", ["pergola", "webhooks", *command])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code in (1, 2)
+    assert named in "".join(capsys.readouterr())

@@ -1,0 +1,76 @@
+"""A control plane whose API server calls webhooks: nobody else uses it meanwhile.
+
+Without scheduler and nodes: pods stay as they were admitted. A registration is for a whole cluster,
+hence the tests run one after another: all modules are of the xdist_group `webhooks`.
+"""
+
+import asyncio
+import os
+import secrets
+import socket
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import load
+from pergola.sandbox import API_ONLY, Sandbox, start, stop
+from pergola.sandbox.components import CONTROLLER_MANAGER
+from pergola.testing.webhook_site import HOME, WebhookSite, definitions
+
+
+@pytest.fixture(scope="session")
+def webhook_sandbox() -> Iterator[Sandbox]:
+    """etcd, API server, and the controllers that delete and issue tokens."""
+    name = f"webhooks-{os.getpid()}-{secrets.token_hex(3)}"
+    components = (*API_ONLY, CONTROLLER_MANAGER)
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        sandbox = thread.submit(asyncio.run, start(name, components=components)).result()
+        thread.submit(asyncio.run, _prepare(sandbox)).result()
+        yield sandbox
+        thread.submit(asyncio.run, stop(name)).result()
+
+
+@pytest.fixture(scope="session")
+def webhook_port() -> int:
+    """A port that is free, and that is the server's for the whole run."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+    return port
+
+
+@pytest.fixture
+async def site(webhook_sandbox: Sandbox, webhook_port: int) -> AsyncIterator[WebhookSite]:
+    """The cluster; nothing is registered before and after the test."""
+    async with Client.connect(load(webhook_sandbox.kubeconfig)) as client:
+        found = WebhookSite(webhook_sandbox, client, webhook_port)
+        yield found
+        await found.unregister("runtime")
+        await found.unregister("target")
+
+
+@pytest.fixture
+async def runtime(site: WebhookSite) -> AsyncIterator[WebhookSite]:
+    """The cluster while a runtime installation is registered and served."""
+    async with site.serving("runtime"):
+        await site.effective(lambda: site.mutates(HOME))
+        await site.effective(lambda: site.validates(HOME))
+        yield site
+
+
+@pytest.fixture
+async def target(site: WebhookSite) -> AsyncIterator[WebhookSite]:
+    """The cluster while a target installation is registered and served."""
+    async with site.serving("target"):
+        await site.effective(lambda: site.mutates("kube-system"))
+        yield site
+
+
+async def _prepare(sandbox: Sandbox) -> None:
+    """Adds what no test takes away: all definitions, and the resource manager's namespace."""
+    async with Client.connect(load(sandbox.kubeconfig)) as client:
+        site = WebhookSite(sandbox, client, 0)
+        await site.add_definitions(definitions())
+        await site.add_namespace(HOME, **{"gardener.cloud/role": "garden"})

@@ -1,0 +1,334 @@
+"""A cluster whose webhooks are registered and not served: spec 12 §2.5 and 'Beyond' 8.
+
+What is meant to be reviewed fails or passes as its entry says, and nothing else is held up: neither
+the start of the resource manager itself, nor that of a node, nor what other people do.
+"""
+
+import asyncio
+from collections import Counter
+from contextlib import suppress
+
+import pytest
+
+from pergola.admission.configurations import MUTATING, configuration_keys
+from pergola.admission.inspection import entries
+from pergola.api import marks
+from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.kube.errors import ApiError
+from pergola.resource_manager.serving import configuration_name, installation_of
+from pergola.resource_manager.webhooks.deletion_protection import CR_NAME, CRD_NAME, PROTECTED
+from pergola.resource_manager.webhooks.extension_validation.kinds import KINDS
+from pergola.testing.crds import CRD
+from pergola.testing.objects import definition
+from pergola.testing.webhook_site import (
+    AUTOSCALER,
+    HOME,
+    POD,
+    ROLES,
+    WebhookSite,
+    Where,
+    effects,
+    pod,
+    valid,
+)
+
+pytestmark = pytest.mark.xdist_group("webhooks")
+
+SUFFIX = ".resources.gardener.cloud"
+SKIPS = {
+    "projected-token-mount": "projected-token-mount.resources.gardener.cloud/skip",
+    "seccomp-profile": "seccompprofile.resources.gardener.cloud/skip",
+    "system-components-config": "system-components-config.resources.gardener.cloud/skip",
+    "pod-topology-spread-constraints": "topology-spread-constraints.resources.gardener.cloud/skip",
+}
+BALANCING = "pod-kube-apiserver-load-balancing"
+IGNORED = {"pod-scheduler-name", "kubernetes-service-host"}
+OWN = {"app": "gardener-resource-manager"}
+GARDEN = ROLES | {marks.ROLE: "garden"}
+
+
+async def went_down(site: WebhookSite, kind: Where) -> WebhookSite:
+    """Registers, and serves no more once the API server acts on all of it."""
+    async with site.serving(kind):
+        await site.effective(lambda: site.mutates(HOME if kind == "runtime" else "kube-system"))
+        if kind == "runtime":
+            await site.effective(lambda: site.validates(HOME))
+    return site
+
+
+@pytest.fixture
+async def runtime_down(site: WebhookSite) -> WebhookSite:
+    return await went_down(site, "runtime")
+
+
+@pytest.fixture
+async def target_down(site: WebhookSite) -> WebhookSite:
+    return await went_down(site, "target")
+
+
+async def registered(site: WebhookSite, kind: Where) -> dict[str, JsonObject]:
+    name = configuration_name(installation_of(site.configuration(kind)))
+    found = []
+    for gvk, key in configuration_keys(name):
+        with suppress(ApiError):
+            found.append(await site.client.get(gvk, key))
+    return {name.removesuffix(SUFFIX): entry for name, entry in entries(found).items()}
+
+
+def plain(api_version: str, kind: str, namespace: str = "", **fields: object) -> JsonObject:
+    """An object with nothing but what it must have."""
+    metadata = {"generateName": "plain-"} | ({"namespace": namespace} if namespace else {})
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **fields}
+
+
+def labelled(obj: JsonObject, **labels: str) -> JsonObject:
+    obj["metadata"].setdefault("labels", {}).update(labels)
+    return obj
+
+
+def selected_by(entry: str, namespace: str) -> JsonObject:
+    """A pod that all other webhooks of the namespace skip."""
+    skips = {skip: "true" for name, skip in SKIPS.items() if name != entry}
+    return pod(namespace, "web", labels=skips)
+
+
+def endpoints(namespace: str) -> JsonObject:
+    return plain(
+        "discovery.k8s.io/v1",
+        "EndpointSlice",
+        namespace,
+        addressType="IPv4",
+        endpoints=[],
+        ports=[],
+    )
+
+
+def meant(namespace: str) -> dict[str, JsonObject]:
+    """For each entry that changes objects and fails closed, an object that it alone is asked of."""
+    consider = {"endpoint-slice-hints.resources.gardener.cloud/consider": "true"}
+    secret = plain("v1", "Secret", namespace)
+    purpose = {"resources.gardener.cloud/purpose": "token-invalidator"}
+    return {
+        **{entry: selected_by(entry, namespace) for entry in SKIPS},
+        "token-invalidator": labelled(secret, **purpose),
+        "endpoint-slice-hints": labelled(endpoints(namespace), **consider),
+        "vpa-in-place-updates": plain(AUTOSCALER.api_version, AUTOSCALER.kind, namespace, spec={}),
+    }
+
+
+def harmless(namespace: str) -> list[JsonObject]:
+    """What a cluster needs for its start, and what other people do."""
+    template = {"metadata": {"labels": OWN}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
+    workload = {"selector": {"matchLabels": OWN}, "template": template}
+    skips = dict.fromkeys(SKIPS.values(), "true")
+    return [
+        pod(namespace, "own", labels=OWN),
+        pod(namespace, "own-as-deployed", labels=OWN | skips),
+        pod(namespace, "static", labels={"static-pod": "true"}),
+        pod("default", "of-others"),
+        plain("apps/v1", "Deployment", namespace, spec=workload),
+        plain("apps/v1", "ReplicaSet", namespace, spec=workload),
+        plain("coordination.k8s.io/v1", "Lease", namespace, spec={"holderIdentity": "me"}),
+        plain("v1", "Secret", namespace, data={"token": "AAAA"}),
+        plain("v1", "ConfigMap", namespace),
+        plain("v1", "ServiceAccount", namespace),
+        plain("v1", "Service", namespace, spec={"ports": [{"port": 443}]}),
+        plain("v1", "Node"),
+        plain("v1", "Namespace"),
+        plain("rbac.authorization.k8s.io/v1", "ClusterRole", rules=[]),
+        plain(AUTOSCALER.api_version, AUTOSCALER.kind, "default", spec={}),
+        endpoints(namespace),
+    ]
+
+
+async def refusal(site: WebhookSite, obj: JsonObject) -> str | None:
+    """Which webhook keeps an object from being created; None if it is created."""
+    try:
+        await site.client.create(obj, dry_run=True)
+    except ApiError as error:
+        return failed(error)
+    return None
+
+
+def failed(error: ApiError) -> str:
+    """The webhook that could not be called; the text of any other error."""
+    text = str(error)
+    _, found, rest = text.partition('failed calling webhook "')
+    return rest.partition('"')[0].removesuffix(SUFFIX) if found else text
+
+
+async def assert_all_pass(site: WebhookSite, namespace: str) -> None:
+    for obj in harmless(namespace):
+        what = f"{obj['kind']} {obj['metadata'].get('name', '')}"
+        assert (what, await refusal(site, obj)) == (what, None)
+
+
+# A runtime installation
+
+
+async def test_what_is_meant_to_be_changed_waits_for_the_manager(
+    runtime_down: WebhookSite,
+) -> None:
+    known = await registered(runtime_down, "runtime")
+    garden = await runtime_down.add_namespace(**GARDEN)
+    shoot = await runtime_down.add_namespace(**ROLES)
+    objects = meant(garden) | {BALANCING: selected_by("", shoot)}
+    for entry, obj in objects.items():
+        assert await refusal(runtime_down, obj) == entry
+        assert known[entry]["failurePolicy"] == "Fail"
+    judged = {entry for entry in known if entry.startswith("validation.")}
+    protected = {name.removesuffix(SUFFIX) for name in (CR_NAME, CRD_NAME)}
+    assert set(known) == set(objects) | judged | protected | IGNORED
+    assert {name for name in known if known[name]["failurePolicy"] == "Ignore"} == IGNORED
+
+
+async def test_no_extension_object_is_created_or_deleted_unseen(
+    runtime_down: WebhookSite,
+) -> None:
+    site = runtime_down
+    namespace = await site.add_namespace()
+    await site.unregister()
+    await site.effective(lambda: _passes(site, namespace))
+    crd = definition(GroupVersionKind("down.example.org", "v1", "Held"))
+    await site.add_definitions([labelled(crd, **{marks.DELETION_PROTECTED: "true"})])
+    stored = {}
+    for kind in KINDS:
+        gvk = GroupVersionKind(kind.group, "v1alpha1", kind.kind)
+        stored[kind] = gvk, Key.of(await site.client.create(valid(gvk, namespace, namespace)))
+    await went_down(site, "runtime")
+    protected = set(PROTECTED.values())
+    for kind, (gvk, key) in stored.items():
+        other = valid(gvk, namespace, f"{namespace}-2")
+        assert await refusal(site, other) == f"validation.extensions.{kind.plural}"
+        if kind.kind in protected:
+            with pytest.raises(ApiError) as caught:
+                await site.client.delete(gvk, key)
+            assert failed(caught.value) == CR_NAME.removesuffix(SUFFIX)
+        else:
+            assert kind.kind == "Bastion"
+            await site.client.delete(gvk, key)
+    with pytest.raises(ApiError) as caught:
+        await site.client.delete(CRD, Key.of(crd))
+    assert failed(caught.value) == CRD_NAME.removesuffix(SUFFIX)
+    free = definition(GroupVersionKind("down.example.org", "v1", "Free"))
+    await site.add_definitions([free])
+    await site.client.delete(CRD, Key.of(free))
+
+
+async def _passes(site: WebhookSite, namespace: str) -> bool:
+    extension = GroupVersionKind("extensions.gardener.cloud", "v1alpha1", "Extension")
+    return await refusal(site, valid(extension, namespace)) is None
+
+
+async def test_nothing_else_waits_for_the_manager(runtime_down: WebhookSite) -> None:
+    await assert_all_pass(runtime_down, HOME)
+    garden = await runtime_down.add_namespace(**GARDEN)
+    await assert_all_pass(runtime_down, garden)
+
+
+async def test_what_is_there_can_be_changed_and_deleted(runtime_down: WebhookSite) -> None:
+    client = runtime_down.client
+    namespace = await runtime_down.add_namespace(**ROLES)
+    key = Key.of(await client.create(pod(namespace, "web", labels={"static-pod": "true"})))
+    nothing: JsonObject = {"metadata": {"labels": {"static-pod": None}}}
+    await client.patch(POD, key, nothing)
+    ready = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+    await client.patch(POD, key, ready, subresource="status")
+    await client.delete(POD, key)
+
+
+async def test_what_may_be_left_out_is_left_out(runtime_down: WebhookSite) -> None:
+    obj = pod(await runtime_down.add_namespace(), "web")
+    assert effects(await runtime_down.client.create(obj)) == set()
+
+
+async def test_a_server_that_never_answers_delays_pods_by_two_seconds(
+    site: WebhookSite,
+) -> None:
+    async with site.serving("target"):
+        await site.effective(lambda: site.mutates("kube-system"))
+    key = Key("", "gardener-resource-manager-shoot")
+    live = await site.client.get(MUTATING, key)
+    (entry,) = (e for e in live["webhooks"] if e["name"].startswith("kubernetes-service-host"))
+    await site.client.patch(MUTATING, key, {"webhooks": [entry]})
+    connected: list[asyncio.StreamWriter] = []
+    silent = await asyncio.start_server(
+        lambda _, writer: connected.append(writer), "127.0.0.1", site.port
+    )
+    namespace = await site.add_namespace()
+    started = asyncio.get_running_loop().time()
+    created = await site.client.create(pod(namespace, "web"))
+    took = asyncio.get_running_loop().time() - started
+    silent.close()
+    for writer in connected:
+        writer.close()
+    assert "host" not in effects(created)
+    assert 1.9 < took < 6.0
+
+
+# A target installation
+
+
+async def test_in_a_target_the_system_waits_for_the_manager_and_nothing_else(
+    target_down: WebhookSite,
+) -> None:
+    known = await registered(target_down, "target")
+    objects = meant("kube-system")
+    for entry, obj in objects.items():
+        assert await refusal(target_down, obj) == entry
+    assert set(known) == set(objects) | {BALANCING} | IGNORED
+    await assert_all_pass(target_down, "kube-system")
+    shoot = await target_down.add_namespace()
+    await assert_all_pass(target_down, shoot)
+    assert await refusal(target_down, selected_by("seccomp-profile", shoot)) is None
+    others = selected_by("system-components-config", "kube-system")
+    others["metadata"]["labels"][marks.MANAGED_BY] = "somebody"
+    assert await refusal(target_down, others) is None
+
+
+# Back again
+
+
+@pytest.mark.parametrize("kind", ["runtime", "target"])
+async def test_a_manager_that_comes_back_is_asked_at_once(site: WebhookSite, kind: Where) -> None:
+    await went_down(site, kind)
+    namespace = HOME if kind == "runtime" else "kube-system"
+    assert not await site.mutates(namespace)
+    async with site.serving(kind):
+        assert await site.mutates(namespace)
+
+
+async def test_a_restart_loses_nothing_that_should_pass(site: WebhookSite) -> None:
+    """Requests go on all the time; those for other namespaces never notice."""
+    matching, other = await site.add_namespace(**GARDEN), await site.add_namespace()
+    answers: Counter[str] = Counter()
+    over = asyncio.Event()
+
+    async def request(namespace: str, what: str) -> None:
+        while not over.is_set():
+            refused = await refusal(site, pod(namespace, "web"))
+            answers[f"{what}: {'passed' if refused is None else refused}"] += 1
+
+    async with asyncio.TaskGroup() as group:
+        async with site.serving():
+            await site.effective(lambda: site.mutates(matching))
+            for _ in range(3):
+                group.create_task(request(matching, "matching"))
+                group.create_task(request(other, "other"))
+            await until_more(site, answers, "matching: passed")
+        await until_more(site, answers, "matching: projected-token-mount")
+        async with site.serving():
+            await until_more(site, answers, "matching: passed")
+            await until_more(site, answers, "other: passed")
+            over.set()
+    entry_names = {*SKIPS, "passed"}
+    assert {key.partition(": ")[2] for key in answers if key.startswith("matching")} <= entry_names
+    assert {key for key in answers if key.startswith("other")} == {"other: passed"}
+
+
+async def until_more(site: WebhookSite, answers: "Counter[str]", what: str) -> None:
+    """Returns when there were ten more answers of a kind."""
+    wanted = answers[what] + 10
+    async with asyncio.timeout(30):
+        while answers[what] < wanted:
+            await site.client.get_raw("/version")

@@ -1,0 +1,243 @@
+"""Deletion protection, called by a real API server: spec 12 §14."""
+
+import asyncio
+import secrets
+
+import pytest
+
+from pergola.api import marks
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, deletion_timestamp_of, uid_of
+from pergola.kube.errors import Forbidden, NotFound
+from pergola.resource_manager.webhooks.deletion_protection import PROTECTED
+from pergola.testing.crds import CRD
+from pergola.testing.objects import definition
+from pergola.testing.waiting import until, until_gone
+from pergola.testing.webhook_site import NAMESPACE, POD, WebhookSite, pod, valid
+
+pytestmark = pytest.mark.xdist_group("webhooks")
+
+CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
+EVENT = GroupVersionKind("events.k8s.io", "v1", "Event")
+EXTENSIONS = "extensions.gardener.cloud"
+NETWORK = GroupVersionKind(EXTENSIONS, "v1alpha1", "Network")
+CONTROL_PLANE = GroupVersionKind(EXTENSIONS, "v1alpha1", "ControlPlane")
+REFUSAL = 'must have a "confirmation.gardener.cloud/deletion" annotation to delete'
+KINDS = [
+    GroupVersionKind(resource.group, resource.version, kind)
+    for resource, kind in PROTECTED.items()
+    if kind != "CustomResourceDefinition"
+]
+
+
+async def confirm(site: WebhookSite, gvk: GroupVersionKind, key: Key, value: str = "true") -> None:
+    annotations = {marks.CONFIRMATION_DELETION: value}
+    await site.client.patch(gvk, key, {"metadata": {"annotations": annotations}})
+
+
+def same_state(one: JsonObject, other: JsonObject) -> bool:
+    return bool(one["metadata"]["resourceVersion"] == other["metadata"]["resourceVersion"])
+
+
+@pytest.mark.parametrize("gvk", KINDS, ids=lambda gvk: gvk.kind)
+async def test_what_is_not_confirmed_stays_as_it_is(
+    runtime: WebhookSite, gvk: GroupVersionKind
+) -> None:
+    namespace = await runtime.add_namespace()
+    created = await runtime.client.create(valid(gvk, namespace, secrets.token_hex(4)))
+    key = Key.of(created)
+    for propagation in ("Foreground", "Background", "Orphan"):
+        with pytest.raises(Forbidden) as caught:
+            await runtime.client.delete(gvk, key, propagation=propagation)
+        assert REFUSAL in str(caught.value)
+        assert str(key) in str(caught.value)
+    assert same_state(created, await runtime.client.get(gvk, key))
+    await confirm(runtime, gvk, key, "yes")
+    with pytest.raises(Forbidden, match="yes"):
+        await runtime.client.delete(gvk, key)
+    await confirm(runtime, gvk, key)
+    assert await runtime.client.delete(gvk, key)
+
+
+async def test_a_dry_run_is_refused_and_passes_alike(runtime: WebhookSite) -> None:
+    namespace = await runtime.add_namespace()
+    created = await runtime.client.create(valid(NETWORK, namespace))
+    with pytest.raises(Forbidden, match="annotation to delete"):
+        await runtime.ask("DELETE", NETWORK, Key.of(created), dryRun="All")
+    await confirm(runtime, NETWORK, Key.of(created))
+    await runtime.ask("DELETE", NETWORK, Key.of(created), dryRun="All")
+    assert uid_of(await runtime.client.get(NETWORK, Key.of(created))) == uid_of(created)
+
+
+async def test_what_waits_for_its_finalizer_is_asked_about_again(runtime: WebhookSite) -> None:
+    obj = valid(NETWORK, await runtime.add_namespace())
+    obj["metadata"]["finalizers"] = ["example.org/wait"]
+    obj["metadata"]["annotations"] = {marks.CONFIRMATION_DELETION: "true"}
+    key = Key.of(await runtime.client.create(obj))
+    assert not await runtime.client.delete(NETWORK, key)
+    nothing = {"metadata": {"annotations": {marks.CONFIRMATION_DELETION: None}}}
+    await runtime.client.patch(NETWORK, key, nothing)
+    with pytest.raises(Forbidden, match="annotation to delete"):
+        await runtime.client.delete(NETWORK, key)
+    await runtime.client.patch(NETWORK, key, {"metadata": {"finalizers": None}})
+    await until_gone(runtime.client, NETWORK, key)
+
+
+# Collections: all of it, or nothing
+
+
+async def names(site: WebhookSite, namespace: str) -> list[str]:
+    found = await site.client.list(NETWORK, namespace)
+    return sorted(obj["metadata"]["name"] for obj in found)
+
+
+async def test_a_collection_with_one_unconfirmed_object_stays_whole(runtime: WebhookSite) -> None:
+    namespace = await runtime.add_namespace()
+    for name in ("a", "b", "c"):
+        key = Key.of(await runtime.client.create(valid(NETWORK, namespace, name)))
+        if name != "c":  # the last one: the others come first
+            await confirm(runtime, NETWORK, key)
+    with pytest.raises(Forbidden, match=f"Network {namespace}/c has none"):
+        await runtime.ask("DELETE", NETWORK, Key(namespace, ""))
+    assert await names(runtime, namespace) == ["a", "b", "c"]
+
+
+async def test_a_confirmed_collection_is_deleted(runtime: WebhookSite) -> None:
+    namespace, other = await runtime.add_namespace(), await runtime.add_namespace()
+    await runtime.client.create(valid(NETWORK, other))
+    for name in ("a", "b", "c"):
+        key = Key.of(await runtime.client.create(valid(NETWORK, namespace, name)))
+        await confirm(runtime, NETWORK, key)
+    await runtime.ask("DELETE", NETWORK, Key(namespace, ""))
+    assert await names(runtime, namespace) == []
+    assert await names(runtime, other) == ["x"]
+
+
+async def test_an_empty_collection_is_deleted(runtime: WebhookSite) -> None:
+    await runtime.ask("DELETE", NETWORK, Key(await runtime.add_namespace(), ""))
+
+
+# CustomResourceDefinitions: the label decides
+
+
+async def add_crd(site: WebhookSite, kind: str, *, protected: bool) -> Key:
+    crd = definition(GroupVersionKind("deletion.example.org", "v1", kind))
+    crd["metadata"]["labels"] = {"suite": "deletion"}
+    if protected:
+        crd["metadata"]["labels"][marks.DELETION_PROTECTED] = "true"
+    await site.add_definitions([crd])
+    return Key.of(crd)
+
+
+async def test_definitions_are_protected_by_their_label(runtime: WebhookSite) -> None:
+    free = await add_crd(runtime, "Free", protected=False)
+    held = await add_crd(runtime, "Held", protected=True)
+    await runtime.client.delete(CRD, free)
+    with pytest.raises(Forbidden, match="annotation to delete"):
+        await runtime.client.delete(CRD, held)
+    assert deletion_timestamp_of(await runtime.client.get(CRD, held)) is None
+    await confirm(runtime, CRD, held)
+    await runtime.client.delete(CRD, held)
+    await until_gone(runtime.client, CRD, held)
+
+
+async def test_a_collection_of_definitions_asks_for_the_protected_ones_only(
+    runtime: WebhookSite,
+) -> None:
+    one = await add_crd(runtime, "One", protected=True)
+    two = await add_crd(runtime, "Two", protected=True)
+    free = await add_crd(runtime, "Free", protected=False)
+    protected = await runtime.client.list(CRD, labels=f"{marks.DELETION_PROTECTED}=true")
+    for key in map(Key.of, protected):  # those of other tests, too: the selector is not seen
+        if key != two:
+            await confirm(runtime, CRD, key)
+    # By label, so that a wrong answer does not take away what other tests need.
+    mine = f"suite=deletion,{marks.DELETION_PROTECTED}=true"
+    with pytest.raises(Forbidden, match=rf"{two.name} has none"):
+        await runtime.ask("DELETE", CRD, Key("", ""), labelSelector=mine)
+    for key in (one, two, free):
+        assert deletion_timestamp_of(await runtime.client.get(CRD, key)) is None
+    await confirm(runtime, CRD, two)
+    await runtime.ask("DELETE", CRD, Key("", ""), labelSelector="suite=deletion")
+    for key in (one, two, free):
+        await until_gone(runtime.client, CRD, key)
+
+
+# Those who delete by themselves
+
+
+async def test_the_garbage_collector_waits_for_the_confirmation(runtime: WebhookSite) -> None:
+    namespace = await runtime.add_namespace()
+    owner = await runtime.client.create(
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "owner", "namespace": namespace},
+        }
+    )
+    obj = valid(CONTROL_PLANE, namespace)
+    obj["metadata"]["ownerReferences"] = [
+        {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid_of(owner)}
+    ]
+    key = Key.of(await runtime.client.create(obj))
+    free = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {**obj["metadata"], "name": "dependent"},
+    }
+    await runtime.client.create(free)
+    await runtime.client.delete(CONFIG_MAP, Key.of(owner))
+    await until_gone(runtime.client, CONFIG_MAP, Key(namespace, "dependent"))
+    live = await runtime.client.get(CONTROL_PLANE, key)
+    assert deletion_timestamp_of(live) is None
+    await confirm(runtime, CONTROL_PLANE, key)
+    await until_gone(runtime.client, CONTROL_PLANE, key)
+
+
+def is_blocked(namespace: JsonObject) -> bool:
+    conditions = namespace.get("status", {}).get("conditions", [])
+    return any("annotation to delete" in condition.get("message", "") for condition in conditions)
+
+
+async def test_a_namespace_terminates_when_all_is_confirmed(runtime: WebhookSite) -> None:
+    namespace = await runtime.add_namespace()
+    key = Key.of(await runtime.client.create(valid(NETWORK, namespace)))
+    await runtime.client.delete(NAMESPACE, Key("", namespace))
+    blocked = await until(runtime.client, NAMESPACE, Key("", namespace), is_blocked)
+    assert blocked["status"]["phase"] == "Terminating"
+    assert deletion_timestamp_of(await runtime.client.get(NETWORK, key)) is None
+    await confirm(runtime, NETWORK, key)
+    await until_gone(runtime.client, NETWORK, key, patience=60.0)
+
+
+# What is not protected
+
+
+async def test_bastions_and_pods_are_deleted_without_a_word(runtime: WebhookSite) -> None:
+    namespace = await runtime.add_namespace()
+    bastion = GroupVersionKind(EXTENSIONS, "v1alpha1", "Bastion")
+    await runtime.client.create(valid(bastion, namespace))
+    assert await runtime.client.delete(bastion, Key(namespace, "x"))
+    await runtime.client.create(pod(namespace, "web"))
+    await runtime.client.delete(POD, Key(namespace, "web"))
+    with pytest.raises(NotFound):
+        await runtime.client.get(POD, Key(namespace, "web"))
+
+
+async def test_a_deletion_that_passes_is_told_and_a_dry_run_is_not(runtime: WebhookSite) -> None:
+    namespace = await runtime.add_namespace()
+    key = Key.of(await runtime.client.create(valid(NETWORK, namespace)))
+    await confirm(runtime, NETWORK, key)
+    await runtime.ask("DELETE", NETWORK, key, dryRun="All")
+    await runtime.client.delete(NETWORK, key)
+    async with asyncio.timeout(20):
+        while not (found := await runtime.client.list(EVENT, namespace)):
+            await runtime.client.get_raw("/version")
+    (event,) = found
+    assert event["reason"] == "ConfirmedDeletion"
+    assert event["regarding"]["name"] == "x"
+
+
+async def test_a_target_protects_nothing(target: WebhookSite) -> None:
+    namespace = await target.add_namespace()
+    await target.client.create(valid(NETWORK, namespace))
+    assert await target.client.delete(NETWORK, Key(namespace, "x"))

@@ -1,0 +1,121 @@
+"""`examples/webhooks`: the process, its registration, and the check, up and down."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from pergola.admission.configurations import MUTATING, VALIDATING
+from pergola.api.objects import JsonObject, Key, map_at
+from pergola.kube.errors import AlreadyExists, ApiError, Forbidden
+from pergola.kube.yaml import parse_documents
+from pergola.testing.crds import CRD, install_crds
+from pergola.testing.service_accounts import SERVICE_ACCOUNT
+from pergola.testing.waiting import until
+from pergola.testing.webhook_site import POD, WebhookSite
+
+pytestmark = pytest.mark.xdist_group("webhooks")
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "webhooks"
+CONFIG = EXAMPLE / "config.yaml"
+PERGOLA = Path(sys.executable).parent / "pergola"
+PLACE = "demo-webhooks"
+FINE = "all webhooks are registered as they should be, and block nothing that they must not"
+DEFINITION = Key("", "managedresources.resources.gardener.cloud")
+REGISTERED = Key("", "gardener-resource-manager")
+
+
+def manifests(name: str) -> list[JsonObject]:
+    found = [document.value for document in parse_documents((EXAMPLE / name).read_bytes())]
+    return [obj for obj in found if isinstance(obj, dict)]
+
+
+@asynccontextmanager
+async def manager(site: WebhookSite, folder: Path) -> AsyncGenerator[None]:
+    """Runs the process of the example; asks it to end when the block ends."""
+    with (folder / "log").open("w") as output:
+        process = await asyncio.create_subprocess_exec(
+            PERGOLA,
+            "resource-manager",
+            "--config",
+            str(CONFIG),
+            stderr=output,
+            env={"PATH": os.defpath, "KUBECONFIG": str(site.sandbox.kubeconfig)},
+        )
+        try:
+            yield
+            process.terminate()
+            async with asyncio.timeout(20):
+                code = await process.wait()
+            assert code == 0, (folder / "log").read_text()
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+
+
+async def check(site: WebhookSite) -> tuple[int | None, str]:
+    """Exit code and text of `pergola webhooks check`."""
+    process = await asyncio.create_subprocess_exec(
+        PERGOLA,
+        *("webhooks", "check", "--config", str(CONFIG)),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env={"PATH": os.defpath, "KUBECONFIG": str(site.sandbox.kubeconfig)},
+    )
+    async with asyncio.timeout(60):
+        output, _ = await process.communicate()
+    return process.returncode, output.decode()
+
+
+def is_changed(pod: JsonObject) -> bool:
+    has_token = any(v["name"].endswith("-gardener") for v in pod["spec"].get("volumes", []))
+    return has_token and "seccompProfile" in map_at(pod, "spec", "securityContext")
+
+
+async def create_all(site: WebhookSite) -> dict[str, JsonObject | str]:
+    """The pods of the example by their names; the text of the refusal instead, if there was one."""
+    found: dict[str, JsonObject | str] = {}
+    for obj in manifests("pod.yaml"):
+        if obj["kind"] != "Pod":
+            with suppress(AlreadyExists):
+                await site.client.create(obj)
+            continue
+        try:
+            found[obj["metadata"]["name"]] = await site.client.create(obj, dry_run=True)
+        except ApiError as error:
+            found[obj["metadata"]["name"]] = str(error)
+    return found
+
+
+@pytest.mark.timeout(90)
+async def test_the_example_shows_what_its_text_says(site: WebhookSite, tmp_path: Path) -> None:
+    await install_crds(site.client)
+    (namespace,) = manifests("namespace.yaml")
+    await site.client.create(namespace)
+    await until(site.client, SERVICE_ACCOUNT, Key(PLACE, "default"), lambda _: True)
+    async with manager(site, tmp_path):
+        for gvk in (MUTATING, VALIDATING):
+            await until(site.client, gvk, REGISTERED, lambda _: True)
+        await site.effective(lambda: site.mutates(PLACE))
+        code, text = await check(site)
+        assert (code, text) == (0, f"{FINE}\n")
+        found = await create_all(site)
+        web, own = found["web"], found["own"]
+        assert isinstance(web, dict)
+        assert isinstance(own, dict)
+        assert is_changed(web)
+        assert not is_changed(own)
+        with pytest.raises(Forbidden, match="annotation to delete"):
+            await site.ask("DELETE", CRD, DEFINITION, dryRun="All")
+    code, text = await check(site)
+    assert code == 1
+    assert "cannot be reached" in text
+    found = await create_all(site)
+    assert "failed calling webhook" in str(found["web"])
+    assert isinstance(found["own"], dict)
+    assert await site.client.list(POD, PLACE) == []
