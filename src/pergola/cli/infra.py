@@ -40,6 +40,7 @@ def infra_manager(
     health_port: int = 8081,
     metrics_port: int = 8080,
     bind: str = "",
+    aws_credentials: str = "",
     kubeconfig: Path | None = None,
     context: str | None = None,
 ) -> None:
@@ -65,12 +66,16 @@ def infra_manager(
         The port of /metrics.
     bind
         The address of both; all addresses unless given.
+    aws_credentials
+        NAMESPACE/NAME of a Secret with accessKeyID and secretAccessKey; AWS's usual chain unless
+        given.
     kubeconfig
         The management cluster, as kubectl finds it unless given.
     context
         Context of that kubeconfig.
     """
     from pergola.externally_managed.app import Options, run
+    from pergola.externally_managed.aws import AwsSettings
     from pergola.externally_managed.kinds import parse_kind
     from pergola.externally_managed.manager import Settings
     from pergola.kube.kubeconfig import load
@@ -80,6 +85,7 @@ def infra_manager(
     options = Options(
         kinds=tuple(parse_kind(text) for text in kind),
         settings=Settings(name=name, namespace=namespace),
+        aws=AwsSettings(credentials=_secret_key(aws_credentials)),
         lease_namespace=lease_namespace,
         bind=bind,
         health_port=health_port,
@@ -154,10 +160,10 @@ def check(
     broken: list[str] = []
 
     async def verify(client: "Client", managed: "Managed", crd: "JsonObject", key: "Key") -> None:
-        from pergola.externally_managed.inspection import errors, findings
+        from pergola.externally_managed.inspection import Finding, errors, findings
 
-        seen = await _look_at_network(client, managed, crd, key)
-        found = findings(seen)
+        seen, warnings = await _look_at_network(client, managed, crd, key)
+        found = [*findings(seen), *(Finding("warning", text) for text in warnings)]
         broken.extend(errors(found))
         if output == "json":
             _print_json(_described(seen, found))
@@ -169,6 +175,14 @@ def check(
     _with_object(name, namespace, kind, kubeconfig, context, verify)
     if broken:
         sys.exit(1)
+
+
+@app.command
+def iam_policy() -> None:
+    """Print the IAM policy that lets an identity read networks in AWS, and do nothing else."""
+    from pergola.externally_managed.aws import iam_policy as policy
+
+    _print_json(policy())
 
 
 @app.command
@@ -239,6 +253,16 @@ def adopt(
     _with_object(name, namespace, kind, kubeconfig, context, take)
 
 
+def _secret_key(text: str) -> "Key | None":
+    """`NAMESPACE/NAME` as a key; None if it is empty."""
+    from pergola.api.objects import Key
+
+    namespace, separator, name = text.partition("/")
+    if text and not (namespace and separator and name):
+        raise InfraError(f'--aws-credentials is "{text}"; write it as NAMESPACE/NAME of a Secret')
+    return Key(namespace, name) if text else None
+
+
 def _with_object(
     name: str,
     namespace: str,
@@ -265,15 +289,21 @@ def _with_object(
 
 async def _look_at_network(
     client: "Client", managed: "Managed", crd: "JsonObject", key: "Key"
-) -> "Seen":
+) -> "tuple[Seen, list[str]]":
+    """What there is to know of an InfraCluster and its network, and warnings beside."""
     from pergola.api.cluster_api import SOURCE
     from pergola.api.objects import annotations_of
+    from pergola.externally_managed.aws import AwsSource, asks_aws
     from pergola.externally_managed.inspection import look
     from pergola.externally_managed.sources import PlainSource
 
     obj = await client.get(managed.gvk, key)
+    if asks_aws(obj):
+        async with AwsSource(client) as aws:
+            seen = await look(client, managed, crd, key, aws)
+            return seen, [] if seen.source_problems else await aws.warnings(obj)
     source = PlainSource(client) if annotations_of(obj).get(SOURCE) else None
-    return await look(client, managed, crd, key, source)
+    return await look(client, managed, crd, key, source), []
 
 
 def _described(seen: "Seen", found: "list[Finding]") -> "JsonObject":

@@ -10,6 +10,7 @@ from typing import Final
 
 from pergola import __version__
 from pergola.api.objects import GroupKind
+from pergola.externally_managed.aws import AWS, AWS_CLUSTER, AwsSettings, AwsSource
 from pergola.externally_managed.contract import ContractError
 from pergola.externally_managed.kinds import managed_kind
 from pergola.externally_managed.manager import Settings, external_manager
@@ -43,6 +44,7 @@ class Options:
     Attributes:
         kinds: the InfraClusters that it looks after.
         marks_ready: whether InfraClusters may be declared ready by their annotation.
+        aws: who asks AWS for the networks of AWSClusters.
         lease_namespace: where replicas agree on a leader; empty where there is but one.
         bind: the address of the endpoints; empty for all.
     """
@@ -50,6 +52,7 @@ class Options:
     kinds: tuple[GroupKind, ...]
     settings: Settings = field(default_factory=Settings)
     marks_ready: bool = True
+    aws: AwsSettings = field(default_factory=AwsSettings)
     lease_namespace: str = ""
     bind: str = ""
     health_port: int = 8081
@@ -80,7 +83,8 @@ async def serve(config: ClusterConfig, options: Options) -> None:
         client = await stack.enter_async_context(
             Client.connect(config, observe=metrics.client_request)
         )
-        units = await assemble(client, options, metrics)
+        aws = await stack.enter_async_context(AwsSource(client, options.aws))
+        units = await assemble(client, options, metrics, aws)
         running: list[Unit] = []  # none on a replica that waits for its turn, which is ready too
         await _endpoints(stack, options, running, metrics)
 
@@ -97,8 +101,10 @@ async def serve(config: ClusterConfig, options: Options) -> None:
         await LeaderElection(client, options.lease_namespace, LEASE, identity).run(lead)
 
 
-async def assemble(client: Client, options: Options, metrics: Metrics) -> list[Unit]:
-    """The controllers of all kinds.
+async def assemble(
+    client: Client, options: Options, metrics: Metrics, aws: AwsSource | None = None
+) -> list[Unit]:
+    """The controllers of all kinds; AWSClusters may name AWS as their source where `aws` is given.
 
     Raises:
         ContractError: a kind is not there, or follows no contract.
@@ -107,6 +113,8 @@ async def assemble(client: Client, options: Options, metrics: Metrics) -> list[U
     for kind in options.kinds:
         managed = await managed_kind(client, kind)
         sources: dict[str, Source] = {"plain": PlainSource(client)}
+        if aws is not None and kind == AWS_CLUSTER:
+            sources[AWS] = aws
         units.append(external_manager(client, managed, sources, options.settings, metrics=metrics))
         if options.marks_ready:
             units.append(ready_by_hand(client, managed, options.settings, metrics=metrics))

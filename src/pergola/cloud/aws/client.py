@@ -1,0 +1,187 @@
+"""AWS's APIs in one region, as one identity.
+
+    async with AwsClient("eu-west-1") as aws:
+        vpcs = await aws.pages("ec2", "DescribeVpcs", "Vpcs")
+
+Operations and parameters are named as in AWS's documentation; answers are plain JSON, with times as
+datetimes. The library behind it is loaded with the first call, which takes most of a second.
+"""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from pergola.api.objects import JsonObject
+from pergola.cloud.aws.credentials import Credentials
+from pergola.cloud.aws.failures import failure
+from pergola.cloud.aws.retry import Pace, Retry
+from pergola.cloud.errors import CloudError
+
+if TYPE_CHECKING:
+    from pergola.cloud.aws.library import Session
+
+Observer = Callable[[str, str, float, str], None]
+"""Is told of every attempt: service, operation, seconds, and `success` or AWS's error code."""
+Sleep = Callable[[float], Awaitable[None]]
+
+SUCCESS: Final = "success"
+# How a service names the mark of the next page: in requests, in answers.
+_PAGES: Final = {
+    "elb": ("Marker", "NextMarker"),
+    "elbv2": ("Marker", "NextMarker"),
+    "iam": ("Marker", "Marker"),
+    "efs": ("Marker", "NextMarker"),
+}
+_PAGES_OTHERS: Final = ("NextToken", "NextToken")
+
+
+def unobserved(service: str, operation: str, seconds: float, outcome: str) -> None:
+    """Observes nothing."""
+
+
+class AwsClient:
+    """All services of AWS in one region, as one identity.
+
+    All methods raise the errors of `pergola.cloud.errors`. What is transient has been tried again
+    before it is raised.
+
+    Args:
+        credentials: who asks; AWS's usual chain decides if None.
+        endpoint_url: where all services are, instead of at AWS; for tests and private endpoints.
+        observe: is told of every attempt.
+    """
+
+    def __init__(
+        self,
+        region: str,
+        *,
+        credentials: Credentials | None = None,
+        endpoint_url: str = "",
+        observe: Observer = unobserved,
+        retry: Retry | None = None,
+        sleep: Sleep = asyncio.sleep,
+        random_source: random.Random | None = None,
+    ) -> None:
+        self.region = region
+        self._credentials = credentials
+        self._endpoint_url = endpoint_url
+        self._observe = observe
+        self._retry = retry or Retry()
+        self._sleep = sleep
+        self._random = random_source or random.Random()  # noqa: S311 - spreads retries
+        self._stack = AsyncExitStack()
+        self._opening = asyncio.Lock()
+        self._session: Session | None = None
+        self._services: dict[str, object] = {}
+        self._paces: dict[str, Pace] = {}
+        self._account: str | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Closes all connections."""
+        self._services.clear()
+        await self._stack.aclose()
+
+    async def call(self, service: str, operation: str, **parameters: Any) -> JsonObject:
+        """What AWS answers to one request.
+
+        Args:
+            service: as in `ec2`, `elbv2`, `sts`.
+            operation: as in `DescribeVpcs`.
+
+        Raises:
+            CloudError: AWS refused, or did not answer as often as it was asked.
+        """
+        attempt = 1
+        while True:
+            try:
+                return await self._attempt(service, operation, parameters)
+            except CloudError as error:
+                wait = self._retry.wait(error, operation, attempt, self._random)
+                if wait is None:
+                    raise
+            await self._sleep(wait)
+            attempt += 1
+
+    async def pages(
+        self, service: str, operation: str, items: str, **parameters: Any
+    ) -> list[JsonObject]:
+        """The items of all pages of an answer.
+
+        Args:
+            items: their name in the answer, such as `Vpcs`.
+
+        Raises:
+            CloudError: AWS refused, or did not answer as often as it was asked.
+        """
+        asked, answered = _PAGES.get(service, _PAGES_OTHERS)
+        found: list[JsonObject] = []
+        while True:
+            answer = await self.call(service, operation, **parameters)
+            found += answer.get(items) or []
+            mark = answer.get(answered)
+            if not mark:
+                return found
+            parameters[asked] = mark
+
+    async def account(self) -> str:
+        """The number of the account to which the credentials belong; asked once.
+
+        Raises:
+            CloudError: AWS did not say.
+        """
+        if self._account is None:
+            answer = await self.call("sts", "GetCallerIdentity")
+            self._account = str(answer.get("Account", ""))
+        return self._account
+
+    async def _attempt(self, service: str, operation: str, parameters: JsonObject) -> JsonObject:
+        pace = self._paces.setdefault(service, Pace())
+        loop = asyncio.get_running_loop()
+        wait = pace.reserve(loop.time())
+        if wait:
+            await self._sleep(wait)
+        began = loop.time()
+        try:
+            answer = await self._ask(service, operation, parameters)
+        except Exception as error:
+            refused = failure(error, service, operation, self.region)
+            if refused is None:
+                raise
+            self._observe(service, operation, loop.time() - began, refused.code)
+            pace.learn(refused)
+            raise refused from None
+        self._observe(service, operation, loop.time() - began, SUCCESS)
+        pace.learn(None)
+        return answer
+
+    async def _ask(self, service: str, operation: str, parameters: JsonObject) -> JsonObject:
+        from pergola.cloud.aws.library import invoke
+
+        async with self._opening:
+            if service not in self._services:
+                self._services[service] = await self._open(service)
+        return await invoke(self._services[service], operation, parameters)
+
+    async def _open(self, service: str) -> object:
+        from pergola.cloud.aws.library import Session
+
+        if self._session is None:
+            self._session = Session()
+        client = await self._session.open(
+            service, self.region, self._credentials, self._endpoint_url
+        )
+        return await self._stack.enter_async_context(client)

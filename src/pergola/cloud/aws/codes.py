@@ -1,0 +1,100 @@
+"""AWS's error codes, and which of our errors each of them is.
+
+The services name the same thing differently, and new codes come without notice: a table of exact
+codes first, then how codes begin and end. What is unknown stays a plain `CloudError`.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from pergola.cloud.errors import (
+    AlreadyExists,
+    CloudError,
+    CredentialsInvalid,
+    DependencyProblem,
+    InvalidRequest,
+    NotFound,
+    QuotaExceeded,
+    ResourcesDepleted,
+    Throttled,
+    Unauthorized,
+    Unreachable,
+)
+
+_CODES: Final[Mapping[type[CloudError], str]] = {
+    CredentialsInvalid: """
+        AuthFailure ExpiredToken ExpiredTokenException IDPRejectedClaim IncompleteSignature
+        InvalidAccessKeyId InvalidClientTokenId InvalidIdentityToken InvalidSecretAccessKey
+        InvalidSecurityToken InvalidSignatureException MissingAuthenticationToken NotSignedUp
+        RequestExpired SignatureDoesNotMatch UnrecognizedClientException
+    """,
+    Unauthorized: """
+        AccessDenied AccessDeniedException AuthorizationError Client.UnauthorizedOperation Forbidden
+        NotAuthorized Unauthorized UnauthorizedAccess UnauthorizedOperation
+    """,
+    Throttled: """
+        BandwidthLimitExceeded EC2ThrottledException PriorRequestNotComplete RequestLimitExceeded
+        RequestThrottled RequestThrottledException SlowDown ThrottledException Throttling
+        ThrottlingException TooManyRequestsException
+    """,
+    QuotaExceeded: """
+        LimitExceeded LimitExceededException ServiceQuotaExceededException
+        TooManyListeners TooManyLoadBalancers TooManyRules TooManyTags TooManyTargetGroups
+    """,
+    ResourcesDepleted: """
+        InsufficientAddressCapacity InsufficientCapacity InsufficientHostCapacity
+        InsufficientInstanceCapacity InsufficientReservedInstanceCapacity
+    """,
+    DependencyProblem: """
+        Conflict DeleteConflict DependencyViolation IncorrectInstanceState
+        IncorrectState InsufficientFreeAddressesInSubnet InvalidCidrBlock
+        OperationNotPermittedException OptInRequired PendingVerification
+    """,
+    NotFound: """
+        NatGatewayNotFound NoSuchEntity
+    """,
+    AlreadyExists: """
+        EntityAlreadyExists Resource.AlreadyAssociated RouteAlreadyExists
+    """,
+    InvalidRequest: """
+        IdempotentParameterMismatch Unsupported ValidationError ValidationException
+    """,
+    Unreachable: """
+        InternalError InternalFailure InternalServiceError RequestTimeout RequestTimeoutException
+        ServiceUnavailable Unavailable
+    """,
+}
+_BY_CODE: Final = {code: kind for kind, codes in _CODES.items() for code in codes.split()}
+_BY_END: Final[tuple[tuple[tuple[str, ...], type[CloudError]], ...]] = (
+    (("NotFound", "NotFoundException"), NotFound),
+    (("LimitExceeded", "QuotaExceeded", "LimitExceededException"), QuotaExceeded),
+    (("Duplicate", "AlreadyExists", "AlreadyExistsException"), AlreadyExists),
+    (("InUse", "InUseException", "Conflict", "ConflictException"), DependencyProblem),
+)
+_BY_START: Final[tuple[tuple[tuple[str, ...], type[CloudError]], ...]] = (
+    (("Duplicate",), AlreadyExists),
+    (("Invalid", "Malformed", "Missing", "Unknown"), InvalidRequest),
+)
+_TOO_MANY_REQUESTS: Final = 429
+_SERVER_FAULT: Final = 500
+
+
+def kind_of_error(code: str, status: int) -> type[CloudError]:
+    """The class of the error that an answer is.
+
+    Args:
+        code: as in the answer.
+        status: of HTTP.
+    """
+    known = _BY_CODE.get(code)
+    if known is not None:
+        return known
+    for ends, kind in _BY_END:
+        if code.endswith(ends):
+            return kind
+    for starts, kind in _BY_START:
+        if code.startswith(starts):
+            return kind
+    if status == _TOO_MANY_REQUESTS:
+        return Throttled
+    return Unreachable if status >= _SERVER_FAULT else CloudError

@@ -1,0 +1,59 @@
+"""Who asks AWS: keys of a Secret, or whatever the process has been given.
+
+Without keys of our own, AWS's usual chain is followed: the environment, a token file with a role
+(IRSA, workload identity), the shared files, the container's and the instance's role.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from pergola.cloud.errors import CredentialsInvalid
+
+# Gardener's names, those of Cluster API's static identities, and those of the environment.
+_NAMES: Final = (
+    ("accessKeyID", "secretAccessKey", "sessionToken"),
+    ("AccessKeyID", "SecretAccessKey", "SessionToken"),
+    ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Keys of an identity; what is secret of them is not in their repr."""
+
+    access_key_id: str
+    secret_access_key: str = field(repr=False)
+    session_token: str | None = field(default=None, repr=False)
+
+
+def credentials_of(data: Mapping[str, bytes], of: str) -> Credentials:
+    """The keys in a Secret's data, which is decoded already.
+
+    Args:
+        of: whose data it is, such as `Secret garden/aws`.
+
+    Raises:
+        CredentialsInvalid: they are not there, or not complete; no value is shown.
+    """
+    for key_id, secret, token in _NAMES:
+        if key_id in data or secret in data:
+            return Credentials(
+                _text(data, key_id, of),
+                _text(data, secret, of),
+                _text(data, token, of) if token in data else None,
+            )
+    raise CredentialsInvalid(
+        f"{of} has no keys {_NAMES[0][0]} and {_NAMES[0][1]}, which hold AWS credentials"
+    )
+
+
+def _text(data: Mapping[str, bytes], key: str, of: str) -> str:
+    """One value; a line feed at its end, which editors add, does not belong to it."""
+    try:
+        text = data.get(key, b"").decode("ascii").strip()
+    except UnicodeDecodeError:
+        text = ""
+    if not text:
+        raise CredentialsInvalid(f"{of}: key {key} is missing, empty, or no text")
+    return text

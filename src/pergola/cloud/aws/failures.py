@@ -1,0 +1,100 @@
+"""Failures of AWS's client library, in sentences of our own.
+
+No text of a failed authentication is passed on: it may name keys, or what was signed with them.
+"""
+
+from typing import Any, Final
+
+from pergola.cloud.aws.codes import kind_of_error
+from pergola.cloud.errors import (
+    AlreadyExists,
+    CloudError,
+    CredentialsInvalid,
+    DependencyProblem,
+    InvalidRequest,
+    NotFound,
+    QuotaExceeded,
+    ResourcesDepleted,
+    Throttled,
+    Unauthorized,
+    Unreachable,
+)
+
+NO_CREDENTIALS: Final = (
+    "there are no AWS credentials: name a Secret that holds them, set AWS_ACCESS_KEY_ID and "
+    "AWS_SECRET_ACCESS_KEY, or give the process an IAM role"
+)
+_ENCODED: Final = "Encoded authorization failure message"
+_LONGEST: Final = 500
+_WHAT_TO_DO: Final[dict[type[CloudError], str]] = {
+    CredentialsInvalid: "AWS does not accept the credentials; replace them, or enable the region",
+    Unauthorized: "the credentials do not permit it; allow {action} in their IAM policy",
+    Throttled: "AWS is throttling requests of this account; it is tried again later",
+    QuotaExceeded: "a quota of the account is exhausted; free some, or ask AWS to raise it",
+    ResourcesDepleted: "AWS has no capacity left for it; choose another zone or type, or wait",
+    DependencyProblem: "something else must happen first",
+    NotFound: "there is no such thing",
+    AlreadyExists: "there is one already",
+    InvalidRequest: "AWS does not accept the request; correct the configuration",
+    Unreachable: "AWS is in trouble; it is tried again later",
+}
+
+
+def failure(error: Exception, service: str, operation: str, region: str) -> CloudError | None:
+    """The error of this room for one of the library; None if it is no failure but a bug."""
+    if isinstance(error, CloudError):
+        return error
+    call = f"{service} {operation} in {region}"
+    answer = getattr(error, "response", None)
+    if isinstance(answer, dict):
+        return _refused(answer, call, f"{service}:{operation}")
+    return _unanswered(error, call)
+
+
+def _refused(answer: dict[str, Any], call: str, action: str) -> CloudError:
+    said = answer.get("Error") or {}
+    code = str(said.get("Code") or "unknown")
+    status = int((answer.get("ResponseMetadata") or {}).get("HTTPStatusCode") or 0)
+    kind = kind_of_error(code, status)
+    advice = _WHAT_TO_DO.get(kind, "AWS refused").format(action=action)
+    text = "" if kind is CredentialsInvalid else _shown(str(said.get("Message") or ""))
+    return kind(
+        f"{call}: {advice} ({code}{': ' if text else ''}{text})",
+        code=code,
+        call=call,
+        may_have_happened=kind is Unreachable,
+    )
+
+
+def _unanswered(error: Exception, call: str) -> CloudError | None:
+    from botocore import exceptions as aws
+    from botocore.parsers import ResponseParserError
+
+    name = type(error).__name__
+    # What cannot be parsed is some proxy's page.
+    connection = (aws.ConnectionError, aws.HTTPClientError, ResponseParserError, OSError)
+    never_sent = (aws.EndpointConnectionError, aws.ConnectTimeoutError, aws.ProxyConnectionError)
+    if isinstance(error, (aws.NoCredentialsError, aws.PartialCredentialsError)):
+        return CredentialsInvalid(f"{call}: {NO_CREDENTIALS}", code=name, call=call)
+    if isinstance(error, (aws.CredentialRetrievalError, aws.ProfileNotFound)):
+        text = f"{call}: the AWS credentials cannot be obtained; repair what provides them ({name})"
+        return CredentialsInvalid(text, code=name, call=call)
+    if isinstance(error, connection):
+        return Unreachable(
+            f"{call}: AWS cannot be reached; check the network and the region ({name})",
+            code=name,
+            call=call,
+            may_have_happened=not isinstance(error, never_sent),
+        )
+    if isinstance(error, (aws.BotoCoreError, ValueError)):
+        text = (
+            f"{call}: the request cannot be made; correct the configuration ({_shown(str(error))})"
+        )
+        return InvalidRequest(text, code=name, call=call)
+    return None
+
+
+def _shown(text: str) -> str:
+    """AWS's text without what only AWS can decode, and not endlessly long."""
+    text = " ".join(text.partition(_ENCODED)[0].split()).rstrip(" .")
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"

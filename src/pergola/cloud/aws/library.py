@@ -1,0 +1,78 @@
+"""The library that speaks AWS's protocols: the only module that imports it.
+
+Its own retries are off: ours are the same for all services, can be tested without waiting, and tell
+an observer of every attempt (`retry`). Import it where it is needed; it takes half a second.
+"""
+
+import asyncio
+import functools
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final
+
+from aiobotocore.config import AioConfig
+from aiobotocore.session import AioSession
+from botocore import xform_name
+from botocore.loaders import Loader
+
+from pergola.api.objects import JsonObject
+from pergola.cloud.aws.credentials import Credentials
+from pergola.cloud.errors import InvalidRequest
+
+_CONNECT_SECONDS: Final = 5.0
+_READ_SECONDS: Final = 30.0
+_CONNECTIONS: Final = 20
+_MODELS: Final = ("service-2", "endpoint-rule-set-1")
+
+
+class Session:
+    """Where an identity is known; opens clients of services."""
+
+    def __init__(self) -> None:
+        self._session = AioSession()
+        self._session.register_component("data_loader", _loader())
+
+    async def open(
+        self, service: str, region: str, credentials: Credentials | None, endpoint_url: str
+    ) -> AbstractAsyncContextManager[object]:
+        """A client of a service, to be entered.
+
+        Its description is parsed beside the event loop: that of ec2 has several megabytes.
+        """
+        for model in _MODELS:
+            await asyncio.to_thread(_loader().load_service_model, service, model)
+        found: AbstractAsyncContextManager[object] = self._session.create_client(
+            service,
+            region_name=region,
+            endpoint_url=endpoint_url or None,
+            aws_access_key_id=credentials.access_key_id if credentials else None,
+            aws_secret_access_key=credentials.secret_access_key if credentials else None,
+            aws_session_token=credentials.session_token if credentials else None,
+            config=AioConfig(
+                connect_timeout=_CONNECT_SECONDS,
+                read_timeout=_READ_SECONDS,
+                max_pool_connections=_CONNECTIONS,
+                retries={"mode": "standard", "total_max_attempts": 1},
+            ),
+        )
+        return found
+
+
+async def invoke(client: object, operation: str, parameters: JsonObject) -> JsonObject:
+    """What a service answers; without what is about the answer itself.
+
+    Raises:
+        InvalidRequest: the service has no such operation.
+        Exception: of the library; see `failures`.
+    """
+    method: Any = getattr(client, xform_name(operation), None)
+    if method is None:
+        raise InvalidRequest(f"AWS has no operation {operation} there", code="UnknownOperation")
+    answer: JsonObject = await method(**parameters)
+    answer.pop("ResponseMetadata", None)
+    return answer
+
+
+@functools.cache
+def _loader() -> Loader:
+    """Descriptions of services, parsed once in a process."""
+    return Loader(include_default_search_paths=True)

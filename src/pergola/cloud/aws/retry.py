@@ -1,0 +1,77 @@
+"""How a request that failed is tried again, and how a throttled account is treated.
+
+One `Pace` is shared by all requests to a service: when one of them is throttled, all of them slow
+down, instead of each learning it by itself. It speeds up again as requests succeed.
+"""
+
+import math
+import random
+from dataclasses import dataclass
+from typing import Final
+
+from pergola.cloud.errors import CloudError, Throttled
+
+_READS: Final = ("Describe", "Get", "List", "Search", "Lookup")
+_SLOWEST: Final = 5.0
+_FIRST: Final = 0.1
+_SLOWER: Final = 2.0
+_FASTER: Final = 0.8
+_NONE: Final = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """How often and when a request is tried again.
+
+    Attributes:
+        attempts: in all.
+        first_seconds: the longest wait before the second attempt; it doubles from then on.
+    """
+
+    attempts: int = 6
+    first_seconds: float = 0.5
+    longest_seconds: float = 20.0
+
+    def wait(
+        self, error: CloudError, operation: str, attempt: int, source: random.Random
+    ) -> float | None:
+        """Seconds to wait before the next attempt; None if there should be none.
+
+        What may have been carried out already is only asked for again if it changes nothing.
+
+        Args:
+            attempt: the one that failed, counted from 1.
+        """
+        if not error.is_transient or attempt >= self.attempts:
+            return None
+        if error.may_have_happened and not operation.startswith(_READS):
+            return None
+        longest = min(self.longest_seconds, math.ldexp(self.first_seconds, attempt - 1))
+        return longest * source.uniform(0.5, 1.0)
+
+
+class Pace:
+    """The time between two requests to a service: none until AWS asks for it."""
+
+    def __init__(self) -> None:
+        self._interval = 0.0
+        self._free_at = 0.0
+
+    def reserve(self, now: float) -> float:
+        """Seconds to wait before a request may be made; the next one waits longer.
+
+        Args:
+            now: seconds on a clock that never goes back.
+        """
+        start = max(now, self._free_at)
+        self._free_at = start + self._interval
+        return start - now
+
+    def learn(self, outcome: CloudError | None) -> None:
+        """A request was answered: slower if it was throttled, faster if it succeeded."""
+        if isinstance(outcome, Throttled):
+            self._interval = min(_SLOWEST, max(_FIRST, self._interval * _SLOWER))
+        elif outcome is None:
+            self._interval *= _FASTER
+            if self._interval < _NONE:
+                self._interval = 0.0

@@ -1,0 +1,71 @@
+"""What is not missing, but should be known before one relies on it: for `pergola infra check`.
+
+Nothing here keeps a network from being ready.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from pergola.api.objects import JsonObject, Key, map_at, maps_at
+from pergola.externally_managed.aws.decide import groups_by_role
+from pergola.externally_managed.aws.observe import Observed
+from pergola.externally_managed.aws.wanted import Wanted
+
+_EVERYBODY: Final = {"IpRanges": ("CidrIp", "0.0.0.0/0"), "Ipv6Ranges": ("CidrIpv6", "::/0")}
+_ANY_PROTOCOL: Final = "-1"
+
+
+def open_rules(observed: Observed, wanted: Wanted) -> list[str]:
+    """Rules that let everybody in, in groups that are named or tagged for this cluster.
+
+    Groups for load balancers are left out: being reached is what they are for.
+    """
+    return [
+        f"security group {group['GroupId']} for {role} lets {_traffic(rule)} in from {everybody}; "
+        "restrict the rule unless it is meant"
+        for role, group in groups_by_role(observed, wanted).items()
+        if role not in ("apiserver-lb", "lb")
+        for rule in maps_at(group, "IpPermissions")
+        for everybody in _everybody(rule)
+    ]
+
+
+def templates_without_groups(templates: Sequence[Mapping[str, Any]]) -> list[str]:
+    """AWSMachines and their templates that would get the VPC's default security group.
+
+    In external mode machines have the groups of `additionalSecurityGroups` and no others (§8).
+    """
+    return [
+        f"{template.get('kind', 'AWSMachineTemplate')} {Key.of(template)} names no security group: "
+        f"its machines get the VPC's default group; set {path}.additionalSecurityGroups"
+        for template in templates
+        for path, spec in [_machine_spec(template)]
+        if not any(group.get("id") or group.get("filters") for group in _groups(spec))
+    ]
+
+
+def _machine_spec(template: Mapping[str, Any]) -> tuple[str, JsonObject]:
+    if "template" in map_at(template, "spec"):
+        return "spec.template.spec", map_at(template, "spec", "template", "spec")
+    return "spec", map_at(template, "spec")
+
+
+def _groups(spec: JsonObject) -> list[JsonObject]:
+    return maps_at(spec, "additionalSecurityGroups")
+
+
+def _everybody(rule: JsonObject) -> Iterator[str]:
+    for ranges, (name, everybody) in _EVERYBODY.items():
+        if any(each.get(name) == everybody for each in maps_at(rule, ranges)):
+            yield everybody
+
+
+def _traffic(rule: JsonObject) -> str:
+    """Protocol and ports, as in `tcp 22` or `tcp 30000-32767`."""
+    protocol = str(rule.get("IpProtocol", _ANY_PROTOCOL))
+    if protocol == _ANY_PROTOCOL:
+        return "everything"
+    first, last = rule.get("FromPort"), rule.get("ToPort")
+    if first in (None, -1):
+        return protocol
+    return f"{protocol} {first}" if first == last else f"{protocol} {first}-{last}"

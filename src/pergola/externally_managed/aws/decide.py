@@ -1,0 +1,188 @@
+"""What an AWSCluster should be, from what AWS says of its network: pure (spec 50 §5, §8)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pergola.api.cluster_api import AWS_CONTROL_PLANE_TAG, AWS_VPC, AWS_VPC_TAGS
+from pergola.api.objects import JsonObject, map_at
+from pergola.externally_managed.aws.completeness import problems_of, used_zones
+from pergola.externally_managed.aws.observe import Observed
+from pergola.externally_managed.aws.read import (
+    Balancer,
+    Subnet,
+    balancer_of,
+    internet_gateway_of,
+    subnets_of,
+    tagged_groups,
+    tags_of,
+)
+from pergola.externally_managed.aws.wanted import Wanted
+from pergola.externally_managed.contract import Endpoint, FailureDomain, endpoint_of
+from pergola.externally_managed.description import ENDPOINT, Network
+from pergola.externally_managed.ownership import owned_paths
+from pergola.externally_managed.sources import NOT_FOUND, SourceProblem
+from pergola.externally_managed.status import CONFLICT
+
+
+def decide_network(obj: Mapping[str, Any], observed: Observed, wanted: Wanted) -> Network:
+    """The network that an AWSCluster should have.
+
+    Raises:
+        SourceProblem: there is no such VPC, or several, or it is another one than before.
+    """
+    _only_vpc(observed, wanted)
+    _same_vpc(obj, observed)
+    subnets = subnets_of(observed)
+    balancer = balancer_of(observed)
+    groups = groups_by_role(observed, wanted)
+    endpoint, changed = _endpoint(obj, observed, balancer)
+    complete = problems_of(observed, wanted, subnets, has_endpoint=endpoint is not None)
+    return Network(
+        endpoint=endpoint,
+        failure_domains=failure_domains_of(wanted, subnets),
+        spec={"network": _network(observed, subnets, groups)},
+        status=_status(obj, observed, groups, balancer),
+        problems=(*complete, *changed),
+    )
+
+
+def failure_domains_of(wanted: Wanted, subnets: Sequence[Subnet]) -> tuple[FailureDomain, ...]:
+    """One for each zone that has a private subnet; control planes may be there unless tagged."""
+    private: dict[str, list[Subnet]] = {}
+    for subnet in subnets:
+        if not subnet.is_public and subnet.zone in used_zones(wanted, subnets):
+            private.setdefault(subnet.zone, []).append(subnet)
+    return tuple(
+        FailureDomain(zone, any(_takes_control_planes(subnet) for subnet in found))
+        for zone, found in sorted(private.items())
+    )
+
+
+def groups_by_role(observed: Observed, wanted: Wanted) -> dict[str, JsonObject]:
+    """The security group of each role that is certain: it is named, or the only one tagged."""
+    known = {group["GroupId"]: group for group in observed.groups}
+    tagged = {
+        role: found[0] for role, found in tagged_groups(observed, wanted).items() if len(found) == 1
+    }
+    chosen = {**tagged, **wanted.groups}
+    return {role: known[chosen[role]] for role in sorted(chosen) if chosen[role] in known}
+
+
+def _only_vpc(observed: Observed, wanted: Wanted) -> None:
+    where = f"in region {wanted.region} of account {observed.account}"
+    if not observed.vpcs and wanted.vpc_id:
+        raise SourceProblem(
+            NOT_FOUND,
+            f"{wanted.vpc_id}, which annotation {AWS_VPC} names, does not exist {where}; correct "
+            "it, or spec.region, or use credentials of its account",
+        )
+    tags = ",".join(f"{key}={value}" for key, value in wanted.vpc_tags.items())
+    if not observed.vpcs:
+        raise SourceProblem(NOT_FOUND, f"no VPC with tags {tags} exists {where}; tag one")
+    if len(observed.vpcs) > 1:
+        ids = ", ".join(sorted(vpc["VpcId"] for vpc in observed.vpcs))
+        raise SourceProblem(
+            NOT_FOUND,
+            f"several VPCs have tags {tags} {where}: {ids}; choose one with annotation {AWS_VPC}, "
+            f"or add a tag to annotation {AWS_VPC_TAGS}",
+        )
+
+
+def _same_vpc(obj: Mapping[str, Any], observed: Observed) -> None:
+    """The VPC of an AWSCluster cannot be exchanged: its webhook refuses, and machines are in it."""
+    live = map_at(obj, "spec", "network", "vpc").get("id")
+    found = observed.vpcs[0]["VpcId"]
+    if live not in (None, "", found):
+        raise SourceProblem(
+            CONFLICT,
+            f"spec.network.vpc.id is {live} and cannot change, but the network is {found}; correct "
+            f"the annotation, or create another cluster in {found}",
+        )
+
+
+def _endpoint(
+    obj: Mapping[str, Any], observed: Observed, balancer: Balancer | None
+) -> tuple[Endpoint | None, tuple[str, ...]]:
+    """The endpoint, and what is wrong with it.
+
+    One that we gave stays, as its webhook and the Cluster would have it, whatever becomes of the
+    load balancer. One that a user gave is compared where all fields are (`ownership`).
+    """
+    given = endpoint_of(obj)
+    found = None
+    if balancer is not None and balancer.vpc == observed.vpcs[0]["VpcId"]:
+        found = balancer.endpoint
+    if not given.is_valid or found in (None, given):
+        return found or (given if given.is_valid else None), ()
+    if (ENDPOINT, "host") not in owned_paths(obj, "spec"):
+        return found, ()
+    problem = (
+        f"the load balancer is at {found} now, but spec.controlPlaneEndpoint is {given} and cannot "
+        "change; let the old name lead to the load balancer, or create another cluster"
+    )
+    return given, (problem,)
+
+
+def _network(
+    observed: Observed, subnets: Sequence[Subnet], groups: Mapping[str, JsonObject]
+) -> JsonObject:
+    vpc = observed.vpcs[0]
+    found: JsonObject = {
+        "vpc": _filled(
+            id=vpc["VpcId"],
+            cidrBlock=vpc.get("CidrBlock"),
+            internetGatewayId=internet_gateway_of(observed),
+            tags=tags_of(vpc),
+        )
+    }
+    if subnets:
+        found["subnets"] = [_subnet(subnet) for subnet in subnets]
+    if groups:
+        found["securityGroupOverrides"] = {role: group["GroupId"] for role, group in groups.items()}
+    return found
+
+
+def _subnet(subnet: Subnet) -> JsonObject:
+    return {
+        **_filled(
+            id=subnet.id,
+            resourceID=subnet.id,
+            cidrBlock=subnet.cidr,
+            availabilityZone=subnet.zone,
+            zoneType=subnet.zone_type,
+            routeTableId=subnet.table,
+            natGatewayId=subnet.nat,
+            tags=dict(subnet.tags),
+        ),
+        "isPublic": subnet.is_public,
+    }
+
+
+def _status(
+    obj: Mapping[str, Any],
+    observed: Observed,
+    groups: Mapping[str, JsonObject],
+    balancer: Balancer | None,
+) -> JsonObject:
+    """`status.networkStatus`; what is there and is so no longer is null."""
+    wanted: JsonObject = {
+        "securityGroups": {
+            role: _filled(id=group["GroupId"], name=group.get("GroupName"), tags=tags_of(group))
+            for role, group in groups.items()
+        },
+        "apiServerElb": _filled(name=balancer.name, dnsName=balancer.host, scheme=balancer.scheme)
+        if balancer is not None
+        else {},
+    }
+    live = map_at(obj, "status", "networkStatus")
+    changed = {name: value or None for name, value in wanted.items() if value or name in live}
+    return {"networkStatus": changed} if changed else {}
+
+
+def _takes_control_planes(subnet: Subnet) -> bool:
+    return subnet.tags.get(AWS_CONTROL_PLANE_TAG, "").lower() != "false"
+
+
+def _filled(**fields: Any) -> JsonObject:
+    """The fields that have a value."""
+    return {name: value for name, value in fields.items() if value}

@@ -1,0 +1,150 @@
+"""What AWS says of a network, as it says it. Only describes; nothing here decides anything."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pergola.api.objects import JsonObject
+from pergola.cloud.aws import AwsClient
+from pergola.cloud.errors import CloudError, NotFound
+from pergola.externally_managed.aws.wanted import LoadBalancer, Wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """AWS's answers.
+
+    Attributes:
+        account: to which the credentials belong.
+        vpcs: all that match; the rest is of the only one, and empty if there is not exactly one.
+        groups: security groups of the VPC.
+        foreign_groups: those that were asked for by id and are not among them.
+        zones: all zones of the region that the account may use.
+        load_balancers: those with the name or ARN, of both generations of the API.
+        listeners: of the load balancer; of a classic one they are in itself.
+    """
+
+    account: str = ""
+    vpcs: list[JsonObject] = field(default_factory=list)
+    subnets: list[JsonObject] = field(default_factory=list)
+    route_tables: list[JsonObject] = field(default_factory=list)
+    internet_gateways: list[JsonObject] = field(default_factory=list)
+    nat_gateways: list[JsonObject] = field(default_factory=list)
+    groups: list[JsonObject] = field(default_factory=list)
+    foreign_groups: list[JsonObject] = field(default_factory=list)
+    zones: list[JsonObject] = field(default_factory=list)
+    load_balancers: list[JsonObject] = field(default_factory=list)
+    listeners: list[JsonObject] = field(default_factory=list)
+
+
+async def observe(aws: AwsClient, wanted: Wanted) -> Observed:
+    """All that there is to know of a network, in as few calls as possible.
+
+    Raises:
+        CloudError: AWS refused, or did not answer.
+    """
+    account, vpcs = await aws.account(), await _vpcs(aws, wanted)
+    if len(vpcs) != 1:
+        return Observed(account, vpcs)
+    vpc = {"vpc-id": vpcs[0]["VpcId"]}
+    attached = {"attachment.vpc-id": vpcs[0]["VpcId"]}
+    tagged = {**vpc, **_tags(wanted.subnet_tags)}
+    try:
+        async with asyncio.TaskGroup() as group:
+            ask = group.create_task
+            subnets = ask(_of(aws, "DescribeSubnets", "Subnets", tagged))
+            tables = ask(_of(aws, "DescribeRouteTables", "RouteTables", vpc))
+            internet = ask(_of(aws, "DescribeInternetGateways", "InternetGateways", attached))
+            nat = ask(_of(aws, "DescribeNatGateways", "NatGateways", vpc))
+            groups = ask(_groups(aws, wanted, vpc))
+            zones = ask(aws.pages("ec2", "DescribeAvailabilityZones", "AvailabilityZones"))
+            balancers = ask(_load_balancers(aws, wanted))
+    except ExceptionGroup as failed:
+        raise _first(failed) from None
+    return Observed(
+        account,
+        vpcs,
+        subnets.result(),
+        tables.result(),
+        internet.result(),
+        nat.result(),
+        *groups.result(),
+        zones.result(),
+        *balancers.result(),
+    )
+
+
+def _first(failed: ExceptionGroup) -> Exception:
+    """One failure out of several: a permanent one, if there is one."""
+    errors = [error for error in failed.exceptions if isinstance(error, CloudError)]
+    errors.sort(key=lambda error: error.is_transient)
+    return errors[0] if len(errors) == len(failed.exceptions) else failed
+
+
+async def _vpcs(aws: AwsClient, wanted: Wanted) -> list[JsonObject]:
+    filters = {"vpc-id": wanted.vpc_id} if wanted.vpc_id else _tags(wanted.vpc_tags)
+    return await _of(aws, "DescribeVpcs", "Vpcs", filters)
+
+
+async def _of(
+    aws: AwsClient, operation: str, items: str, filters: Mapping[str, str]
+) -> list[JsonObject]:
+    name = "Filter" if operation == "DescribeNatGateways" else "Filters"
+    return await aws.pages("ec2", operation, items, **{name: _filters(filters)})
+
+
+async def _groups(
+    aws: AwsClient, wanted: Wanted, vpc: Mapping[str, str]
+) -> tuple[list[JsonObject], list[JsonObject]]:
+    """The security groups of the VPC, and those that were asked for and are not of it."""
+    groups = await _of(aws, "DescribeSecurityGroups", "SecurityGroups", vpc)
+    missing = set(wanted.groups.values()) - {group["GroupId"] for group in groups}
+    if not missing:
+        return groups, []
+    # By a filter, so that one that does not exist is not an error of all.
+    by_id = [{"Name": "group-id", "Values": sorted(missing)}]
+    return groups, await aws.pages("ec2", "DescribeSecurityGroups", "SecurityGroups", Filters=by_id)
+
+
+async def _load_balancers(
+    aws: AwsClient, wanted: Wanted
+) -> tuple[list[JsonObject], list[JsonObject]]:
+    named = wanted.load_balancer
+    if named is None or named.region not in ("", wanted.region):
+        return [], []
+    found = await _newer(aws, named)
+    if found:
+        arn = found[0]["LoadBalancerArn"]
+        listeners = await aws.pages("elbv2", "DescribeListeners", "Listeners", LoadBalancerArn=arn)
+        return found, listeners
+    return ([] if named.arn else await _classic(aws, named)), []
+
+
+async def _newer(aws: AwsClient, named: LoadBalancer) -> list[JsonObject]:
+    if named.region and not named.arn:
+        return []
+    by: JsonObject = {"LoadBalancerArns": [named.arn]} if named.arn else {"Names": [named.name]}
+    try:
+        return await aws.pages("elbv2", "DescribeLoadBalancers", "LoadBalancers", **by)
+    except NotFound:
+        return []
+
+
+async def _classic(aws: AwsClient, named: LoadBalancer) -> list[JsonObject]:
+    try:
+        return await aws.pages(
+            "elb",
+            "DescribeLoadBalancers",
+            "LoadBalancerDescriptions",
+            LoadBalancerNames=[named.name],
+        )
+    except NotFound:
+        return []
+
+
+def _tags(tags: Mapping[str, str]) -> dict[str, str]:
+    return {f"tag:{key}": value for key, value in tags.items()}
+
+
+def _filters(filters: Mapping[str, str]) -> list[JsonObject]:
+    return [{"Name": name, "Values": [value]} for name, value in filters.items()]

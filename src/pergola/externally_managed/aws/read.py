@@ -1,0 +1,245 @@
+"""AWS's answers, as facts: which subnets are public, where their routes lead, who serves the API.
+
+Pure; nothing here judges (that is `completeness`).
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pergola.api.cluster_api import AWS_PROVIDER_TAG
+from pergola.api.objects import JsonObject, maps_at
+from pergola.externally_managed.aws.observe import Observed
+from pergola.externally_managed.aws.wanted import ROLES, Wanted
+from pergola.externally_managed.contract import Endpoint
+
+ZONE: Final = "availability-zone"
+"""The type of zones that are not at the edge."""
+_EVERYWHERE: Final = ("0.0.0.0/0", "::/0")
+# Which field of a route names its target; the first that is there counts.
+_TARGETS: Final = (
+    "NatGatewayId",
+    "TransitGatewayId",
+    "VpcPeeringConnectionId",
+    "EgressOnlyInternetGatewayId",
+    "CarrierGatewayId",
+    "LocalGatewayId",
+    "CoreNetworkArn",
+    "NetworkInterfaceId",
+    "InstanceId",
+    "GatewayId",
+)
+_API_PORTS: Final = (6443, 443)
+_ROLE: Final = f"{AWS_PROVIDER_TAG}/role"
+_CLUSTER: Final = f"{AWS_PROVIDER_TAG}/cluster/"
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A way out of a subnet.
+
+    Attributes:
+        destination: addresses, or the id of a list of them.
+        works: whether its target exists.
+    """
+
+    destination: str
+    target: str
+    works: bool
+
+    @property
+    def is_default(self) -> bool:
+        """Whether it leads everywhere."""
+        return self.destination in _EVERYWHERE
+
+    @property
+    def leaves(self) -> bool:
+        """Whether it leads out of the VPC and its private ends of AWS's services."""
+        return self.target != "local" and not self.target.startswith("vpce-")
+
+
+@dataclass(frozen=True, slots=True)
+class Subnet:
+    """A subnet and how it is connected.
+
+    Attributes:
+        zone_type: `availability-zone`, `local-zone` or `wavelength-zone`.
+        cidr: empty if it has IPv6 addresses only.
+        table: the id of its route table.
+        nat: the id of the NAT gateway that is in it; empty if there is none.
+    """
+
+    id: str
+    zone: str
+    zone_type: str
+    cidr: str
+    table: str
+    routes: tuple[Route, ...] = ()
+    nat: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_public(self) -> bool:
+        """Whether its default route leads to an internet gateway."""
+        return any(route.is_default and route.target.startswith("igw-") for route in self.routes)
+
+
+@dataclass(frozen=True, slots=True)
+class Balancer:
+    """A load balancer.
+
+    Attributes:
+        scheme: `internal` or `internet-facing`.
+        kind: `network`, `application`, `gateway` or `classic`.
+        ports: on which it listens, sorted.
+    """
+
+    name: str
+    host: str
+    scheme: str
+    kind: str
+    vpc: str
+    state: str
+    ports: tuple[int, ...]
+
+    @property
+    def endpoint(self) -> Endpoint | None:
+        """Where it serves the API server; None if its ports leave that open."""
+        port = next((port for port in _API_PORTS if port in self.ports), 0)
+        if not port and len(self.ports) == 1:
+            port = self.ports[0]
+        return Endpoint(self.host, port) if port and self.host else None
+
+
+def tags_of(item: Mapping[str, Any]) -> dict[str, str]:
+    """The tags of something; without AWS's own, which nobody else can set."""
+    found = {str(tag.get("Key")): str(tag.get("Value") or "") for tag in maps_at(item, "Tags")}
+    return {key: found[key] for key in sorted(found) if not key.startswith("aws:")}
+
+
+def subnets_of(observed: Observed) -> list[Subnet]:
+    """The subnets of the network, sorted by zone and id."""
+    explicit, main = _tables(observed.route_tables)
+    types = {zone.get("ZoneName"): str(zone.get("ZoneType") or ZONE) for zone in observed.zones}
+    nats = _nats(observed.nat_gateways)
+    found = []
+    for item in observed.subnets:
+        table = explicit.get(item["SubnetId"], main)
+        zone = str(item.get("AvailabilityZone", ""))
+        found.append(
+            Subnet(
+                id=item["SubnetId"],
+                zone=zone,
+                zone_type=types.get(zone, ZONE),
+                cidr=str(item.get("CidrBlock") or ""),
+                table=str(table.get("RouteTableId", "")),
+                routes=_routes(table),
+                nat=nats.get(item["SubnetId"], ""),
+                tags=tags_of(item),
+            )
+        )
+    return sorted(found, key=lambda subnet: (subnet.zone, subnet.id))
+
+
+def internet_gateway_of(observed: Observed) -> str:
+    """The id of the VPC's internet gateway; empty if it has none."""
+    return min((str(item["InternetGatewayId"]) for item in observed.internet_gateways), default="")
+
+
+def nat_states(observed: Observed) -> dict[str, str]:
+    """The state of each NAT gateway, such as `available` or `failed`."""
+    return {
+        str(item["NatGatewayId"]): str(item.get("State", "available"))
+        for item in observed.nat_gateways
+    }
+
+
+def tagged_groups(observed: Observed, wanted: Wanted) -> dict[str, list[str]]:
+    """The ids of security groups by the role that their tags say.
+
+    In a VPC of several clusters, those of other clusters are left out, and those that name this
+    cluster win over those that name none.
+    """
+    own: dict[str, list[str]] = {}
+    shared: dict[str, list[str]] = {}
+    for group in observed.groups:
+        tags = tags_of(group)
+        role = tags.get(_ROLE, "")
+        clusters = {key.removeprefix(_CLUSTER) for key in tags if key.startswith(_CLUSTER)}
+        if role not in ROLES or (clusters and wanted.cluster not in clusters):
+            continue
+        (own if clusters else shared).setdefault(role, []).append(group["GroupId"])
+    return {role: sorted(ids) for role, ids in {**shared, **own}.items()}
+
+
+def balancer_of(observed: Observed) -> Balancer | None:
+    """The load balancer, whichever generation of the API knows it; None if there is none."""
+    if not observed.load_balancers:
+        return None
+    item = observed.load_balancers[0]
+    if "LoadBalancerArn" in item:
+        return _newer(item, observed.listeners)
+    return _classic(item)
+
+
+def _newer(item: JsonObject, listeners: Iterable[JsonObject]) -> Balancer:
+    return Balancer(
+        name=str(item.get("LoadBalancerName", "")),
+        host=str(item.get("DNSName") or ""),
+        scheme=str(item.get("Scheme") or ""),
+        kind=str(item.get("Type") or ""),
+        vpc=str(item.get("VpcId") or ""),
+        state=str((item.get("State") or {}).get("Code") or "active"),
+        ports=tuple(sorted({int(port) for each in listeners if (port := each.get("Port"))})),
+    )
+
+
+def _classic(item: JsonObject) -> Balancer:
+    listeners = (each.get("Listener") or {} for each in maps_at(item, "ListenerDescriptions"))
+    return Balancer(
+        name=str(item.get("LoadBalancerName", "")),
+        host=str(item.get("DNSName") or ""),
+        scheme=str(item.get("Scheme") or ""),
+        kind="classic",
+        vpc=str(item.get("VPCId") or ""),
+        state="active",
+        ports=tuple(
+            sorted({int(port) for each in listeners if (port := each.get("LoadBalancerPort"))})
+        ),
+    )
+
+
+def _tables(tables: Iterable[JsonObject]) -> tuple[dict[str, JsonObject], JsonObject]:
+    """The route tables of subnets that have one of their own, and that of all others."""
+    explicit: dict[str, JsonObject] = {}
+    main: JsonObject = {}
+    for table in tables:
+        for association in maps_at(table, "Associations"):
+            if association.get("Main"):
+                main = table
+            elif subnet := association.get("SubnetId"):
+                explicit[str(subnet)] = table
+    return explicit, main
+
+
+def _routes(table: JsonObject) -> tuple[Route, ...]:
+    return tuple(
+        Route(
+            str(
+                route.get("DestinationCidrBlock")
+                or route.get("DestinationIpv6CidrBlock")
+                or route.get("DestinationPrefixListId")
+                or ""
+            ),
+            next((str(route[name]) for name in _TARGETS if route.get(name)), ""),
+            route.get("State", "active") == "active",
+        )
+        for route in maps_at(table, "Routes")
+    )
+
+
+def _nats(gateways: Iterable[JsonObject]) -> dict[str, str]:
+    """The working NAT gateway in each subnet that has one."""
+    working = (item for item in gateways if item.get("State", "available") == "available")
+    ordered = sorted(working, key=lambda item: str(item["NatGatewayId"]), reverse=True)
+    return {str(item.get("SubnetId")): str(item["NatGatewayId"]) for item in ordered}

@@ -1,0 +1,117 @@
+"""Networks that AWS describes: `infrastructure.pergola.dev/source: aws` (spec 50 §5, step 3)."""
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Final, Self
+
+from pergola.api.cluster_api import CLUSTER_NAME, INFRASTRUCTURE_GROUP, SOURCE
+from pergola.api.objects import GroupKind, GroupVersionKind, JsonObject, annotations_of
+from pergola.cloud.aws import Observer, unobserved
+from pergola.cloud.errors import CloudError, CredentialsInvalid, Unauthorized
+from pergola.externally_managed.aws.checks import open_rules, templates_without_groups
+from pergola.externally_managed.aws.clients import AwsClients, AwsSettings
+from pergola.externally_managed.aws.decide import decide_network
+from pergola.externally_managed.aws.observe import Observed, observe
+from pergola.externally_managed.aws.wanted import Wanted, wanted_of
+from pergola.externally_managed.description import Network
+from pergola.externally_managed.mapping import owner_cluster
+from pergola.externally_managed.sources import INVALID, SourceProblem
+from pergola.kube.client import Client
+from pergola.kube.errors import UnknownKind
+from pergola.runtime.controller import ReconcileError
+
+AWS: Final = "aws"
+"""The annotation's value."""
+AWS_CLUSTER: Final = GroupKind(INFRASTRUCTURE_GROUP, "AWSCluster")
+"""The kind that is filled as AWS describes its network."""
+CREDENTIALS: Final = "CredentialsInvalid"
+FORBIDDEN: Final = "CredentialsInsufficient"
+"""Reasons of the Ready condition, beside those of all sources."""
+
+
+def asks_aws(obj: JsonObject) -> bool:
+    """Whether an InfraCluster shall be filled as AWS describes its network."""
+    source = annotations_of(obj).get(SOURCE, "").partition("/")[0]
+    return source.lower() == AWS and GroupVersionKind.of(obj).group_kind == AWS_CLUSTER
+
+
+class AwsSource:
+    """Asks AWS for the network of an AWSCluster. Only describes; close it after use.
+
+    Args:
+        observe: is told of every call to AWS.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        settings: AwsSettings | None = None,
+        *,
+        observe: Observer = unobserved,
+    ) -> None:
+        self._client = client
+        self._clients = AwsClients(client, settings or AwsSettings(), observe)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Closes all connections to AWS."""
+        await self._clients.close()
+
+    async def describe(self, obj: JsonObject) -> Network:
+        """The network of an AWSCluster.
+
+        Raises:
+            SourceProblem: the AWSCluster, the credentials or AWS say nothing usable.
+            ReconcileError: AWS is in trouble, or throttles; try again.
+        """
+        wanted = wanted_of(obj)
+        return decide_network(obj, await self._look(wanted), wanted)
+
+    async def warnings(self, obj: JsonObject) -> list[str]:
+        """What should be known even if the network is complete.
+
+        Rules that let everybody in, and templates of machines without security groups.
+
+        Raises:
+            SourceProblem: the AWSCluster, the credentials or AWS say nothing usable.
+            ReconcileError: AWS is in trouble, or throttles; try again.
+        """
+        wanted = wanted_of(obj)
+        observed = await self._look(wanted)
+        templates = await machine_templates(self._client, obj)
+        return [*open_rules(observed, wanted), *templates_without_groups(templates)]
+
+    async def _look(self, wanted: Wanted) -> Observed:
+        try:
+            async with self._clients.use(wanted.region) as aws:
+                return await observe(aws, wanted)
+        except CredentialsInvalid as error:
+            raise SourceProblem(CREDENTIALS, str(error)) from None
+        except Unauthorized as error:
+            raise SourceProblem(FORBIDDEN, str(error)) from None
+        except CloudError as error:
+            if error.is_transient:
+                raise ReconcileError(str(error)) from None
+            raise SourceProblem(INVALID, str(error)) from None
+
+
+async def machine_templates(client: Client, obj: Mapping[str, Any]) -> list[JsonObject]:
+    """The AWSMachineTemplates of an AWSCluster's Cluster; none where the kind is not served."""
+    owner = owner_cluster(obj)
+    if owner is None:
+        return []
+    gvk = GroupVersionKind.of(obj)._replace(kind="AWSMachineTemplate")
+    try:
+        return await client.list(gvk, owner.namespace, labels=f"{CLUSTER_NAME}={owner.name}")
+    except UnknownKind:
+        return []

@@ -1,0 +1,70 @@
+"""A flow: a graph of small idempotent tasks that runs in parallel, is retried, and can be drawn.
+
+```python
+graph = Graph("Infrastructure reconciliation")
+vpc = graph.add("ensure VPC", ensure_vpc, timeout=90)
+graph.add("ensure gateway", ensure_gateway, after=[vpc], skip=None if wanted else "no public zone")
+
+state = State(status_data)  # the tasks read it, and tell it what they created
+await run(graph, saver=Saver(state, write), progress=Progress(graph, report))
+```
+
+A flow that was killed anywhere is run again from its start: tasks find in the `State` what they
+created before. `picture` draws a graph, before it runs or afterwards; `metrics` counts.
+
+Not for: what a task does. Nothing here knows an API server or a cloud.
+"""
+
+from pergola.flow.errors import (
+    FAILED_TO,
+    TASK_FAILED,
+    Cycle,
+    DuplicateTask,
+    FlowError,
+    FlowFailed,
+    GraphError,
+    StateNotSaved,
+    TaskFailed,
+    UnknownDependency,
+)
+from pergola.flow.graph import Action, CriticalPath, Graph, Skip, Task
+from pergola.flow.outcome import Ended, Observer, Outcome, Result
+from pergola.flow.progress import Progress, Report, Reporter
+from pergola.flow.retry import ONCE, Diagnose, Diagnosis, Retry
+from pergola.flow.run import Settings, run
+from pergola.flow.saving import Saver, Write
+from pergola.flow.state import State
+
+__all__ = [
+    "FAILED_TO",
+    "ONCE",
+    "TASK_FAILED",
+    "Action",
+    "CriticalPath",
+    "Cycle",
+    "Diagnose",
+    "Diagnosis",
+    "DuplicateTask",
+    "Ended",
+    "FlowError",
+    "FlowFailed",
+    "Graph",
+    "GraphError",
+    "Observer",
+    "Outcome",
+    "Progress",
+    "Report",
+    "Reporter",
+    "Result",
+    "Retry",
+    "Saver",
+    "Settings",
+    "Skip",
+    "State",
+    "StateNotSaved",
+    "Task",
+    "TaskFailed",
+    "UnknownDependency",
+    "Write",
+    "run",
+]

@@ -1,0 +1,218 @@
+"""Pictures of a graph, with what would happen to each task or what has: text, DOT and Mermaid.
+
+Edges that follow from others are left out: the order is the same, and a sync point of ten tasks
+does not draw ten lines to everything behind it.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from pergola.flow.graph import Graph, Task
+from pergola.flow.outcome import Ended, Outcome, Result
+
+
+class Fate(StrEnum):
+    """What becomes of a task, or has become of it."""
+
+    CREATE = "would create"
+    CHANGE = "would change"
+    DELETE = "would delete"
+    KEEP = "keep"
+    SKIP = "skip"
+    WAITING = "waiting"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What a picture says about one task.
+
+    Attributes:
+        why: what is created, why it is skipped, what went wrong.
+    """
+
+    fate: Fate
+    why: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.fate}: {self.why}" if self.why else str(self.fate)
+
+
+Notes = Mapping[str, Note]
+"""Notes by the names of tasks; a task need not have one."""
+
+_FATES: Final = {
+    Outcome.DONE: Fate.DONE,
+    Outcome.SKIPPED: Fate.SKIP,
+    Outcome.FAILED: Fate.FAILED,
+    Outcome.INTERRUPTED: Fate.FAILED,
+    Outcome.NOT_STARTED: Fate.WAITING,
+}
+_FILLS: Final = {
+    Fate.CREATE: "#d3f9d8",
+    Fate.CHANGE: "#fff3bf",
+    Fate.DELETE: "#ffe3e3",
+    Fate.KEEP: "#e7f5ff",
+    Fate.SKIP: "#f1f3f5",
+    Fate.WAITING: "#ffffff",
+    Fate.RUNNING: "#fff3bf",
+    Fate.DONE: "#d3f9d8",
+    Fate.FAILED: "#ffa8a8",
+}
+
+
+def skipped(graph: Graph) -> dict[str, Note]:
+    """Notes about the tasks that have nothing to do, as far as that can be said now.
+
+    Functions that decide it are called, so they must only look.
+    """
+    reasons = {task.name: task.why_skipped() for task in graph}
+    return {name: Note(Fate.SKIP, why) for name, why in reasons.items() if why}
+
+
+def ended(result: Result) -> dict[str, Note]:
+    """Notes about what became of each task of a run."""
+    return {name: Note(_FATES[each.outcome], _why(each)) for name, each in result.tasks.items()}
+
+
+def tree(graph: Graph, notes: Notes | None = None) -> str:
+    """Each task once, below the last one that it waits for; the others are named beside it.
+
+    Raises:
+        GraphError: the graph is wrong.
+    """
+    rows = list(_tree_rows(graph))
+    width = max((len(text) for text, _, _ in rows), default=0)
+    lines = [graph.name]
+    for text, task, others in rows:
+        parts = [_said(notes, task.name), f"(also after {', '.join(others)})" if others else ""]
+        lines.append(f"{text.ljust(width)}  {'  '.join(part for part in parts if part)}".rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def table(graph: Graph, notes: Notes | None = None) -> str:
+    """One line for each task, in an order in which they could run.
+
+    Raises:
+        GraphError: the graph is wrong.
+    """
+    found = notes or {}
+    rows = [("TASK", "WHAT", "WHY", "AFTER")]
+    for task, after in _edges(graph).items():
+        note = found.get(task.name)
+        fate, why = (str(note.fate), note.why) if note else ("", "")
+        rows.append((task.name, fate, _one_line(why), ", ".join(after)))
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    lines = (
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        for row in rows
+    )
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def dot(graph: Graph, notes: Notes | None = None) -> str:
+    """The graph in Graphviz' language.
+
+    Raises:
+        GraphError: the graph is wrong.
+    """
+    lines = [
+        f"digraph {_quoted(graph.name)} {{",
+        "  rankdir=LR",
+        '  node [shape=box style="filled,rounded" fillcolor="#ffffff"]',
+    ]
+    edges = _edges(graph)
+    for task in edges:
+        note = (notes or {}).get(task.name)
+        label = f"{task.name}\n{note}" if note else task.name
+        fill = f" fillcolor={_quoted(_FILLS[note.fate])}" if note else ""
+        lines.append(f"  {_quoted(task.name)} [label={_quoted(label)}{fill}]")
+    lines += [
+        f"  {_quoted(before)} -> {_quoted(task.name)}"
+        for task, after in edges.items()
+        for before in after
+    ]
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def mermaid(graph: Graph, notes: Notes | None = None) -> str:
+    """The graph in Mermaid's language, as Markdown pages of code forges show it.
+
+    Raises:
+        GraphError: the graph is wrong.
+    """
+    edges = _edges(graph)
+    ids = {task.name: f"t{number}" for number, task in enumerate(edges)}
+    lines = ["flowchart LR"]
+    for task in edges:
+        note = (notes or {}).get(task.name)
+        label = f"{_escaped(task.name)}<br/>{_escaped(str(note))}" if note else _escaped(task.name)
+        lines.append(f'  {ids[task.name]}["{label}"]')
+        if note:
+            lines.append(f"  style {ids[task.name]} fill:{_FILLS[note.fate]},color:#212529")
+    lines += [
+        f"  {ids[before]} --> {ids[task.name]}" for task, after in edges.items() for before in after
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _why(ended: Ended) -> str:
+    if ended.outcome is Outcome.DONE:
+        tries = f" in {ended.attempts} attempts" if ended.attempts > 1 else ""
+        return f"{ended.seconds:.1f} s{tries}"
+    return ended.why
+
+
+def _said(notes: Notes | None, name: str) -> str:
+    note = (notes or {}).get(name)
+    return _one_line(str(note)) if note else ""
+
+
+def _edges(graph: Graph) -> dict[Task, tuple[str, ...]]:
+    """What each task comes after, in order, without what follows from the rest."""
+    behind: dict[str, set[str]] = {}
+    edges: dict[Task, tuple[str, ...]] = {}
+    for task in graph.order():
+        implied: set[str] = set().union(*(behind[name] for name in task.after))
+        edges[task] = tuple(name for name in task.after if name not in implied)
+        behind[task.name] = implied | set(task.after)
+    return edges
+
+
+def _tree_rows(graph: Graph) -> Iterator[tuple[str, Task, tuple[str, ...]]]:
+    """The lines of a tree: how each begins, the task, and what else it comes after."""
+    edges = _edges(graph)
+    depth: dict[str, int] = {}
+    below: dict[str | None, list[Task]] = {}
+    for task, after in edges.items():
+        parent = max(after, key=lambda name: depth[name], default=None)
+        depth[task.name] = 0 if parent is None else depth[parent] + 1
+        below.setdefault(parent, []).append(task)
+    # A stack, because a chain of tasks may be longer than Python's calls are deep.
+    stack = [("", task, task is below[None][-1]) for task in reversed(below.get(None, []))]
+    while stack:
+        indent, task, is_last = stack.pop()
+        parent = max(edges[task], key=lambda name: depth[name], default=None)
+        others = tuple(name for name in edges[task] if name != parent)
+        yield f"{indent}{'└── ' if is_last else '├── '}{task.name}", task, others
+        children = below.get(task.name, [])
+        inner = indent + ("    " if is_last else "│   ")
+        stack += [(inner, child, child is children[-1]) for child in reversed(children)]
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def _escaped(text: str) -> str:
+    escaped = text.replace("&", "&amp;").replace("#", "&#35;").replace('"', "&quot;")
+    return _one_line(escaped.replace("<", "&lt;").replace(">", "&gt;"))

@@ -1,0 +1,153 @@
+"""How far a flow is, told to whoever writes it into `lastOperation` (spec 20 §9.3)."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from pergola.flow.background import beside
+from pergola.flow.errors import sentence_of
+from pergola.flow.graph import Graph
+from pergola.flow.outcome import Ended, Outcome, Result
+from pergola.runtime.logging import get_logger
+
+log = get_logger("flow")
+
+# What follows at once, such as the start of the next task, is told with what it follows.
+_SETTLED_SECONDS: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How far a flow is.
+
+    Attributes:
+        percent: of the tasks that are not skipped, those that succeeded; rounded down.
+        description: a sentence, or the names of the running tasks.
+    """
+
+    percent: int
+    description: str
+
+
+Reporter = Callable[[Report], Awaitable[object]]
+"""Writes a report; one that fails is logged, and the next one says it all."""
+
+
+class Progress:
+    """Follows one run of a graph: the first report at once, then one in `interval` at most.
+
+    The last one comes when the flow stops. What was told is not told again.
+
+    Args:
+        interval: seconds.
+        span: what the report says at the beginning and at the end of the flow, so that several
+            flows can share one status, or something can be left to do after them.
+        closing_seconds: how long the last report may take.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        report: Reporter,
+        *,
+        interval: float = 5.0,
+        span: tuple[int, int] = (0, 100),
+        closing_seconds: float = 10.0,
+    ) -> None:
+        self._flow = graph.name
+        self._tasks = len(graph)
+        self._skipped = {task.name for task in graph if isinstance(task.skip, str) and task.skip}
+        self._done = 0
+        self._running: dict[str, None] = {}
+        self._failed: list[str] = []
+        self._report = report
+        self._interval = interval
+        self._span = span
+        self._closing_seconds = closing_seconds
+        self._told: Report | None = None
+        self._changed = asyncio.Event()
+        self._stopped = asyncio.Event()
+
+    @property
+    def now(self) -> Report:
+        """How far the flow is at this moment."""
+        low, high = self._span
+        total = self._tasks - len(self._skipped)
+        percent = low + (high - low) * self._done // total if total else high
+        return Report(percent, self._description(total))
+
+    def started(self, task: str) -> None:
+        """A task runs."""
+        self._running[task] = None
+        self._changed.set()
+
+    def ended(self, task: str, ended: Ended) -> None:
+        """A task ended, or was skipped."""
+        self._running.pop(task, None)
+        if ended.outcome is Outcome.DONE:
+            self._done += 1
+        elif ended.outcome is Outcome.SKIPPED:
+            self._skipped.add(task)
+        else:
+            self._failed.append(task)
+        self._changed.set()
+
+    def finished(self, result: Result) -> None:
+        """The run is over; the last report was made before."""
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Reports while the block runs, and once more when it is left, however it is."""
+        self._changed.set()
+        async with beside(self._run(), stop=self._stop, limit=self._closing_seconds):
+            yield
+
+    def _description(self, total: int) -> str:
+        if self._done == total:
+            return f"{self._flow} finished"
+        if self._stopped.is_set() and self._failed:
+            return f"{self._flow} failed: {', '.join(self._failed)}"
+        if not self._done:
+            return f"Starting {self._flow}"
+        if self._running:
+            return ", ".join(self._running)
+        # Between two tasks there is nothing new to tell.
+        return self._told.description if self._told else f"Starting {self._flow}"
+
+    def _stop(self) -> None:
+        self._stopped.set()
+        self._changed.set()
+
+    async def _run(self) -> None:
+        while not self._stopped.is_set():
+            await self._changed.wait()
+            if self._told:
+                await self._pause(_SETTLED_SECONDS)
+            self._changed.clear()
+            if await self._tell():
+                await self._pause(self._interval)
+        await self._tell()
+
+    async def _tell(self) -> bool:
+        """Makes a report, or tries to; False if there is nothing new."""
+        report = self.now
+        if report == self._told:
+            return False
+        try:
+            await self._report(report)
+        except Exception as error:  # a flow does not fail because nobody hears of it
+            log.warning("progress not reported", flow=self._flow, error=sentence_of(error))
+            self._changed.set()
+        else:
+            self._told = report
+        return True
+
+    async def _pause(self, seconds: float) -> None:
+        """Waits, unless the flow stops."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._stopped.wait()
+        except TimeoutError:
+            return

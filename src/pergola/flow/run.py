@@ -1,0 +1,261 @@
+"""Runs the tasks of a graph: what is ready at once, what failed again, and the rest afterwards."""
+
+import asyncio
+import random
+from collections.abc import Iterable, Sequence
+from contextlib import AsyncExitStack, nullcontext
+from dataclasses import dataclass
+from typing import Final
+
+from pergola.flow.attempts import Attempts
+from pergola.flow.background import is_being_cancelled
+from pergola.flow.errors import (
+    FAILED_TO,
+    FlowFailed,
+    StateNotSaved,
+    TaskFailed,
+    is_unexpected,
+    sentence_of,
+)
+from pergola.flow.graph import Graph, Task
+from pergola.flow.outcome import Ended, Observer, Outcome, Result
+from pergola.flow.progress import Progress
+from pergola.flow.retry import Diagnose, may_pass
+from pergola.flow.saving import Saver
+from pergola.flow.state import RUNNING_TASK
+from pergola.runtime.logging import get_logger
+
+log = get_logger("flow")
+
+_NOT_STARTED: Final = Ended(Outcome.NOT_STARTED)
+_GOES_ON: Final = frozenset({Outcome.DONE, Outcome.SKIPPED})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a flow is run.
+
+    Attributes:
+        parallel: how many tasks run at once, waits between their attempts included; None for all
+            that are ready.
+        deadline: seconds for the whole run. Then nothing starts any more, and what runs is
+            cancelled and reported.
+        diagnose: what the errors of tasks mean.
+        sentence: what is said about a task that failed; of `{task}` and its `{cause}`.
+    """
+
+    parallel: int | None = None
+    deadline: float | None = None
+    diagnose: Diagnose = may_pass
+    sentence: str = FAILED_TO
+
+
+async def run(
+    graph: Graph,
+    *,
+    saver: Saver | None = None,
+    progress: Progress | None = None,
+    observers: Sequence[Observer] = (),
+    settings: Settings | None = None,
+    source: random.Random | None = None,
+) -> Result:
+    """Runs each task once, as soon as those that it comes after are done (spec 30 §3.1).
+
+    When a task fails, those that run go on, what depends on it does not start, and the rest does.
+    The tasks after one that created something start when that is saved. When this is cancelled,
+    the running tasks are, nothing starts any more, and the state is saved.
+
+    Args:
+        saver: writes the state that the tasks share; None if they share none.
+        progress: reports how far the run is.
+        source: where the jitter between attempts comes from.
+
+    Raises:
+        GraphError: the graph is wrong; nothing was started.
+        FlowFailed: tasks failed, the state is not saved, or the deadline passed.
+    """
+    observers = [progress, *observers] if progress else observers
+    execution = _Execution(
+        graph,
+        saver,
+        observers,
+        settings or Settings(),
+        source or random.Random(),  # noqa: S311 - spreads retries, guards nothing
+    )
+    async with AsyncExitStack() as stack:
+        if progress:
+            await stack.enter_async_context(progress.running())
+        if saver:
+            await stack.enter_async_context(saver.running())
+        await execution.run()
+    return execution.conclude()
+
+
+class _Execution:
+    """One run of one graph."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        saver: Saver | None,
+        observers: Sequence[Observer],
+        settings: Settings,
+        source: random.Random,
+    ) -> None:
+        self._graph = graph
+        self._order = graph.order()
+        self._dependants = graph.dependants()
+        self._missing = {task.name: len(task.after) for task in self._order}
+        self._saver = saver
+        self._observers = observers
+        self._settings = settings
+        self._source = source
+        self._slots = asyncio.Semaphore(settings.parallel) if settings.parallel else nullcontext()
+        self._ended: dict[str, Ended] = {}
+        self._failures: dict[str, TaskFailed] = {}
+        self._unsaved: StateNotSaved | None = None
+        self._is_overdue = False
+        self._began = 0.0
+        self._seconds = 0.0
+
+    async def run(self) -> None:
+        """Runs what can be run; returns however it went, unless it is cancelled."""
+        self._began = _now()
+        limit = asyncio.timeout(self._settings.deadline)
+        try:
+            async with limit, asyncio.TaskGroup() as self._group:
+                self._start(task for task in self._order if not task.after)
+        except TimeoutError:
+            self._is_overdue = True
+        finally:
+            self._seconds = _now() - self._began
+
+    def conclude(self) -> Result:
+        """What became of it, once the state is saved as well as it can be.
+
+        Raises:
+            FlowFailed: it did not succeed.
+        """
+        ended = {each.name: self._ended.get(each.name, _NOT_STARTED) for each in self._order}
+        result = Result(self._graph.name, ended, self._seconds)
+        for observer in self._observers:
+            observer.finished(result)
+        failures = [
+            self._failures[each.name] for each in self._order if each.name in self._failures
+        ]
+        unsaved = self._unsaved or (self._saver.unsaved if self._saver else None)
+        is_explained = bool(result.named(Outcome.INTERRUPTED))
+        overdue = self._overdue if self._is_overdue and not is_explained else None
+        if failures or unsaved or overdue:
+            raise FlowFailed(result, failures, unsaved, overdue)
+        return result
+
+    @property
+    def _overdue(self) -> str:
+        return f"the flow took longer than {self._settings.deadline:g} s"
+
+    def _start(self, tasks: Iterable[Task]) -> None:
+        for task in tasks:
+            self._group.create_task(self._step(task), name=f"{self._graph.name}/{task.name}")
+
+    async def _step(self, task: Task) -> None:
+        RUNNING_TASK.set(task.name)
+        ended = await self._perform(task)
+        self._end(task, ended)
+        dependants = self._dependants[task.name]
+        if not dependants or ended.outcome not in _GOES_ON or not await self._is_durable(task):
+            return
+        if not is_being_cancelled():  # an action may have ended well in spite of it
+            self._start([each for each in dependants if self._is_last_before(each)])
+
+    async def _perform(self, task: Task) -> Ended:
+        try:
+            reason = task.why_skipped()
+        except Exception as error:  # whatever it is, it belongs to the task
+            return self._failed(
+                TaskFailed(
+                    task.name,
+                    sentence_of(error),
+                    cause=error,
+                    attempts=0,
+                    sentence=self._settings.sentence,
+                ),
+                _now(),
+            )
+        if reason:
+            return Ended(Outcome.SKIPPED, started=_now() - self._began, why=reason)
+        async with self._slots:
+            return await self._act(task)
+
+    async def _act(self, task: Task) -> Ended:
+        for observer in self._observers:
+            observer.started(task.name)
+        began = _now()
+        settings = self._settings
+        attempts = Attempts(task, settings.diagnose, settings.sentence, self._source)
+        try:
+            await attempts.run()
+        except TaskFailed as failure:
+            return self._failed(failure, began)
+        except asyncio.CancelledError:
+            self._interrupted(task, attempts, began)
+            raise
+        return Ended(Outcome.DONE, began - self._began, _now() - began, attempts.count)
+
+    def _failed(self, failure: TaskFailed, began: float) -> Ended:
+        self._failures[failure.task] = failure
+        cause = failure.cause
+        log.error(
+            "task failed",
+            flow=self._graph.name,
+            task=failure.task,
+            error=failure.reason,
+            codes=list(failure.codes),
+            exc_info=cause if cause and is_unexpected(cause) else None,
+        )
+        return Ended(
+            Outcome.FAILED,
+            began - self._began,
+            _now() - began,
+            failure.attempts,
+            failure.reason,
+        )
+
+    def _interrupted(self, task: Task, attempts: Attempts, began: float) -> None:
+        failure = attempts.cut_short(
+            self._overdue if self._settings.deadline is not None else "the flow was cancelled"
+        )
+        self._failures[task.name] = failure
+        self._end(
+            task,
+            Ended(
+                Outcome.INTERRUPTED,
+                began - self._began,
+                _now() - began,
+                attempts.count,
+                failure.reason,
+            ),
+        )
+
+    def _end(self, task: Task, ended: Ended) -> None:
+        self._ended[task.name] = ended
+        for observer in self._observers:
+            observer.ended(task.name, ended)
+
+    async def _is_durable(self, task: Task) -> bool:
+        """Waits until what a task created is saved; False if it cannot be."""
+        try:
+            if self._saver:
+                await self._saver.durable(task.name)
+        except StateNotSaved as error:
+            self._unsaved = error
+            return False
+        return True
+
+    def _is_last_before(self, dependant: Task) -> bool:
+        self._missing[dependant.name] -= 1
+        return not self._missing[dependant.name]
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,182 @@
+"""Writes a flow's state: creations at once, the rest coalesced (spec 30 §13)."""
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Final
+
+from pergola.flow.background import beside, is_being_cancelled
+from pergola.flow.errors import FlowError, StateNotSaved, sentence_of
+from pergola.flow.retry import Retry
+from pergola.flow.state import State
+from pergola.runtime.logging import get_logger
+
+log = get_logger("flow")
+
+Write = Callable[[dict[str, str]], Awaitable[object]]
+"""Stores the whole state; it has happened when it returns."""
+
+PATIENCE: Final = Retry(attempts=8, first_seconds=0.2, longest_seconds=10.0)
+"""About 15 to 25 seconds, until tasks that wait for a write are told that it fails."""
+_WRITE_SECONDS: Final = 15.0
+
+
+class Saver:
+    """Writes a state whenever it has changed; nothing is written that is stored already.
+
+    What was created is written at once: one write covers everything that changed until it began.
+    Other changes wait for `interval`, so that they cost one write a second at most. A write that
+    fails fails no task: it is logged and tried again, at the latest when the flow ends.
+
+    Args:
+        write: stores the state.
+        interval: seconds.
+        retry: the attempts after which those who wait are told; the writing goes on.
+        closing_seconds: how long the last write may take, with its retries.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        write: Write,
+        *,
+        interval: float = 1.0,
+        retry: Retry = PATIENCE,
+        closing_seconds: float = 10.0,
+        source: random.Random | None = None,
+    ) -> None:
+        self.state = state
+        self._write = write
+        self._interval = interval
+        self._retry = retry
+        self._closing_seconds = closing_seconds
+        self._source = source or random.Random()  # noqa: S311 - spreads retries, guards nothing
+        self._saved = state.version
+        self._wanted = 0
+        self._changed_at: float | None = None
+        self._retry_at: float | None = None
+        self._failures = 0
+        self._error: Exception | None = None
+        self._closing = False
+        self._wake = asyncio.Event()
+        self._waiters: list[tuple[int, asyncio.Future[None]]] = []
+        state.listen(self._wake.set)
+
+    @property
+    def unsaved(self) -> StateNotSaved | None:
+        """What went wrong if there are changes that are not stored; None if there are none."""
+        return None if self._is_clean else StateNotSaved(self._error)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Writes while the block runs, and what is left when it is left, however it is."""
+        self._closing = False
+        async with beside(self._run(), stop=self._close, limit=self._closing_seconds):
+            yield
+
+    async def durable(self, task: str) -> None:
+        """Waits until everything that a task created is stored.
+
+        Raises:
+            StateNotSaved: several attempts failed.
+        """
+        await self._until(self.state.created_by(task))
+
+    async def flush(self) -> None:
+        """Writes everything that has changed until now, at once, and waits for it.
+
+        For a task that must not go on before: one that chooses a name, before it uses it.
+
+        Raises:
+            StateNotSaved: several attempts failed.
+        """
+        self._wanted = self.state.version
+        self._wake.set()
+        await self._until(self._wanted)
+
+    @property
+    def _is_clean(self) -> bool:
+        return self._saved >= self.state.version
+
+    async def _until(self, version: int) -> None:
+        if self._saved >= version:
+            return
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.append((version, waiter))
+        await waiter
+
+    def _close(self) -> None:
+        self._closing = True
+        self._retry_at = None  # one more attempt now, whatever the backoff
+        self._wake.set()
+
+    async def _run(self) -> None:
+        while await self._due():
+            await self._attempt()
+
+    async def _due(self) -> bool:
+        """Waits until a write is due; False if there is none to come."""
+        loop = asyncio.get_running_loop()
+        while not (self._closing and self._is_clean):
+            when = self._when(loop.time())
+            if when is not None and when <= loop.time():
+                return True
+            self._wake.clear()
+            try:
+                async with asyncio.timeout_at(when):
+                    await self._wake.wait()
+            except TimeoutError:
+                continue
+        return False
+
+    def _when(self, now: float) -> float | None:
+        if self._is_clean:
+            return None
+        if self._changed_at is None:
+            self._changed_at = now
+        if self._retry_at is not None:
+            return self._retry_at
+        if self._closing or max(self.state.created_last, self._wanted) > self._saved:
+            return now
+        return self._changed_at + self._interval
+
+    async def _attempt(self) -> None:
+        version = self.state.version
+        try:
+            async with asyncio.timeout(_WRITE_SECONDS):
+                await self._write(self.state.snapshot())
+        except asyncio.CancelledError:
+            if is_being_cancelled():
+                raise
+            self._failed(FlowError("something that the write started was cancelled"))
+        except Exception as error:  # whatever it is, the flow goes on and the write comes again
+            self._failed(error)
+        else:
+            self._succeeded(version)
+
+    def _succeeded(self, version: int) -> None:
+        self._saved = version
+        self._failures = 0
+        self._changed_at = self._retry_at = self._error = None
+        for waiting_for, waiter in self._waiters:
+            if waiting_for <= version and not waiter.done():
+                waiter.set_result(None)
+        self._waiters = [each for each in self._waiters if not each[1].done()]
+
+    def _failed(self, error: Exception) -> None:
+        self._error = error
+        self._failures += 1
+        wait = self._retry.wait(self._failures, None, self._source)
+        if wait is None:
+            self._give_up(error)
+            wait = self._retry.longest_seconds
+        self._retry_at = asyncio.get_running_loop().time() + wait
+        log.warning("state not saved", error=sentence_of(error), retry_seconds=round(wait, 3))
+
+    def _give_up(self, error: Exception) -> None:
+        self._failures = 0
+        for _, waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_exception(StateNotSaved(error))
+        self._waiters.clear()

@@ -1,0 +1,593 @@
+"""Networks of AWS, from its answers to what an AWSCluster should be: pure."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pergola.api.cluster_api import (
+    AWS_ACCOUNT,
+    AWS_CONTROL_PLANE_TAG,
+    AWS_LOAD_BALANCER,
+    AWS_PROVIDER_TAG,
+    AWS_SECURITY_GROUPS,
+    AWS_SUBNET_TAGS,
+    AWS_VPC,
+    AWS_VPC_TAGS,
+    AWS_ZONES,
+    CLUSTER_NAME,
+    SOURCE,
+)
+from pergola.api.objects import JsonObject
+from pergola.externally_managed.aws import (
+    asks_aws,
+    iam_policy,
+    open_rules,
+    templates_without_groups,
+)
+from pergola.externally_managed.aws.decide import decide_network
+from pergola.externally_managed.aws.observe import Observed
+from pergola.externally_managed.aws.read import balancer_of, subnets_of
+from pergola.externally_managed.aws.wanted import LoadBalancer, Wanted, wanted_of
+from pergola.externally_managed.description import Network
+from pergola.externally_managed.ownership import MANAGER
+from pergola.externally_managed.sources import SourceProblem
+
+REGION, ACCOUNT = "eu-west-1", "123456789012"
+ARN = f"arn:aws:elasticloadbalancing:{REGION}:{ACCOUNT}:loadbalancer"
+WANTED = Wanted(region=REGION, cluster="demo", vpc_id="vpc-1")
+OBJ: JsonObject = {"spec": {"region": REGION}}
+NAT_ROUTE = {"DestinationCidrBlock": "0.0.0.0/0", "NatGatewayId": "nat-1", "State": "active"}
+INTERNET_ROUTE = {"DestinationCidrBlock": "0.0.0.0/0", "GatewayId": "igw-1", "State": "active"}
+LOCAL_ROUTE = {"DestinationCidrBlock": "10.0.0.0/16", "GatewayId": "local", "State": "active"}
+
+
+def tags(**pairs: str) -> list[JsonObject]:
+    return [{"Key": key, "Value": value} for key, value in pairs.items()]
+
+
+def subnet(name: str, zone: str, **fields: Any) -> JsonObject:
+    found = {"SubnetId": f"subnet-{name}", "AvailabilityZone": f"{REGION}{zone}"}
+    return {**found, "CidrBlock": "10.0.1.0/24", **fields}
+
+
+def table(name: str, *routes: JsonObject, subnets: tuple[str, ...] = ()) -> JsonObject:
+    """A route table of these subnets; the main one without any."""
+    associations: list[JsonObject] = [{"SubnetId": f"subnet-{each}"} for each in subnets]
+    return {
+        "RouteTableId": f"rtb-{name}",
+        "Routes": [LOCAL_ROUTE, *routes],
+        "Associations": associations or [{"Main": True}],
+    }
+
+
+def group(name: str, role: str = "", owner: str = "", *rules: JsonObject) -> JsonObject:
+    said = {f"{AWS_PROVIDER_TAG}/role": role} if role else {}
+    if owner:
+        said[f"{AWS_PROVIDER_TAG}/cluster/{owner}"] = "owned"
+    found = {"GroupId": f"sg-{name}", "GroupName": name, "VpcId": "vpc-1", "Tags": tags(**said)}
+    return {**found, "IpPermissions": list(rules)}
+
+
+def balancer(**fields: Any) -> JsonObject:
+    return {
+        "LoadBalancerName": "api",
+        "LoadBalancerArn": f"{ARN}/net/api/1",
+        "DNSName": "api.elb.example.org",
+        "Scheme": "internal",
+        "Type": "network",
+        "VpcId": "vpc-1",
+        "State": {"Code": "active"},
+        **fields,
+    }
+
+
+def listeners(*ports: int) -> list[JsonObject]:
+    return [{"Port": port} for port in ports]
+
+
+OBSERVED = Observed(
+    account=ACCOUNT,
+    vpcs=[{"VpcId": "vpc-1", "CidrBlock": "10.0.0.0/16", "State": "available"}],
+    subnets=[subnet("public", "a"), subnet("a", "a"), subnet("b", "b")],
+    route_tables=[table("main", NAT_ROUTE), table("public", INTERNET_ROUTE, subnets=("public",))],
+    internet_gateways=[{"InternetGatewayId": "igw-1"}],
+    nat_gateways=[{"NatGatewayId": "nat-1", "SubnetId": "subnet-public", "State": "available"}],
+    zones=[{"ZoneName": f"{REGION}{zone}", "ZoneType": "availability-zone"} for zone in "abc"],
+)
+
+
+def decide(observed: Observed = OBSERVED, wanted: Wanted = WANTED, **spec: Any) -> Network:
+    return decide_network({"spec": {"region": REGION, **spec}}, observed, wanted)
+
+
+def problem(observed: Observed = OBSERVED, wanted: Wanted = WANTED, **spec: Any) -> str:
+    """The only problem."""
+    (found,) = decide(observed, wanted, **spec).problems
+    return found
+
+
+# What an AWSCluster asks for
+
+
+def annotated(annotations: dict[str, str], region: str = REGION) -> JsonObject:
+    metadata = {
+        "name": "demo",
+        "namespace": "x",
+        "labels": {CLUSTER_NAME: "demo"},
+        "annotations": annotations,
+    }
+    return {"metadata": metadata, "spec": {"region": region}}
+
+
+def test_all_annotations_are_read() -> None:
+    said = {
+        AWS_VPC: "vpc-0a",
+        AWS_SUBNET_TAGS: "tier=nodes, kubernetes.io/cluster/demo=",
+        AWS_ZONES: "eu-west-1a, eu-west-1b",
+        AWS_SECURITY_GROUPS: "node=sg-0a,controlplane=sg-0b",
+        AWS_LOAD_BALANCER: "api",
+        AWS_ACCOUNT: ACCOUNT,
+    }
+    assert wanted_of(annotated(said)) == Wanted(
+        region=REGION,
+        cluster="demo",
+        vpc_id="vpc-0a",
+        subnet_tags={"tier": "nodes", "kubernetes.io/cluster/demo": ""},
+        zones=("eu-west-1a", "eu-west-1b"),
+        groups={"node": "sg-0a", "controlplane": "sg-0b"},
+        load_balancer=LoadBalancer("api"),
+        account=ACCOUNT,
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("api", LoadBalancer("api")),
+        (f"{ARN}/net/api/1f", LoadBalancer("api", f"{ARN}/net/api/1f", REGION, ACCOUNT)),
+        (f"{ARN}/app/api/1f", LoadBalancer("api", f"{ARN}/app/api/1f", REGION, ACCOUNT)),
+        (f"{ARN}/api", LoadBalancer("api", "", REGION, ACCOUNT)),  # a classic one
+    ],
+)
+def test_a_load_balancer_is_named_or_has_an_arn(value: str, expected: LoadBalancer) -> None:
+    said = {AWS_VPC: "vpc-0a", AWS_LOAD_BALANCER: value}
+    assert wanted_of(annotated(said)).load_balancer == expected
+
+
+@pytest.mark.parametrize(
+    ("said", "finding"),
+    [
+        ({}, f"no annotation says which VPC it is; set {AWS_VPC} or {AWS_VPC_TAGS}"),
+        ({AWS_VPC: "shop"}, f'annotation {AWS_VPC} is "shop"; it must be of the form vpc-'),
+        ({AWS_VPC: "vpc-1", AWS_VPC_TAGS: "a=b"}, "are both there; keep one"),
+        ({AWS_VPC_TAGS: "a"}, f'annotation {AWS_VPC_TAGS}: "a" is not of the form key=value'),
+        ({AWS_VPC_TAGS: "a=1,a=2"}, f"annotation {AWS_VPC_TAGS}: a is there more than once"),
+        ({AWS_SECURITY_GROUPS: "nodes=sg-1"}, "the role must be one of bastion, node"),
+        ({AWS_SECURITY_GROUPS: "node=default"}, "the id must be of the form sg-"),
+        ({AWS_LOAD_BALANCER: "arn:aws:s3:::x"}, "which is no load balancer"),
+        ({AWS_LOAD_BALANCER: f"{ARN}/gwy/api/1f"}, "gateway load balancer, which cannot serve"),
+        ({AWS_ACCOUNT: "mine"}, f'annotation {AWS_ACCOUNT} is "mine"'),
+    ],
+)
+def test_a_mistake_in_an_annotation_is_one_finding(said: dict[str, str], finding: str) -> None:
+    complete = said if {AWS_VPC, AWS_VPC_TAGS} & said.keys() or not said else {AWS_VPC: "vpc-1"}
+    with pytest.raises(SourceProblem) as raised:
+        wanted_of(annotated({**complete, **said}))
+    (found,) = raised.value.problems
+    assert finding in found
+    assert raised.value.reason == "SourceInvalid"
+
+
+def test_without_a_region_nothing_can_be_looked_up() -> None:
+    with pytest.raises(SourceProblem, match=r"spec\.region is empty"):
+        wanted_of(annotated({AWS_VPC: "vpc-1"}, region=""))
+
+
+def test_only_aws_clusters_with_the_annotation_ask_aws() -> None:
+    obj: JsonObject = {
+        "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2",
+        "kind": "AWSCluster",
+        "metadata": {"annotations": {SOURCE: "aws"}},
+    }
+    assert asks_aws(obj)
+    assert not asks_aws({**obj, "kind": "OtherCluster"})
+    assert not asks_aws({**obj, "metadata": {"annotations": {SOURCE: "configmap/aws"}}})
+
+
+# Facts
+
+
+def test_subnets_without_a_table_of_their_own_have_the_main_one() -> None:
+    found = {each.id: each for each in subnets_of(OBSERVED)}
+    assert found["subnet-a"].table == found["subnet-b"].table == "rtb-main"
+    assert found["subnet-public"].table == "rtb-public"
+
+
+@pytest.mark.parametrize(
+    ("routes", "is_public"),
+    [
+        ([INTERNET_ROUTE], True),
+        ([{"DestinationIpv6CidrBlock": "::/0", "GatewayId": "igw-1"}], True),
+        ([{**INTERNET_ROUTE, "DestinationCidrBlock": "192.0.2.0/24"}], False),
+        ([NAT_ROUTE], False),
+        ([{"DestinationIpv6CidrBlock": "::/0", "EgressOnlyInternetGatewayId": "eigw-1"}], False),
+        ([{"DestinationCidrBlock": "0.0.0.0/0", "GatewayId": "vgw-1"}], False),
+        ([], False),
+    ],
+)
+def test_a_subnet_is_public_if_its_default_route_leads_to_an_internet_gateway(
+    routes: list[JsonObject], is_public: bool
+) -> None:
+    observed = replace(OBSERVED, subnets=[subnet("a", "a")], route_tables=[table("main", *routes)])
+    (found,) = subnets_of(observed)
+    assert found.is_public is is_public
+
+
+@pytest.mark.parametrize(
+    ("ports", "expected"),
+    [((6443,), 6443), ((443, 6443), 6443), ((80, 443), 443), ((8443,), 8443), ((80, 8443), None)],
+)
+def test_the_port_of_the_api_server_is_the_usual_or_the_only_one(
+    ports: tuple[int, ...], expected: int | None
+) -> None:
+    found = balancer_of(replace(OBSERVED, load_balancers=[balancer()], listeners=listeners(*ports)))
+    assert found is not None
+    assert (found.endpoint.port if found.endpoint else None) == expected
+
+
+# What is missing
+
+
+def test_a_complete_network_has_no_problems() -> None:
+    assert decide().problems == ()
+
+
+def test_without_subnets_that_is_the_only_finding() -> None:
+    assert problem(replace(OBSERVED, subnets=[])).startswith("vpc-1 has no subnets; create")
+
+
+def test_a_zone_with_public_subnets_only_is_a_finding_unless_it_is_left_out() -> None:
+    public = table("public", INTERNET_ROUTE, subnets=("public", "c"))
+    observed = replace(
+        OBSERVED,
+        subnets=[*OBSERVED.subnets, subnet("c", "c")],
+        route_tables=[table("main", NAT_ROUTE), public],
+    )
+    assert problem(observed).startswith("zone eu-west-1c has no private subnet in vpc-1; create")
+    wanted = replace(WANTED, zones=("eu-west-1a", "eu-west-1b"))
+    assert decide(observed, wanted).problems == ()
+
+
+def test_a_wanted_zone_without_subnets_or_unknown_is_a_finding() -> None:
+    wanted = replace(WANTED, zones=("eu-west-1a", "eu-west-1c"))
+    assert problem(wanted=wanted).startswith("zone eu-west-1c has no private subnet")
+    wanted = replace(WANTED, zones=("eu-west-1a", "us-east-1a"))
+    assert problem(wanted=wanted).startswith("zone us-east-1a is not in region eu-west-1")
+
+
+def test_zones_at_the_edge_are_used_only_where_they_are_wanted() -> None:
+    edge = {"ZoneName": f"{REGION}-edge-1", "ZoneType": "local-zone"}
+    observed = replace(
+        OBSERVED,
+        subnets=[*OBSERVED.subnets, subnet("edge", "-edge-1")],
+        zones=[*OBSERVED.zones, edge],
+    )
+    assert len(decide(observed).failure_domains) == 2
+    assert {each["id"]: each["zoneType"] for each in subnets_in(decide(observed))}[
+        "subnet-edge"
+    ] == "local-zone"
+    wanted = replace(WANTED, zones=(f"{REGION}-edge-1",))
+    assert [domain.name for domain in decide(observed, wanted).failure_domains] == [
+        f"{REGION}-edge-1"
+    ]
+
+
+@pytest.mark.parametrize(
+    "route",
+    [
+        {"DestinationCidrBlock": "0.0.0.0/0", "TransitGatewayId": "tgw-1", "State": "active"},
+        {"DestinationCidrBlock": "192.0.2.0/24", "TransitGatewayId": "tgw-1", "State": "active"},
+        {"DestinationPrefixListId": "pl-1", "VpcPeeringConnectionId": "pcx-1"},
+        {"DestinationCidrBlock": "0.0.0.0/0", "NetworkInterfaceId": "eni-1", "InstanceId": "i-1"},
+    ],
+)
+def test_any_way_out_will_do(route: JsonObject) -> None:
+    public = table("public", INTERNET_ROUTE, subnets=("public",))
+    assert decide(replace(OBSERVED, route_tables=[table("main", route), public])).problems == ()
+
+
+@pytest.mark.parametrize(
+    ("route", "finding"),
+    [
+        (None, "subnet subnet-a in eu-west-1a has no route out"),
+        (
+            {"DestinationPrefixListId": "pl-1", "GatewayId": "vpce-1"},
+            "subnet subnet-a in eu-west-1a has no route out",
+        ),
+        (
+            {**NAT_ROUTE, "State": "blackhole"},
+            (
+                "subnet subnet-a in eu-west-1a has no route to 0.0.0.0/0: "
+                "nat-1 in route table rtb-main"
+            ),
+        ),
+        (
+            {**NAT_ROUTE, "NatGatewayId": "nat-2"},
+            "subnet subnet-a in eu-west-1a has its route out through nat-2, which is failed",
+        ),
+    ],
+    ids=["none", "endpoint", "blackhole", "failed"],
+)
+def test_a_private_subnet_needs_a_way_out(route: JsonObject | None, finding: str) -> None:
+    public = table("public", INTERNET_ROUTE, subnets=("public",))
+    failed = {"NatGatewayId": "nat-2", "SubnetId": "subnet-public", "State": "failed"}
+    observed = replace(
+        OBSERVED,
+        subnets=OBSERVED.subnets[:2],
+        route_tables=[table("main", *([route] if route else [])), public],
+        nat_gateways=[*OBSERVED.nat_gateways, failed],
+    )
+    assert problem(observed).startswith(finding)
+
+
+def test_security_groups_must_exist_and_be_of_the_vpc() -> None:
+    wanted = replace(WANTED, groups={"node": "sg-1", "lb": "sg-2", "bastion": "sg-3"})
+    foreign = {**group("2"), "VpcId": "vpc-2"}
+    observed = replace(OBSERVED, groups=[group("1")], foreign_groups=[foreign])
+    elsewhere, missing = decide(observed, wanted).problems
+    assert elsewhere.startswith("security group sg-2 for lb is of vpc-2, not of vpc-1")
+    assert missing.startswith("security group sg-3 for bastion does not exist")
+
+
+@pytest.mark.parametrize(
+    ("load_balancer", "finding"),
+    [
+        (balancer(VpcId="vpc-2"), "load balancer api is in vpc-2, not in vpc-1"),
+        (balancer(State={"Code": "provisioning"}), "load balancer api is provisioning; wait"),
+        (balancer(Type="gateway"), "load balancer api is a gateway load balancer"),
+        (None, "load balancer api does not exist in region eu-west-1"),
+    ],
+    ids=["vpc", "state", "type", "none"],
+)
+def test_a_load_balancer_must_be_able_to_serve(
+    load_balancer: JsonObject | None, finding: str
+) -> None:
+    found = [load_balancer] if load_balancer else []
+    observed = replace(OBSERVED, load_balancers=found, listeners=listeners(6443))
+    wanted = replace(WANTED, load_balancer=LoadBalancer("api"))
+    assert problem(observed, wanted).startswith(finding)
+
+
+@pytest.mark.parametrize(
+    ("named", "finding"),
+    [
+        (LoadBalancer("api", "x", "us-east-1", ACCOUNT), "is in region us-east-1, but"),
+        (LoadBalancer("api", "x", REGION, "210987654321"), "is of account 210987654321, but"),
+    ],
+    ids=["region", "account"],
+)
+def test_an_arn_must_be_of_the_same_region_and_account(named: LoadBalancer, finding: str) -> None:
+    observed = replace(OBSERVED, load_balancers=[balancer()], listeners=listeners(6443))
+    assert finding in problem(observed, replace(WANTED, load_balancer=named))
+
+
+def test_ports_that_leave_the_endpoint_open_are_a_finding_unless_it_is_given() -> None:
+    observed = replace(OBSERVED, load_balancers=[balancer()], listeners=listeners(80, 8443))
+    wanted = replace(WANTED, load_balancer=LoadBalancer("api"))
+    assert "listens on 80, 8443" in problem(observed, wanted)
+    given = {"host": "api.example.org", "port": 8443}
+    assert decide(observed, wanted, controlPlaneEndpoint=given).problems == ()
+
+
+def test_credentials_of_another_account_are_a_finding() -> None:
+    assert problem(wanted=replace(WANTED, account="210987654321")).startswith(
+        "the credentials are of account 123456789012, but the network shall be in 210987654321"
+    )
+
+
+@pytest.mark.parametrize(
+    ("vpcs", "said"),
+    [([], "no VPC with tags Name=shop exists"), (["vpc-1", "vpc-2"], "several VPCs have tags")],
+)
+def test_tags_must_lead_to_exactly_one_vpc(vpcs: list[str], said: str) -> None:
+    wanted = replace(WANTED, vpc_id="", vpc_tags={"Name": "shop"})
+    with pytest.raises(SourceProblem, match=said) as raised:
+        decide(Observed(ACCOUNT, [{"VpcId": vpc} for vpc in vpcs]), wanted)
+    assert raised.value.reason == "SourceNotFound"
+
+
+# What it should be
+
+
+def subnets_in(network: Network) -> list[JsonObject]:
+    found: list[JsonObject] = network.spec["network"]["subnets"]
+    return found
+
+
+def test_the_spec_has_what_machines_need() -> None:
+    vpc = {**OBSERVED.vpcs[0], "Tags": tags(Name="shop", **{"aws:cloudformation:stack": "x"})}
+    observed = replace(OBSERVED, vpcs=[vpc], groups=[group("1", "node")])
+    network = decide(observed).spec["network"]
+    assert network["vpc"] == {
+        "id": "vpc-1",
+        "cidrBlock": "10.0.0.0/16",
+        "internetGatewayId": "igw-1",
+        "tags": {"Name": "shop"},
+    }
+    assert network["securityGroupOverrides"] == {"node": "sg-1"}
+    assert [(each["id"], each["isPublic"]) for each in network["subnets"]] == [
+        ("subnet-a", False),
+        ("subnet-public", True),
+        ("subnet-b", False),
+    ]
+    # The provider looks for a NAT gateway at the public subnet in which it is.
+    assert [each.get("natGatewayId") for each in network["subnets"]] == [None, "nat-1", None]
+
+
+@given(
+    st.permutations(OBSERVED.subnets),
+    st.permutations(OBSERVED.route_tables),
+    st.permutations([group("1", "node"), group("2", "lb"), group("3")]),
+)
+def test_the_order_of_aws_answers_changes_nothing(
+    subnets: list[JsonObject], tables: list[JsonObject], groups: list[JsonObject]
+) -> None:
+    first = replace(OBSERVED, groups=[group("1", "node"), group("2", "lb"), group("3")])
+    other = replace(OBSERVED, subnets=subnets, route_tables=tables, groups=groups)
+    assert decide(first) == decide(other)
+
+
+def test_a_zone_takes_control_planes_unless_all_its_private_subnets_say_no() -> None:
+    no = {"Tags": tags(**{AWS_CONTROL_PLANE_TAG: "false"})}
+    subnets = [subnet("a", "a", **no), subnet("a2", "a"), subnet("b", "b", **no)]
+    found = decide(replace(OBSERVED, subnets=subnets)).failure_domains
+    assert [(each.name, each.control_plane) for each in found] == [
+        ("eu-west-1a", True),
+        ("eu-west-1b", False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("groups", "expected"),
+    [
+        ([group("1", "node")], {"node": "sg-1"}),
+        ([group("1", "node"), group("2", "node", "demo")], {"node": "sg-2"}),
+        ([group("1", "node", "other")], {}),
+        ([group("1", "common"), group("2")], {}),
+    ],
+    ids=["shared", "own", "another's", "no role"],
+)
+def test_security_groups_are_found_by_the_providers_tags(
+    groups: list[JsonObject], expected: dict[str, str]
+) -> None:
+    network = decide(replace(OBSERVED, groups=groups))
+    assert network.problems == ()
+    assert network.spec["network"].get("securityGroupOverrides", {}) == expected
+
+
+def test_several_groups_for_a_role_are_a_finding_until_one_is_named() -> None:
+    observed = replace(OBSERVED, groups=[group("1", "node"), group("2", "node")])
+    assert problem(observed).startswith("security groups sg-1, sg-2 are all tagged for node")
+    network = decide(observed, replace(WANTED, groups={"node": "sg-2"}))
+    assert network.problems == ()
+    assert network.spec["network"]["securityGroupOverrides"] == {"node": "sg-2"}
+
+
+def test_the_status_names_groups_and_the_load_balancer_and_forgets_what_is_gone() -> None:
+    observed = replace(
+        OBSERVED,
+        groups=[group("1", "node")],
+        load_balancers=[balancer()],
+        listeners=listeners(6443),
+    )
+    status = decide(observed).status["networkStatus"]
+    assert status["apiServerElb"] == {
+        "name": "api",
+        "dnsName": "api.elb.example.org",
+        "scheme": "internal",
+    }
+    assert status["securityGroups"]["node"]["name"] == "1"
+    gone = decide_network({**OBJ, "status": {"networkStatus": status}}, OBSERVED, WANTED)
+    assert gone.status == {"networkStatus": {"apiServerElb": None, "securityGroups": None}}
+    assert decide().status == {}
+
+
+def owned_endpoint(host: str, port: int) -> JsonObject:
+    fields: JsonObject = {"f:spec": {"f:controlPlaneEndpoint": {"f:host": {}, "f:port": {}}}}
+    metadata = {"managedFields": [{"manager": MANAGER, "fieldsV1": fields}]}
+    return {
+        "metadata": metadata,
+        "spec": {"region": REGION, "controlPlaneEndpoint": {"host": host, "port": port}},
+    }
+
+
+def test_an_endpoint_that_we_gave_stays_whatever_becomes_of_the_load_balancer() -> None:
+    obj = owned_endpoint("old.example.org", 6443)
+    gone = decide_network(obj, OBSERVED, WANTED)
+    assert str(gone.endpoint) == "old.example.org:6443"
+    observed = replace(OBSERVED, load_balancers=[balancer()], listeners=listeners(6443))
+    moved = decide_network(obj, observed, replace(WANTED, load_balancer=LoadBalancer("api")))
+    assert str(moved.endpoint) == "old.example.org:6443"
+    (found,) = moved.problems
+    assert "at api.elb.example.org:6443 now, but spec.controlPlaneEndpoint is old.example" in found
+
+
+def test_a_users_endpoint_is_left_to_the_comparison_of_all_fields() -> None:
+    observed = replace(OBSERVED, load_balancers=[balancer()], listeners=listeners(6443))
+    wanted = replace(WANTED, load_balancer=LoadBalancer("api"))
+    given = {"host": "mine.example.org", "port": 443}
+    network = decide(observed, wanted, controlPlaneEndpoint=given)
+    assert str(network.endpoint) == "api.elb.example.org:6443"
+    assert network.problems == ()
+
+
+def test_another_vpc_than_before_is_refused_before_anything_is_filled_in() -> None:
+    with pytest.raises(SourceProblem, match=r"spec\.network\.vpc\.id is vpc-2") as raised:
+        decide(network={"vpc": {"id": "vpc-2"}})
+    assert raised.value.reason == "Conflict"
+
+
+# Checks
+
+
+def rule(protocol: str, *ports: int, **ranges: Any) -> JsonObject:
+    found: JsonObject = {"IpProtocol": protocol, **ranges}
+    if ports:
+        found |= {"FromPort": ports[0], "ToPort": ports[-1]}
+    return found
+
+
+EVERYBODY = {"IpRanges": [{"CidrIp": "192.0.2.0/24"}, {"CidrIp": "0.0.0.0/0"}]}
+EVERYBODY_6 = {"Ipv6Ranges": [{"CidrIpv6": "::/0"}]}
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (rule("tcp", 22, **EVERYBODY), "lets tcp 22 in from 0.0.0.0/0"),
+        (rule("udp", 30000, 32767, **EVERYBODY_6), "lets udp 30000-32767 in from ::/0"),
+        (rule("-1", **EVERYBODY), "lets everything in from 0.0.0.0/0"),
+        (rule("icmp", -1, **EVERYBODY), "lets icmp in from 0.0.0.0/0"),
+    ],
+)
+def test_rules_that_let_everybody_in_are_listed(found: JsonObject, said: str) -> None:
+    observed = replace(OBSERVED, groups=[group("1", "node", "", found)])
+    (warning,) = open_rules(observed, WANTED)
+    assert warning.startswith(f"security group sg-1 for node {said}")
+    assert decide(observed).problems == ()
+
+
+def test_rules_for_some_and_groups_for_load_balancers_are_not_listed() -> None:
+    some = rule("tcp", 22, IpRanges=[{"CidrIp": "10.0.0.0/8"}], UserIdGroupPairs=[{}])
+    everybody = rule("tcp", 6443, **EVERYBODY)
+    groups = [group("1", "node", "", some), group("2", "apiserver-lb", "", everybody)]
+    assert open_rules(replace(OBSERVED, groups=groups), WANTED) == []
+
+
+def template(spec: JsonObject) -> JsonObject:
+    return {
+        "kind": "AWSMachineTemplate",
+        "metadata": {"name": "workers", "namespace": "x"},
+        "spec": {"template": {"spec": spec}},
+    }
+
+
+def test_machines_without_groups_of_their_own_are_listed() -> None:
+    named = template({"additionalSecurityGroups": [{"id": "sg-1"}]})
+    filtered = template({"additionalSecurityGroups": [{"filters": [{"name": "x"}]}]})
+    bare: list[JsonObject] = [template({}), template({"additionalSecurityGroups": []})]
+    machine: JsonObject = {"kind": "AWSMachine", "metadata": {"name": "m"}, "spec": {}}
+    found = templates_without_groups([named, filtered, *bare, machine])
+    assert len(found) == 3
+    assert found[0].startswith("AWSMachineTemplate x/workers names no security group")
+    assert found[0].endswith("set spec.template.spec.additionalSecurityGroups")
+    assert found[2].endswith("set spec.additionalSecurityGroups")
+
+
+def test_the_policy_allows_to_describe_and_nothing_else() -> None:
+    (statement,) = iam_policy()["Statement"]
+    assert statement["Effect"] == "Allow"
+    assert all(action.partition(":")[2].startswith("Describe") for action in statement["Action"])

@@ -1,0 +1,139 @@
+"""Graphs: what can be built, what is refused and how, and in which order tasks can run."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pergola.flow.errors import Cycle, DuplicateTask, GraphError, UnknownDependency
+from pergola.flow.graph import CriticalPath, Graph
+from pergola.flow.retry import Retry
+
+
+async def nothing() -> None:
+    """What these tasks do."""
+
+
+def graph(edges: dict[str, list[str]]) -> Graph:
+    built = Graph("demo")
+    for name, after in edges.items():
+        built.add(name, nothing, after=after)
+    return built
+
+
+def names(edges: dict[str, list[str]]) -> list[str]:
+    return [task.name for task in graph(edges).order()]
+
+
+@pytest.mark.parametrize(
+    ("edges", "order"),
+    [
+        ({}, []),
+        ({"a": []}, ["a"]),
+        ({"c": [], "b": [], "a": []}, ["c", "b", "a"]),
+        ({"c": ["b"], "b": ["a"], "a": []}, ["a", "b", "c"]),
+        ({"d": ["b", "c"], "c": ["a"], "b": ["a"], "a": []}, ["a", "c", "b", "d"]),
+        ({"late": ["z"], "a": [], "z": []}, ["a", "z", "late"]),
+    ],
+)
+def test_tasks_are_ordered_after_what_they_come_after_and_else_as_they_were_added(
+    edges: dict[str, list[str]], order: list[str]
+) -> None:
+    assert names(edges) == order
+
+
+def test_a_task_can_come_after_a_task_or_its_name_and_twice_is_once() -> None:
+    built = Graph("demo")
+    first = built.add("first", nothing)
+    second = built.add("second", nothing, after=[first, "first", first])
+    assert second.after == ("first",)
+
+
+def test_two_tasks_of_one_name_are_refused() -> None:
+    built = graph({"ensure VPC": []})
+    with pytest.raises(DuplicateTask, match=r'^flow "demo": there are two tasks "ensure VPC"$'):
+        built.add("ensure VPC", nothing)
+
+
+def test_an_unknown_dependency_is_named_with_what_may_have_been_meant() -> None:
+    with pytest.raises(UnknownDependency) as caught:
+        names({"ensure VPC": [], "ensure subnets": ["ensure vpc"]})
+    assert str(caught.value) == (
+        'flow "demo": task "ensure subnets" comes after "ensure vpc", which is no task of it; '
+        'did you mean "ensure VPC"?'
+    )
+
+
+def test_an_unknown_dependency_that_resembles_nothing_is_named_alone() -> None:
+    with pytest.raises(UnknownDependency, match=r'"zzz", which is no task of it$'):
+        names({"a": ["zzz"]})
+
+
+def test_a_task_of_another_graph_is_refused_even_if_the_name_is_known() -> None:
+    other = Graph("other")
+    foreign = other.add("a", nothing)
+    with pytest.raises(UnknownDependency, match='"b" comes after "a", which is a task of another'):
+        graph({"a": []}).add("b", nothing, after=[foreign])
+
+
+def test_a_cycle_is_named_task_by_task_and_without_the_tasks_that_only_wait_for_it() -> None:
+    edges = {"root": [], "behind": ["a"], "a": ["root", "c"], "b": ["a"], "c": ["b"]}
+    with pytest.raises(Cycle) as caught:
+        names(edges)
+    assert str(caught.value) == (
+        'flow "demo": tasks wait for each other: "a" after "c" after "b" after "a"'
+    )
+    assert caught.value.tasks == ("a", "c", "b")
+
+
+def test_a_task_that_comes_after_itself_is_a_cycle() -> None:
+    with pytest.raises(Cycle, match=r'"a" after "a"$'):
+        names({"a": ["a"]})
+
+
+def test_a_task_that_would_be_retried_without_end_is_refused() -> None:
+    with pytest.raises(GraphError, match="give it a timeout or a number of attempts"):
+        Graph("demo").add("a", nothing, retry=Retry.every(5))
+
+
+@pytest.mark.parametrize(
+    ("skip", "why"),
+    [(None, None), ("", None), ("off", "off"), (lambda: "gone", "gone"), (lambda: None, None)],
+)
+def test_a_task_says_why_it_is_skipped(skip: str | None, why: str | None) -> None:
+    assert Graph("demo").add("a", nothing, skip=skip).why_skipped() == why
+
+
+def test_the_critical_path_is_the_chain_that_takes_longest() -> None:
+    built = graph({"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"], "alone": []})
+    path = built.critical_path({"a": 1, "b": 2, "c": 5, "d": 1, "alone": 6})
+    assert path == CriticalPath(7, ("a", "c", "d"))
+    assert built.critical_path({"alone": 8}).tasks == ("alone",)
+    assert Graph("empty").critical_path({}) == CriticalPath(0.0, ())
+
+
+def test_dependants_are_those_that_come_directly_after() -> None:
+    built = graph({"a": [], "b": ["a"], "c": ["b", "a"]})
+    found = {name: [each.name for each in tasks] for name, tasks in built.dependants().items()}
+    assert found == {"a": ["b", "c"], "b": ["c"], "c": []}
+
+
+def test_a_long_chain_is_ordered_without_a_deep_stack() -> None:
+    edges = {str(number): [str(number - 1)] if number else [] for number in range(3000)}
+    assert names(edges) == list(edges)
+
+
+@given(st.data())
+def test_every_order_respects_every_edge_and_every_cycle_is_one(data: st.DataObject) -> None:
+    size = data.draw(st.integers(1, 9))
+    everything = [str(number) for number in range(size)]
+    edges = {name: data.draw(st.lists(st.sampled_from(everything))) for name in everything}
+    try:
+        order = names(edges)
+    except Cycle as cycle:
+        following = [*cycle.tasks[1:], cycle.tasks[0]]
+        for task, before in zip(cycle.tasks, following, strict=True):
+            assert before in edges[task]
+    else:
+        assert sorted(order) == everything
+        for name, after in edges.items():
+            assert all(order.index(each) < order.index(name) for each in after)

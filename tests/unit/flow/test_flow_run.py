@@ -1,0 +1,567 @@
+"""Running a graph: the engine's rules of spec 20 §9.3 and spec 30 §3.1, under virtual time."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+
+import pytest
+
+from pergola.flow.errors import TASK_FAILED, Cycle, FlowFailed
+from pergola.flow.graph import Graph
+from pergola.flow.outcome import Ended, Outcome, Result
+from pergola.flow.retry import Diagnosis, Retry
+from pergola.flow.run import Settings, run
+from pergola.flow.saving import Saver
+from pergola.flow.state import State
+
+pytestmark = pytest.mark.looptime(start=0)
+
+Act = Callable[[], Coroutine[None, None, None]]
+
+
+def now() -> float:
+    return round(asyncio.get_running_loop().time(), 3)
+
+
+class CloudError(Exception):
+    """What the rooms below raise."""
+
+
+class Throttled(CloudError):
+    """Come back later."""
+
+
+class Diary:
+    """Actions, and when each of them began and ended."""
+
+    def __init__(self) -> None:
+        self.began: dict[str, float] = {}
+        self.ended: dict[str, float] = {}
+
+    def takes(self, name: str, seconds: float = 0.0, error: Exception | None = None) -> Act:
+        async def action() -> None:
+            self.began[name] = now()
+            await asyncio.sleep(seconds)
+            if error:
+                raise error
+            self.ended[name] = now()
+
+        return action
+
+
+class Watcher:
+    """Notes down what an observer is told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def started(self, task: str) -> None:
+        self.told.append(f"{task} started")
+
+    def ended(self, task: str, ended: Ended) -> None:
+        self.told.append(f"{task} {ended.outcome}")
+
+    def finished(self, result: Result) -> None:
+        self.told.append(f"{result.flow} finished")
+
+
+def fails(*errors: Exception) -> Act:
+    """Raises these errors, one at a call, and then succeeds."""
+    left = list(errors)
+
+    async def action() -> None:
+        if left:
+            raise left.pop(0)
+
+    return action
+
+
+async def failed(
+    graph: Graph, settings: Settings | None = None, saver: Saver | None = None
+) -> FlowFailed:
+    with pytest.raises(FlowFailed) as caught:
+        await run(graph, settings=settings, saver=saver)
+    return caught.value
+
+
+# Spec 20 §9.3, Must hold.
+
+
+async def test_an_independent_task_runs_on_a_dependant_never_starts_and_the_error_names_one() -> (
+    None
+):
+    diary, graph = Diary(), Graph("demo")
+    graph.add("A", diary.takes("A", 1, CloudError("no more addresses")))
+    graph.add("B", diary.takes("B", 5))
+    graph.add("C", diary.takes("C"), after=["A"])
+    graph.add("D", diary.takes("D"), after=["B"])
+    error = await failed(graph)
+    assert diary.ended == {"B": 5, "D": 5}
+    assert "C" not in diary.began
+    assert str(error) == 'failed to "A": no more addresses'
+    assert error.result.named(Outcome.NOT_STARTED) == ("C",)
+    assert error.result.named(Outcome.DONE) == ("B", "D")
+
+
+async def test_a_skipped_task_counts_as_done_for_those_after_it() -> None:
+    diary, graph = Diary(), Graph("demo")
+    graph.add("first", diary.takes("first", 2))
+    graph.add("D", diary.takes("D"), after=["first"], skip="it is disabled")
+    graph.add("E", diary.takes("E"), after=["D"])
+    result = await run(graph)
+    assert diary.began == {"first": 0, "E": 2}
+    assert result.tasks["D"] == Ended(Outcome.SKIPPED, started=2, why="it is disabled")
+
+
+# Spec 30 §2 and §3.1.
+
+
+async def test_an_exception_becomes_the_task_s_error_and_says_its_type_if_nobody_wrote_it() -> None:
+    graph = Graph("demo")
+    graph.add("ensure VPC", fails(CloudError("no more addresses")))
+    graph.add("ensure IAM role", fails(KeyError("Role")))
+    graph.add("ensure EFS", fails(CloudError()))
+    error = await failed(graph)
+    assert [str(each) for each in error.failures] == [
+        'failed to "ensure VPC": no more addresses',
+        "failed to \"ensure IAM role\": KeyError: 'Role'",
+        'failed to "ensure EFS": CloudError',
+    ]
+    assert str(error) == "; ".join(str(each) for each in error.failures)
+    assert isinstance(error.failures[1].__cause__, KeyError)
+
+
+async def test_errors_are_reported_in_the_order_of_the_graph_whichever_comes_first() -> None:
+    diary, graph = Diary(), Graph("demo")
+    graph.add("slow", diary.takes("slow", 9, CloudError("late")))
+    graph.add("fast", diary.takes("fast", 1, CloudError("early")))
+    assert [each.task for each in (await failed(graph)).failures] == ["slow", "fast"]
+
+
+async def test_an_action_that_raises_before_it_is_awaited_fails_like_any_other() -> None:
+    def action() -> Awaitable[None]:
+        raise CloudError("no session")
+
+    graph = Graph("demo")
+    graph.add("A", action)
+    assert str(await failed(graph)) == 'failed to "A": no session'
+
+
+async def test_an_action_whose_own_task_was_cancelled_fails_and_nothing_after_it_starts() -> None:
+    async def action() -> None:
+        inner = asyncio.ensure_future(asyncio.sleep(9))
+        asyncio.get_running_loop().call_later(1, inner.cancel)
+        await inner
+
+    diary, graph = Diary(), Graph("demo")
+    graph.add("A", action)
+    graph.add("B", diary.takes("B"), after=["A"])
+    assert str(await failed(graph)) == 'failed to "A": something that it started was cancelled'
+    assert diary.began == {}
+
+
+async def test_an_action_with_several_errors_reports_each_of_them_once() -> None:
+    async def action() -> None:
+        async with asyncio.TaskGroup() as group:
+            for text in ("zone a", "zone b", "zone a"):
+                group.create_task(Diary().takes("x", 0, CloudError(text))())
+
+    def diagnose(error: Exception) -> Diagnosis:
+        return Diagnosis(codes=("ERR_" + str(error)[-1].upper(),), after=len(str(error)))
+
+    graph = Graph("demo")
+    graph.add("ensure zones", action)
+    error = await failed(graph, Settings(diagnose=diagnose))
+    assert str(error) == 'failed to "ensure zones": zone a; zone b'
+    assert error.codes == ("ERR_A", "ERR_B")
+
+
+async def test_what_is_ready_runs_at_once_and_the_flow_takes_as_long_as_its_critical_path() -> None:
+    diary, graph = Diary(), Graph("demo")
+    graph.add("vpc", diary.takes("vpc", 3))
+    graph.add("role", diary.takes("role", 10))
+    for zone in "abc":
+        graph.add(f"nat {zone}", diary.takes(f"nat {zone}", 60), after=["vpc"])
+    graph.add("egress", diary.takes("egress", 1), after=[f"nat {zone}" for zone in "abc"])
+    result = await run(graph)
+    assert diary.began["role"] == 0
+    assert {diary.began[f"nat {zone}"] for zone in "abc"} == {3}
+    path = graph.critical_path(result.durations)
+    assert result.seconds == pytest.approx(path.seconds) == pytest.approx(64)
+    assert path.tasks[0] == "vpc"
+
+
+async def test_parallelism_can_be_limited_and_goes_by_the_order_of_the_graph() -> None:
+    diary, graph = Diary(), Graph("demo")
+    for name in "abcde":
+        graph.add(name, diary.takes(name, 2))
+    await run(graph, settings=Settings(parallel=2))
+    assert diary.began == {"a": 0, "b": 0, "c": 2, "d": 2, "e": 4}
+
+
+async def test_a_wait_for_a_free_slot_does_not_count_against_the_timeout() -> None:
+    diary, graph = Diary(), Graph("demo")
+    for name in "abc":
+        graph.add(name, diary.takes(name, 2), timeout=3)
+    assert (await run(graph, settings=Settings(parallel=1))).seconds == pytest.approx(6)
+
+
+async def test_a_task_whose_condition_is_false_when_its_turn_comes_is_skipped() -> None:
+    state, diary, graph = State({"VPC": "vpc-1"}), Diary(), Graph("demo")
+    graph.add("a", fails(), skip=lambda: None)
+
+    async def forget() -> None:
+        state.forget("VPC")
+
+    graph.add("b", forget)
+    graph.add("c", diary.takes("c"), after=["b"], skip=lambda: None if state.get("VPC") else "gone")
+    result = await run(graph)
+    assert result.tasks["c"].why == "gone"
+    assert result.tasks["a"].outcome is Outcome.DONE
+
+
+async def test_a_condition_that_raises_fails_its_task_alone() -> None:
+    def broken() -> str:
+        raise CloudError("no such zone")
+
+    diary, graph = Diary(), Graph("demo")
+    graph.add("a", diary.takes("a"), skip=broken)
+    graph.add("b", diary.takes("b", 1))
+    error = await failed(graph)
+    assert str(error) == 'failed to "a": no such zone'
+    assert diary.ended == {"b": 1}
+
+
+async def test_a_wrong_graph_is_refused_before_anything_starts() -> None:
+    diary, graph = Diary(), Graph("demo")
+    graph.add("free", diary.takes("free"))
+    graph.add("a", diary.takes("a"), after=["b"])
+    graph.add("b", diary.takes("b"), after=["a"])
+    with pytest.raises(Cycle):
+        await run(graph)
+    assert diary.began == {}
+
+
+async def test_an_empty_graph_is_done() -> None:
+    assert (await run(Graph("nothing"))).tasks == {}
+
+
+async def test_the_sentence_can_be_the_one_that_users_know() -> None:
+    graph = Graph("demo")
+    graph.add("Deploying {etcd}", fails(CloudError("{no} quorum")))
+    error = await failed(graph, Settings(sentence=TASK_FAILED))
+    assert str(error) == 'task "Deploying {etcd}" failed: {no} quorum'
+
+
+async def test_observers_are_told_what_starts_and_ends() -> None:
+    graph, watcher = Graph("demo"), Watcher()
+    graph.add("a", fails())
+    graph.add("b", fails(), after=["a"], skip="off")
+    graph.add("c", fails(CloudError("no")), after=["b"])
+    graph.add("d", fails(), after=["c"])
+    with pytest.raises(FlowFailed):
+        await run(graph, observers=[watcher])
+    assert watcher.told == [
+        *("a started", "a done", "b skipped", "c started", "c failed", "demo finished"),
+    ]
+
+
+# Timeouts, retries, and what an error means.
+
+
+async def test_a_task_that_takes_too_long_is_cancelled_and_says_so() -> None:
+    diary, graph = Diary(), Graph("demo")
+    graph.add("ensure NAT", diary.takes("ensure NAT", 200), timeout=90)
+    error = await failed(graph)
+    assert str(error) == 'failed to "ensure NAT": it took longer than 90 s'
+    assert error.result.seconds == pytest.approx(90)
+    assert diary.ended == {}
+
+
+async def test_a_timeout_error_of_an_action_is_an_error_like_any_other() -> None:
+    graph = Graph("demo")
+    graph.add("A", fails(TimeoutError("read timed out")), timeout=9, retry=Retry.every(1))
+    result = await run(graph)
+    assert result.tasks["A"].attempts == 2
+
+
+async def test_a_task_is_repeated_until_it_succeeds() -> None:
+    graph = Graph("demo")
+    errors = [CloudError("not ready")] * 4
+    graph.add("wait", fails(*errors), timeout=30, retry=Retry.every(5))
+    result = await run(graph)
+    assert result.seconds == pytest.approx(20)
+    assert result.tasks["wait"].attempts == 5
+
+
+async def test_a_task_that_is_repeated_until_its_time_is_over_reports_its_last_error() -> None:
+    graph = Graph("demo")
+    errors = [CloudError(f"{number} of 9 are ready") for number in range(9)]
+    graph.add("wait", fails(*errors), timeout=30, retry=Retry.every(5))
+    error = await failed(graph)
+    assert str(error) == 'failed to "wait": 5 of 9 are ready (6 attempts in 25 s)'
+
+
+async def test_a_timeout_during_a_later_attempt_reports_the_error_before() -> None:
+    attempts = 0
+
+    async def action() -> None:
+        nonlocal attempts
+        attempts += 1
+        if attempts > 1:
+            await asyncio.Event().wait()
+        raise CloudError("not ready")
+
+    graph = Graph("demo")
+    graph.add("wait", action, timeout=30, retry=Retry.every(5))
+    error = await failed(graph)
+    assert str(error) == 'failed to "wait": it took longer than 30 s; before: not ready'
+    assert isinstance(error.failures[0].cause, CloudError)
+
+
+async def test_the_waits_between_attempts_grow() -> None:
+    times: list[float] = []
+
+    async def action() -> None:
+        times.append(now())
+        raise CloudError("no")
+
+    graph = Graph("demo")
+    retry = Retry(attempts=6, first_seconds=1, factor=3, longest_seconds=10, jitter=0)
+    graph.add("A", action, retry=retry)
+    error = await failed(graph)
+    assert times == [0, 1, 4, 13, 23, 33]
+    assert error.failures[0].attempts == 6
+
+
+async def test_an_error_that_will_not_pass_is_not_tried_again() -> None:
+    graph = Graph("demo")
+    graph.add("A", fails(CloudError("bad CIDR")), retry=Retry.every(1, 5))
+
+    def diagnose(error: Exception) -> Diagnosis:
+        return Diagnosis(may_pass=False, codes=("ERR_CONFIGURATION_PROBLEM",))
+
+    error = await failed(graph, Settings(diagnose=diagnose))
+    assert str(error) == 'failed to "A": bad CIDR'
+    assert error.codes == ("ERR_CONFIGURATION_PROBLEM",)
+    assert error.failures[0].codes == error.codes
+
+
+async def test_a_throttled_task_waits_as_long_as_it_was_told() -> None:
+    graph = Graph("demo")
+    graph.add("A", fails(Throttled("slow down")), retry=Retry.every(1, 3))
+    settings = Settings(diagnose=lambda error: Diagnosis(after=17))
+    assert (await run(graph, settings=settings)).seconds == pytest.approx(17)
+
+
+async def test_a_diagnosis_that_raises_fails_its_task_alone() -> None:
+    def diagnose(error: Exception) -> Diagnosis:
+        raise LookupError(str(error))
+
+    diary, graph = Diary(), Graph("demo")
+    graph.add("A", fails(CloudError("no")), retry=Retry.every(1, 3))
+    graph.add("B", diary.takes("B", 9))
+    assert str(await failed(graph, Settings(diagnose=diagnose))) == 'failed to "A": no'
+    assert diary.ended == {"B": 9}
+
+
+@pytest.mark.parametrize(
+    ("wishes", "after"), [([5.0], 5.0), ([5.0, 20.0], 20.0), ([5.0, None], None), ([None], None)]
+)
+async def test_a_wish_to_come_back_later_outlives_the_flow_if_all_failures_agree(
+    wishes: list[float | None], after: float | None
+) -> None:
+    graph = Graph("demo")
+    for number, wish in enumerate(wishes):
+        graph.add(str(number), fails(CloudError(str(wish))))
+
+    def diagnose(error: Exception) -> Diagnosis:
+        return Diagnosis(after=None if str(error) == "None" else float(str(error)))
+
+    assert (await failed(graph, Settings(diagnose=diagnose))).after == after
+
+
+async def test_an_action_that_turns_its_timeout_into_an_error_is_not_tried_again() -> None:
+    async def action() -> None:
+        try:
+            await asyncio.sleep(100)
+        except asyncio.CancelledError:
+            raise CloudError("connection closed") from None
+
+    graph = Graph("demo")
+    graph.add("A", action, timeout=10, retry=Retry.every(1))
+    assert str(await failed(graph)) == 'failed to "A": connection closed'
+    assert now() == 10
+
+
+# Deadline and cancellation.
+
+
+async def test_at_the_deadline_running_tasks_are_cancelled_and_named() -> None:
+    diary, graph = Diary(), Graph("demo")
+    graph.add("a", diary.takes("a", 1))
+    graph.add("b", diary.takes("b", 100), after=["a"])
+    graph.add("c", diary.takes("c"), after=["b"])
+    error = await failed(graph, Settings(deadline=30))
+    assert str(error) == 'failed to "b": the flow took longer than 30 s'
+    assert [error.result.tasks[name].outcome for name in "abc"] == [
+        *(Outcome.DONE, Outcome.INTERRUPTED, Outcome.NOT_STARTED),
+    ]
+    assert diary.ended == {"a": 1}
+
+
+async def test_a_task_that_ignores_the_deadline_starts_nothing_after_it() -> None:
+    async def stubborn() -> None:
+        try:
+            await asyncio.sleep(100)
+        except asyncio.CancelledError:
+            await asyncio.sleep(1)
+
+    diary, graph = Diary(), Graph("demo")
+    graph.add("a", stubborn)
+    graph.add("b", diary.takes("b"), after=["a"])
+    error = await failed(graph, Settings(deadline=30))
+    assert str(error) == "the flow took longer than 30 s"
+    assert diary.began == {}
+
+
+async def test_cancelling_a_flow_cancels_what_runs_and_starts_nothing_more() -> None:
+    diary, graph, watcher = Diary(), Graph("demo"), Watcher()
+    graph.add("a", diary.takes("a", 100))
+    graph.add("b", diary.takes("b"), after=["a"])
+    flow = asyncio.create_task(run(graph, observers=[watcher]))
+    await asyncio.sleep(1)
+    flow.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await flow
+    assert watcher.told == ["a started", "a interrupted"]
+    assert len(asyncio.all_tasks()) == 1
+
+
+# State.
+
+
+class Store:
+    """What is written; a write takes a second, and can fail."""
+
+    def __init__(self, failures: int = 0) -> None:
+        self.failures = failures
+        self.data: dict[str, str] = {}
+        self.writes = 0
+
+    async def write(self, data: dict[str, str]) -> None:
+        await asyncio.sleep(1)
+        self.writes += 1
+        if self.failures:
+            self.failures -= 1
+            raise CloudError("conflict")
+        self.data = data
+
+
+def creates(state: State, name: str, seconds: float = 0.0) -> Act:
+    async def action() -> None:
+        state.created(name, f"{name}-1")
+        await asyncio.sleep(seconds)
+
+    return action
+
+
+def chain(state: State, see: Callable[[], object]) -> Graph:
+    graph = Graph("demo")
+    graph.add("vpc", creates(state, "vpc"))
+
+    async def look() -> None:
+        see()
+
+    graph.add("subnet", look, after=["vpc"])
+    return graph
+
+
+async def test_what_a_task_created_is_saved_before_anything_after_it_starts() -> None:
+    state, store, seen = State(), Store(), list[tuple[float, object]]()
+    graph = chain(state, lambda: seen.append((now(), store.data)))
+    await run(graph, saver=Saver(state, store.write))
+    assert seen == [(1, {"vpc": "vpc-1"})]
+
+
+async def test_a_save_that_failed_fails_no_task_and_what_comes_after_waits_for_it() -> None:
+    state, store, seen = State(), Store(failures=2), list[object]()
+    graph = chain(state, lambda: seen.append(store.data))
+    await run(graph, saver=Saver(state, store.write))
+    assert seen == [{"vpc": "vpc-1"}]
+    assert store.writes == 3
+
+
+async def test_a_state_that_cannot_be_saved_fails_the_flow_and_not_the_task() -> None:
+    state, store, seen = State(), Store(failures=1000), list[object]()
+    graph = chain(state, lambda: seen.append(store.data))
+    saver = Saver(state, store.write, retry=Retry.every(1, 3))
+    error = await failed(graph, saver=saver)
+    assert str(error) == "what the tasks created could not be saved: conflict"
+    assert error.failures == ()
+    assert error.unsaved is not None
+    assert error.result.named(Outcome.DONE) == ("vpc",)
+    assert seen == []
+
+
+async def test_a_creation_is_saved_while_its_task_still_waits_for_it_to_become_ready() -> None:
+    state, store = State(), Store()
+    graph = Graph("demo")
+    graph.add("nat", creates(state, "nat", 60))
+    graph.add("route", fails(), after=["nat"])
+    result = await run(graph, saver=Saver(state, store.write))
+    assert result.seconds == pytest.approx(60)
+    assert store.writes == 1
+
+
+async def test_a_creation_is_saved_when_its_task_fails_later() -> None:
+    state, store, graph = State(), Store(), Graph("demo")
+
+    async def action() -> None:
+        state.created("nat", "nat-1")
+        raise CloudError("it is in state failed")
+
+    graph.add("nat", action)
+    await failed(graph, saver=Saver(state, store.write))
+    assert store.data == {"nat": "nat-1"}
+
+
+async def test_a_creation_belongs_to_its_task_also_when_a_task_of_that_made_it() -> None:
+    state, store, seen = State(), Store(), list[object]()
+
+    async def action() -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(creates(state, "subnet a")())
+            group.create_task(creates(state, "subnet b")())
+
+    async def look() -> None:
+        seen.append(store.data)
+
+    graph = Graph("demo")
+    graph.add("subnets", action)
+    graph.add("after", look, after=["subnets"])
+    await run(graph, saver=Saver(state, store.write))
+    assert seen == [{"subnet a": "subnet a-1", "subnet b": "subnet b-1"}]
+
+
+async def test_a_cancelled_flow_saves_what_its_tasks_created() -> None:
+    state, store, graph = State(), Store(), Graph("demo")
+
+    async def action() -> None:
+        await asyncio.sleep(5)
+        state.set("seen", "yes")
+        await asyncio.sleep(100)
+
+    graph.add("a", action)
+    flow = asyncio.create_task(run(graph, saver=Saver(state, store.write)))
+    await asyncio.sleep(5.5)
+    flow.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await flow
+    assert store.data == {"seen": "yes"}
+    assert len(asyncio.all_tasks()) == 1
+
+
+async def test_a_run_that_changes_nothing_writes_nothing() -> None:
+    state, store = State({"vpc": "vpc-1"}), Store()
+    await run(chain(state, lambda: None), saver=Saver(state, store.write))
+    assert store.writes == 0
