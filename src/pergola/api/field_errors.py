@@ -1,0 +1,70 @@
+"""Findings of a validation in the words of the API server, so that people read them as usual."""
+
+import json
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from pergola.api.objects import JsonValue
+
+
+class Cause(NamedTuple):
+    """One finding of a validation, as it appears in `status.details.causes`.
+
+    Attributes:
+        reason: such as `FieldValueRequired`.
+        message: without the field path, such as `Required value: field is required`.
+        field: where, such as `spec.ipFamilies[1]`.
+    """
+
+    reason: str
+    message: str
+    field: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}"
+
+    def under(self, prefix: str) -> "Cause":
+        """The same finding in an object that holds this one at `prefix`."""
+        return self._replace(field=f"{prefix}.{self.field}" if self.field else prefix)
+
+
+def required(path: str, detail: str = "field is required") -> Cause:
+    """Something is missing or empty."""
+    return Cause("FieldValueRequired", f"Required value: {detail}", path)
+
+
+def invalid(path: str, value: JsonValue, detail: str) -> Cause:
+    """Something has a value that it may not have."""
+    return Cause("FieldValueInvalid", f"Invalid value: {shown(value)}: {detail}", path)
+
+
+def unsupported(path: str, value: JsonValue, supported: Iterable[str]) -> Cause:
+    """Something has none of the values that it may have."""
+    values = ", ".join(f'"{name}"' for name in supported)
+    return Cause(
+        "FieldValueNotSupported",
+        f"Unsupported value: {shown(value)}: supported values: {values}",
+        path,
+    )
+
+
+def duplicate(path: str, value: JsonValue) -> Cause:
+    """Something is there a second time."""
+    return Cause("FieldValueDuplicate", f"Duplicate value: {shown(value)}", path)
+
+
+def forbidden(path: str, detail: str) -> Cause:
+    """Something may not be said here at all."""
+    return Cause("FieldValueForbidden", f"Forbidden: {detail}", path)
+
+
+def shown(value: JsonValue) -> str:
+    """A value as it is quoted in a finding: strings in quotes, the rest as JSON."""
+    # Not orjson, which refuses numbers of more than 64 bits: a finding may be about one.
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def sentence(causes: Iterable[Cause]) -> str:
+    """All findings in one text; several as the API server lists them."""
+    texts = list(map(str, causes))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

@@ -1,0 +1,20 @@
+"""Extensions: an author writes an `Actuator` for a kind and a type, the SDK does the rest.
+
+Not for what a kind means: networks are in `extensions.network`.
+"""
+
+from pergola.extensions.actuator import Actuator, Context, Status
+from pergola.extensions.cluster import Cluster, Shoot
+from pergola.extensions.errors import Code, ExtensionError, RequeueAfter, SeveralErrors
+
+__all__ = [
+    "Actuator",
+    "Cluster",
+    "Code",
+    "Context",
+    "ExtensionError",
+    "RequeueAfter",
+    "SeveralErrors",
+    "Shoot",
+    "Status",
+]

@@ -1,0 +1,84 @@
+"""What an author of an extension writes (spec 40 §3.1)."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from pergola.api.objects import GroupVersionKind, JsonObject
+from pergola.extensions.cluster import Cluster
+from pergola.kube.client import Client
+from pergola.runtime.clock import Clock
+
+GROUP: Final = "extensions.gardener.cloud"
+VERSION: Final = "v1alpha1"
+
+Status = JsonObject
+"""Fields of `status` that an actuator sets: `providerStatus`, `state`, `resources`, `ipFamilies`, …
+
+The SDK writes them in one patch with the outcome. `lastOperation`, `lastError`, `conditions` and
+`observedGeneration` are its own.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What an actuator works with, made anew for each run.
+
+    Attributes:
+        client: of the seed, where the extension resource lives.
+        cluster: the Shoot that it belongs to; None for the classes `seed` and `garden`.
+        namespace: of the extension resource.
+        progress: tells percent and a sentence, which the SDK writes to `lastOperation`; a call that
+            comes soon after another may be skipped, and one that fails is forgotten.
+        save: writes fields of `status` at once, such as `state` after something was created.
+    """
+
+    client: Client
+    cluster: Cluster | None
+    namespace: str
+    clock: Clock
+    progress: Callable[[int, str], Awaitable[None]]
+    save: Callable[[Status], Awaitable[None]]
+
+
+class Actuator:
+    """Makes of one kind and type of extension resource what it asks for.
+
+    Every method can be cancelled at any await and is called again later, so it is idempotent. What
+    it raises is written to `status.lastError` and retried: an `ExtensionError` for the user, a
+    `RequeueAfter` to come back at a given time, anything else as a defect.
+
+    Attributes:
+        kind: of the resources, such as `Network`.
+        type: of the resources: `spec.type`.
+        name: of the extension, such as `networking-calico`: what its heartbeat is held by.
+    """
+
+    kind: ClassVar[str]
+    type: ClassVar[str]
+    name: ClassVar[str]
+
+    async def reconcile(self, context: Context, obj: JsonObject) -> Status | None:
+        """Creates and updates everything that the resource asks for."""
+        raise NotImplementedError
+
+    async def delete(self, context: Context, obj: JsonObject) -> Status | None:
+        """Removes everything that was created, and returns when it is gone."""
+        raise NotImplementedError
+
+    async def force_delete(self, context: Context, obj: JsonObject) -> Status | None:
+        """Removes what can be removed at once; succeeds even if something is left behind."""
+        return await self.delete(context, obj)
+
+    async def migrate(self, context: Context, obj: JsonObject) -> Status | None:
+        """Leaves the seed: keeps what is in the Shoot, and tells what the next seed has to know."""
+        raise NotImplementedError
+
+    async def restore(self, context: Context, obj: JsonObject) -> Status | None:
+        """Arrives at a seed, with what `migrate` told in `status.state`."""
+        return await self.reconcile(context, obj)
+
+    @classmethod
+    def gvk(cls) -> GroupVersionKind:
+        """The kind with its group and version."""
+        return GroupVersionKind(GROUP, VERSION, cls.kind)

@@ -1,0 +1,179 @@
+"""The `Cluster` that travels with the extension resources of a Shoot, decoded (spec 40 §3.3)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, Self
+
+from pergola.api.marks import is_truthy
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    annotations_of,
+    map_at,
+    maps_at,
+    name_of,
+)
+
+CLUSTER: Final = GroupVersionKind("extensions.gardener.cloud", "v1alpha1", "Cluster")
+FORCE_DELETION: Final = "confirmation.gardener.cloud/force-deletion"
+TOKEN_KUBECONFIG: Final = "generic-token-kubeconfig"  # noqa: S105 - the name of a Secret
+TOKEN_KUBECONFIG_NAME: Final = "generic-token-kubeconfig.secret.gardener.cloud/name"  # noqa: S105
+
+
+class MalformedCluster(Exception):
+    """A Cluster holds something that is no object; the text says where."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shoot:
+    """What extensions want to know of a Shoot; `raw` has the rest."""
+
+    raw: JsonObject
+
+    @property
+    def is_failed(self) -> bool:
+        """Whether its last operation ended for good: nothing is done until a person acts."""
+        return map_at(self.raw, "status", "lastOperation").get("state") == "Failed"
+
+    @property
+    def hibernation_enabled(self) -> bool:
+        """Whether it shall sleep."""
+        return map_at(self.raw, "spec", "hibernation").get("enabled") is True
+
+    @property
+    def is_hibernated(self) -> bool:
+        """Whether it shall sleep and does."""
+        return self.hibernation_enabled and map_at(self.raw, "status").get("isHibernated") is True
+
+    @property
+    def is_hibernating_or_waking(self) -> bool:
+        """Whether it is on the way to sleep or out of it."""
+        asleep = map_at(self.raw, "status").get("isHibernated") is True
+        return self.hibernation_enabled != asleep
+
+    @property
+    def is_being_created(self) -> bool:
+        """Whether it never was complete yet."""
+        operation = map_at(self.raw, "status", "lastOperation")
+        return not operation or operation.get("type") == "Create"
+
+    @property
+    def is_workerless(self) -> bool:
+        """Whether it has no nodes, and so no network."""
+        return not maps_at(self.raw, "spec", "provider", "workers")
+
+    @property
+    def needs_force_deletion(self) -> bool:
+        """Whether its owner confirmed that it shall go even if things are left behind."""
+        return is_truthy(annotations_of(self.raw).get(FORCE_DELETION))
+
+    @property
+    def kubernetes_version(self) -> str:
+        """Such as `1.36.0`; empty if it is not said."""
+        version = map_at(self.raw, "spec", "kubernetes").get("version")
+        return version if isinstance(version, str) else ""
+
+    @property
+    def kube_proxy_enabled(self) -> bool:
+        """Whether kube-proxy routes Services; otherwise the network extension has to (§7.2)."""
+        return map_at(self.raw, "spec", "kubernetes", "kubeProxy").get("enabled") is not False
+
+    @property
+    def kube_proxy_mode(self) -> str:
+        """`IPTables`, `IPVS` or `NFTables`; empty if it is not said."""
+        mode = map_at(self.raw, "spec", "kubernetes", "kubeProxy").get("mode")
+        return mode if isinstance(mode, str) else ""
+
+    @property
+    def ip_families(self) -> list[str]:
+        """The wanted IP families, primary first."""
+        return _texts(map_at(self.raw, "spec", "networking").get("ipFamilies"))
+
+    @property
+    def pod_ranges(self) -> list[str]:
+        """The CIDRs of pods: that of the spec, then those that the status adds."""
+        return self._ranges("pods")
+
+    @property
+    def service_ranges(self) -> list[str]:
+        """The CIDRs of Services: that of the spec, then those that the status adds."""
+        return self._ranges("services")
+
+    @property
+    def node_range(self) -> str:
+        """The CIDR of nodes as the spec says it; empty if it does not."""
+        value = map_at(self.raw, "spec", "networking").get("nodes")
+        return value if isinstance(value, str) else ""
+
+    @property
+    def node_ranges(self) -> list[str]:
+        """The CIDRs of nodes that the infrastructure reported."""
+        return _texts(map_at(self.raw, "status", "networking").get("nodes"))
+
+    def replicas(self, awake: int) -> int:
+        """How many replicas something has that has `awake` unless the Shoot sleeps."""
+        return 0 if self.hibernation_enabled else awake
+
+    def constraint(self, kind: str) -> str | None:
+        """The status of a constraint, such as `True` or `Progressing`; None if it is not there."""
+        for constraint in maps_at(self.raw, "status", "constraints"):
+            if constraint.get("type") == kind:
+                return str(constraint.get("status"))
+        return None
+
+    def advertised_address(self, name: str) -> str | None:
+        """The URL under which the API server is advertised by that name."""
+        for address in maps_at(self.raw, "status", "advertisedAddresses"):
+            if address.get("name") == name and isinstance(address.get("url"), str):
+                return str(address["url"])
+        return None
+
+    def _ranges(self, of: str) -> list[str]:
+        first = _texts([map_at(self.raw, "spec", "networking").get(of)])
+        more = _texts(map_at(self.raw, "status", "networking").get(of))
+        return list(dict.fromkeys([*first, *more]))
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A Shoot with its Seed and CloudProfile, as the caller wrote them down for extensions.
+
+    Attributes:
+        name: the namespace of the extension resources.
+        token_kubeconfig: the Secret in that namespace with the generic kubeconfig for the Shoot.
+    """
+
+    name: str
+    shoot: Shoot | None = None
+    seed: JsonObject | None = None
+    cloud_profile: JsonObject | None = None
+    token_kubeconfig: str = TOKEN_KUBECONFIG
+
+    @classmethod
+    def from_object(cls, obj: JsonObject) -> Self:
+        """Reads a `Cluster`; what is null in it is None.
+
+        Raises:
+            MalformedCluster: a part of it is neither an object nor null.
+        """
+        name, spec = name_of(obj), map_at(obj, "spec")
+        shoot = _part(name, spec, "shoot")
+        return cls(
+            name,
+            None if shoot is None else Shoot(shoot),
+            _part(name, spec, "seed"),
+            _part(name, spec, "cloudProfile"),
+            annotations_of(obj).get(TOKEN_KUBECONFIG_NAME) or TOKEN_KUBECONFIG,
+        )
+
+
+def _part(cluster: str, spec: JsonObject, name: str) -> JsonObject | None:
+    value = spec.get(name)
+    if value is None or isinstance(value, dict):
+        return value
+    raise MalformedCluster(f"Cluster {cluster}: spec.{name} is no object")
+
+
+def _texts(values: object) -> list[str]:
+    several: Iterable[object] = values if isinstance(values, list) else ()
+    return [value for value in several if isinstance(value, str) and value]

@@ -1,0 +1,71 @@
+"""What an actuator raises, and how it reaches `status.lastError` (spec 40 §2.4, §3.3)."""
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+
+
+class Code(StrEnum):
+    """Whom an error concerns: what callers and dashboards decide by."""
+
+    UNAUTHENTICATED = "ERR_INFRA_UNAUTHENTICATED"
+    UNAUTHORIZED = "ERR_INFRA_UNAUTHORIZED"
+    QUOTA_EXCEEDED = "ERR_INFRA_QUOTA_EXCEEDED"
+    RATE_LIMITS_EXCEEDED = "ERR_INFRA_RATE_LIMITS_EXCEEDED"
+    DEPENDENCIES = "ERR_INFRA_DEPENDENCIES"
+    RETRYABLE_DEPENDENCIES = "ERR_RETRYABLE_INFRA_DEPENDENCIES"
+    RESOURCES_DEPLETED = "ERR_INFRA_RESOURCES_DEPLETED"
+    CLEANUP = "ERR_CLEANUP_CLUSTER_RESOURCES"
+    CONFIGURATION_PROBLEM = "ERR_CONFIGURATION_PROBLEM"
+    RETRYABLE_CONFIGURATION_PROBLEM = "ERR_RETRYABLE_CONFIGURATION_PROBLEM"
+    PROBLEMATIC_WEBHOOK = "ERR_PROBLEMATIC_WEBHOOK"
+
+
+class ExtensionError(Exception):
+    """The world is not as an actuator needs it; the text is for the user.
+
+    Args:
+        message: one sentence: what is wrong, where, and what to do.
+        codes: whom it concerns.
+    """
+
+    def __init__(self, message: str, *codes: Code) -> None:
+        super().__init__(message)
+        self.codes = codes
+
+
+class RequeueAfter(ExtensionError):
+    """To be tried again after a time, without backoff; until then the status says why.
+
+    Args:
+        seconds: until the next attempt.
+        cause: why not now; None if there is nothing to say but the time.
+    """
+
+    def __init__(self, seconds: float, cause: Exception | None = None) -> None:
+        super().__init__(
+            f"requeue in {seconds:g}s" if cause is None else str(cause), *codes_of(cause)
+        )
+        self.seconds = seconds
+        self.cause = cause
+
+
+class SeveralErrors(ExtensionError):
+    """Several things are wrong; all of them are told."""
+
+    def __init__(self, errors: Sequence[Exception]) -> None:
+        super().__init__("; ".join(map(str, errors)))
+        self.errors = tuple(errors)
+        self.codes = _unique(code for error in errors for code in codes_of(error))
+
+
+def codes_of(error: BaseException | None) -> tuple[Code, ...]:
+    """The codes of an error and of all errors in it, in the order of their first appearance."""
+    if isinstance(error, BaseExceptionGroup):
+        return _unique(code for inner in error.exceptions for code in codes_of(inner))
+    if isinstance(error, ExtensionError):
+        return error.codes
+    return codes_of(error.__cause__) if error is not None and error.__cause__ else ()
+
+
+def _unique(codes: Iterable[Code]) -> tuple[Code, ...]:
+    return tuple(dict.fromkeys(codes))

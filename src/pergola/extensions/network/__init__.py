@@ -1,0 +1,1 @@
+"""Networks of Shoots: what all plugins share, and the plugins calico and cilium."""

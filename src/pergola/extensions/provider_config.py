@@ -1,0 +1,61 @@
+"""`providerConfig` as an extension's own type, read strictly (spec 40 §3.3, §10)."""
+
+from typing import TypeVar
+
+from pergola.api.objects import GroupVersionKind, JsonObject, JsonValue
+from pergola.api.schema.declare import Value
+from pergola.api.schema.read import Malformed, read
+from pergola.api.schema.structural import schema_of
+from pergola.api.schema.validate import Finding, validate
+
+V = TypeVar("V", bound=Value)
+
+
+def read_strict(
+    cls: type[V], value: JsonValue, gvk: GroupVersionKind, *, path: str = "spec.providerConfig"
+) -> V:
+    """The config as a declared type; absent is as good as empty.
+
+    `apiVersion` and `kind` may be missing, since others write `{"overlay": {"enabled": false}}`.
+
+    Raises:
+        Malformed: another type, a field that the type does not have, or a value of a wrong type;
+            every finding is told, with its path.
+    """
+    obj = {} if value is None else value
+    findings = [*_type_findings(obj, gvk, path), *_unknown_or_wrong(cls, obj, path)]
+    if findings:
+        raise Malformed(gvk.kind, findings)
+    return read(cls, _without_type(obj), path=path, of=gvk.kind)
+
+
+def read_leniently(cls: type[V], value: JsonValue, gvk: GroupVersionKind, *, path: str = "") -> V:
+    """Old stored data as a declared type; fields that the type does not have are passed over.
+
+    Raises:
+        Malformed: a value of a wrong type.
+    """
+    return read(cls, _without_type({} if value is None else value), path=path, of=gvk.kind)
+
+
+def _type_findings(value: JsonValue, gvk: GroupVersionKind, path: str) -> list[Finding]:
+    if not isinstance(value, dict):
+        return []
+    expected = {"apiVersion": gvk.api_version, "kind": gvk.kind}
+    return [
+        Finding(f"{path}.{field}", f'must be "{wanted}"')
+        for field, wanted in expected.items()
+        if value.get(field) not in (None, "", wanted)
+    ]
+
+
+def _unknown_or_wrong(cls: type[Value], value: JsonValue, path: str) -> list[Finding]:
+    found = validate(schema_of(cls), _without_type(value), path)
+    return [finding._replace(severity="error") for finding in found]
+
+
+def _without_type(value: JsonValue) -> JsonValue:
+    if not isinstance(value, dict):
+        return value
+    rest: JsonObject = {name: v for name, v in value.items() if name not in ("apiVersion", "kind")}
+    return rest
