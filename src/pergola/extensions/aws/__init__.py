@@ -1,0 +1,1 @@
+"""Infrastructure in AWS: created, or brought by users and only used (spec 30)."""

@@ -1,0 +1,142 @@
+"""`InfrastructureConfig` of `aws.provider.extensions.gardener.cloud/v1alpha1` (spec 30 §1.1)."""
+
+# ruff: noqa: RUF012 - Structs give every value its own copy of an empty default
+
+from typing import Final
+
+from msgspec import field
+
+from pergola.api.objects import GroupVersionKind
+from pergola.api.schema.declare import Value
+
+GROUP: Final = "aws.provider.extensions.gardener.cloud"
+INFRASTRUCTURE_CONFIG: Final = GroupVersionKind(GROUP, "v1alpha1", "InfrastructureConfig")
+
+
+class Ipv6IpamPool(Value):
+    """Where the IPv6 block of a VPC comes from."""
+
+    id: str | None = None
+    """The pool."""
+    cidr_block: str | None = None
+    """The block of the pool; a canonical /56."""
+
+
+class Vpc(Value):
+    """The VPC: one that exists, by its `id`, or one to create, by its `cidr`."""
+
+    id: str | None = None
+    """A VPC that exists."""
+    cidr: str | None = None
+    """The range of a VPC to create."""
+    gateway_endpoints: list[str] = []
+    """Short names of services, such as `s3`, that are reached through gateway endpoints."""
+    ipv6_ipam_pool: Ipv6IpamPool | None = field(name="ipv6IpamPool", default=None)
+    """Where the IPv6 block comes from; from Amazon if absent."""
+
+
+class Zone(Value):
+    """The network in one availability zone: ranges to make subnets of, or subnets that exist."""
+
+    name: str
+    """The availability zone, such as `eu-west-1a`."""
+    workers: str | None = None
+    """The range of a subnet for nodes, to be created."""
+    internal: str | None = None
+    """The range of a subnet for internal load balancers, to be created."""
+    public: str | None = None
+    """The range of a subnet for public load balancers and the NAT gateway, to be created."""
+    workers_subnet_id: str | None = field(name="workersSubnetID", default=None)
+    """A subnet for nodes that exists."""
+    public_subnet_id: str | None = field(name="publicSubnetID", default=None)
+    """A subnet for public load balancers that exists."""
+    internal_subnet_id: str | None = field(name="internalSubnetID", default=None)
+    """A subnet for internal load balancers that exists."""
+    elastic_ip_allocation_id: str | None = field(name="elasticIPAllocationID", default=None)
+    """An elastic IP that exists, for the NAT gateway."""
+
+
+class Networks(Value):
+    """The VPC and its zones."""
+
+    vpc: Vpc
+    """The VPC."""
+    zones: list[Zone] = []
+    """The zones, in an order that stays."""
+    nodes_security_group_id: str | None = field(name="nodesSecurityGroupID", default=None)
+    """A security group that exists, and replaces the one that would be created for the nodes."""
+    additional_nodes_security_group_ids: list[str] = field(
+        name="additionalNodesSecurityGroupIDs", default_factory=list
+    )
+    """Security groups that exist, which nodes get besides their own (§6.5)."""
+
+
+class DualStack(Value):
+    """The older switch for IPv4 and IPv6."""
+
+    enabled: bool
+    """Whether the VPC gets an IPv6 block."""
+
+
+class IgnoreTags(Value):
+    """Tags of others on managed resources, which stay."""
+
+    keys: list[str] = []
+    """Whole keys."""
+    key_prefixes: list[str] = []
+    """Beginnings of keys."""
+
+
+class ElasticFileSystem(Value):
+    """A file system for volumes that many nodes mount."""
+
+    enabled: bool = False
+    """Whether there is one."""
+    id: str | None = None
+    """A file system that exists; created if absent."""
+
+
+class InfrastructureConfig(Value):
+    """What a Shoot's owner says about its network in AWS."""
+
+    networks: Networks
+    """The VPC and its zones."""
+    enable_ecr_access: bool | None = field(name="enableECRAccess", default=None)
+    """Whether nodes may read from AWS's container registry; they may if absent."""
+    dual_stack: DualStack | None = None
+    """The older switch for IPv4 and IPv6."""
+    ignore_tags: IgnoreTags | None = None
+    """Tags of others on managed resources, which stay."""
+    enable_dedicated_tenancy_for_vpc: bool | None = field(
+        name="enableDedicatedTenancyForVPC", default=None
+    )
+    """Whether instances run on hardware of their own."""
+    elastic_file_system: ElasticFileSystem | None = None
+    """A file system for volumes that many nodes mount."""
+    enable_mtu_customizer: bool | None = field(name="enableMTUCustomizer", default=None)
+    """Whether nodes get an MTU of 1460; they do if absent."""
+
+    @property
+    def brings_subnets(self) -> bool:
+        """Whether the worker subnets exist already (BYO mode)."""
+        return any(zone.workers_subnet_id for zone in self.networks.zones)
+
+    @property
+    def brings_vpc(self) -> bool:
+        """Whether the VPC exists already."""
+        return bool(self.networks.vpc.id)
+
+    @property
+    def has_public_zone(self) -> bool:
+        """Whether a subnet for public load balancers is to be created anywhere."""
+        return any(zone.public for zone in self.networks.zones)
+
+    @property
+    def wants_ecr(self) -> bool:
+        """Whether nodes may read from AWS's container registry."""
+        return self.enable_ecr_access is not False
+
+    @property
+    def wants_efs(self) -> bool:
+        """Whether there is a file system for volumes."""
+        return self.elastic_file_system is not None and self.elastic_file_system.enabled
