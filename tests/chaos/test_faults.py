@@ -11,7 +11,7 @@ from pergola.sandbox import Sandbox
 from pergola.testing.instances import Instances
 from pergola.testing.world import CONFIG_MAP, World, is_ready
 
-pytestmark = [pytest.mark.timeout(240), pytest.mark.xdist_group("chaos")]
+pytestmark = pytest.mark.timeout(240)
 
 COUNT = 50
 BYSTANDER = "bystander"

@@ -15,7 +15,6 @@ from typing import Final, NamedTuple
 import orjson
 
 from pergola.admission.review import (
-    Cause,
     GroupVersionResource,
     Handler,
     Request,
@@ -23,6 +22,7 @@ from pergola.admission.review import (
     denied,
     errored,
 )
+from pergola.api.field_errors import Cause
 from pergola.api.objects import GroupVersionKind, JsonObject
 from pergola.kube.errors import ApiError, KubeError
 from pergola.runtime.logging import get_logger

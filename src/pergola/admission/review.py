@@ -5,6 +5,7 @@ from typing import Final, Literal, NamedTuple
 
 from msgspec import Struct
 
+from pergola.api.field_errors import Cause, sentence
 from pergola.api.objects import GroupVersionKind, JsonObject, JsonValue
 
 Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
@@ -65,19 +66,6 @@ class Edit(NamedTuple):
         return {"op": self.op, "path": self.path, "value": self.value}
 
 
-class Cause(NamedTuple):
-    """One finding of a validation, as it appears in `status.details.causes`.
-
-    Attributes:
-        reason: such as `FieldValueRequired`.
-        message: without the field path, such as `Required value: field is required`.
-    """
-
-    reason: str
-    message: str
-    field: str
-
-
 class Verdict(Struct, frozen=True, kw_only=True):
     """What a webhook answers.
 
@@ -124,12 +112,10 @@ def invalid(kind: str, name: str, causes: tuple[Cause, ...]) -> Verdict:
     Args:
         kind: with its group, such as `Infrastructure.extensions.gardener.cloud`.
     """
-    findings = [f"{cause.field}: {cause.message}" for cause in causes]
-    text = findings[0] if len(findings) == 1 else f"[{', '.join(findings)}]"
     return Verdict(
         allowed=False,
         code=INVALID,
         reason="Invalid",
-        message=f'{kind} "{name}" is invalid: {text}',
+        message=f'{kind} "{name}" is invalid: {sentence(causes)}',
         causes=causes,
     )

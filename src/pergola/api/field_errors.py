@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from pergola.api.objects import JsonValue
+
+IMMUTABLE: Final = "field is immutable"
 
 
 class Cause(NamedTuple):

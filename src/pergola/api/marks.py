@@ -51,9 +51,9 @@ CLUSTER_IDENTITY: Final = "cluster-identity"
 _TRUTHY: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 
 
-def is_truthy(value: str | None) -> bool:
+def is_truthy(value: object) -> bool:
     """Whether Go's boolean parser reads `value` as true; six spellings do (spec 10 §1.1)."""
-    return value in _TRUTHY
+    return isinstance(value, str) and value in _TRUTHY
 
 
 def finalizer_for(resource_class: str) -> str:

@@ -157,9 +157,10 @@ def _settings(asked: _Asked) -> "tuple[Webhooks, Installation]":
     from pergola.resource_manager.webhooks.installation import Installation
 
     if asked.config is None:
-        return _everything(), Installation(asked.installation or "runtime")
+        return _everything(), Installation(asked.installation or "runtime", hvpa=True)
     config, _ = read_configuration(asked.config, {})
-    installation = installation_of(config)
+    # Where somebody asks about an Hvpa, Hvpas are served.
+    installation = replace(installation_of(config), hvpa=True)
     if not config.server.webhooks.self_signed.enabled and config.target_client_connection:
         # Somebody else registers the webhooks: in the other cluster, if there is one.
         installation = replace(installation, kind="target")

@@ -88,21 +88,14 @@ async def _explained(
 
 def _settings(config: Path | None) -> "Settings":
     from pergola.resource_manager.app import read_configuration
+    from pergola.resource_manager.assembly import network_policy_settings
     from pergola.resource_manager.controllers.network_policy import Settings
 
     if config is None:
         return Settings()
     file, _ = read_configuration(config, {})
-    ours = file.controllers.network_policy
-    ingress = ours.ingress_controller_selector
-    pods = ingress.pod_selector.to_json() if ingress and ingress.pod_selector else {}
     target = file.target_client_connection or file.source_client_connection
-    return Settings(
-        namespace_selectors=tuple(chosen.to_json() for chosen in ours.namespace_selectors),
-        ingress_controller=(ingress.namespace, pods) if ingress else None,
-        only_for_matching_pods=ours.only_for_matching_pods,
-        namespaces=tuple(target.namespaces),
-    )
+    return network_policy_settings(file, tuple(target.namespaces))
 
 
 # For people

@@ -47,6 +47,7 @@ def render(
     namespace: str | None = None,
     url: str | None = None,
     ca: Path | None = None,
+    hvpa: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Print the webhook configurations as YAML that `kubectl apply -f -` takes.
 
@@ -64,11 +65,17 @@ def render(
         Where API servers reach the server, instead of a Service.
     ca
         The certificates that API servers shall trust, PEM.
+    hvpa
+        The cluster serves Hvpas (autoscaling.k8s.io/v1alpha1), which high-availability-config is
+        then asked about, too.
     """
+    from dataclasses import replace
+
     from pergola.kube.yaml import dump
 
     read = _read(config)
     place = _installation(read, installation, prefix, namespace)
+    place = replace(place, hvpa=hvpa)
     bundle = _bundle(ca) if ca else b""
     for obj in _configurations(read, place, url, bundle):
         print(f"---\n{dump(obj)}", end="")
@@ -117,7 +124,8 @@ def apply(
 
     async def main() -> None:
         async with Client.connect(load(kubeconfig, context)) as client:
-            for obj in _configurations(read, place, url, bundle):
+            served = await _as_served(client, place)
+            for obj in _configurations(read, served, url, bundle):
                 print(await _applied(client, obj))
 
     asyncio.run(main())
@@ -201,6 +209,7 @@ async def _check(
     from pergola.kube.kubeconfig import load
 
     async with Client.connect(load(kubeconfig, context)) as client:
+        place = await _as_served(client, place)
         live = entries(await _registered(client, place))
         base = _with_port(url or config.server.webhooks.self_signed.url, live)
         desired = entries(_configurations(config, place, base, b""))
@@ -308,6 +317,15 @@ async def _knows(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, pat
     )
     await reader.readexactly(length)
     return " 404 " not in head.split("\r\n")[0]
+
+
+async def _as_served(client: "Client", place: "Installation") -> "Installation":
+    """The installation, with what the cluster says of itself."""
+    from dataclasses import replace
+
+    from pergola.resource_manager.webhooks.high_availability_config.observe import serves_hvpas
+
+    return replace(place, hvpa=await serves_hvpas(client))
 
 
 async def _registered(client: "Client", place: "Installation") -> "list[JsonObject]":

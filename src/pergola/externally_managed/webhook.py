@@ -7,10 +7,10 @@ one answer; a provider without one serves `AnnotationGuard` alone.
 from collections.abc import Sequence
 from typing import Final
 
-import orjson
-
 from pergola.admission.registration import Registration, Rule
-from pergola.admission.review import Cause, Request, Verdict, allowed, invalid
+from pergola.admission.review import Request, Verdict, allowed, invalid
+from pergola.api import field_errors
+from pergola.api.field_errors import Cause
 from pergola.api.objects import GroupKind, JsonObject, annotations_of
 from pergola.externally_managed.predicate import is_externally_managed
 
@@ -22,8 +22,7 @@ def annotation_findings(new: JsonObject, old: JsonObject | None) -> list[Cause]:
     """The finding of an update that takes the annotation away; values may change freely."""
     if old is None or not is_externally_managed(old) or is_externally_managed(new):
         return []
-    shown = orjson.dumps(annotations_of(new)).decode()
-    return [Cause("FieldValueInvalid", f"Invalid value: {shown}: {DETAIL}", FIELD)]
+    return [field_errors.invalid(FIELD, {**annotations_of(new)}, DETAIL)]
 
 
 class AnnotationGuard:

@@ -22,6 +22,7 @@ _MERGE_PATCH: Final = "application/merge-patch+json"
 _JSON_PATCH: Final = "application/json-patch+json"
 _APPLY_PATCH: Final = "application/apply-patch+yaml"
 _JSON: Final = "application/json"
+_REFUSED_BY_WEBHOOK: Final = 'admission webhook "'
 METADATA_LIST: Final = (
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 )
@@ -273,9 +274,10 @@ def selectors(labels: str, fields: str) -> dict[str, str]:
 def is_missing_kind(error: ApiError) -> bool:
     """Whether a 404 says that the path is not served at all, rather than that no object is there.
 
-    For a path that it does not serve the API server answers without naming an object.
+    For a path that it does not serve the API server answers without naming an object. So does a
+    webhook that refuses with 404, whose words the API server introduces.
     """
-    if not isinstance(error, NotFound):
+    if not isinstance(error, NotFound) or str(error).startswith(_REFUSED_BY_WEBHOOK):
         return False
     details = error.status.get("details")
     return not (isinstance(details, dict) and details.get("name"))

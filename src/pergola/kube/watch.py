@@ -11,9 +11,9 @@ from typing import Final, Literal, NamedTuple
 import orjson
 
 from pergola.api.objects import JsonObject
-from pergola.kube.client import METADATA, Client, selectors
+from pergola.kube.client import METADATA, Client, is_missing_kind, selectors
 from pergola.kube.discovery import Resource
-from pergola.kube.errors import api_error
+from pergola.kube.errors import NotFound, api_error
 
 SILENCE_SECONDS: Final = 70.0
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
@@ -56,7 +56,8 @@ async def watch(
 
     Raises:
         Gone: `resource_version` is too old: list again.
-        ApiError: the server refused; 400 or 422 where it has no streaming lists.
+        ApiError: the server refused; 400 or 422 where it has no streaming lists, NotFound where
+            it serves no such kind (any more).
         Unreachable: the connection failed or went silent.
     """
     query = {
@@ -70,14 +71,20 @@ async def watch(
         query["resourceVersion"] = resource_version
     accept = METADATA if metadata_only else "application/json"
     gvk = resource.gvk
-    async with client.stream(
-        resource.collection(namespace), query, accept=accept, silence=SILENCE_SECONDS
-    ) as lines:
-        yield WatchEvent("OPENED", {})
-        async for line in lines:
-            event = orjson.loads(line)
-            obj = event["object"]
-            if event["type"] == "ERROR":
-                raise api_error(obj.get("code") or 500, obj)
-            obj["apiVersion"], obj["kind"] = gvk.api_version, gvk.kind
-            yield WatchEvent(event["type"], obj)
+    try:
+        async with client.stream(
+            resource.collection(namespace), query, accept=accept, silence=SILENCE_SECONDS
+        ) as lines:
+            yield WatchEvent("OPENED", {})
+            async for line in lines:
+                event = orjson.loads(line)
+                obj = event["object"]
+                if event["type"] == "ERROR":
+                    raise api_error(obj.get("code") or 500, obj)
+                obj["apiVersion"], obj["kind"] = gvk.api_version, gvk.kind
+                yield WatchEvent(event["type"], obj)
+    except NotFound as error:
+        if is_missing_kind(error):
+            # Whether the kind is gone, or came to a server that did not know it: discovery says.
+            client.discovery.forget(gvk)
+        raise

@@ -31,7 +31,10 @@ from pergola.resource_manager.identity import IdentityError, cluster_identity
 from pergola.resource_manager.liveness import SyncChecks
 from pergola.resource_manager.manager import Options, ResourceManager
 from pergola.resource_manager.serving import WebhookServing
-from pergola.resource_manager.webhooks.high_availability_config.observe import version_of
+from pergola.resource_manager.webhooks.high_availability_config.observe import (
+    serves_hvpas,
+    version_of,
+)
 from pergola.resource_manager.webhooks.high_availability_config.settings import Version
 from pergola.runtime.lease import LeaderElection, LostLeadership
 from pergola.runtime.listening import ListenError
@@ -99,7 +102,7 @@ async def _serve(config: ResourceManagerConfiguration, chosen: Options) -> None:
     metrics = Metrics()
     async with AsyncExitStack() as stack:
         clusters = _clusters(config, chosen, stack, metrics)
-        webhooks = WebhookServing(config, clusters, metrics, await _version(config, clusters))
+        webhooks = await _webhooks(config, clusters, metrics)
         manager = ResourceManager(
             clusters.source,
             clusters.target,
@@ -183,10 +186,20 @@ async def _serve_endpoints(
     log.info("endpoints are served", health_port=health_port, metrics_port=metrics_port)
 
 
+async def _webhooks(
+    config: ResourceManagerConfiguration, clusters: Clusters, metrics: Metrics
+) -> WebhookServing:
+    """The webhooks, after a look at what the target serves where that matters to them."""
+    if not config.webhooks.high_availability_config.enabled:
+        return WebhookServing(config, clusters, metrics)
+    version = await _version(config, clusters)
+    hvpa = await serves_hvpas(clusters.target)
+    return WebhookServing(config, clusters, metrics, version, hvpa=hvpa)
+
+
 async def _version(config: ResourceManagerConfiguration, clusters: Clusters) -> Version | None:
     """The version of the target, where rules are chosen by it."""
-    availability = config.webhooks.high_availability_config
-    if not availability.enabled or availability.profile != "auto":
+    if config.webhooks.high_availability_config.profile != "auto":
         return None
     return await version_of(clusters.target)
 

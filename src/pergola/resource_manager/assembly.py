@@ -66,7 +66,9 @@ def _further(
         )
         yield csr.csr_approver(source, target, settings, metrics=metrics)
     if controllers.network_policy.enabled:
-        yield policies.network_policy(target, _network_policy(config, clusters), metrics=metrics)
+        yield policies.network_policy(
+            target, network_policy_settings(config, clusters.target_namespaces), metrics=metrics
+        )
     yield from _of_nodes(config, clusters, metrics)
     if controllers.istio_cluster_configuration.enabled:
         yield istio.istio_cluster_configuration(
@@ -102,7 +104,14 @@ def _of_nodes(
         )
 
 
-def _network_policy(config: ResourceManagerConfiguration, clusters: Clusters) -> policies.Settings:
+def network_policy_settings(
+    config: ResourceManagerConfiguration, namespaces: tuple[str, ...]
+) -> policies.Settings:
+    """What a configuration asks of the network policy controller.
+
+    Args:
+        namespaces: of the target, in which it works; in all if empty.
+    """
     wanted = config.controllers.network_policy
     ingress = wanted.ingress_controller_selector
     selector = ingress.pod_selector.to_json() if ingress and ingress.pod_selector else {}
@@ -111,7 +120,7 @@ def _network_policy(config: ResourceManagerConfiguration, clusters: Clusters) ->
         namespace_selectors=tuple(chosen.to_json() for chosen in wanted.namespace_selectors),
         ingress_controller=(ingress.namespace, selector) if ingress else None,
         only_for_matching_pods=wanted.only_for_matching_pods,
-        namespaces=clusters.target_namespaces,
+        namespaces=namespaces,
     )
 
 

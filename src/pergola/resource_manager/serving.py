@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -17,6 +18,7 @@ from pergola.admission.self_signed import SelfSigned
 from pergola.admission.server import dials, serve
 from pergola.api.objects import JsonObject, Key
 from pergola.api.resource_manager_config import ResourceManagerConfiguration
+from pergola.kube.selectors import format_selector
 from pergola.pki.rotation import Plan
 from pergola.resource_manager.assembly import Clusters
 from pergola.resource_manager.controllers.high_availability_retrigger import (
@@ -30,6 +32,7 @@ from pergola.resource_manager.webhooks.catalog import (
     registrations,
     webhooks,
 )
+from pergola.resource_manager.webhooks.high_availability_config.review import considered
 from pergola.resource_manager.webhooks.high_availability_config.settings import Version
 from pergola.resource_manager.webhooks.installation import Installation
 from pergola.resource_manager.webhooks.lookups import ClusterLookups
@@ -51,6 +54,10 @@ _REPORTER: Final = "deletion-protection-controller"
 class WebhookServing:
     """The webhooks of one process.
 
+    Args:
+        version: of the target's Kubernetes, by which some rules are chosen; None if not known.
+        hvpa: whether the target serves Hvpas.
+
     Attributes:
         units: what every replica runs beside the server.
     """
@@ -61,11 +68,13 @@ class WebhookServing:
         clusters: Clusters,
         metrics: Metrics,
         version: Version | None = None,
+        *,
+        hvpa: bool = False,
     ) -> None:
         self._server = config.server.webhooks
         self._metrics = metrics
         self._clusters = clusters
-        self.installation = installation_of(config)
+        self.installation = replace(installation_of(config), hvpa=hvpa)
         lookups = ClusterLookups(
             clusters.target,
             namespaces=clusters.target_namespaces,
@@ -73,6 +82,7 @@ class WebhookServing:
             accounts=config.webhooks.projected_token_mount.enabled,
             nodes=config.webhooks.system_components_config.enabled,
             availability=config.webhooks.high_availability_config.enabled,
+            considered=format_selector(considered(self.installation)),
         )
         recorder = Recorder(clusters.target, _REPORTER)
         around = Surroundings(self.installation, lookups, recorder, version=version)

@@ -3,6 +3,7 @@
 import asyncio
 from typing import Final
 
+from pergola.api.extensions_v1alpha1 import cluster_crd, network_crd
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at, name_of
 from pergola.api.resources_v1alpha1 import managed_resource_crd
 from pergola.kube.client import Client
@@ -13,7 +14,16 @@ CRD: Final = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefin
 
 async def install_crds(client: Client) -> None:
     """Returns when the ManagedResource API is served."""
-    wanted = managed_resource_crd()
+    await _install(client, managed_resource_crd())
+
+
+async def install_extension_crds(client: Client) -> None:
+    """Returns when ManagedResources, Networks and Clusters are served."""
+    for definition in (managed_resource_crd(), network_crd(), cluster_crd()):
+        await _install(client, definition)
+
+
+async def _install(client: Client, wanted: JsonObject) -> None:
     key = Key("", name_of(wanted))
     async with asyncio.timeout(30):
         while True:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from cyclopts import App
 
+from pergola.api.durations import parse_duration
 from pergola.cli.tokens import tokens
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
@@ -76,8 +77,10 @@ async def test_owner_age_renewal_and_last_error_are_printed_and_no_token(
     assert token.decode() not in said
     header, *lines = said.splitlines()
     assert header.split()[:2] == ["SECRET", "CLASS"]
-    assert f"{clusters.namespace}/good" in lines[0]
-    assert "11h59m" in lines[0]
+    name, _, _, age, expires, renewed = lines[0].split()
+    assert name == f"{clusters.namespace}/good"
+    assert abs(parse_duration(age) + parse_duration(expires) - life) <= timedelta(seconds=1)
+    assert parse_duration(renewed) < parse_duration(expires)
     (mistake,) = (line for line in lines if line.startswith(f"{clusters.namespace}/mistaken: "))
     assert 'invalid duration "1d"' in mistake
 

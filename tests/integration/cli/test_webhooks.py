@@ -16,7 +16,7 @@ from pergola.admission.configurations import MUTATING, VALIDATING, configuration
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.api.resource_manager_config import configuration_from
 from pergola.cli import main
-from pergola.cli.webhooks import apply, check, render
+from pergola.cli.webhooks import app, apply, check, render
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.kube.yaml import parse_documents
@@ -196,6 +196,20 @@ def test_a_target_installation_has_no_validating_webhooks(tmp_path: Path, said: 
         "https://m.shoot--a/webhooks/endpoint-slice-hints",
         "https://m.shoot--a/webhooks/vpa-in-place-updates",
     ]
+
+
+@pytest.mark.parametrize("options", [[], ["--hvpa"]])
+def test_hvpas_are_rendered_only_if_that_is_asked_for(
+    tmp_path: Path, said: Said, options: list[str]
+) -> None:
+    site = Site(None, Path(), "home", tmp_path)  # type: ignore[arg-type] # no cluster is asked
+    config = site.config({"highAvailabilityConfig": ON})
+    app(["render", "--config", str(config), *options], result_action="return_value")
+    (mutating,) = rendered(said)
+    (entry,) = mutating["webhooks"]
+    rules = [rule["resources"] for rule in entry["rules"]]
+    wanted = [["deployments", "statefulsets"], ["horizontalpodautoscalers"]]
+    assert rules == [*wanted, *([["hvpas"]] if options else [])]
 
 
 # apply

@@ -51,7 +51,6 @@ from pergola.testing.waiting import running, settled, until, until_gone
 from pergola.testing.world import RecordingClient, config_map
 
 pytestmark = [
-    pytest.mark.xdist_group("core-manager"),
     pytest.mark.timeout(900),  # the first of them may have to build the core manager
     pytest.mark.usefixtures("core"),
 ]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pergola.admission.configurations import MUTATING, VALIDATING
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, name_of
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at, name_of
 from pergola.api.resource_manager_config.controllers import Switch
 from pergola.api.resource_manager_config.webhooks import KubernetesServiceHost, Webhooks
 from pergola.kube.client import Client
@@ -17,6 +17,7 @@ from pergola.kube.errors import NotFound
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import parse_documents
 from pergola.resource_manager.webhooks.catalog import Surroundings, registrations, webhooks
+from pergola.resource_manager.webhooks.high_availability_config.observe import serves_hvpas
 from pergola.resource_manager.webhooks.installation import Installation
 from pergola.resource_manager.webhooks.lookups import (
     NODE,
@@ -30,7 +31,11 @@ from pergola.testing.reviews import pod, review_of
 from pergola.testing.service_accounts import service_account_config, until_allowed
 from pergola.testing.waiting import running
 
-RULES = Path(__file__).parents[3] / "charts" / "resource-manager" / "rbac" / "webhooks.yaml"
+RULES = Path(__file__).parents[3] / "charts" / "resource-manager" / "rbac"
+SHIPPED = {
+    "webhooks.yaml": "pergola:webhooks:target",
+    "high-availability-config.yaml": "pergola:high-availability-config:target",
+}
 CRD = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 POOL = "webhook-lookups"
 X, Y = Taint("x", "1", "NoSchedule"), Taint("y", "", "NoExecute")
@@ -150,18 +155,35 @@ async def test_taints_follow_the_nodes_for_system_components(
         assert asked.taken() == []
 
 
+async def test_hvpas_are_not_asked_about_where_nobody_serves_them(cluster_client: Client) -> None:
+    assert not await serves_hvpas(cluster_client)
+
+
+def shipped_rules() -> list[JsonObject]:
+    """The rules of all roles that the look-ups of the webhooks need."""
+    rules: list[JsonObject] = []
+    for file, role in SHIPPED.items():
+        first = next(document.value for document in parse_documents((RULES / file).read_bytes()))
+        assert isinstance(first, dict)
+        assert first["metadata"] == {"name": role}
+        rules += maps_at(first, "rules")
+    return rules
+
+
 async def test_the_shipped_rules_are_enough(
     cluster_client: Client, kubeconfig: Path, namespace: str, nodes: str
 ) -> None:
-    rules = next(document.value for document in parse_documents(RULES.read_bytes()))
-    assert isinstance(rules, dict)
-    assert rules["metadata"] == {"name": "pergola:webhooks:target"}
-    rules["metadata"] = {"name": f"webhooks-{namespace}"}
+    role = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": f"webhooks-{namespace}"},
+        "rules": shipped_rules(),
+    }
     subject = {"kind": "ServiceAccount", "name": "default", "namespace": namespace}
     binding = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRoleBinding",
-        "metadata": rules["metadata"],
+        "metadata": role["metadata"],
         "roleRef": {
             "apiGroup": "rbac.authorization.k8s.io",
             "kind": "ClusterRole",
@@ -169,7 +191,7 @@ async def test_the_shipped_rules_are_enough(
         },
         "subjects": [subject],
     }
-    await cluster_client.create(rules)
+    await cluster_client.create(role)
     await cluster_client.create(binding)
     await cluster_client.create(account(namespace, "quiet", automount=False))
     await cluster_client.create(node(f"a-{nodes}", nodes, X))

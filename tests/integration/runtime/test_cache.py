@@ -3,9 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.client import Client
+from pergola.kube.errors import KubeError
+from pergola.kube.kubeconfig import load
 from pergola.runtime.cache import Cache, Change
 from pergola.testing.objects import definition
 from pergola.testing.world import config_map
@@ -130,3 +133,29 @@ async def test_a_kind_that_is_not_served_is_empty_and_appears_later(
         await cluster_client.delete(CRD, Key("", f"gadgets.{group}"))
         changes = await log.until(2)
     assert [(c.old, c.new) for c in changes] == [(None, {"x": "1"}), ({"x": "1"}, None)]
+
+
+async def test_a_kind_that_went_away_behind_the_back_of_discovery_is_empty(
+    cluster_client: Client, kubeconfig: Path, namespace: str
+) -> None:
+    group = f"{namespace}.example.org"
+    widget = GroupVersionKind(group, "v1", "Widget")
+    await cluster_client.create(definition(widget))
+    async with Client.connect(load(kubeconfig)) as client, asyncio.timeout(20):
+        while not await is_served(client, widget):
+            client.discovery.forget(widget)
+        await cluster_client.delete(CRD, Key("", f"widgets.{group}"))
+        while await is_served(client, widget):
+            await cluster_client.get_raw("/version")
+        await client.resource(widget)  # what it remembers is wrong by now
+        async with running(Cache(client, widget, keep_data)):
+            pass
+
+
+async def is_served(client: Client, gvk: GroupVersionKind) -> bool:
+    try:
+        resource = await client.resource(gvk)
+        await client.get_raw(resource.collection(""))
+    except KubeError:
+        return False
+    return True

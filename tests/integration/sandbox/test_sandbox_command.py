@@ -8,8 +8,6 @@ import pytest
 
 from pergola.cli.sandbox import app
 
-pytestmark = pytest.mark.xdist_group("sandbox_life")
-
 
 @pytest.fixture
 def name() -> Iterator[str]:

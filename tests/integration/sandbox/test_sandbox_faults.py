@@ -11,8 +11,6 @@ from pergola.kube.errors import KubeError, Unreachable
 from pergola.kube.kubeconfig import load
 from pergola.sandbox import Sandbox, SandboxError
 
-pytestmark = pytest.mark.xdist_group("sandbox_life")
-
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 KEY = Key("default", "kept")
 

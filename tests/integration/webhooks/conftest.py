@@ -1,7 +1,7 @@
 """A control plane whose API server calls webhooks: nobody else uses it meanwhile.
 
 Without scheduler and nodes: pods stay as they were admitted. A registration is for a whole cluster,
-hence the tests run one after another: all modules are of the xdist_group `webhooks`.
+hence every worker of pytest-xdist has its own, in which its tests run one after another.
 """
 
 import asyncio

@@ -32,8 +32,6 @@ from pergola.testing.webhook_site import (
     valid,
 )
 
-pytestmark = pytest.mark.xdist_group("webhooks")
-
 SUFFIX = ".resources.gardener.cloud"
 SKIPS = {
     "projected-token-mount": "projected-token-mount.resources.gardener.cloud/skip",

@@ -14,8 +14,6 @@ from pergola.testing.objects import definition
 from pergola.testing.waiting import until, until_gone
 from pergola.testing.webhook_site import NAMESPACE, POD, WebhookSite, pod, valid
 
-pytestmark = pytest.mark.xdist_group("webhooks")
-
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 EVENT = GroupVersionKind("events.k8s.io", "v1", "Event")
 EXTENSIONS = "extensions.gardener.cloud"

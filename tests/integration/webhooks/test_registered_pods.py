@@ -12,8 +12,6 @@ from pergola.testing.waiting import running, settled, until
 from pergola.testing.webhook_site import AUTOSCALER, HOME, POD, ROLES, WebhookSite, effects, pod
 from pergola.testing.world import SECRET
 
-pytestmark = pytest.mark.xdist_group("webhooks")
-
 EVERYWHERE = {"scheduler", "host"}
 EVERYTHING = {"token", "scheduler", "seccomp", "host", "balancing", "system", "spread"}
 IN_TARGET = EVERYTHING - {"balancing"}

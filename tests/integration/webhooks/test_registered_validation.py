@@ -9,8 +9,6 @@ from pergola.resource_manager.webhooks.extension_validation.simple_kinds import 
 from pergola.testing.waiting import until_gone
 from pergola.testing.webhook_site import WebhookSite, valid
 
-pytestmark = pytest.mark.xdist_group("webhooks")
-
 PLACED = {"spec.type", "spec.region", "spec.secretRef.name"}
 REQUIRED: dict[str, set[str]] = {
     "BackupBucket": PLACED,

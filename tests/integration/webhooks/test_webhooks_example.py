@@ -18,8 +18,6 @@ from pergola.testing.service_accounts import SERVICE_ACCOUNT
 from pergola.testing.waiting import until
 from pergola.testing.webhook_site import POD, WebhookSite
 
-pytestmark = pytest.mark.xdist_group("webhooks")
-
 EXAMPLE = Path(__file__).parents[3] / "examples" / "webhooks"
 CONFIG = EXAMPLE / "config.yaml"
 PERGOLA = Path(sys.executable).parent / "pergola"

@@ -9,7 +9,6 @@ import pytest
 
 from pergola.admission.protocol import BODY_LIMIT, Reviewer
 from pergola.admission.review import (
-    Cause,
     Edit,
     Handler,
     Request,
@@ -19,6 +18,7 @@ from pergola.admission.review import (
     errored,
     invalid,
 )
+from pergola.api.field_errors import Cause
 from pergola.api.objects import GroupVersionKind, JsonObject
 from pergola.kube.errors import NotFound, Unreachable
 from pergola.runtime.metrics import Metrics

@@ -5,17 +5,25 @@ from pathlib import Path
 
 import pytest
 
+from pergola.api.objects import name_of
 from pergola.cli.crds import crds, definitions, is_established, rendered
 
 FOLDER = Path(__file__).parents[3] / "charts" / "crds"
 
 
+FILES = {
+    "managedresources.resources.gardener.cloud": "resources.gardener.cloud_managedresources.yaml",
+    "networks.extensions.gardener.cloud": "extensions.gardener.cloud_networks.yaml",
+    "clusters.extensions.gardener.cloud": "extensions.gardener.cloud_clusters.yaml",
+}
+
+
 def test_the_files_of_the_chart_are_what_the_types_say() -> None:
-    [definition] = definitions()
+    written = {path.name: path.read_text() for path in FOLDER.iterdir()}
 
-    written = (FOLDER / "resources.gardener.cloud_managedresources.yaml").read_text()
-
-    assert written == rendered([definition]), "write it anew with `pergola crds`"
+    assert written == {
+        FILES[name_of(definition)]: rendered([definition]) for definition in definitions()
+    }, "write them anew with `pergola crds`"
 
 
 def test_every_process_prints_the_same_bytes(capsys: pytest.CaptureFixture[str]) -> None:

@@ -310,8 +310,8 @@ def test_any_way_out_will_do(route: JsonObject) -> None:
         (
             {**NAT_ROUTE, "State": "blackhole"},
             (
-                "subnet subnet-a in eu-west-1a has no route to 0.0.0.0/0: "
-                "nat-1 in route table rtb-main"
+                "subnet subnet-a in eu-west-1a: the route to 0.0.0.0/0 through nat-1 in route "
+                "table rtb-main is a blackhole"
             ),
         ),
         (

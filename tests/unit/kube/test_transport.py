@@ -338,6 +338,7 @@ async def test_an_object_that_is_not_there_is_another_matter_than_a_kind_that_is
         (NotFound(404, {"details": {}}), True),
         (NotFound(404, {"details": {"kind": "configmaps"}}), True),
         (NotFound(404, {"details": {"name": "a"}}), False),
+        (NotFound(404, {"message": 'admission webhook "w.example.com" denied the request'}), False),
         (Forbidden(403, {}), False),
     ],
 )

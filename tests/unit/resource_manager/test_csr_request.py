@@ -125,12 +125,35 @@ def test_an_ipv4_address_in_an_ipv6_one_is_the_ipv4_address() -> None:
         PEM.replace(b"REQUEST-----\n", b"REQUEST-----\nName: value\n\n", 1),
         pem_of(b"\x30\x00"),
         pem_of(b"no DER"),
-        PEM.replace(b"\n-----END", b"=\n-----END"),
     ],
 )
 def test_what_is_no_request_says_so(pem: bytes) -> None:
     with pytest.raises(UndecodableRequest):
         decode(csr(pem))
+
+
+@pytest.mark.parametrize("length", [0, 1, 2])
+@pytest.mark.parametrize("more", ["=", "==", "====", "A=", "!"])
+def test_base64_with_more_than_its_padding_is_refused(length: int, more: str) -> None:
+    texts = []
+    for pem in (PEM + b"\n" * count for count in range(3)):
+        obj = csr(pem)
+        decode(obj)
+        texts.append(obj["spec"]["request"])
+    (text,) = (text for text in texts if text.count("=") == length)
+    with pytest.raises(UndecodableRequest, match="base64"):
+        decode({"spec": {"request": text + more}})
+
+
+@pytest.mark.parametrize("length", [0, 1, 2])
+@pytest.mark.parametrize("more", [b"=", b"==", b"===="])
+def test_a_block_with_more_than_its_padding_is_refused(length: int, more: bytes) -> None:
+    # The signature is none, so that its length is not random; the name's decides on the padding.
+    requests = (with_attributes(extensions(EXTENSION_REQUEST, names("a" * n))) for n in range(1, 4))
+    (pem,) = (pem for pem in requests if pem.count(b"=") == length)
+    assert decode(csr(pem)).dns_names
+    with pytest.raises(UndecodableRequest, match="base64"):
+        decode(csr(pem.replace(b"\n-----END", more + b"\n-----END")))
 
 
 def test_a_request_that_is_missing_or_no_base64_says_so() -> None:

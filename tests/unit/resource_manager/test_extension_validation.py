@@ -647,18 +647,96 @@ anything = st.recursive(
 )
 
 
+NESTED: dict[str, JsonObject] = {
+    "ingress": {"ipBlock": None},
+    "endpoints": {"nodeName": None, "addresses": {"type": None, "address": None}},
+    "credentialsRef": {"apiVersion": None, "kind": None, "namespace": None, "name": None},
+    "backup": {"store": {"prefix": None, "provider": None}},
+    "files": {
+        "path": None,
+        "hostName": None,
+        "content": {"secretRef": {"name": None}, "inline": {"data": None, "encoding": None}},
+    },
+    "units": {"name": None, "filePaths": None, "dropIns": {"name": None, "content": None}},
+    "criConfig": {
+        "cgroupDriver": None,
+        "containerd": {
+            "sandboxImage": None,
+            "registries": {
+                "upstream": None,
+                "server": None,
+                "hosts": {"url": None, "capabilities": None},
+            },
+            "plugins": {"op": None, "path": None, "values": None},
+        },
+    },
+    "pools": {"architecture": None, "nodeTemplate": {"capacity": {"pods": None, "a/b": None}}},
+}
+"""What is below a spec, and looked at; with any of its maps, lists of them are meant as well."""
+
+METADATA = ("labels", "annotations", "finalizers", "ownerReferences", "name", "generation")
+
+
+def shaped(shape: JsonObject | None) -> st.SearchStrategy[object]:
+    """Values that have the shape, and any others in its places."""
+    if shape is None:
+        return anything
+    parts = {name: shaped(below) for name, below in shape.items()}
+    well = st.fixed_dictionaries({}, optional=parts)
+    return well | st.lists(well, min_size=1, max_size=2) | anything
+
+
 def specs(kind: Kind) -> st.SearchStrategy[JsonObject]:
     """Any values in the places that are looked at."""
-    names = [
-        *SPECS[kind.kind],
-        *("files", "units", "criConfig", "pools", "ttl", "ipFamilies", "credentialsRef"),
-    ]
-    return st.dictionaries(st.sampled_from(sorted(set(names))), anything, max_size=5)
+    names = {*SPECS[kind.kind], *NESTED, "ttl", "ipFamilies", "region", "recordType", "values"}
+    optional = {name: shaped(NESTED.get(name)) for name in sorted(names)}
+    return st.fixed_dictionaries({}, optional=optional)
+
+
+metadata = st.dictionaries(st.sampled_from(METADATA), anything, max_size=2)
 
 
 @given(st.data(), st.sampled_from(KINDS), st.sampled_from(["relaxed", "strict"]))
 def test_nothing_that_is_sent_breaks_the_validation(
     data: st.DataObject, kind: Kind, profile: Profile
 ) -> None:
-    new, old = data.draw(specs(kind)), data.draw(st.none() | specs(kind))
-    found(kind.kind, new, old, profile)
+    new = obj(kind.kind, data.draw(specs(kind)), **data.draw(metadata))
+    old = data.draw(st.none() | specs(kind))
+    review(new, obj(kind.kind, old) if old is not None else None, profile)
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "field"),
+    [
+        ("DNSRecord", {"recordType": ["A"]}, "spec.recordType"),
+        ("Network", {"ipFamilies": [["IPv4"]]}, "spec.ipFamilies[0]"),
+        ("Etcd", {"backup": {"store": {"prefix": 7}}}, "spec.backup.store.prefix"),
+        (
+            "Etcd",
+            {"backup": {"store": {"prefix": "shoot--main", "provider": ["aws"]}}},
+            "spec.backup.store.provider",
+        ),
+        (
+            "OperatingSystemConfig",
+            {"files": [{"path": ["/a"]}], "units": [{"name": "u", "filePaths": [["/a"]]}]},
+            "spec.units[0].filePaths[0]",
+        ),
+        (
+            "OperatingSystemConfig",
+            {
+                "purpose": "reconcile",
+                "criConfig": {
+                    "containerd": {
+                        "sandboxImage": "i",
+                        "registries": [{"upstream": "a:" + "1" * 5000}],
+                    }
+                },
+            },
+            "spec.criConfig.containerd.registries[0].upstream",
+        ),
+    ],
+)
+def test_a_value_of_another_type_is_a_finding_of_its_field(
+    kind: str, spec: JsonObject, field: str
+) -> None:
+    assert field in fields(found(kind, spec))

@@ -500,7 +500,7 @@ def test_the_rules_follow_the_version_unless_they_are_chosen(
 
 
 def test_the_registration() -> None:
-    (runtime,) = registrations(Installation("runtime"), hvpa=True)
+    (runtime,) = registrations(Installation("runtime", hvpa=True))
     entry = runtime.render({})
     assert entry["namespaceSelector"]["matchLabels"] == {f"{PREFIX}/consider": "true"}
     assert [rule["resources"] for rule in entry["rules"]] == [

@@ -189,6 +189,20 @@ def test_a_runtime_registers_two_validating_entries_and_one_for_each_kind() -> N
     assert {entry.kind for entry in in_target} == {"mutating"}
 
 
+@pytest.mark.parametrize("kind", ["runtime", "target"])
+def test_hvpas_are_asked_about_only_where_they_are_served(kind: Any) -> None:
+    rules = {
+        hvpa: [
+            resource
+            for rule in entries(Installation(kind, hvpa=hvpa))["high-availability-config"]["rules"]
+            for resource in rule["resources"]
+        ]
+        for hvpa in (False, True)
+    }
+    assert "hvpas" not in rules[False]
+    assert rules[True] == [*rules[False], "hvpas"]
+
+
 def test_what_is_off_is_neither_registered_nor_served() -> None:
     assert found(Webhooks()) == []
     for name in Webhooks().__struct_fields__:

@@ -86,9 +86,10 @@ def _route_problems(subnet: Subnet, nat: Mapping[str, str]) -> Iterator[str]:
     working = [route for route in ways if route.works]
     broken = [route for route in ways if not route.works and (route.is_default or not working)]
     for route in broken:
+        through = f" through {route.target}" if route.target else ""
         yield (
-            f"{where} has no route to {route.destination}: {route.target or 'its target'} in route "
-            f"table {subnet.table} is gone; replace the route"
+            f"{where}: the route to {route.destination}{through} in route table {subnet.table} is "
+            "a blackhole, because its target is gone; replace the route"
         )
     for route in working:
         state = nat.get(route.target, "available")

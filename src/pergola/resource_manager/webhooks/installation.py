@@ -27,12 +27,14 @@ class Installation:
         prefix: of the instance's name, such as `virtual-garden-`.
         namespace: where its Service is.
         garden: whether the cluster of a runtime instance is the runtime of a garden.
+        hvpa: whether the cluster whose API server calls the webhooks serves Hvpas.
     """
 
     kind: Literal["runtime", "target"]
     prefix: str = ""
     namespace: str = "garden"
     garden: bool = False
+    hvpa: bool = False
 
     @property
     def name(self) -> str:

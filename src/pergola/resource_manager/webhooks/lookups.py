@@ -13,7 +13,10 @@ from pergola.kube.selectors import format_selector
 from pergola.resource_manager.webhooks.high_availability_config.observe import (
     ClusterSurroundings,
 )
-from pergola.resource_manager.webhooks.high_availability_config.settings import NamespaceSettings
+from pergola.resource_manager.webhooks.high_availability_config.settings import (
+    CONSIDER,
+    NamespaceSettings,
+)
 from pergola.resource_manager.webhooks.system_components_config import (
     Taint,
     in_order,
@@ -73,11 +76,12 @@ class ClusterLookups:
 
     Args:
         client: of the cluster whose API server calls the webhooks.
-        namespaces: where ServiceAccounts are watched; everywhere if empty.
+        namespaces: where ServiceAccounts and autoscalers are watched; everywhere if empty.
         system_nodes: the labels of the nodes for system components; all nodes if empty.
         accounts: whether to watch ServiceAccounts.
         nodes: whether to watch nodes.
         availability: whether to watch what the high-availability webhook has to know.
+        considered: a selector of the namespaces that it is asked about.
     """
 
     def __init__(
@@ -89,9 +93,10 @@ class ClusterLookups:
         accounts: bool = True,
         nodes: bool = True,
         availability: bool = True,
+        considered: str = f"{CONSIDER}=true",
     ) -> None:
         self._client = client
-        self.availability = ClusterSurroundings(client)
+        self.availability = ClusterSurroundings(client, considered=considered, watched=namespaces)
         self._system_nodes = format_selector({"matchLabels": dict(system_nodes or {})})
         self._accounts = Caches(client, SERVICE_ACCOUNT, automounts, namespaces=namespaces)
         self._nodes = Cache(client, NODE, taints_of, labels=self._system_nodes)

@@ -1,6 +1,7 @@
 """Fixtures of controllers that look at a whole cluster: one that nobody else uses at the same time.
 
-Only etcd and API server, so that Pods are as the tests say; the tests run one after another.
+Only etcd and API server, so that Pods are as the tests say. Every worker of pytest-xdist has its
+own, in which its tests run one after another.
 """
 
 import asyncio

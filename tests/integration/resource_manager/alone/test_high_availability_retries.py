@@ -24,8 +24,6 @@ from pergola.runtime.unit import Unit
 from pergola.testing.waiting import PATIENCE, running, settled
 from pergola.testing.world import RecordingClient
 
-pytestmark = pytest.mark.xdist_group("alone")
-
 NAMESPACE = GroupVersionKind("", "v1", "Namespace")
 LABELS = {f"{PREFIX}/type": "server"}
 

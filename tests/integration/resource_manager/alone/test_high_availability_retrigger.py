@@ -22,8 +22,6 @@ from pergola.runtime.unit import Unit
 from pergola.testing.waiting import running, settled
 from pergola.testing.world import RecordingClient
 
-pytestmark = pytest.mark.xdist_group("alone")
-
 DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
 NAMESPACE = GroupVersionKind("", "v1", "Namespace")
 NODE = GroupVersionKind("", "v1", "Node")

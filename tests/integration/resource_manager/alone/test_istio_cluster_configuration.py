@@ -21,8 +21,6 @@ from pergola.testing.crds import CRD, is_established
 from pergola.testing.waiting import PATIENCE, running, settled, until, until_gone
 from pergola.testing.world import RecordingClient
 
-pytestmark = pytest.mark.xdist_group("alone")
-
 RULE = GroupVersionKind("networking.istio.io", "v1beta1", "DestinationRule")
 FILTER = GroupVersionKind("networking.istio.io", "v1alpha3", "EnvoyFilter")
 SERVICE = GroupVersionKind("", "v1", "Service")

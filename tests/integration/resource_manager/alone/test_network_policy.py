@@ -42,8 +42,6 @@ from pergola.testing.policy_site import (
 from pergola.testing.waiting import running, settled, until, until_gone
 from pergola.testing.world import RecordingClient
 
-pytestmark = pytest.mark.xdist_group("alone")
-
 
 @pytest.fixture
 async def site(

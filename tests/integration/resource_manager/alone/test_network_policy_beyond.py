@@ -47,8 +47,6 @@ EXAMPLE = ROOT / "examples" / "network-policy"
 QUOTA = GroupVersionKind("", "v1", "ResourceQuota")
 RBAC = "rbac.authorization.k8s.io"
 
-pytestmark = pytest.mark.xdist_group("alone")
-
 
 @pytest.fixture
 async def site(

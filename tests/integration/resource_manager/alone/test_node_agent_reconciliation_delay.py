@@ -23,8 +23,6 @@ from pergola.runtime.unit import Unit
 from pergola.testing.waiting import PATIENCE, running, settled, until
 from pergola.testing.world import RecordingClient
 
-pytestmark = pytest.mark.xdist_group("alone")
-
 NODE = GroupVersionKind("", "v1", "Node")
 SECRET = GroupVersionKind("", "v1", "Secret")
 SECRET_NAME = "worker.gardener.cloud/gardener-node-agent-secret-name"

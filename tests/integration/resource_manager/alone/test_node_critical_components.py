@@ -20,8 +20,6 @@ from pergola.sandbox import Sandbox
 from pergola.testing.waiting import PATIENCE, running, settled, until
 from pergola.testing.world import RecordingClient
 
-pytestmark = pytest.mark.xdist_group("alone")
-
 NODE = GroupVersionKind("", "v1", "Node")
 POD = GroupVersionKind("", "v1", "Pod")
 DAEMON_SET = GroupVersionKind("apps", "v1", "DaemonSet")

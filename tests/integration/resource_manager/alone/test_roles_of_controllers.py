@@ -34,8 +34,6 @@ from pergola.testing.crds import CRD, is_established
 from pergola.testing.service_accounts import service_account_config, until_allowed
 from pergola.testing.waiting import running, settled, until, until_gone
 
-pytestmark = pytest.mark.xdist_group("alone")
-
 ROOT = Path(__file__).parents[4]
 ROLES = ROOT / "charts" / "resource-manager" / "rbac"
 RBAC = "rbac.authorization.k8s.io"

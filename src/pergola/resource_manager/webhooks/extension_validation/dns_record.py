@@ -4,14 +4,9 @@ import ipaddress
 from collections.abc import Iterator
 from typing import Final
 
-from pergola.admission.review import Cause
 from pergola.api.core_v1_validation import is_dns_label, is_dns_subdomain
+from pergola.api.field_errors import Cause, invalid, required, unsupported
 from pergola.api.objects import JsonObject, map_at
-from pergola.resource_manager.webhooks.extension_validation.findings import (
-    invalid,
-    required,
-    unsupported,
-)
 from pergola.resource_manager.webhooks.extension_validation.simple_kinds import (
     Profile,
     changed,
@@ -77,14 +72,15 @@ def _values(spec: JsonObject, profile: Profile) -> Iterator[Cause]:
 def _value_problem(value: object, record: object, profile: Profile) -> str | None:
     if record == "CNAME":
         return None if isinstance(value, str) and is_domain(value) else _NO_DOMAIN
-    if record not in _VERSIONS:
+    wanted = _VERSIONS.get(record) if isinstance(record, str) else None
+    if wanted is None:
         return None
     try:
         version = ipaddress.ip_address(str(value)).version
     except ValueError:
         return "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
-    if profile == "strict" and version != _VERSIONS[str(record)]:
-        return f"must be a valid IPv{_VERSIONS[str(record)]} address"
+    if profile == "strict" and version != wanted:
+        return f"must be a valid IPv{wanted} address"
     return None
 
 

@@ -4,15 +4,9 @@ import ipaddress
 from collections.abc import Iterator
 from typing import Final
 
-from pergola.admission.review import Cause
 from pergola.api.core_v1_validation import is_dns_subdomain
+from pergola.api.field_errors import IMMUTABLE, Cause, invalid, required, unsupported
 from pergola.api.objects import JsonObject, map_at, maps_at, name_of, namespace_of
-from pergola.resource_manager.webhooks.extension_validation.findings import (
-    IMMUTABLE,
-    invalid,
-    required,
-    unsupported,
-)
 from pergola.resource_manager.webhooks.extension_validation.simple_kinds import (
     Profile,
     changed,
@@ -55,9 +49,10 @@ def check_etcd(obj: JsonObject, _: Profile) -> Iterator[Cause]:
     if store is None:
         return
     prefix, provider = store.get("prefix") or "", store.get("provider")
-    if namespace_of(obj) not in prefix or name_of(obj) not in prefix:
+    names = (namespace_of(obj), name_of(obj))
+    if not isinstance(prefix, str) or not all(name in prefix for name in names):
         yield invalid("spec.backup.store.prefix", prefix, "must contain object name and namespace")
-    if provider and provider not in _PROVIDERS:
+    if provider and not (isinstance(provider, str) and provider in _PROVIDERS):
         yield invalid(
             "spec.backup.store.provider", provider, f"unsupported storage provider: {provider}"
         )

@@ -1,50 +1,10 @@
-"""Findings in the words of the API server, so that clients and people read them as usual."""
+"""What has another meaning now than before, and how a finding tells it."""
 
-import json
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Iterator
 
-from pergola.admission.review import Cause
+from pergola.api.field_errors import shown
 from pergola.api.objects import JsonObject, JsonValue
 from pergola.kube.patches import same
-
-IMMUTABLE: Final = "field is immutable"
-
-
-def required(path: str, detail: str = "field is required") -> Cause:
-    """Something is missing or empty."""
-    return Cause("FieldValueRequired", f"Required value: {detail}", path)
-
-
-def invalid(path: str, value: JsonValue, detail: str) -> Cause:
-    """Something has a value that it may not have."""
-    return Cause("FieldValueInvalid", f"Invalid value: {shown(value)}: {detail}", path)
-
-
-def unsupported(path: str, value: JsonValue, supported: Iterable[str]) -> Cause:
-    """Something has none of the values that it may have."""
-    values = ", ".join(f'"{name}"' for name in supported)
-    return Cause(
-        "FieldValueNotSupported",
-        f"Unsupported value: {shown(value)}: supported values: {values}",
-        path,
-    )
-
-
-def duplicate(path: str, value: JsonValue) -> Cause:
-    """Something is there a second time."""
-    return Cause("FieldValueDuplicate", f"Duplicate value: {shown(value)}", path)
-
-
-def forbidden(path: str, detail: str) -> Cause:
-    """Something may not be said here at all."""
-    return Cause("FieldValueForbidden", f"Forbidden: {detail}", path)
-
-
-def shown(value: JsonValue) -> str:
-    """A value as it is quoted in a finding: strings in quotes, the rest as JSON."""
-    # Not orjson, which refuses numbers of more than 64 bits: a finding may be about one.
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def same_meaning(one: JsonValue, other: JsonValue) -> bool:

@@ -2,6 +2,10 @@
 
 from typing import Final
 
+from pergola.api.network_validation import (
+    check_network,
+    check_network_update,
+)
 from pergola.resource_manager.webhooks.extension_validation.dns_record import (
     check_dns_record,
     check_dns_record_update,
@@ -10,10 +14,6 @@ from pergola.resource_manager.webhooks.extension_validation.exposure_and_etcd im
     check_etcd,
     check_etcd_update,
     check_exposure,
-)
-from pergola.resource_manager.webhooks.extension_validation.network import (
-    check_network,
-    check_network_update,
 )
 from pergola.resource_manager.webhooks.extension_validation.operating_system_config import (
     check_operating_system_config,

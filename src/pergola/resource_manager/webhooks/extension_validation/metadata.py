@@ -3,27 +3,19 @@
 from collections.abc import Iterator
 from typing import Final
 
-from pergola.admission.review import Cause
 from pergola.api.core_v1_validation import is_dns_subdomain, is_label_key, is_label_value
+from pergola.api.field_errors import IMMUTABLE, Cause, forbidden, invalid, required
 from pergola.api.objects import (
     JsonObject,
-    annotations_of,
     deletion_timestamp_of,
     finalizers_of,
     generation_of,
-    labels_of,
     map_at,
     maps_at,
     name_of,
     namespace_of,
 )
-from pergola.resource_manager.webhooks.extension_validation.findings import (
-    IMMUTABLE,
-    forbidden,
-    invalid,
-    required,
-    same_meaning,
-)
+from pergola.resource_manager.webhooks.extension_validation.findings import same_meaning
 
 ANNOTATIONS_BYTES: Final = 256 * 1024
 _FROZEN: Final = (
@@ -82,19 +74,19 @@ def check_metadata_update(new: JsonObject, old: JsonObject) -> Iterator[Cause]:
 
 
 def _labels(obj: JsonObject) -> Iterator[Cause]:
-    for key, value in labels_of(obj).items():
+    for key, value in map_at(obj, "metadata", "labels").items():
         if not is_label_key(key):
             yield invalid("metadata.labels", key, _LABEL_KEY)
-        if not is_label_value(value):
+        if not isinstance(value, str) or not is_label_value(value):
             yield invalid("metadata.labels", value, _LABEL_VALUE)
 
 
 def _annotations(obj: JsonObject) -> Iterator[Cause]:
-    annotations = annotations_of(obj)
+    annotations = map_at(obj, "metadata", "annotations")
     for key in annotations:
         if not is_label_key(key.lower()):
             yield invalid("metadata.annotations", key, _LABEL_KEY)
-    size = sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
+    size = sum(len(key.encode()) + len(str(value).encode()) for key, value in annotations.items())
     if size > ANNOTATIONS_BYTES:
         yield Cause(
             "FieldValueTooLong",

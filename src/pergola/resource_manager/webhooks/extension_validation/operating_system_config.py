@@ -4,17 +4,10 @@ from collections.abc import Iterator
 from typing import Final
 from urllib.parse import urlsplit
 
-from pergola.admission.review import Cause
 from pergola.api.core_v1_validation import is_dns_subdomain
+from pergola.api.field_errors import Cause, duplicate, forbidden, invalid, required, unsupported
 from pergola.api.objects import JsonObject, map_at, maps_at
-from pergola.resource_manager.webhooks.extension_validation.findings import (
-    duplicate,
-    forbidden,
-    invalid,
-    required,
-    text_at,
-    unsupported,
-)
+from pergola.resource_manager.webhooks.extension_validation.findings import text_at
 from pergola.resource_manager.webhooks.extension_validation.simple_kinds import (
     Profile,
     changed,
@@ -24,6 +17,7 @@ from pergola.resource_manager.webhooks.extension_validation.simple_kinds import 
 _PURPOSES: Final = ("provision", "reconcile")
 _CONTENTS: Final = ("secretRef", "inline", "imageRef")
 _LAST_PORT: Final = 65535
+_LONGEST_PORT: Final = 5
 
 Located = list[tuple[str, JsonObject]]
 """Things with their paths."""
@@ -43,7 +37,7 @@ def check_operating_system_config(obj: JsonObject, profile: Profile) -> Iterator
     for path, file in files:
         yield from _file(file, path)
     yield from _duplicates(files)
-    known = {file.get("path") for _, file in files}
+    known = {text_at(file, "path") for _, file in files} - {""}
     for path, unit in _located(obj, "spec", "units") + _located(obj, "status", "extensionUnits"):
         yield from _unit(unit, path, known)
     if spec.get("criConfig") is not None:
@@ -101,7 +95,7 @@ def _duplicates(files: Located) -> Iterator[Cause]:
         known.add(host)
 
 
-def _unit(unit: JsonObject, path: str, files: set[object]) -> Iterator[Cause]:
+def _unit(unit: JsonObject, path: str, files: set[str]) -> Iterator[Cause]:
     if not unit.get("name"):
         yield required(f"{path}.name")
     for index, drop_in in enumerate(maps_at(unit, "dropIns")):
@@ -110,7 +104,7 @@ def _unit(unit: JsonObject, path: str, files: set[object]) -> Iterator[Cause]:
                 yield required(f"{path}.dropIns[{index}].{name}")
     names = unit.get("filePaths")
     for index, name in enumerate(names if isinstance(names, list) else []):
-        if name not in files:
+        if not isinstance(name, str) or name not in files:
             yield invalid(
                 f"{path}.filePaths[{index}]",
                 name,
@@ -178,7 +172,9 @@ def _is_upstream(text: str) -> bool:
     if text == "_default":
         return True
     host, colon, port = text.partition(":")
-    is_port = port.isascii() and port.isdigit() and 1 <= int(port) <= _LAST_PORT
+    # The length is asked first: Python refuses to read thousands of digits.
+    is_digits = port.isascii() and port.isdigit() and len(port) <= _LONGEST_PORT
+    is_port = is_digits and 1 <= int(port) <= _LAST_PORT
     return is_dns_subdomain(host) and (not colon or is_port)
 
 

@@ -9,13 +9,12 @@ from http import HTTPStatus
 from typing import Final
 
 from pergola.admission.registration import Registration, Rule
-from pergola.admission.review import Cause, Handler, Request, Verdict, allowed, errored, invalid
+from pergola.admission.review import Handler, Request, Verdict, allowed, errored, invalid
+from pergola.api import field_errors
+from pergola.api.field_errors import IMMUTABLE, Cause, forbidden
 from pergola.api.objects import JsonObject, deletion_timestamp_of, name_of
-from pergola.resource_manager.webhooks.extension_validation import findings
 from pergola.resource_manager.webhooks.extension_validation.findings import (
-    IMMUTABLE,
     differences,
-    forbidden,
     same_meaning,
 )
 from pergola.resource_manager.webhooks.extension_validation.kinds import DRUID, KINDS
@@ -89,7 +88,7 @@ class ExtensionValidation:
 
     def _frozen(self, new: JsonObject | None, old: JsonObject | None) -> Cause:
         if self._kind.group == DRUID:
-            return findings.invalid("spec", new, IMMUTABLE)
+            return field_errors.invalid("spec", new, IMMUTABLE)
         requested = ", ".join(differences(new or {}, old or {}))
         if self._profile == "strict":
             return forbidden("spec", requested)
@@ -112,4 +111,4 @@ class ExtensionValidation:
 
 
 def _sentences(causes: list[Cause]) -> tuple[str, ...]:
-    return tuple(f"{cause.field}: {cause.message}" for cause in causes)
+    return tuple(map(str, causes))

@@ -4,16 +4,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from pergola.admission.review import Cause
+from pergola.api.field_errors import IMMUTABLE, Cause, invalid, required, unsupported
 from pergola.api.objects import JsonObject, JsonValue, map_at, maps_at
-from pergola.resource_manager.webhooks.extension_validation.findings import (
-    IMMUTABLE,
-    invalid,
-    required,
-    same_meaning,
-    text_at,
-    unsupported,
-)
+from pergola.resource_manager.webhooks.extension_validation.findings import same_meaning, text_at
 
 Profile = Literal["relaxed", "strict"]
 """Today's rules, or the stricter ones of 2023 (spec 12 §18, D8)."""

@@ -3,15 +3,10 @@
 from collections.abc import Iterator
 from typing import Final
 
-from pergola.admission.review import Cause
+from pergola.api.field_errors import Cause, invalid, required, unsupported
 from pergola.api.objects import JsonObject, map_at, maps_at
 from pergola.kube.quantities import QuantityError, parse_quantity
-from pergola.resource_manager.webhooks.extension_validation.findings import (
-    invalid,
-    required,
-    text_at,
-    unsupported,
-)
+from pergola.resource_manager.webhooks.extension_validation.findings import text_at
 from pergola.resource_manager.webhooks.extension_validation.simple_kinds import (
     Profile,
     missing,

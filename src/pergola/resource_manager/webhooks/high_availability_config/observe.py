@@ -147,6 +147,15 @@ async def version_of(client: Client) -> Version | None:
         return None
 
 
+async def serves_hvpas(client: Client) -> bool:
+    """Whether an API server serves Hvpas: few do."""
+    try:
+        await client.resource(HVPA)
+    except UnknownKind:
+        return False
+    return True
+
+
 def _scaled(reference: JsonObject, most: object) -> Scaled | None:
     names = [reference.get(name) for name in ("apiVersion", "kind", "name")]
     if not isinstance(most, int) or not all(isinstance(name, str) for name in names):

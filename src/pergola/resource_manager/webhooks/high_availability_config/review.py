@@ -73,17 +73,13 @@ class Surroundings(Protocol):
         ...
 
 
-def registrations(installation: Installation, *, hvpa: bool = False) -> list[Registration]:
-    """Creations and updates of workloads and autoscalers in namespaces that want it.
-
-    Args:
-        hvpa: whether the cluster serves Hvpas.
-    """
+def registrations(installation: Installation) -> list[Registration]:
+    """Creations and updates of workloads and autoscalers in namespaces that want it."""
     rules = [
         Rule(_WRITES, ("apps",), ("v1",), ("deployments", "statefulsets")),
         Rule(_WRITES, ("autoscaling",), ("v2",), ("horizontalpodautoscalers",)),
     ]
-    if hvpa:
+    if installation.hvpa:
         rules.append(Rule(_WRITES, ("autoscaling.k8s.io",), ("v1alpha1",), ("hvpas",)))
     return [
         Registration(
@@ -91,11 +87,16 @@ def registrations(installation: Installation, *, hvpa: bool = False) -> list[Reg
             path=PATH,
             kind="mutating",
             rules=tuple(rules),
-            namespace_selector=installation.namespaces(labels={CONSIDER: "true"}),
+            namespace_selector=considered(installation),
             object_selector=installation.objects(absent(SKIP), managed=True),
             match_policy="Equivalent",
         )
     ]
+
+
+def considered(installation: Installation) -> JsonObject:
+    """A LabelSelector of the namespaces that the webhook is asked about."""
+    return installation.namespaces(labels={CONSIDER: "true"})
 
 
 class HighAvailability:

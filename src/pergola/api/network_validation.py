@@ -1,68 +1,75 @@
-"""Network (spec 12 §15.4)."""
+"""What a Network may say: for the webhook that guards it, and for extensions (spec 40 §1.3)."""
 
 import ipaddress
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Final
+from typing import Final, Literal
 
-from pergola.admission.review import Cause
-from pergola.api.objects import JsonObject, JsonValue, map_at
-from pergola.resource_manager.webhooks.extension_validation.findings import (
+from pergola.api.field_errors import (
     IMMUTABLE,
+    Cause,
     duplicate,
     forbidden,
     invalid,
     required,
     unsupported,
 )
-from pergola.resource_manager.webhooks.extension_validation.simple_kinds import (
-    Profile,
-    changed,
-    missing,
-)
+from pergola.api.objects import JsonObject, JsonValue, map_at
+
+Rules = Literal["relaxed", "strict"]
+"""Today's rules, or the stricter ones of 2023 (spec 12 §18, D8)."""
+Range = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _FAMILIES: Final = {"IPv4": 4, "IPv6": 6}
 _RANGES: Final = ("podCIDR", "serviceCIDR")
-_MAY_BECOME: Final[tuple[tuple[list[JsonValue], list[JsonValue]], ...]] = (
-    ([], ["IPv4"]),
-    (["IPv4"], ["IPv4", "IPv6"]),
-    (["IPv4", "IPv6"], ["IPv4"]),
-)
-
-Range = ipaddress.IPv4Network | ipaddress.IPv6Network
+_ONE: Final[list[JsonValue]] = ["IPv4"]
+_BOTH: Final[list[JsonValue]] = ["IPv4", "IPv6"]
 
 
-def check_network(obj: JsonObject, profile: Profile) -> Iterator[Cause]:
-    """What is wrong with a Network."""
+def check_network(obj: JsonObject, rules: Rules = "relaxed") -> Iterator[Cause]:
+    """What is wrong with a Network, all at once; after a wrong family nothing else is looked at."""
     spec = map_at(obj, "spec")
-    yield from missing(spec, ("type",))
+    kind = spec.get("type")
+    if not isinstance(kind, str) or not kind:
+        yield required("spec.type")
     families = _families(spec)
-    problems = list(_family_findings(families, profile))
+    problems = list(_family_findings(families, rules))
     if problems:
         yield from problems
         return
     ranges: dict[str, Range] = {}
     for name in _RANGES:
-        read = _range(spec, name, families, profile)
+        read = _range(spec, name, families, rules)
         if isinstance(read, Cause):
             yield read
         else:
             ranges[name] = read
-    ignores_overlap = families == ["IPv6"] and profile == "relaxed"
+    ignores_overlap = families == ["IPv6"] and rules == "relaxed"
     if len(ranges) == len(_RANGES) and not ignores_overlap:
         yield from _overlaps(spec, ranges)
 
 
-def check_network_update(new: JsonObject, old: JsonObject, profile: Profile) -> Iterator[Cause]:
-    """What is wrong with a change of a Network."""
-    yield from changed(new, old, ("type", *_RANGES))
-    now, before = _families(map_at(new, "spec")), _families(map_at(old, "spec"))
-    if now == before:
-        return
-    if profile == "strict":
-        if (before, now) != _MAY_BECOME[0]:
+def check_network_update(
+    new: JsonObject, old: JsonObject, rules: Rules = "relaxed"
+) -> Iterator[Cause]:
+    """What is wrong with a change of a Network that is not being deleted.
+
+    No families mean IPv4, so that saying it is no change, and not saying it any more is none.
+    """
+    now, before = map_at(new, "spec"), map_at(old, "spec")
+    for name in ("type", *_RANGES):
+        if (now.get(name) or None) != (before.get(name) or None):
+            yield invalid(f"spec.{name}", now.get(name), IMMUTABLE)
+    yield from _families_changed(_families(now), _families(before), rules)
+
+
+def _families_changed(
+    now: list[JsonValue], before: list[JsonValue], rules: Rules
+) -> Iterator[Cause]:
+    if rules == "strict":
+        if now != before and (before, now) != ([], _ONE):
             yield invalid("spec.ipFamilies", now, IMMUTABLE)
-    elif (before, now) not in _MAY_BECOME:
+    elif not _may_become(before or _ONE, now or _ONE):
         yield forbidden(
             "spec.ipFamilies",
             "unsupported IP family update: "
@@ -70,24 +77,26 @@ def check_network_update(new: JsonObject, old: JsonObject, profile: Profile) -> 
         )
 
 
+def _may_become(before: list[JsonValue], now: list[JsonValue]) -> bool:
+    return now == before or (before, now) in ((_ONE, _BOTH), (_BOTH, _ONE))
+
+
 def _families(spec: JsonObject) -> list[JsonValue]:
     families = spec.get("ipFamilies")
     return families if isinstance(families, list) else []
 
 
-def _family_findings(families: list[JsonValue], profile: Profile) -> Iterator[Cause]:
+def _family_findings(families: list[JsonValue], rules: Rules) -> Iterator[Cause]:
     for index, family in enumerate(families):
-        if family not in _FAMILIES:
+        if not isinstance(family, str) or family not in _FAMILIES:
             yield unsupported(f"spec.ipFamilies[{index}]", family, _FAMILIES)
         elif family in families[:index]:
             yield duplicate(f"spec.ipFamilies[{index}]", family)
-    if profile == "strict" and len(families) > 1:
+    if rules == "strict" and len(families) > 1:
         yield invalid("spec.ipFamilies", families, "dual-stack networking is not supported")
 
 
-def _range(
-    spec: JsonObject, name: str, families: list[JsonValue], profile: Profile
-) -> Range | Cause:
+def _range(spec: JsonObject, name: str, families: list[JsonValue], rules: Rules) -> Range | Cause:
     path, value = f"spec.{name}", spec.get(name)
     if not isinstance(value, str) or not value:
         return required(path)
@@ -98,7 +107,7 @@ def _range(
     if "/" not in value:
         return invalid(path, value, f"invalid CIDR address: {value}")
     primary = str(families[0]) if families else "IPv4"
-    if (len(families) < 2 or profile == "strict") and read.version != _FAMILIES[primary]:
+    if (len(families) < 2 or rules == "strict") and read.version != _FAMILIES[primary]:
         return invalid(path, value, f"must be a valid {primary} address")
     return read
 
