@@ -1,0 +1,276 @@
+"""The entries of an image vector file: reading, checking, and overriding them field by field."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Final, NamedTuple
+
+from pergola.api.field_errors import Cause, duplicate, forbidden, invalid, required, unsupported
+from pergola.api.objects import JsonObject, JsonValue
+from pergola.bundle.errors import BundleError
+from pergola.bundle.image_reference import ImageReference
+from pergola.bundle.versions import VersionError, VersionRange
+from pergola.kube.yaml import YamlError, parse
+
+ARCHITECTURES: Final = ("amd64", "arm64")
+
+_STRINGS: Final = (
+    "name",
+    "sourceRepository",
+    "repository",
+    "tag",
+    "ref",
+    "runtimeVersion",
+    "targetVersion",
+    "version",
+)
+_FIELDS: Final = (*_STRINGS, "architectures", "resourceId", "labels")
+_RANGES: Final = ("runtimeVersion", "targetVersion")
+_RANGE_SIGNS: Final = frozenset("<>=!~^*|, ")
+
+
+class ImageVectorError(BundleError):
+    """An image vector file that cannot be used.
+
+    Attributes:
+        causes: everything that is wrong, with field paths such as `images[3].tag`.
+    """
+
+    def __init__(self, origin: str, causes: Sequence[Cause]) -> None:
+        self.causes = tuple(causes)
+        super().__init__(f"{origin}: {'; '.join(map(str, causes))}")
+
+
+@dataclass(frozen=True, slots=True)
+class ImageSource:
+    """One entry: where an image is, and for what it is meant.
+
+    Attributes:
+        fields: as the file has them, of those that are known here.
+        place: where it was written, such as `images[3]`.
+    """
+
+    fields: JsonObject
+    place: str
+
+    def text(self, field: str) -> str:
+        """The value of a field that holds a string; empty if it is absent."""
+        value = self.fields.get(field)
+        return value if isinstance(value, str) else ""
+
+    @property
+    def name(self) -> str:
+        """What it is asked for by; several entries may have it."""
+        return self.text("name")
+
+    @property
+    def architectures(self) -> tuple[str, ...]:
+        """Those that are named; an entry that names none is for all."""
+        return tuple(self.fields.get("architectures") or ())
+
+    @property
+    def identity(self) -> "Identity":
+        """What no other entry of a file may have in common with it."""
+        return Identity(
+            self.name,
+            _range(self.text("runtimeVersion")),
+            _range(self.text("targetVersion")),
+            frozenset(self.architectures),
+        )
+
+    def with_fields_of(self, other: "ImageSource") -> "ImageSource":
+        """The same with what another entry says; its `ref` replaces repository and tag, and back.
+
+        Architectures stay: they are part of what tells the entries apart.
+        """
+        dropped: set[str] = set()
+        if "ref" in other.fields:
+            dropped = {"repository", "tag"}
+        elif "repository" in other.fields:
+            dropped = {"ref"}
+        kept = {name: value for name, value in self.fields.items() if name not in dropped}
+        return ImageSource(kept | other.fields, other.place)
+
+
+class Identity(NamedTuple):
+    """What tells an entry from all others of its file."""
+
+    name: str
+    runtime_version: VersionRange | None
+    target_version: VersionRange | None
+    architectures: frozenset[str]
+
+    def is_overridden_by(self, other: "Identity") -> bool:
+        """Whether an entry of another file is about the same; naming no architecture means all."""
+        return self[:3] == other[:3] and other.architectures in (frozenset(), self.architectures)
+
+
+def read_sources(text: str | bytes, origin: str, *, complete: bool = True) -> list[ImageSource]:
+    """The entries of a file.
+
+    Args:
+        origin: how errors call the file.
+        complete: whether each entry has to say where the image is; those that override others
+            need not.
+
+    Raises:
+        ImageVectorError: it is no image vector; all findings together.
+    """
+    try:
+        content = parse(text)
+    except YamlError as error:
+        raise ImageVectorError(origin, [Cause("FieldValueInvalid", str(error), "file")]) from None
+    entries = content.get("images") if isinstance(content, dict) else None
+    if not isinstance(entries, list):
+        raise ImageVectorError(origin, [required("images", "a list of images is expected here")])
+    causes = [cause for i, entry in enumerate(entries) for cause in _check(entry, f"images[{i}]")]
+    if causes:
+        raise ImageVectorError(origin, causes)
+    sources = [
+        ImageSource(_known(entry), f"{origin}, images[{i}]")
+        for i, entry in enumerate(entries)
+        if isinstance(entry, dict)
+    ]
+    causes = [*_duplicates(sources), *(_incomplete(sources) if complete else ())]
+    if causes:
+        raise ImageVectorError(origin, causes)
+    return sources
+
+
+def override_sources(
+    sources: Sequence[ImageSource], overrides: Sequence[ImageSource], origin: str
+) -> list[ImageSource]:
+    """The entries with those of another file in their place; new ones stand in front.
+
+    Raises:
+        ImageVectorError: an entry does not say where the image is, now that it is overridden.
+    """
+    merged = list(sources)
+    added = []
+    for override in overrides:
+        places = [
+            i
+            for i, source in enumerate(sources)
+            if source.identity.is_overridden_by(override.identity)
+        ]
+        for i in places:
+            merged[i] = merged[i].with_fields_of(override)
+        if not places:
+            added.append(override)
+    if causes := [*_incomplete(added), *_moved(sources, merged), *_incomplete(merged)]:
+        raise ImageVectorError(origin, causes)
+    return added + merged
+
+
+def _known(entry: JsonObject) -> JsonObject:
+    fields = {name: entry[name] for name in _FIELDS if entry.get(name) not in (None, "", [])}
+    version = fields.get("version", "")
+    if "targetVersion" not in fields and _is_range(version):
+        # How files of former times say it, and how overriding files still do.
+        fields["targetVersion"] = fields.pop("version")
+    return fields
+
+
+def _range(text: str) -> VersionRange | None:
+    return VersionRange.parse(text) if text else None
+
+
+def _is_range(version: str) -> bool:
+    return not _RANGE_SIGNS.isdisjoint(version) or version.endswith((".x", ".X"))
+
+
+def _check(entry: JsonValue, path: str) -> Iterator[Cause]:
+    if not isinstance(entry, dict):
+        yield invalid(path, entry, "an image is described by a map")
+        return
+    yield from _check_names(entry, path)
+    yield from _check_strings(entry, path)
+    if not entry.get("name"):
+        yield required(f"{path}.name")
+    yield from _check_place(entry, path)
+    yield from _check_architectures(entry.get("architectures"), f"{path}.architectures")
+
+
+def _check_names(entry: JsonObject, path: str) -> Iterator[Cause]:
+    """What is not known may be of a later version, unless it looks like a slip of the pen."""
+    for name in entry:
+        if name not in _FIELDS and (meant := get_close_matches(name, _FIELDS, 1, 0.8)):
+            yield forbidden(f"{path}.{name}", f"there is no such field; {meant[0]} may be meant")
+
+
+def _check_strings(entry: JsonObject, path: str) -> Iterator[Cause]:
+    for name in _STRINGS:
+        value = entry.get(name)
+        if value is not None and not isinstance(value, str):
+            yield invalid(f"{path}.{name}", value, "a string is expected; put it in quotes")
+        elif value and (name in _RANGES or (name == "version" and _is_range(value))):
+            yield from _check_range(value, f"{path}.{name}")
+
+
+def _check_range(text: str, path: str) -> Iterator[Cause]:
+    try:
+        VersionRange.parse(text)
+    except VersionError as error:
+        yield invalid(path, text, str(error))
+
+
+def _check_place(entry: JsonObject, path: str) -> Iterator[Cause]:
+    ref, repository, tag = (entry.get(name) for name in ("ref", "repository", "tag"))
+    if ref and (repository or tag):
+        yield forbidden(f"{path}.ref", "says it all; leave repository and tag out, or ref")
+    if isinstance(ref, str) and ref and not ImageReference.parse(ref).is_pinned:
+        yield invalid(f"{path}.ref", ref, "needs a tag other than latest, or a digest")
+    if isinstance(repository, str) and any(ImageReference.parse(repository)[1:]):
+        yield invalid(f"{path}.repository", repository, "its tag or digest belongs into tag")
+    if tag == "latest":
+        yield invalid(f"{path}.tag", tag, "may mean another image tomorrow; name a version")
+
+
+def _check_architectures(value: JsonValue, path: str) -> Iterator[Cause]:
+    if value is None:
+        return
+    if not isinstance(value, list):
+        yield invalid(path, value, "a list is expected")
+        return
+    for i, name in enumerate(value):
+        if name not in ARCHITECTURES:
+            yield unsupported(f"{path}[{i}]", name, ARCHITECTURES)
+        elif name in value[:i]:
+            yield duplicate(f"{path}[{i}]", name)
+
+
+def _duplicates(sources: Sequence[ImageSource]) -> Iterator[Cause]:
+    seen: set[Identity] = set()
+    for source in sources:
+        if source.identity in seen:
+            path = f"{_path(source)}.name"
+            yield Cause(
+                "FieldValueDuplicate",
+                f'Duplicate value: "{source.name}": an entry before has the same versions and'
+                " architectures",
+                path,
+            )
+        seen.add(source.identity)
+
+
+def _incomplete(sources: Iterable[ImageSource]) -> Iterator[Cause]:
+    for source in sources:
+        if source.text("ref"):
+            if source.text("tag"):
+                detail = f"has no effect on {source.name}, which has a ref; give ref or repository"
+                yield forbidden(f"{_path(source)}.tag", detail)
+        elif not source.text("repository"):
+            detail = f"where {source.name} is has to be said by repository and tag, or by ref"
+            yield required(f"{_path(source)}.repository", detail)
+
+
+def _moved(before: Sequence[ImageSource], after: Sequence[ImageSource]) -> Iterator[Cause]:
+    """Entries that lost the tag in their `ref` to a repository without one."""
+    for old, new in zip(before, after, strict=True):
+        if old.text("ref") and new.text("repository") and not new.text("tag"):
+            detail = f"repository replaces the ref of {new.name}, and with it the tag"
+            yield required(f"{_path(new)}.tag", detail)
+
+
+def _path(source: ImageSource) -> str:
+    return source.place.rpartition(", ")[2]

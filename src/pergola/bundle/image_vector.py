@@ -1,0 +1,202 @@
+"""Which image a component runs: a file lists them, and whoever installs us may override it.
+
+    images = ImageVector.from_environment(files(package) / "images.yaml")
+    images.find("calico-node", version="1.31.2")
+
+An entry is meant for the versions of Kubernetes in its `targetVersion` (of the cluster that the
+image is for) and `runtimeVersion` (of the cluster that it runs in), and for its `architectures`.
+"""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Final
+
+from pergola.bundle.errors import BundleError
+from pergola.bundle.image_sources import (
+    ARCHITECTURES,
+    ImageSource,
+    ImageVectorError,
+    override_sources,
+    read_sources,
+)
+from pergola.bundle.versions import Version, VersionRange
+
+__all__ = ["OVERWRITE", "ImageNotFound", "ImageVector", "ImageVectorError"]
+
+OVERWRITE: Final = "IMAGEVECTOR_OVERWRITE"
+"""The environment variable with the path of the file that overrides."""
+
+
+class ImageNotFound(BundleError):
+    """An image vector has nothing for what was asked; the text says what it has instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    name: str
+    version: str
+    runtime_version: str
+    architecture: str
+
+    def __str__(self) -> str:
+        parts = [f'image "{self.name}"']
+        if self.version:
+            parts.append(f"for Kubernetes {self.version}")
+        if self.runtime_version:
+            parts.append(f"running on Kubernetes {self.runtime_version}")
+        return " ".join([*parts, *([f"on {self.architecture}"] if self.architecture else [])])
+
+
+@dataclass(frozen=True, slots=True)
+class ImageVector:
+    """The images of a component, in the order of the file."""
+
+    sources: tuple[ImageSource, ...]
+    origin: str = "image vector"
+
+    @classmethod
+    def load(cls, text: str | bytes, origin: str = "image vector") -> "ImageVector":
+        """Reads a file.
+
+        Args:
+            origin: how errors call it, its path for example.
+
+        Raises:
+            ImageVectorError: it is no image vector; all findings together.
+        """
+        return cls(tuple(read_sources(text, origin)), origin)
+
+    @classmethod
+    def from_environment(
+        cls, package_file: Path | Traversable, environment: Mapping[str, str] = os.environ
+    ) -> "ImageVector":
+        """Reads a file, and that which `IMAGEVECTOR_OVERWRITE` names, if it is set.
+
+        Raises:
+            ImageVectorError: one of them is no image vector.
+            BundleError: the file that overrides cannot be read.
+        """
+        images = cls.load(package_file.read_bytes(), package_file.name)
+        path = environment.get(OVERWRITE, "")
+        if not path:
+            return images
+        try:
+            return images.override(Path(path).read_bytes(), path)
+        except OSError as error:
+            raise BundleError(
+                f"cannot read {path}, which {OVERWRITE} names: {error.strerror}"
+            ) from None
+
+    def override(self, text: str | bytes | None, origin: str = "override") -> "ImageVector":
+        """Another one, in which the entries of a file replace those of this one.
+
+        An entry replaces, field by field, those with the same name and versions (and the same
+        architectures, if it names any); where there is none, it is added, and goes before others
+        that fit as well. `ref` replaces repository and tag, `repository` replaces `ref`.
+
+        Raises:
+            ImageVectorError: it is no image vector, or leaves an entry without an image.
+        """
+        if text is None:
+            return self
+        overrides = read_sources(text, origin, complete=False)
+        sources = override_sources(self.sources, overrides, origin)
+        return ImageVector(tuple(sources), f"{self.origin} with {origin}")
+
+    def find(
+        self,
+        name: str,
+        *,
+        version: str = "",
+        runtime_version: str = "",
+        architecture: str = "amd64",
+    ) -> str:
+        """The reference of the image, `repository:tag` or `repository@sha256:…`.
+
+        Of the entries that fit, one that is limited to versions goes before one that is not, then
+        one that names its architectures; then the first one. An entry for certain versions fits
+        only if the version is known. An entry without a tag has the version of the cluster as its
+        tag, as the images of Kubernetes itself do.
+
+        Args:
+            version: of Kubernetes in the cluster that the image is for.
+            runtime_version: of Kubernetes in the cluster that it runs in, if that is another one.
+            architecture: of the machines; empty if it makes no difference.
+
+        Raises:
+            ImageNotFound: nothing fits.
+            VersionError: what was given is no version.
+        """
+        wanted = _Wanted(name, version, runtime_version, architecture)
+        candidates = [source for source in self.sources if source.name == name]
+        fitting = [source for source in candidates if _fits(source, wanted)]
+        if not fitting:
+            raise ImageNotFound(self._nothing(wanted, candidates))
+        return _reference(max(fitting, key=_rank), wanted)
+
+    def _nothing(self, wanted: _Wanted, candidates: Sequence[ImageSource]) -> str:
+        if candidates:
+            there = "; ".join(map(_described, candidates))
+        else:
+            there = _similar(wanted.name, {source.name for source in self.sources})
+        return (
+            f"no {wanted} in {self.origin}: there is {there}; an entry can be added by the file"
+            f" that {OVERWRITE} names"
+        )
+
+
+def _fits(source: ImageSource, wanted: _Wanted) -> bool:
+    return (
+        _within(source.text("targetVersion"), wanted.version)
+        and _within(source.text("runtimeVersion"), wanted.runtime_version)
+        and (not wanted.architecture or wanted.architecture in _architectures(source))
+    )
+
+
+def _within(versions: str, version: str) -> bool:
+    if not version:
+        return not versions
+    parsed = Version.parse(version)
+    return not versions or parsed in VersionRange.parse(versions)
+
+
+def _architectures(source: ImageSource) -> Sequence[str]:
+    return source.architectures or ARCHITECTURES
+
+
+def _rank(source: ImageSource) -> tuple[int, bool, bool]:
+    """How special an entry is; `max` takes the first of equal ones."""
+    target, runtime = bool(source.text("targetVersion")), bool(source.text("runtimeVersion"))
+    return target + runtime, target, bool(source.architectures)
+
+
+def _reference(source: ImageSource, wanted: _Wanted) -> str:
+    if ref := source.text("ref"):
+        return ref
+    repository, tag = source.text("repository"), source.text("tag")
+    if not tag:
+        if not wanted.version:
+            raise ImageNotFound(
+                f"{wanted} has no tag ({source.place}): say for which version of Kubernetes it is"
+                " wanted, or give it a tag"
+            )
+        tag = f"v{wanted.version.removeprefix('v')}"
+    return f"{repository}@{tag}" if tag.startswith("sha256:") else f"{repository}:{tag}"
+
+
+def _described(source: ImageSource) -> str:
+    limits = [
+        f'{field} "{source.text(field)}"'
+        for field in ("targetVersion", "runtimeVersion")
+        if source.text(field)
+    ]
+    return f"{source.place} ({', '.join([*limits, *_architectures(source)])})"
+
+
+def _similar(name: str, names: Iterable[str]) -> str:
+    close = get_close_matches(name, sorted(names), 3)
+    return "only " + ", ".join(close or sorted(names) or ["nothing"])

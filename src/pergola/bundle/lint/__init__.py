@@ -1,0 +1,16 @@
+"""House rules for manifests: what every component that is deployed has to fulfil.
+
+Each rule is one function; `rules` is the table of all. What has to be otherwise is an exception
+with a reason.
+
+    violations = lint(
+        objects,
+        allow={"run-as-non-root DaemonSet kube-system/calico-node": "configures the host"},
+        external=["Secret kube-system/typha-tls"],
+    )
+"""
+
+from pergola.bundle.lint.check import LintError, Violation, lint
+from pergola.bundle.lint.rules import RULES, Rule
+
+__all__ = ["RULES", "LintError", "Rule", "Violation", "lint"]

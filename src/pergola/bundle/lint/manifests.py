@@ -1,0 +1,165 @@
+"""The objects that are checked together, and what rules ask them for."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Final, NamedTuple
+
+from pergola.api.objects import (
+    GroupKind,
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    labels_of,
+    map_at,
+    maps_at,
+    namespace_of,
+)
+from pergola.kube.selectors import SelectorError, matches
+
+DEPLOYMENT: Final = GroupKind("apps", "Deployment")
+STATEFUL_SET: Final = GroupKind("apps", "StatefulSet")
+DAEMON_SET: Final = GroupKind("apps", "DaemonSet")
+REPLICA_SET: Final = GroupKind("apps", "ReplicaSet")
+JOB: Final = GroupKind("batch", "Job")
+CRON_JOB: Final = GroupKind("batch", "CronJob")
+POD: Final = GroupKind("", "Pod")
+
+_POD_TEMPLATES: Final[Mapping[GroupKind, tuple[str, ...]]] = {
+    POD: (),
+    DEPLOYMENT: ("spec", "template"),
+    STATEFUL_SET: ("spec", "template"),
+    DAEMON_SET: ("spec", "template"),
+    REPLICA_SET: ("spec", "template"),
+    JOB: ("spec", "template"),
+    CRON_JOB: ("spec", "jobTemplate", "spec", "template"),
+}
+
+
+class Finding(NamedTuple):
+    """One thing that a rule found in an object."""
+
+    object: JsonObject
+    path: str
+    sentence: str
+
+
+class Container(NamedTuple):
+    """A container of a workload.
+
+    Attributes:
+        ends: whether it is to end by itself, as init containers are unless they are sidecars.
+    """
+
+    spec: JsonObject
+    path: str
+    ends: bool
+
+    @property
+    def name(self) -> str:
+        """How it is called in sentences."""
+        return str(self.spec.get("name") or "without a name")
+
+    @property
+    def security(self) -> JsonObject:
+        """Its security context."""
+        return map_at(self.spec, "securityContext")
+
+    @property
+    def is_privileged(self) -> bool:
+        """Whether it may do on its node whatever it wants."""
+        return self.security.get("privileged") is True
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """An object that has pods.
+
+    Attributes:
+        template: labels and spec of its pods.
+        path: of the pods' spec in the object.
+    """
+
+    object: JsonObject
+    kind: GroupKind
+    template: JsonObject
+    path: str
+
+    @property
+    def namespace(self) -> str:
+        """Where its pods are."""
+        return namespace_of(self.object)
+
+    @property
+    def pod(self) -> JsonObject:
+        """The spec of its pods."""
+        return map_at(self.template, "spec")
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Those of its pods."""
+        return labels_of(self.template)
+
+    def containers(self) -> Iterator[Container]:
+        """All, init containers first."""
+        short_lived = self.kind in (JOB, CRON_JOB)
+        for i, spec in enumerate(maps_at(self.pod, "initContainers")):
+            ends = short_lived or spec.get("restartPolicy") != "Always"
+            yield Container(spec, f"{self.path}.initContainers[{i}]", ends)
+        for i, spec in enumerate(maps_at(self.pod, "containers")):
+            yield Container(spec, f"{self.path}.containers[{i}]", short_lived)
+
+    def is_selected_by(self, selector: JsonObject) -> bool:
+        """Whether its pods are; a selector that the API server refuses selects none."""
+        try:
+            return matches(selector, self.labels)
+        except SelectorError:
+            return False
+
+
+@dataclass(frozen=True, slots=True)
+class Manifests:
+    """The objects of a component.
+
+    Attributes:
+        external: titles of objects that are there without being described; `*` is for anything.
+    """
+
+    objects: tuple[JsonObject, ...]
+    workloads: tuple[Workload, ...]
+    external: tuple[str, ...]
+    _titles: frozenset[str]
+
+    @classmethod
+    def of(cls, objects: Sequence[JsonObject], external: Collection[str] = ()) -> "Manifests":
+        """Looks once at all objects."""
+        workloads = tuple(filter(None, map(_workload, objects)))
+        return cls(tuple(objects), workloads, tuple(external), frozenset(map(title, objects)))
+
+    def of_kind(self, *kinds: GroupKind) -> Iterator[JsonObject]:
+        """The objects of some kinds, in any version."""
+        return (o for o in self.objects if GroupVersionKind.of(o).group_kind in kinds)
+
+    def selected(self, namespace: str, selector: JsonObject) -> Iterator[Workload]:
+        """The workloads whose pods a selector selects in a namespace."""
+        for workload in self.workloads:
+            if workload.namespace == namespace and workload.is_selected_by(selector):
+                yield workload
+
+    def has(self, kind: str, key: Key) -> bool:
+        """Whether an object is described here, or is there anyway."""
+        name = f"{kind} {key}"
+        return name in self._titles or any(fnmatchcase(name, known) for known in self.external)
+
+
+def title(obj: JsonObject) -> str:
+    """How an object is called: `Deployment kube-system/coredns`."""
+    return f"{GroupVersionKind.of(obj).kind or 'object'} {Key.of(obj)}"
+
+
+def _workload(obj: JsonObject) -> Workload | None:
+    kind = GroupVersionKind.of(obj).group_kind
+    path = _POD_TEMPLATES.get(kind)
+    if path is None:
+        return None
+    return Workload(obj, kind, map_at(obj, *path), ".".join((*path, "spec")))

@@ -1,0 +1,37 @@
+"""Rules about permissions: nobody may do everything."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from pergola.api.objects import GroupKind, JsonObject, map_at, maps_at
+from pergola.bundle.lint.manifests import Finding, Manifests
+
+_GROUP: Final = "rbac.authorization.k8s.io"
+_BINDINGS: Final = (GroupKind(_GROUP, "ClusterRoleBinding"), GroupKind(_GROUP, "RoleBinding"))
+_ROLES: Final = (GroupKind(_GROUP, "ClusterRole"), GroupKind(_GROUP, "Role"))
+
+
+def cluster_admin(manifests: Manifests) -> Iterator[Finding]:
+    """No component is an administrator of its cluster."""
+    for binding in manifests.of_kind(*_BINDINGS):
+        role = map_at(binding, "roleRef")
+        if role.get("kind") == "ClusterRole" and role.get("name") == "cluster-admin":
+            yield Finding(
+                binding, "roleRef.name", "binds cluster-admin; bind a role with what is needed"
+            )
+
+
+def wildcard_permission(manifests: Manifests) -> Iterator[Finding]:
+    """Roles name verbs or resources."""
+    for role in manifests.of_kind(*_ROLES):
+        for i, rule in enumerate(maps_at(role, "rules")):
+            for field in ("resources", "nonResourceURLs"):
+                if _has_wildcard(rule, "verbs") and _has_wildcard(rule, field):
+                    yield Finding(
+                        role, f"rules[{i}]", f"allows all verbs on all {field}; name what is needed"
+                    )
+
+
+def _has_wildcard(rule: JsonObject, field: str) -> bool:
+    values = rule.get(field)
+    return isinstance(values, list) and "*" in values

@@ -1,0 +1,118 @@
+"""`pergola manifests`: manifests checked against the house rules."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import App, Parameter
+
+if TYPE_CHECKING:
+    from pergola.api.objects import JsonObject, JsonValue
+
+app = App(
+    name="manifests",
+    help="Check manifests against the house rules.",
+    help_format="plaintext",
+)
+
+
+class ManifestsError(Exception):
+    """A file cannot be read as what it should be; the text says why."""
+
+
+@app.command
+def lint(
+    file: Annotated[list[Path], Parameter(negative="")],
+    /,
+    *,
+    allow: Path | None = None,
+    external: Annotated[list[str] | None, Parameter(negative="")] = None,
+    output: Annotated[Literal["text", "json"], Parameter(alias="-o")] = "text",
+) -> None:
+    """Print what in manifests is against the house rules; exits with 1 if there is anything.
+
+    All files are checked together: what an object in one of them names may be in another.
+
+    Parameters
+    ----------
+    file
+        Manifests; `-` for standard input.
+    allow
+        A YAML file with exceptions: a map from rule and object, such as
+        `run-as-non-root DaemonSet kube-system/node`, to the reason. `*` stands for anything.
+    external
+        An object that is there without being described, such as `Secret kube-system/ca`; may be
+        given several times. `*` stands for anything.
+    output
+        `text` for people, `json` for programs.
+    """
+    from pergola.bundle import lint as house
+
+    objects = [obj for path in file for obj in _objects(path)]
+    found = house.lint(objects, allow=_exceptions(allow), external=external or [])
+    if output == "json":
+        import orjson
+
+        rows = [violation._asdict() for violation in found]
+        print(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode())
+    elif found:
+        for violation in found:
+            print(violation)
+    else:
+        print(f"checked {len(objects)}: all follow the {len(house.RULES)} house rules")
+    if found:
+        sys.exit(1)
+
+
+@app.command
+def rules() -> None:
+    """Print the house rules: the id of each, and why there is such a rule."""
+    from pergola.bundle.lint import RULES
+
+    width = max(len(rule.id) for rule in RULES)
+    for rule in RULES:
+        print(f"{rule.id:{width}}  {rule.reason}")
+
+
+def _objects(path: Path) -> "Iterator[JsonObject]":
+    """The objects of a file; those of a List one by one."""
+    from pergola.api.objects import maps_at
+
+    for where, value in _documents(path):
+        if not isinstance(value, dict):
+            raise ManifestsError(f"{where}: is no object with apiVersion and kind")
+        if value.get("kind") == "List":
+            yield from maps_at(value, "items")
+        else:
+            yield value
+
+
+def _exceptions(path: Path | None) -> dict[str, str]:
+    if path is None:
+        return {}
+    exceptions: dict[str, str] = {}
+    for where, value in _documents(path):
+        if not isinstance(value, dict):
+            raise ManifestsError(f"{where}: expected is a map from exceptions to reasons")
+        for exception, reason in value.items():
+            if not isinstance(reason, str):
+                raise ManifestsError(f'{where}: the reason for "{exception}" has to be a text')
+            exceptions[exception] = reason
+    return exceptions
+
+
+def _documents(path: Path) -> "Iterator[tuple[str, JsonValue]]":
+    """Each document with content, and where it is."""
+    from pergola.kube.yaml import parse_documents
+
+    try:
+        content = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+    except OSError as error:
+        raise ManifestsError(f"cannot read {path}: {error.strerror}") from None
+    for document in parse_documents(content):
+        where = f"{path}, document {document.index}"
+        if document.error is not None:
+            raise ManifestsError(f"{where}: {document.error}")
+        if document.value is not None:
+            yield where, document.value

@@ -1,0 +1,325 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pergola.bundle.errors import BundleError
+from pergola.bundle.image_vector import ImageNotFound, ImageVector, ImageVectorError
+from pergola.bundle.versions import VersionError
+
+DIGEST = "sha256:" + "a" * 64
+PAUSE = """
+images:
+- name: pause
+  sourceRepository: github.com/kubernetes/kubernetes
+  repository: registry.k8s.io/pause
+  tag: "3.4"
+  targetVersion: 1.30.x
+  resourceId: {name: pause}
+  labels: [{name: cve, value: {network: private}}]
+- name: pause
+  ref: registry.k8s.io/pause:3.5
+  targetVersion: ">= 1.31"
+- name: pause
+  repository: registry.k8s.io/pause
+  tag: "3.1"
+"""
+IMAGES = ImageVector.load(PAUSE)
+
+
+def vector(*entries: str) -> ImageVector:
+    return ImageVector.load(document(*entries))
+
+
+def document(*entries: str) -> str:
+    return "images:\n" + "".join(f"- {{{entry}}}\n" for entry in entries)
+
+
+def findings(text: str) -> list[tuple[str, str]]:
+    with pytest.raises(ImageVectorError) as raised:
+        ImageVector.load(text)
+    return [(cause.field, cause.message) for cause in raised.value.causes]
+
+
+@pytest.mark.parametrize(
+    ("version", "reference"),
+    [
+        ("1.30.7", "registry.k8s.io/pause:3.4"),
+        ("v1.30.0", "registry.k8s.io/pause:3.4"),
+        ("1.31.0", "registry.k8s.io/pause:3.5"),
+        ("1.36.2-gke.4", "registry.k8s.io/pause:3.5"),
+        ("1.29.1", "registry.k8s.io/pause:3.1"),
+        ("", "registry.k8s.io/pause:3.1"),
+    ],
+)
+def test_the_version_decides_which_entry_is_taken(version: str, reference: str) -> None:
+    assert IMAGES.find("pause", version=version) == reference
+
+
+def test_an_entry_for_certain_versions_goes_before_one_for_all_wherever_it_stands() -> None:
+    all_versions = "name: a, repository: r, tag: all"
+    certain = 'name: a, repository: r, tag: new, targetVersion: ">= 1.30"'
+    for entries in ((all_versions, certain), (certain, all_versions)):
+        assert vector(*entries).find("a", version="1.31.0") == "r:new"
+        assert vector(*entries).find("a", version="1.29.0") == "r:all"
+
+
+def test_both_versions_have_to_fit_and_together_weigh_more_than_one() -> None:
+    images = vector(
+        'name: a, repository: r, tag: target, targetVersion: ">= 1.30"',
+        'name: a, repository: r, tag: runtime, runtimeVersion: ">= 1.28"',
+        'name: a, repository: r, tag: both, targetVersion: ">= 1.30", runtimeVersion: ">= 1.31"',
+    )
+    assert images.find("a", version="1.30.0", runtime_version="1.31.0") == "r:both"
+    assert images.find("a", version="1.30.0", runtime_version="1.30.0") == "r:target"
+    assert images.find("a", version="1.29.0", runtime_version="1.30.0") == "r:runtime"
+    assert images.find("a", version="1.30.0") == "r:target"
+
+
+def test_of_entries_that_fit_equally_well_the_first_is_taken() -> None:
+    images = vector(
+        'name: a, repository: r, tag: one, targetVersion: ">= 1.28"',
+        'name: a, repository: r, tag: two, targetVersion: ">= 1.30"',
+    )
+    assert images.find("a", version="1.31.0") == "r:one"
+
+
+def test_the_architecture_decides_and_none_named_means_all() -> None:
+    images = vector(
+        "name: a, repository: r, tag: any",
+        "name: a, repository: r, tag: arm, architectures: [arm64]",
+        "name: b, repository: r, tag: intel, architectures: [amd64]",
+    )
+    assert images.find("a") == "r:any"
+    assert images.find("a", architecture="arm64") == "r:arm"
+    assert images.find("b", architecture="") == "r:intel"
+    with pytest.raises(ImageNotFound, match=r'no image "b" on arm64 in .* there is .*amd64'):
+        images.find("b", architecture="arm64")
+
+
+@pytest.mark.parametrize(
+    ("tag", "reference"),
+    [
+        ("v1.2.3", "r.io/a:v1.2.3"),
+        (DIGEST, f"r.io/a@{DIGEST}"),
+        (f"v1.2.3@{DIGEST}", f"r.io/a:v1.2.3@{DIGEST}"),
+    ],
+)
+def test_a_tag_may_be_or_have_a_digest(tag: str, reference: str) -> None:
+    assert vector(f'name: a, repository: r.io/a, tag: "{tag}"').find("a") == reference
+
+
+def test_an_image_without_a_tag_has_the_version_of_the_cluster() -> None:
+    images = vector("name: kube-proxy, repository: registry.k8s.io/kube-proxy")
+    for version in ("1.31.2", "v1.31.2"):
+        found = images.find("kube-proxy", version=version)
+        assert found == "registry.k8s.io/kube-proxy:v1.31.2"
+    with pytest.raises(ImageNotFound, match="has no tag"):
+        images.find("kube-proxy")
+
+
+def test_an_unknown_name_is_answered_with_similar_ones() -> None:
+    images = vector("name: calico-node, ref: 'r:1'", "name: typha, ref: 'r:1'")
+    with pytest.raises(
+        ImageNotFound, match=r'no image "calico-nod" .*: there is only calico-node;'
+    ):
+        images.find("calico-nod")
+
+
+def test_an_image_that_fits_no_version_is_answered_with_all_candidates() -> None:
+    images = vector(
+        "name: a, ref: 'r:1', targetVersion: 1.30.x",
+        "name: a, ref: 'r:1', runtimeVersion: '< 1.30', architectures: [arm64]",
+    )
+    with pytest.raises(ImageNotFound) as raised:
+        images.find("a", version="1.31.2", runtime_version="1.32.0")
+    text = str(raised.value)
+    assert 'no image "a" for Kubernetes 1.31.2 running on Kubernetes 1.32.0 on amd64' in text
+    assert 'images[0] (targetVersion "1.30.x", amd64, arm64)' in text
+    assert 'images[1] (runtimeVersion "< 1.30", arm64)' in text
+    assert "IMAGEVECTOR_OVERWRITE" in text
+
+
+def test_a_version_that_is_none_is_refused_even_if_no_entry_asks_for_it() -> None:
+    with pytest.raises(VersionError, match='"new" is no version'):
+        vector("name: a, ref: 'r:1'").find("a", version="new")
+
+
+def test_an_override_replaces_field_by_field() -> None:
+    images = IMAGES.override(
+        document("name: pause, repository: mirror/pause, targetVersion: 1.30.x")
+    )
+    assert images.find("pause", version="1.30.1") == "mirror/pause:3.4"
+    assert images.find("pause", version="1.31.0") == "registry.k8s.io/pause:3.5"
+    assert images.find("pause") == "registry.k8s.io/pause:3.1"
+    assert IMAGES.find("pause", version="1.30.1") == "registry.k8s.io/pause:3.4"
+
+
+def test_a_ref_replaces_repository_and_tag_and_a_repository_replaces_a_ref() -> None:
+    images = IMAGES.override(
+        document(
+            "name: pause, ref: 'mirror/pause:new', targetVersion: 1.30.x",
+            "name: pause, repository: mirror/pause, tag: newer, targetVersion: '>= 1.31'",
+        )
+    )
+    assert images.find("pause", version="1.30.1") == "mirror/pause:new"
+    assert images.find("pause", version="1.31.0") == "mirror/pause:newer"
+
+
+def test_versions_are_the_same_however_they_are_written() -> None:
+    images = IMAGES.override(document("name: pause, tag: other, targetVersion: ~1.30"))
+    assert images.find("pause", version="1.30.1") == "registry.k8s.io/pause:other"
+
+
+def test_former_files_have_the_range_in_version() -> None:
+    images = IMAGES.override(
+        document(
+            "name: pause, repository: mirror/pause, version: 1.30.x",
+            "name: pause, ref: 'mirror/pause:3.5', version: '>= 1.31'",
+        )
+    )
+    assert images.find("pause", version="1.30.1") == "mirror/pause:3.4"
+    assert images.find("pause", version="1.31.0") == "mirror/pause:3.5"
+
+
+def test_a_version_that_is_no_range_says_only_what_is_in_the_image() -> None:
+    images = vector(f"name: a, repository: r, tag: '{DIGEST}', version: v1.2.3")
+    assert images.find("a") == images.find("a", version="1.30.0") == f"r@{DIGEST}"
+
+
+def test_an_override_without_architectures_is_for_each_entry_of_its_versions() -> None:
+    images = vector(
+        "name: a, repository: r, tag: '1', architectures: [amd64]",
+        "name: a, repository: r, tag: '2', architectures: [arm64]",
+    ).override(document("name: a, repository: mirror"))
+    assert images.find("a") == "mirror:1"
+    assert images.find("a", architecture="arm64") == "mirror:2"
+
+
+def test_an_override_with_architectures_is_only_for_those() -> None:
+    images = vector("name: a, repository: r, tag: '1'").override(
+        document("name: a, repository: mirror, tag: '2', architectures: [arm64]")
+    )
+    assert images.find("a") == "r:1"
+    assert images.find("a", architecture="arm64") == "mirror:2"
+
+
+def test_a_new_entry_of_an_override_is_added_and_goes_before_what_fits_as_well() -> None:
+    images = vector("name: a, ref: 'r:1', targetVersion: '>= 1.28'").override(
+        document(
+            "name: b, ref: 'r:2'",
+            "name: a, ref: 'r:3', targetVersion: '>= 1.30'",
+        )
+    )
+    assert images.find("b") == "r:2"
+    assert images.find("a", version="1.30.0") == "r:3"
+    assert images.find("a", version="1.29.0") == "r:1"
+
+
+def test_no_override_changes_nothing() -> None:
+    assert IMAGES.override(None) is IMAGES
+    assert IMAGES.override("images: []").sources == IMAGES.sources
+
+
+@given(st.sampled_from(["", "1.29.0", "1.30.0", "1.31.0"]))
+def test_a_file_that_overrides_itself_changes_nothing(version: str) -> None:
+    same = IMAGES.override(PAUSE)
+    assert same.find("pause", version=version) == IMAGES.find("pause", version=version)
+
+
+@pytest.mark.parametrize(
+    ("entry", "finding"),
+    [
+        ("name: pause, tag: new, targetVersion: '>= 1.31'", r"images\[0\]\.tag: .* has a ref"),
+        (
+            "name: pause, repository: mirror, targetVersion: '>= 1.31'",
+            r"images\[0\]\.tag: .*replaces the ref of pause, and with it the tag",
+        ),
+        ("name: other, tag: new", r"images\[0\]\.repository: .*where other is has to be said"),
+    ],
+)
+def test_an_override_that_leaves_no_image_is_refused(entry: str, finding: str) -> None:
+    with pytest.raises(ImageVectorError, match=finding):
+        IMAGES.override(document(entry), "overwrite.yaml")
+
+
+def test_every_finding_of_a_file_is_reported() -> None:
+    found = findings(
+        document(
+            "repository: r",
+            "name: a, ref: r, repository: r",
+            "name: b, repository: 'r:1', tag: latest",
+            "name: c, repository: r, tag: 3.10, targetVersion: '>= new'",
+            "name: d, ref: 'r:1', architectures: [arm64, s390x, arm64], targetVerison: 1.30.x",
+        )
+        + "- nothing\n"
+    )
+    assert [path for path, _ in found] == [
+        "images[0].name",
+        "images[1].ref",
+        "images[1].ref",
+        "images[2].repository",
+        "images[2].tag",
+        "images[3].tag",
+        "images[3].targetVersion",
+        "images[4].targetVerison",
+        "images[4].architectures[1]",
+        "images[4].architectures[2]",
+        "images[5]",
+    ]
+    assert "targetVersion may be meant" in dict(found)["images[4].targetVerison"]
+    assert "put it in quotes" in dict(found)["images[3].tag"]
+
+
+def test_entries_for_the_same_are_refused() -> None:
+    text = document(
+        "name: a, ref: 'r:1', targetVersion: 1.30.x, architectures: [arm64, amd64]",
+        "name: a, ref: 'r:1', targetVersion: ~1.30",
+        "name: a, ref: 'r:2', targetVersion: ~1.30, architectures: [amd64, arm64]",
+    )
+    assert [path for path, _ in findings(text)] == ["images[2].name"]
+
+
+def test_an_entry_has_to_say_where_its_image_is() -> None:
+    assert [path for path, _ in findings(document("name: a, tag: '1'"))] == ["images[0].repository"]
+
+
+def test_fields_of_later_versions_are_no_mistake() -> None:
+    assert vector("name: a, ref: 'r:1', signature: x").find("a") == "r:1"
+
+
+@pytest.mark.parametrize("text", ["", "[]", "images: {}", "image: []"])
+def test_what_is_no_image_vector_is_refused(text: str) -> None:
+    assert [path for path, _ in findings(text)] == ["images"]
+
+
+def test_broken_yaml_is_told_with_its_line() -> None:
+    with pytest.raises(ImageVectorError, match=r"images.yaml: file: line 3"):
+        ImageVector.load("images:\n- {", "images.yaml")
+
+
+def test_the_environment_names_the_file_that_overrides(tmp_path: Path) -> None:
+    package, override = tmp_path / "images.yaml", tmp_path / "overwrite.yaml"
+    package.write_text(PAUSE)
+    override.write_text(document("name: pause, repository: mirror/pause"))
+    plain = ImageVector.from_environment(package, {})
+    assert plain.find("pause") == "registry.k8s.io/pause:3.1"
+    environment = {"IMAGEVECTOR_OVERWRITE": str(override)}
+    overridden = ImageVector.from_environment(package, environment)
+    assert overridden.find("pause") == "mirror/pause:3.1"
+
+
+def test_a_file_that_overrides_and_is_missing_is_named(tmp_path: Path) -> None:
+    package = tmp_path / "images.yaml"
+    package.write_text(PAUSE)
+    environment = {"IMAGEVECTOR_OVERWRITE": str(tmp_path / "gone.yaml")}
+    with pytest.raises(
+        BundleError, match=r"gone\.yaml, which IMAGEVECTOR_OVERWRITE names: No such"
+    ):
+        ImageVector.from_environment(package, environment)
+
+
+def test_findings_of_an_override_name_its_file(tmp_path: Path) -> None:
+    with pytest.raises(ImageVectorError, match=r"^over\.yaml: images\[0\]\.name: Required value"):
+        IMAGES.override(document("tag: x"), "over.yaml")
