@@ -1,0 +1,69 @@
+"""The manifests that `pergola network` reads and writes."""
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pergola.api.objects import GroupVersionKind, JsonObject
+
+
+class NetworkFileError(Exception):
+    """A file does not hold what it should; the text says which, and what it should hold."""
+
+
+def read_one(path: str, gvk: "GroupVersionKind") -> "JsonObject":
+    """The only object of a file, which is of the given kind; `-` is the standard input.
+
+    Raises:
+        NetworkFileError: the file cannot be read, or holds something else.
+    """
+    from pergola.api.objects import GroupVersionKind, name_of
+
+    objects = _objects(path)
+    wanted = f"{gvk.kind} of {gvk.api_version}"
+    if len(objects) != 1:
+        found = ", ".join(_named(obj) for obj in objects) or "nothing"
+        raise NetworkFileError(f"{path} has to hold one {wanted}, and holds {found}")
+    if GroupVersionKind.of(objects[0]) != gvk:
+        raise NetworkFileError(f"{path} holds no {wanted}, but {_named(objects[0])}")
+    if not name_of(objects[0]):
+        raise NetworkFileError(f"{path}: metadata.name of the {gvk.kind} is missing")
+    return objects[0]
+
+
+def write_secretly(path: Path, obj: "JsonObject") -> None:
+    """Writes a manifest that only its owner may read; an older one is replaced as a whole."""
+    from pergola.kube.yaml import dump
+
+    new = path.with_name(f".{path.name}.new")
+    new.unlink(missing_ok=True)
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(dump(obj))
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)
+
+
+def _objects(path: str) -> "list[JsonObject]":
+    from pergola.kube.yaml import parse_documents
+
+    text = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    found: list[JsonObject] = []
+    for document in parse_documents(text):
+        where = f"{path}, document {document.index + 1}"
+        if document.error is not None:
+            raise NetworkFileError(f"{where} cannot be read: {document.error}")
+        if isinstance(document.value, dict):
+            found.append(document.value)
+        elif document.value is not None:
+            raise NetworkFileError(f"{where} is no Kubernetes object")
+    return found
+
+
+def _named(obj: "JsonObject") -> str:
+    from pergola.api.objects import name_of
+
+    return f"{obj.get('kind') or 'something without a kind'} {name_of(obj)}".strip()

@@ -1,0 +1,242 @@
+"""What an extension needs on a seed to run: its identity, its permissions and its Deployment."""
+
+import gzip
+import io
+import tarfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.extensions.actuator import GROUP, Actuator
+from pergola.extensions.errors import ExtensionError
+from pergola.kube.yaml import dump
+
+RELEASE_NAMESPACE: Final = "{{ .Release.Namespace }}"
+"""The namespace of an extension that is installed by a chart."""
+_READ: Final = ["get", "list", "watch"]
+# Without list and watch: what is in other namespaces is read one by one, never collected.
+_OWN: Final = ["get", "create", "patch", "update", "delete"]
+_PORTS: Final = {"metrics": 8080, "health": 8081}
+_USER: Final = 65532
+_RBAC: Final = "rbac.authorization.k8s.io/v1"
+_HIGHLY_AVAILABLE: Final = "high-availability-config.resources.gardener.cloud/type"
+_TOKEN_FOLDER: Final = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - a path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """An extension as it runs.
+
+    Attributes:
+        name: of the extension and of all its objects.
+        image: has Pergola and the modules of the actuators in it.
+        plurals: of the kinds that it serves, such as `networks`.
+        references: of the actuators, as `pergola extension run` takes them.
+        rules: what its actuators may do besides what every extension may.
+    """
+
+    name: str
+    image: str
+    plurals: Sequence[str]
+    references: Sequence[str]
+    namespace: str = RELEASE_NAMESPACE
+    rules: Sequence[JsonObject] = field(default=())
+
+
+def installation_of(
+    actuators: Sequence[Actuator | type[Actuator]], references: Sequence[str], image: str
+) -> Installation:
+    """How the extension of some actuators runs.
+
+    Raises:
+        ExtensionError: they are of several extensions, or there is none.
+    """
+    names = sorted({actuator.name for actuator in actuators})
+    if len(names) != 1:
+        raise ExtensionError(
+            f"one extension is registered at a time, not {', '.join(names) or 'none'}: "
+            "name the actuators of one extension"
+        )
+    plurals = sorted({_plural(actuator.kind) for actuator in actuators})
+    return Installation(name=names[0], image=image, plurals=plurals, references=references)
+
+
+def installation_documents(installation: Installation) -> list[JsonObject]:
+    """All objects of an extension on a seed, but not its namespace."""
+    return [
+        _service_account(installation),
+        *_cluster_permissions(installation),
+        *_own_permissions(installation),
+        _deployment(installation),
+        _disruption_budget(installation),
+    ]
+
+
+def permissions(installation: Installation) -> list[JsonObject]:
+    """What an extension may do everywhere: the rules of its ClusterRole."""
+    plurals = list(installation.plurals)
+    return [
+        _rule(GROUP, plurals, [*_READ, "patch", "update"]),
+        _rule(GROUP, [f"{plural}/status" for plural in plurals], ["get", "patch", "update"]),
+        _rule(GROUP, ["clusters"], _READ),
+        _rule(
+            "resources.gardener.cloud",
+            ["managedresources"],
+            [*_READ, "create", "patch", "update", "delete"],
+        ),
+        _rule("", ["secrets", "configmaps"], _OWN),
+        _rule("", ["namespaces"], ["get"]),
+        _rule("monitoring.coreos.com", ["scrapeconfigs", "prometheusrules"], _OWN),
+        _rule("events.k8s.io", ["events"], ["create", "patch"]),
+        *installation.rules,
+    ]
+
+
+def raw_chart(installation: Installation) -> bytes:
+    """The objects as a packed Helm chart; the same installation gives the same bytes."""
+    chart: JsonObject = {"apiVersion": "v2", "name": installation.name, "version": "0.1.0"}
+    templates = "".join(f"---\n{dump(obj)}" for obj in installation_documents(installation))
+    files = {
+        "Chart.yaml": dump(chart),
+        "values.yaml": "{}\n",
+        "templates/extension.yaml": templates,
+    }
+    packed = io.BytesIO()
+    with (
+        gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as compressed,
+        tarfile.open(fileobj=compressed, mode="w", format=tarfile.USTAR_FORMAT) as archive,
+    ):
+        for path, text in files.items():
+            member = tarfile.TarInfo(f"{installation.name}/{path}")
+            member.size = len(text.encode())
+            archive.addfile(member, io.BytesIO(text.encode()))
+    return packed.getvalue()
+
+
+def _plural(kind: str) -> str:
+    lower = kind.lower()
+    return f"{lower[:-1]}ies" if lower.endswith("y") else f"{lower}s"
+
+
+def _service_account(on: Installation) -> JsonObject:
+    return _object("v1", "ServiceAccount", on, automountServiceAccountToken=False)
+
+
+def _cluster_permissions(on: Installation) -> list[JsonObject]:
+    name = f"extension-{on.name}"
+    role = _object(_RBAC, "ClusterRole", on, name=name, rules=permissions(on))
+    binding = _binding(on, "ClusterRoleBinding", "ClusterRole", name)
+    for obj in (role, binding):
+        del obj["metadata"]["namespace"]
+    return [role, binding]
+
+
+def _own_permissions(on: Installation) -> list[JsonObject]:
+    """The Leases of leader election and heartbeat, where the extension runs."""
+    rule = _rule("coordination.k8s.io", ["leases"], ["get", "create", "patch", "update"])
+    role = _object(_RBAC, "Role", on, rules=[rule])
+    return [role, _binding(on, "RoleBinding", "Role", on.name)]
+
+
+def _binding(on: Installation, kind: str, role: str, name: str) -> JsonObject:
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": role, "name": name}
+    subject = {"kind": "ServiceAccount", "name": on.name, "namespace": on.namespace}
+    return _object(_RBAC, kind, on, name=name, roleRef=reference, subjects=[subject])
+
+
+def _deployment(on: Installation) -> JsonObject:
+    template = {"metadata": {"labels": _labels(on)}, "spec": _pod(on)}
+    spec = {
+        "replicas": 2,
+        "revisionHistoryLimit": 2,
+        "selector": {"matchLabels": _labels(on)},
+        "template": template,
+    }
+    deployment = _object("apps/v1", "Deployment", on, spec=spec)
+    deployment["metadata"]["labels"][_HIGHLY_AVAILABLE] = "controller"
+    return deployment
+
+
+def _pod(on: Installation) -> JsonObject:
+    return {
+        "serviceAccountName": on.name,
+        "automountServiceAccountToken": False,
+        "priorityClassName": "gardener-system-900",
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": _USER,
+            "runAsGroup": _USER,
+            "fsGroup": _USER,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "containers": [_container(on)],
+        "volumes": [{"name": "api-access", "projected": {"sources": _api_access()}}],
+    }
+
+
+def _container(on: Installation) -> JsonObject:
+    own_namespace = {"fieldRef": {"fieldPath": "metadata.namespace"}}
+    return {
+        "name": on.name,
+        "image": on.image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": ["pergola", "extension", "run", *on.references],
+        "args": [
+            f"--metrics-bind-address=:{_PORTS['metrics']}",
+            f"--health-bind-address=:{_PORTS['health']}",
+        ],
+        "env": [{"name": "LEADER_ELECTION_NAMESPACE", "valueFrom": own_namespace}],
+        "ports": [
+            {"name": name, "containerPort": port, "protocol": "TCP"}
+            for name, port in _PORTS.items()
+        ],
+        "livenessProbe": _probe("/healthz", initialDelaySeconds=30, failureThreshold=5),
+        "readinessProbe": _probe("/readyz", initialDelaySeconds=5, failureThreshold=3),
+        "resources": {"requests": {"cpu": "10m", "memory": "64Mi"}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": [{"name": "api-access", "mountPath": _TOKEN_FOLDER, "readOnly": True}],
+    }
+
+
+def _probe(path: str, **more: int) -> JsonObject:
+    get = {"path": path, "port": "health", "scheme": "HTTP"}
+    return {"httpGet": get, "periodSeconds": 10, "timeoutSeconds": 5, **more}
+
+
+def _api_access() -> list[JsonObject]:
+    namespace = {"path": "namespace", "fieldRef": {"fieldPath": "metadata.namespace"}}
+    ca = {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}
+    return [
+        {"serviceAccountToken": {"path": "token", "expirationSeconds": 43200}},
+        {"configMap": ca},
+        {"downwardAPI": {"items": [namespace]}},
+    ]
+
+
+def _disruption_budget(on: Installation) -> JsonObject:
+    spec = {
+        "maxUnavailable": 1,
+        "unhealthyPodEvictionPolicy": "AlwaysAllow",
+        "selector": {"matchLabels": _labels(on)},
+    }
+    return _object("policy/v1", "PodDisruptionBudget", on, spec=spec)
+
+
+def _object(
+    api_version: str, kind: str, on: Installation, *, name: str = "", **more: object
+) -> JsonObject:
+    metadata = {"name": name or on.name, "namespace": on.namespace, "labels": _labels(on)}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **more}
+
+
+def _labels(on: Installation) -> dict[str, str]:
+    return {"app.kubernetes.io/name": on.name}
+
+
+def _rule(group: str, resources: Sequence[str], verbs: Sequence[str]) -> JsonObject:
+    return {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}

@@ -1,0 +1,242 @@
+"""`pergola network`: the caller's commands, with an extension that runs in the test."""
+
+import asyncio
+import stat
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import NamedTuple
+
+import orjson
+import pytest
+
+from pergola.api.objects import JsonObject, annotations_of, map_at
+from pergola.extensions.actuator import Context, Status
+from pergola.extensions.errors import ExtensionError
+from pergola.kube.client import Client
+from pergola.kube.errors import NotFound
+from pergola.kube.kubeconfig import load
+from pergola.kube.yaml import dump, parse
+from pergola.sandbox import Sandbox
+from pergola.testing.extension_site import (
+    ExtensionSite,
+    RecordingActuator,
+    extension_site,
+    operation,
+    recording_actuator,
+)
+from pergola.testing.waiting import running
+
+PERGOLA = Path(sys.executable).parent / "pergola"
+
+
+class Said(NamedTuple):
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Caller:
+    """A person with a manifest, at a terminal."""
+
+    def __init__(self, site: ExtensionSite, kubeconfig: Path, folder: Path) -> None:
+        self.site = site
+        self.kubeconfig = kubeconfig
+        self.manifest = folder / "network.yaml"
+        self.write({})
+
+    def write(self, spec: JsonObject) -> None:
+        ranges = {"podCIDR": "100.64.0.0/11", "serviceCIDR": "100.96.0.0/13"}
+        network: JsonObject = {
+            "apiVersion": "extensions.gardener.cloud/v1alpha1",
+            "kind": "Network",
+            "metadata": {"name": self.site.key.name},
+            "spec": {"type": self.site.type, **ranges, **spec},
+        }
+        self.manifest.write_text(dump(network))
+
+    async def run(self, command: str, *arguments: str) -> Said:
+        line = ["network", command, "-f", str(self.manifest), *arguments]
+        if "--kubeconfig" not in arguments:
+            line += ["--kubeconfig", str(self.kubeconfig)]
+        if "-n" not in arguments:
+            line += ["-n", self.site.namespace]
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(PERGOLA, *line, stdout=pipe, stderr=pipe)
+        out, err = await process.communicate()
+        return Said(process.returncode or 0, out.decode(), err.decode())
+
+
+@pytest.fixture
+async def caller(
+    cluster_client: Client, namespace: str, kubeconfig: Path, tmp_path: Path
+) -> AsyncIterator[Caller]:
+    site = await extension_site(cluster_client, namespace)
+    yield Caller(site, kubeconfig, tmp_path)
+    await site.clean_up()
+
+
+@pytest.fixture
+def actuator(caller: Caller) -> RecordingActuator:
+    return recording_actuator(caller.site.type)
+
+
+async def test_a_network_is_reconciled_watched_and_deleted(
+    caller: Caller, actuator: RecordingActuator
+) -> None:
+    site = caller.site
+    async with running(site.unit(actuator)):
+        said = await caller.run("reconcile")
+        assert (said.code, said.err) == (0, "")
+        assert said.out.endswith(f"Network {site.key} is ready\n")
+        assert operation(await site.read()) == ("Create", "Succeeded")
+        waited = await caller.run("wait")
+        assert (waited.code, waited.out) == (0, f"Network {site.key} is ready\n")
+        deleted = await caller.run("delete")
+        assert deleted.code == 0
+        assert deleted.out.endswith(f"Network {site.key} is deleted\n")
+    assert actuator.calls == ["reconcile", "delete"]
+    assert (await caller.run("delete")).out == f"there is no Network {site.key}\n"
+
+
+async def test_progress_is_told_in_plain_lines_without_a_terminal(
+    caller: Caller, actuator: RecordingActuator
+) -> None:
+    async def work(context: Context, _obj: JsonObject) -> Status | None:
+        await context.progress(40, "Rolling out the agents")
+        return None
+
+    actuator.acts["reconcile"] = work
+    async with running(caller.site.unit(actuator)):
+        said = await caller.run("reconcile")
+    first, *_ = said.out.splitlines()
+    assert first == f"Network {caller.site.key}: 0% observed generation outdated (0/1)"
+
+
+async def test_a_network_that_nobody_serves_exits_with_two_and_the_reason(caller: Caller) -> None:
+    said = await caller.run(
+        "reconcile", "--timeout", "6", "--extension-namespace", caller.site.namespace
+    )
+    assert said.code == 2
+    assert said.err.startswith(
+        f"pergola: Error while waiting for Network {caller.site.key} to become ready: "
+        "observed generation outdated (0/1); an extension for type "
+    )
+    assert "Traceback" not in said.err
+    assert len(said.err.splitlines()) == 1
+
+
+async def test_a_request_can_be_left_alone(caller: Caller) -> None:
+    said = await caller.run("reconcile", "--no-wait")
+    assert (said.code, said.out) == (0, f"Network {caller.site.key} is asked to be reconciled\n")
+    assert "gardener.cloud/timestamp" in annotations_of(await caller.site.read())
+
+
+async def test_the_status_says_why_a_network_is_not_ready(
+    caller: Caller, actuator: RecordingActuator
+) -> None:
+    async def fail(_context: Context, _obj: JsonObject) -> Status | None:
+        raise ExtensionError("the pool is too small")
+
+    actuator.acts["reconcile"] = fail
+    async with running(caller.site.unit(actuator)):
+        await caller.run("reconcile", "--no-wait")
+        await caller.site.until_operation("Create", "Error")
+        told = orjson.loads((await caller.run("status", "-o", "json")).out)
+        table = await caller.run("status")
+    assert told["ready"] is False
+    assert told["problem"].startswith("error during reconciliation: ")
+    assert "the pool is too small" in told["lastError"]["description"]
+    assert "Create Error, 50%" in table.out
+    assert table.code == 0
+
+
+async def test_a_network_moves_with_its_state_in_a_file(
+    caller: Caller, actuator: RecordingActuator, second_sandbox: Sandbox, tmp_path: Path
+) -> None:
+    async def report(_context: Context, _obj: JsonObject) -> Status | None:
+        return {"state": {"ipam": "cluster-pool"}}
+
+    actuator.acts["migrate"] = report
+    site, state = caller.site, tmp_path / "state.yaml"
+    async with running(site.unit(actuator)):
+        assert (await caller.run("reconcile")).code == 0
+        lossy = await caller.run("migrate", "--delete")
+        assert lossy.code == 1
+        assert "has a state, which would be lost" in lossy.err
+        said = await caller.run("migrate", "--state", str(state), "--delete")
+    assert (said.code, said.err) == (0, "")
+    assert said.out.endswith(f"Network {site.key} is deleted\n")
+    assert stat.S_IMODE(state.stat().st_mode) == 0o600
+    with pytest.raises(NotFound):
+        await site.read()
+
+    async with Client.connect(load(second_sandbox.kubeconfig)) as other:
+        await other.create(
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": site.namespace}}
+        )
+        new = await extension_site(other, site.namespace, site.type)
+        elsewhere = ("--kubeconfig", str(second_sandbox.kubeconfig))
+        async with running(new.unit(actuator)):
+            said = await caller.run("restore", "--state", str(state), *elsewhere)
+            assert (said.code, said.err) == (0, "")
+        live = await new.read()
+        await new.clean_up()
+    assert map_at(live, "status", "state") == {"ipam": "cluster-pool"}
+    assert operation(live) == ("Restore", "Succeeded")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "has to hold one Network of extensions.gardener.cloud/v1alpha1, and holds nothing"),
+        ("kind: Netwrok\nmetadata: {name: x}", "holds no Network of extensions.gardener.cloud/v1"),
+        ("a: [", "document 1 cannot be read: line 2, column 1: "),
+        ("- a", "document 1 is no Kubernetes object"),
+        (
+            "apiVersion: extensions.gardener.cloud/v1alpha1\nkind: Network\n",
+            "metadata.name of the Network is missing",
+        ),
+        ("kind: A\n---\nkind: B\nmetadata: {name: b}\n", "and holds A, B b"),
+    ],
+)
+async def test_a_file_without_the_network_is_one_clear_sentence(
+    caller: Caller, text: str, sentence: str
+) -> None:
+    caller.manifest.write_text(text)
+    said = await caller.run("reconcile")
+    assert said.code == 1
+    assert said.err.startswith(f"pergola: {caller.manifest}")
+    assert sentence in said.err
+    assert "Traceback" not in said.err
+
+
+async def test_a_namespace_that_contradicts_the_manifest_is_refused(caller: Caller) -> None:
+    network = parse(caller.manifest.read_text())
+    assert isinstance(network, dict)
+    caller.manifest.write_text(dump({**network, "metadata": {"name": "x", "namespace": "other"}}))
+    said = await caller.run("delete")
+    assert said.code == 1
+    assert "is for namespace other, but -n says" in said.err
+
+
+async def test_a_missing_file_is_named(caller: Caller) -> None:
+    caller.manifest.unlink()
+    said = await caller.run("wait")
+    assert said.code == 1
+    assert str(caller.manifest) in said.err
+
+
+async def test_a_cluster_without_the_kind_says_how_to_install_it(
+    caller: Caller, private_sandbox: Sandbox
+) -> None:
+    where = ("--kubeconfig", str(private_sandbox.kubeconfig), "-n", "default")
+    for command in ("reconcile", "wait", "status", "migrate", "restore"):
+        said = await caller.run(command, *where)
+        assert said.code == 1
+        assert said.err == (
+            "pergola: the cluster does not know Network of extensions.gardener.cloud/v1alpha1: "
+            "`pergola crds --apply` installs it; or is this the wrong cluster?\n"
+        )
