@@ -1,13 +1,17 @@
 """What an author of an extension writes (spec 40 §3.1)."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from pergola.api.objects import GroupVersionKind, JsonObject
 from pergola.extensions.cluster import Cluster
+from pergola.extensions.health_checks.checks import HealthCheck
 from pergola.kube.client import Client
 from pergola.runtime.clock import Clock
+
+if TYPE_CHECKING:  # webhooks are made of actuators
+    from pergola.extensions.webhooks.declare import Webhook
 
 GROUP: Final = "extensions.gardener.cloud"
 VERSION: Final = "v1alpha1"
@@ -52,11 +56,15 @@ class Actuator:
         kind: of the resources, such as `Network`.
         type: of the resources: `spec.type`.
         name: of the extension, such as `networking-calico`: what its heartbeat is held by.
+        shoot_webhooks: what registers those of `webhooks()` that are for Shoots there, for an
+            actuator to bring into them as ManagedResource `extension-<type>-shoot-webhooks`. Set
+            by the process that serves them; None while nobody does.
     """
 
     kind: ClassVar[str]
     type: ClassVar[str]
     name: ClassVar[str]
+    shoot_webhooks: Callable[[], Awaitable[Sequence[JsonObject]]] | None = None
 
     async def reconcile(self, context: Context, obj: JsonObject) -> Status | None:
         """Creates and updates everything that the resource asks for."""
@@ -77,6 +85,14 @@ class Actuator:
     async def restore(self, context: Context, obj: JsonObject) -> Status | None:
         """Arrives at a seed, with what `migrate` told in `status.state`."""
         return await self.reconcile(context, obj)
+
+    def health_checks(self) -> Sequence[HealthCheck]:
+        """What is looked at for the conditions of the resources; nothing unless overridden."""
+        return ()
+
+    def webhooks(self) -> Sequence["Webhook"]:
+        """What the extension says to changes of others' objects; nothing unless overridden."""
+        return ()
 
     @classmethod
     def gvk(cls) -> GroupVersionKind:

@@ -6,24 +6,34 @@ from pergola.api.objects import GroupVersionKind, JsonObject, JsonValue
 from pergola.api.schema.declare import Value
 from pergola.api.schema.read import Malformed, read
 from pergola.api.schema.structural import schema_of
-from pergola.api.schema.validate import Finding, validate
+from pergola.api.schema.validate import Finding, child, validate
 
 V = TypeVar("V", bound=Value)
 
 
 def read_strict(
-    cls: type[V], value: JsonValue, gvk: GroupVersionKind, *, path: str = "spec.providerConfig"
+    cls: type[V],
+    value: JsonValue,
+    gvk: GroupVersionKind,
+    *,
+    path: str = "spec.providerConfig",
+    needs_type: bool = False,
 ) -> V:
-    """The config as a declared type; absent is as good as empty.
+    """The config as a declared type; absent is as good as empty, and null as good as absent.
 
-    `apiVersion` and `kind` may be missing, since others write `{"overlay": {"enabled": false}}`.
+    Args:
+        needs_type: whether `apiVersion` and `kind` have to be there; they may be missing where
+            others write `{"overlay": {"enabled": false}}`.
 
     Raises:
         Malformed: another type, a field that the type does not have, or a value of a wrong type;
             every finding is told, with its path.
     """
-    obj = {} if value is None else value
-    findings = [*_type_findings(obj, gvk, path), *_unknown_or_wrong(cls, obj, path)]
+    obj = {} if value is None else _without_nulls(value)
+    findings = [
+        *_type_findings(obj, gvk, path, needs_type=needs_type),
+        *_unknown_or_wrong(cls, obj, path),
+    ]
     if findings:
         raise Malformed(gvk.kind, findings)
     return read(cls, _without_type(obj), path=path, of=gvk.kind)
@@ -35,23 +45,36 @@ def read_leniently(cls: type[V], value: JsonValue, gvk: GroupVersionKind, *, pat
     Raises:
         Malformed: a value of a wrong type.
     """
-    return read(cls, _without_type({} if value is None else value), path=path, of=gvk.kind)
+    obj = {} if value is None else _without_nulls(value)
+    return read(cls, _without_type(obj), path=path, of=gvk.kind)
 
 
-def _type_findings(value: JsonValue, gvk: GroupVersionKind, path: str) -> list[Finding]:
+def _type_findings(
+    value: JsonValue, gvk: GroupVersionKind, path: str, *, needs_type: bool
+) -> list[Finding]:
     if not isinstance(value, dict):
         return []
     expected = {"apiVersion": gvk.api_version, "kind": gvk.kind}
     return [
-        Finding(f"{path}.{field}", f'must be "{wanted}"')
+        Finding(child(path, field), f'must be "{wanted}"')
         for field, wanted in expected.items()
-        if value.get(field) not in (None, "", wanted)
+        if value.get(field, "") != wanted and (needs_type or value.get(field, "") != "")
     ]
 
 
 def _unknown_or_wrong(cls: type[Value], value: JsonValue, path: str) -> list[Finding]:
     found = validate(schema_of(cls), _without_type(value), path)
     return [finding._replace(severity="error") for finding in found]
+
+
+def _without_nulls(value: JsonValue) -> JsonValue:
+    """As decoders of the API's own language read null: as if the field was not there."""
+    match value:
+        case dict():
+            return {name: _without_nulls(v) for name, v in value.items() if v is not None}
+        case list():
+            return [_without_nulls(entry) for entry in value]
+    return value
 
 
 def _without_type(value: JsonValue) -> JsonValue:

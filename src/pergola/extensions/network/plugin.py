@@ -1,16 +1,53 @@
 """A network plugin: what its author writes beside a config type (spec 40 §5.3, §6.3, §9)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import ClassVar, Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
-from pergola.api.field_errors import Cause
-from pergola.api.objects import GroupVersionKind, JsonObject
+from pergola.api.field_errors import Cause, sentence
+from pergola.api.marks import OPERATION, OPERATION_RESTORE, ORIGIN_LABEL
+from pergola.api.network_validation import check_network
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    annotations_of,
+    deletion_timestamp_of,
+    map_at,
+    name_of,
+)
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.api.schema.declare import Value
-from pergola.extensions.actuator import Actuator, Context
+from pergola.api.schema.read import Malformed
+from pergola.bundle import BundleError
+from pergola.extensions.actuator import Actuator, Context, Status
 from pergola.extensions.cluster import Shoot
+from pergola.extensions.errors import Code, ExtensionError, RequeueAfter
+from pergola.extensions.health_checks.checks import (
+    SYSTEM_COMPONENTS_HEALTHY,
+    HealthCheck,
+    managed_resource,
+)
+from pergola.extensions.managed_resources import (
+    create_for_shoot,
+    delete,
+    set_keep,
+    wait_applied,
+    wait_deleted,
+)
+from pergola.extensions.network.families import effective_families, wanted_families
+from pergola.extensions.network.seed_objects import SeedObjects
+from pergola.extensions.provider_config import read_strict
+from pergola.kube.errors import KubeError
+from pergola.runtime.logging import get_logger
+
+log = get_logger("network")
 
 C = TypeVar("C", bound=Value)
+T = TypeVar("T")
+
+_GOING_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +61,7 @@ class Plan(Generic[C]):
         families: those to be rolled out now, primary first; fewer than the Network asks for while
             its nodes are not migrated yet (§1.4 step 4).
         state: `status.state` as it was saved before; empty if there is none.
+        is_new: whether nothing was ever rolled out for this Network, here or on another seed.
     """
 
     config: C
@@ -33,6 +71,7 @@ class Plan(Generic[C]):
     shoot: Shoot
     namespace: str
     state: JsonObject = field(default_factory=dict)
+    is_new: bool = False
 
     @property
     def ipv4(self) -> bool:
@@ -70,12 +109,16 @@ class NetworkPlugin(Actuator, Generic[C]):
     """An actuator for Networks of one type; its author checks and renders, it does the rest.
 
     Attributes:
-        config: the type of `providerConfig`.
-        group: of the config's kinds, `<type>.networking.extensions.gardener.cloud`.
+        config: the type of `providerConfig`; its kind is `NetworkConfig` of the group
+            `<type>.networking.extensions.gardener.cloud`.
+        wait_seconds: how long to wait until the Shoot has everything rolled out before the Network
+            counts as reconciled; 0 leaves that to the health checks, so that a Shoot without nodes
+            yet gets its network.
     """
 
     kind = "Network"
-    config: ClassVar[type[Value]]
+    config: type[C]
+    wait_seconds: float = 0.0
 
     def check(self, config: C, families: Sequence[str]) -> Iterator[Cause]:
         """What is wrong with a config for a cluster of these IP families; paths inside of it."""
@@ -103,3 +146,185 @@ class NetworkPlugin(Actuator, Generic[C]):
         return GroupVersionKind(
             f"{cls.type}.networking.extensions.gardener.cloud", "v1alpha1", "NetworkConfig"
         )
+
+    @classmethod
+    def origin(cls) -> str:
+        """What its objects on the seed are labelled with."""
+        return f"extension-networking-{cls.type}"
+
+    @classmethod
+    def managed_resource(cls) -> str:
+        """The name of the ManagedResource with the objects of the Shoot."""
+        return f"{cls.origin()}-config"
+
+    def health_checks(self) -> Sequence[HealthCheck]:
+        """What the condition `SystemComponentsHealthy` of a Network tells."""
+        return [managed_resource(self.managed_resource())]
+
+    async def reconcile(self, context: Context, obj: JsonObject) -> Status:
+        """Makes the Shoot have the network; nothing is written unless all of it can be rendered.
+
+        Raises:
+            ExtensionError: the Network, its config or the Shoot do not allow it.
+            KubeError: the API server refused, or did not answer.
+        """
+        plan = await self.observe(context, self.plan(context, obj))
+        rendered = self.render(plan)
+        if rendered.state is not None and rendered.state != plan.state:
+            # First, since what follows may be built on it.
+            await context.save({"state": rendered.state})
+        await self._ship(context, rendered)
+        await self._on_seed(context).apply(rendered.seed)
+        if self.wait_seconds and not plan.shoot.hibernation_enabled:
+            with _told():
+                await wait_applied(context, self.managed_resource(), self.wait_seconds)
+        for warning in rendered.warnings:
+            log.warning(warning, network=str(Key.of(obj)))
+        return self._status(plan, rendered)
+
+    async def delete(self, context: Context, obj: JsonObject) -> None:
+        """Removes everything, and waits until the Shoot has none of it left.
+
+        Raises:
+            ExtensionError: something is still there after two minutes.
+            KubeError: the API server refused, or did not answer.
+        """
+        await self._on_seed(context).delete()
+        names = await self._shipped(context)
+        for name in names:
+            await delete(context, name)
+        with _told():
+            for name in names:
+                await wait_deleted(context, name)
+
+    async def force_delete(self, context: Context, obj: JsonObject) -> None:
+        """Asks for the deletion of everything; what cannot be deleted is logged and left behind."""
+        await _try(self._on_seed(context).delete(), "objects on the seed")
+        for name in await _try(self._shipped(context), "ManagedResources") or ():
+            await _try(delete(context, name), f"ManagedResource {name}")
+
+    async def migrate(self, context: Context, obj: JsonObject) -> None:
+        """Leaves the seed; the Shoot keeps its network, and `status.state` goes with the Network.
+
+        Raises:
+            ExtensionError, KubeError: see `delete`.
+        """
+        for name in await self._shipped(context):
+            await set_keep(context, name, keep=True)
+        await self.delete(context, obj)
+
+    def plan(self, context: Context, obj: JsonObject) -> Plan[C]:
+        """What a Network asks for, checked; pure.
+
+        Raises:
+            ExtensionError: something in the Network, its config or the Shoot is wrong.
+        """
+        if findings := list(check_network(obj)):
+            raise _problem(f"invalid network resource: {sentence(findings)}")
+        shoot = _shoot_of(context, obj)
+        spec, wanted = map_at(obj, "spec"), wanted_families(obj)
+        return Plan(
+            config=self._checked(spec.get("providerConfig"), wanted, shoot),
+            pod_range=spec["podCIDR"],
+            service_range=spec["serviceCIDR"],
+            families=effective_families(wanted, shoot),
+            shoot=shoot,
+            namespace=context.namespace,
+            state=map_at(obj, "status", "state"),
+            is_new=_is_new(obj),
+        )
+
+    def _checked(self, value: JsonObject | None, families: Sequence[str], shoot: Shoot) -> C:
+        try:
+            config = read_strict(self.config, value, self.config_gvk())
+        except Malformed as error:
+            raise _problem(f"invalid network config: {error}") from error
+        findings = [c.under("spec.providerConfig") for c in self.check(config, families)]
+        if findings:
+            raise _problem(f"invalid network config: {sentence(findings)}")
+        if contradictions := list(self.check_shoot(config, shoot)):
+            raise _problem(sentence(contradictions))
+        return config
+
+    async def _ship(self, context: Context, rendered: Rendered) -> None:
+        wanted = {**rendered.managed_resources, self.managed_resource(): rendered.shoot}
+        for name, objects in wanted.items():
+            with _told():
+                stored = await create_for_shoot(
+                    context,
+                    name,
+                    self.origin(),
+                    objects,
+                    condition_type=SYSTEM_COMPONENTS_HEALTHY,
+                )
+            if deletion_timestamp_of(stored) is not None:
+                going = f"ManagedResource {Key.of(stored)} of a former network is still going"
+                raise RequeueAfter(_GOING_SECONDS, ExtensionError(going))
+        for name in await self._shipped(context):
+            if name not in wanted:
+                await delete(context, name)
+
+    async def _shipped(self, context: Context) -> list[str]:
+        """The ManagedResources that are there, also those of former versions of the plugin."""
+        labels = f"{ORIGIN_LABEL}={self.origin()}"
+        found = await context.client.list(
+            MANAGED_RESOURCE, context.namespace, labels=labels, metadata_only=True
+        )
+        return sorted(map(name_of, found))
+
+    def _status(self, plan: Plan[C], rendered: Rendered) -> Status:
+        provider_status: JsonObject = {
+            "apiVersion": self.config_gvk().api_version,
+            "kind": "NetworkStatus",
+            **rendered.status,
+        }
+        if rendered.warnings:
+            provider_status["warnings"] = list(rendered.warnings)
+        status: Status = {
+            "ipFamilies": list(plan.families),
+            "providerStatus": provider_status,
+        }
+        if rendered.state is not None:
+            status["state"] = rendered.state
+        return status
+
+    def _on_seed(self, context: Context) -> SeedObjects:
+        return SeedObjects(context.client, context.namespace, self.origin())
+
+
+def _shoot_of(context: Context, obj: JsonObject) -> Shoot:
+    if context.cluster is None or context.cluster.shoot is None:
+        raise ExtensionError(
+            f"Network {Key.of(obj)} belongs to no Shoot: Cluster {context.namespace} has none"
+        )
+    return context.cluster.shoot
+
+
+def _is_new(obj: JsonObject) -> bool:
+    """A Network that is restored is not new, even if no state came along."""
+    status = map_at(obj, "status")
+    operation = map_at(status, "lastOperation").get("type", "Create")
+    asked = annotations_of(obj).get(OPERATION)
+    known = status.get("providerStatus") or status.get("state")
+    return operation == "Create" and asked != OPERATION_RESTORE and not known
+
+
+def _problem(text: str) -> ExtensionError:
+    return ExtensionError(text, Code.CONFIGURATION_PROBLEM)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """What went wrong with a ManagedResource is for the user, and no defect."""
+    try:
+        yield
+    except BundleError as error:
+        raise ExtensionError(str(error)) from error
+
+
+async def _try(work: Awaitable[T], what: str) -> T | None:
+    try:
+        return await work
+    except (KubeError, BundleError) as error:
+        log.warning("left behind by a forced deletion", what=what, error=str(error))
+        return None

@@ -1,0 +1,30 @@
+"""A cloud provider that fits Networks to its cloud: Azure carries no IP-in-IP."""
+
+from collections.abc import Sequence
+
+from pergola.api.objects import JsonObject
+from pergola.extensions import Actuator, Context
+from pergola.extensions.webhooks.clouds import AZURE_CALICO, CALICO
+from pergola.extensions.webhooks.declare import Webhook
+from pergola.extensions.webhooks.network_mutator import network_mutator
+from pergola.extensions.webhooks.provider_configs import config_mutator
+
+
+class Azure(Actuator):
+    """What a provider does for an Infrastructure is left out here."""
+
+    kind = "Infrastructure"
+    type = "azure"
+    name = "provider-azure"
+
+    async def reconcile(self, context: Context, obj: JsonObject) -> None:
+        """Creates nothing."""
+
+    async def delete(self, context: Context, obj: JsonObject) -> None:
+        """Deletes nothing."""
+
+    def webhooks(self) -> Sequence[Webhook]:
+        """Rules for calico's config; Networks of other types stay as they are."""
+        return [
+            network_mutator(self.name, "azure", {"calico": config_mutator(CALICO, AZURE_CALICO)})
+        ]

@@ -1,0 +1,155 @@
+"""The network `gardenet`, in one file, as docs/tutorial-network-extension.md builds it."""
+
+import hashlib
+import ipaddress
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import orjson
+from msgspec import field
+
+from pergola.api.field_errors import Cause, forbidden, invalid, unsupported
+from pergola.api.objects import JsonObject
+from pergola.api.schema.declare import Value
+from pergola.extensions import Shoot
+from pergola.extensions.network.plugin import NetworkPlugin, Plan, Rendered
+
+NODE: Final = "gardenet-node"
+CONFIG: Final = "gardenet-config"
+IMAGE: Final = "registry.k8s.io/e2e-test-images/agnhost:2.53"
+"""Stands in for the agent, since gardenet does not exist: it only says that it is well."""
+PORT: Final = 9199
+
+
+class Ipam(Value):
+    """Where pods get their addresses from."""
+
+    cidr: str = "usePodCIDR"
+    """The range: `usePodCIDR` for that of the node, or a CIDR."""
+    type: str = "host-local"
+    """Who assigns them; only `host-local`."""
+
+
+class NetworkConfig(Value):
+    """`providerConfig` of a Network of type gardenet."""
+
+    gardenet_custom_config_field: str = ""
+    """What gardenet is made for."""
+    ipam: Ipam = field(default_factory=Ipam)
+    """Where pods get their addresses from."""
+
+
+class Gardenet(NetworkPlugin[NetworkConfig]):
+    """Gives a Shoot the network gardenet."""
+
+    type = "gardenet"
+    name = "networking-gardenet"
+    config = NetworkConfig
+
+    def check(self, config: NetworkConfig, families: Sequence[str]) -> Iterator[Cause]:
+        """What is wrong with a config."""
+        if config.ipam.type != "host-local":
+            yield unsupported("ipam.type", config.ipam.type, ["host-local"])
+        if config.ipam.cidr != "usePodCIDR" and not _is_cidr(config.ipam.cidr):
+            yield invalid("ipam.cidr", config.ipam.cidr, "must be usePodCIDR or a CIDR")
+
+    def check_shoot(self, config: NetworkConfig, shoot: Shoot) -> Iterator[Cause]:
+        """Gardenet leaves Services to kube-proxy."""
+        if not shoot.kube_proxy_enabled:
+            yield forbidden(
+                "spec.kubernetes.kubeProxy.enabled",
+                "Disabling kube-proxy is forbidden in conjunction with gardenet, "
+                "which cannot route Services",
+            )
+
+    def render(self, plan: Plan[NetworkConfig]) -> Rendered:
+        """A ConfigMap, and the agent that reads it on each node."""
+        config = config_map(plan)
+        return Rendered(shoot=[config, daemon_set(checksum_of(config))])
+
+
+def config_map(plan: Plan[NetworkConfig]) -> JsonObject:
+    """What the agents read."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": CONFIG, "namespace": "kube-system"},
+        "data": {
+            "podCIDR": plan.pod_range,
+            "serviceCIDR": plan.service_range,
+            "ipFamilies": ",".join(plan.families),
+            "customField": plan.config.gardenet_custom_config_field,
+            "ipamCIDR": plan.config.ipam.cidr,
+        },
+    }
+
+
+def daemon_set(checksum: str) -> JsonObject:
+    """The agents."""
+    labels = {"app": NODE, "gardener.cloud/role": "system-component"}
+    # Pods that need the network are kept off a node until this one is ready.
+    critical = {**labels, "node.gardener.cloud/critical-component": "true"}
+    template = {
+        "metadata": {"labels": critical, "annotations": {"checksum/configmap-gardenet": checksum}},
+        "spec": pod_spec(),
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": NODE, "namespace": "kube-system", "labels": labels},
+        "spec": {
+            "selector": {"matchLabels": {"app": NODE}},
+            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}},
+            "template": template,
+        },
+    }
+
+
+def pod_spec() -> JsonObject:
+    """One agent: on every node, whatever its taints, before anything that needs a network."""
+    return {
+        "hostNetwork": True,
+        "priorityClassName": "system-node-critical",
+        "automountServiceAccountToken": False,
+        "tolerations": [
+            {"operator": "Exists", "effect": "NoSchedule"},
+            {"operator": "Exists", "effect": "NoExecute"},
+        ],
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": 65534,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "containers": [
+            {
+                "name": "agent",
+                "image": IMAGE,
+                "args": ["netexec", f"--http-port={PORT}", "--udp-port=-1"],
+                "readinessProbe": {"httpGet": {"path": "/healthz", "port": PORT}},
+                "resources": {
+                    "requests": {"cpu": "10m", "memory": "16Mi"},
+                    "limits": {"memory": "64Mi"},
+                },
+                "securityContext": {
+                    "allowPrivilegeEscalation": False,
+                    "readOnlyRootFilesystem": True,
+                    "capabilities": {"drop": ["ALL"]},
+                },
+                "volumeMounts": [{"name": "config", "mountPath": "/etc/gardenet"}],
+            }
+        ],
+        "volumes": [{"name": "config", "configMap": {"name": CONFIG}}],
+    }
+
+
+def checksum_of(config: JsonObject) -> str:
+    """Changes when the content of the ConfigMap does."""
+    return hashlib.sha256(orjson.dumps(config["data"], option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def _is_cidr(text: str) -> bool:
+    try:
+        ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        return False
+    return "/" in text

@@ -1,0 +1,111 @@
+"""From what several checks found to what a condition says: the table of spec 40 §2.6; pure."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from pergola.api.conditions import FALSE, PROGRESSING, TRUE, UNKNOWN
+from pergola.api.objects import JsonObject
+from pergola.extensions.errors import Code
+from pergola.extensions.health_checks.checks import Verdict
+from pergola.health.times import read_time
+
+SUCCESSFUL: Final = "HealthCheckSuccessful"
+UNSUCCESSFUL: Final = "HealthCheckUnsuccessful"
+STILL_PROGRESSING: Final = "HealthCheckProgressing"
+CHECK_ERROR: Final = "ConditionCheckError"
+
+
+class Result(NamedTuple):
+    """What came of one check: its verdict, or what kept it from giving one."""
+
+    name: str
+    outcome: Verdict | Exception
+
+
+class Said(NamedTuple):
+    """What a condition shall say."""
+
+    status: str
+    reason: str
+    message: str
+    codes: tuple[Code, ...] = ()
+
+
+ALL_HEALTHY: Final = Said(TRUE, SUCCESSFUL, "All health checks successful")
+HIBERNATED: Final = Said(TRUE, SUCCESSFUL, "Shoot is hibernated")
+
+
+def unable(error: Exception) -> Said:
+    """What all conditions say if no check could even begin."""
+    return Said(UNKNOWN, CHECK_ERROR, f"unable to execute any health check: {_text(error)}")
+
+
+def aggregate(results: Iterable[Result], old: JsonObject | None, now: datetime) -> Said:
+    """What the condition says about all of its checks.
+
+    Args:
+        old: the condition as it is; None if there is none.
+    """
+    raised, unhealthy, rolling = _sorted(results)
+    details = _details(raised, unhealthy, rolling)
+    if raised:
+        checks = "health check" if len(raised) == 1 else "health checks"
+        return Said(UNKNOWN, CHECK_ERROR, f"failed to execute {len(raised)} {checks}: {details}")
+    if unhealthy:
+        return Said(FALSE, UNSUCCESSFUL, details, _codes(unhealthy))
+    if rolling and _may_go_on(rolling, old, now):
+        return Said(PROGRESSING, STILL_PROGRESSING, details)
+    if rolling:
+        return Said(FALSE, UNSUCCESSFUL, details, _codes(rolling))
+    return ALL_HEALTHY
+
+
+_Found = list[tuple[str, Verdict]]
+
+
+def _sorted(results: Iterable[Result]) -> tuple[list[tuple[str, Exception]], _Found, _Found]:
+    """Those that raised, those that are unhealthy, those that progress."""
+    raised: list[tuple[str, Exception]] = []
+    found: dict[str, _Found] = {TRUE: [], FALSE: [], PROGRESSING: []}
+    for name, outcome in results:
+        if isinstance(outcome, Verdict):
+            found[outcome.status].append((name, outcome))
+        else:
+            raised.append((name, outcome))
+    return raised, found[FALSE], found[PROGRESSING]
+
+
+def _may_go_on(rolling: _Found, old: JsonObject | None, now: datetime) -> bool:
+    """Whether what progresses still has time; its condition knows since when it is not True."""
+    thresholds = [v.threshold for _, v in rolling if v.threshold is not None]
+    if old is None or old.get("status") == TRUE or not thresholds:
+        return True
+    since = read_time(old.get("lastTransitionTime"))
+    return since is None or (now - since).total_seconds() <= min(thresholds)
+
+
+def _details(raised: Sequence[tuple[str, Exception]], unhealthy: _Found, rolling: _Found) -> str:
+    groups = [
+        ("Unable to execute check(s): ", [_text(error) or name for name, error in raised]),
+        ("Failed check(s): ", [verdict.detail or name for name, verdict in unhealthy]),
+        ("Progressing check(s): ", [verdict.detail or name for name, verdict in rolling]),
+    ]
+    present = [(prefix, texts) for prefix, texts in groups if texts]
+    several = len(present) > 1
+    return " ".join(f"{prefix if several else ''}{_listed(texts)}" for prefix, texts in present)
+
+
+def _listed(texts: Sequence[str]) -> str:
+    sentences = [f"{text.rstrip().rstrip('.')}." for text in texts]
+    if len(sentences) == 1:
+        return sentences[0]
+    return " ".join(f"{number}) {text}" for number, text in enumerate(sentences, start=1))
+
+
+def _codes(found: _Found) -> tuple[Code, ...]:
+    return tuple(dict.fromkeys(code for _, verdict in found for code in verdict.codes))
+
+
+def _text(error: Exception) -> str:
+    return str(error) or type(error).__name__

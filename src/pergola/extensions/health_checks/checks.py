@@ -1,0 +1,179 @@
+"""What a health check is, and the checks that most extensions need (spec 40 §2.6)."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Literal
+
+from pergola.api.conditions import FALSE, PROGRESSING
+from pergola.api.managed_resource_status import progressing_problem
+from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.extensions.cluster import Cluster
+from pergola.extensions.errors import Code
+from pergola.health import check as health_of
+from pergola.health import check_ready
+from pergola.health import progressing as rollout_of
+
+SYSTEM_COMPONENTS_HEALTHY: Final = "SystemComponentsHealthy"
+EVERY_NODE_READY: Final = "EveryNodeReady"
+CONTROL_PLANE_HEALTHY: Final = "ControlPlaneHealthy"
+OBSERVABILITY_COMPONENTS_HEALTHY: Final = "ObservabilityComponentsHealthy"
+SHOOT_CONDITIONS: Final = frozenset(
+    {
+        SYSTEM_COMPONENTS_HEALTHY,
+        EVERY_NODE_READY,
+        CONTROL_PLANE_HEALTHY,
+        OBSERVABILITY_COMPONENTS_HEALTHY,
+    }
+)
+"""The condition types that count for the Shoot; others are allowed, and nobody acts on them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a check found.
+
+    Attributes:
+        status: `Progressing` for what may become healthy without anybody's doing.
+        detail: a sentence for the user: what is wrong, and where.
+        codes: whom it concerns.
+        threshold: seconds for which it may go on progressing; None for as long as it takes.
+    """
+
+    status: Literal["True", "False", "Progressing"]
+    detail: str = ""
+    codes: tuple[Code, ...] = ()
+    threshold: float | None = None
+
+
+HEALTHY: Final = Verdict("True")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckContext:
+    """What a check works with.
+
+    Attributes:
+        read: an object of the seed as it is, or None if it is not there.
+        cluster: the Shoot that the extension resource belongs to; None for other classes.
+        namespace: of the extension resource.
+        now: the time at which the checks began.
+    """
+
+    read: Callable[[GroupVersionKind, Key], Awaitable[JsonObject | None]]
+    cluster: Callable[[], Awaitable[Cluster | None]]
+    namespace: str
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthCheck:
+    """One thing that is looked at for a condition.
+
+    Attributes:
+        name: differs between the checks of a condition; for messages of checks that failed.
+        condition: its type.
+        run: looks; what it raises counts as 'could not be executed'.
+        applies: whether there is anything to look at; what does not apply is healthy.
+        managed_resource: the one it reads in the namespace, if it does: its changes run the
+            check at once.
+    """
+
+    name: str
+    condition: str
+    run: Callable[[CheckContext, JsonObject], Awaitable[Verdict]]
+    applies: Callable[[JsonObject], bool] = lambda _: True
+    managed_resource: str = ""
+
+
+def managed_resource(
+    name: str,
+    condition: str = SYSTEM_COMPONENTS_HEALTHY,
+    *,
+    threshold: float | None = None,
+    applies: Callable[[JsonObject], bool] = lambda _: True,
+) -> HealthCheck:
+    """Whether what a ManagedResource describes is applied, healthy and rolled out.
+
+    Args:
+        name: of the ManagedResource, beside the extension resource.
+        threshold: seconds that a rollout may take.
+    """
+
+    async def run(context: CheckContext, _: JsonObject) -> Verdict:
+        key = Key(context.namespace, name)
+        resource = await context.read(MANAGED_RESOURCE, key)
+        if resource is None:
+            return Verdict(FALSE, f"ManagedResource {key} is not there")
+        if problem := check_ready(resource):
+            return Verdict(FALSE, f"ManagedResource {key} is unhealthy: {problem}")
+        if problem := progressing_problem(resource):
+            return Verdict(
+                PROGRESSING, f"ManagedResource {key} is progressing: {problem}", (), threshold
+            )
+        return HEALTHY
+
+    return HealthCheck(
+        name=f"ManagedResource {name}",
+        condition=condition,
+        run=run,
+        applies=applies,
+        managed_resource=name,
+    )
+
+
+def deployment(
+    name: str,
+    condition: str = CONTROL_PLANE_HEALTHY,
+    *,
+    threshold: float | None = None,
+    applies: Callable[[JsonObject], bool] = lambda _: True,
+) -> HealthCheck:
+    """Whether a Deployment beside the extension resource is healthy; see `managed_resource`."""
+    return _workload("Deployment", name, condition, threshold, applies)
+
+
+def stateful_set(
+    name: str,
+    condition: str = CONTROL_PLANE_HEALTHY,
+    *,
+    threshold: float | None = None,
+    applies: Callable[[JsonObject], bool] = lambda _: True,
+) -> HealthCheck:
+    """Whether a StatefulSet beside the extension resource is healthy; see `managed_resource`."""
+    return _workload("StatefulSet", name, condition, threshold, applies)
+
+
+def daemon_set(
+    name: str,
+    condition: str = CONTROL_PLANE_HEALTHY,
+    *,
+    threshold: float | None = None,
+    applies: Callable[[JsonObject], bool] = lambda _: True,
+) -> HealthCheck:
+    """Whether a DaemonSet beside the extension resource is healthy; see `managed_resource`."""
+    return _workload("DaemonSet", name, condition, threshold, applies)
+
+
+def _workload(
+    kind: str,
+    name: str,
+    condition: str,
+    threshold: float | None,
+    applies: Callable[[JsonObject], bool],
+) -> HealthCheck:
+    gvk = GroupVersionKind("apps", "v1", kind)
+
+    async def run(context: CheckContext, _: JsonObject) -> Verdict:
+        key = Key(context.namespace, name)
+        live = await context.read(gvk, key)
+        if live is None:
+            return Verdict(FALSE, f"{kind} {key} is not there")
+        if problem := health_of(live):
+            return Verdict(FALSE, f"{kind} {key} is unhealthy: {problem}")
+        if problem := rollout_of(live):
+            return Verdict(PROGRESSING, f"{kind} {key} is progressing: {problem}", (), threshold)
+        return HEALTHY
+
+    return HealthCheck(name=f"{kind} {name}", condition=condition, run=run, applies=applies)

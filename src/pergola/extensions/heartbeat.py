@@ -1,0 +1,132 @@
+"""The Lease by which an extension says that it is alive, and how others read it (spec 40 §2.5)."""
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Final, NoReturn
+
+from pergola.api.objects import JsonObject, Key, map_at
+from pergola.extensions.errors import ExtensionError
+from pergola.health.times import read_time
+from pergola.kube.client import Client
+from pergola.kube.errors import KubeError, NotFound
+from pergola.runtime.clock import Clock, SystemClock
+from pergola.runtime.lease import LEASE
+from pergola.runtime.logging import get_logger
+
+log = get_logger("heartbeat")
+
+NAME: Final = "gardener-extension-heartbeat"
+RENEW_SECONDS: Final = 30
+STALE_SECONDS: Final = 300.0
+_FIRST_RETRY_SECONDS: Final = 0.1
+
+
+class HeartbeatError(ExtensionError):
+    """The heartbeat is set up in a way that cannot work."""
+
+
+class Heartbeat:
+    """Renews the Lease of an extension; only the leader of its replicas does.
+
+    Args:
+        name: of the extension, such as `networking-calico`.
+        namespace: where the extension runs.
+        seconds: from one renewal to the next.
+
+    Raises:
+        HeartbeatError: `seconds` is no positive number, or no namespace is given.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        name: str,
+        namespace: str,
+        *,
+        seconds: int = RENEW_SECONDS,
+        clock: Clock | None = None,
+    ) -> None:
+        if seconds <= 0:
+            raise HeartbeatError("--heartbeat-renew-interval-seconds must be greater than 0")
+        if not namespace:
+            raise HeartbeatError(
+                "the heartbeat has no namespace: set --heartbeat-namespace, or the variable "
+                "LEADER_ELECTION_NAMESPACE"
+            )
+        self._client = client
+        self._name = name
+        self._key = Key(namespace, NAME)
+        self._seconds = seconds
+        self._clock = clock or SystemClock()
+
+    async def run(self) -> NoReturn:
+        """Renews the Lease at once and then at each interval, until cancelled.
+
+        What fails is tried again soon, with growing pauses that never exceed the interval: a
+        heartbeat must be back as soon as the API server is.
+        """
+        retry = _FIRST_RETRY_SECONDS
+        while True:
+            try:
+                await self.beat()
+            except KubeError as error:
+                log.error("heartbeat failed", lease=str(self._key), error=str(error))
+                await asyncio.sleep(min(retry, self._seconds))
+                retry = min(retry * 2, float(self._seconds))
+            else:
+                retry = _FIRST_RETRY_SECONDS
+                await asyncio.sleep(self._seconds)
+
+    async def beat(self) -> JsonObject:
+        """Renews the Lease once, or creates it; what others wrote into it stays.
+
+        Raises:
+            KubeError: the API server refused, or did not answer.
+        """
+        spec = lease_spec(self._name, self._seconds, self._clock.now())
+        try:
+            return await self._client.patch(LEASE, self._key, {"spec": spec})
+        except NotFound:
+            return await self._client.create(_lease(self._key, spec))
+
+
+def lease_spec(name: str, seconds: int, now: datetime) -> JsonObject:
+    """What the Lease of a living extension says."""
+    return {
+        "holderIdentity": name,
+        "leaseDurationSeconds": seconds,
+        "renewTime": now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+    }
+
+
+def is_alive(lease: JsonObject | None, now: datetime, stale: float = STALE_SECONDS) -> str | None:
+    """Why an extension does not count as running, by its heartbeat; None if it does.
+
+    Args:
+        lease: in the namespace of its ControllerInstallation; None if there is none.
+        stale: seconds since the last renewal from which on it counts as dead.
+    """
+    if lease is None:
+        return f"the extension never ran there: no Lease {NAME}"
+    spec = map_at(lease, "spec")
+    extension = f"extension {spec.get('holderIdentity') or 'of an unknown name'}"
+    renewed = read_time(spec.get("renewTime"))
+    if renewed is None:
+        return f"{extension} did not write when it ran last: Lease {Key.of(lease)} has no renewTime"
+    if (now - renewed).total_seconds() > stale:
+        return f"{extension} is not running since {renewed.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return None
+
+
+def outdated_report(kind: str) -> str:
+    """The reason of a condition that became Unknown because nobody reports it any more."""
+    return f"{kind}OutdatedHealthCheckReport"
+
+
+def _lease(key: Key, spec: JsonObject) -> JsonObject:
+    return {
+        "apiVersion": LEASE.api_version,
+        "kind": LEASE.kind,
+        "metadata": {"name": key.name, "namespace": key.namespace},
+        "spec": spec,
+    }

@@ -1,0 +1,11 @@
+"""The lifecycle of extension resources: from an annotation to an outcome (spec 40 §2).
+
+`predicates` (what wakes it) → `reconcile` (the numbered steps) → `operation` (what is to be done)
+→ `report` (the actuator's context, and what it tells) with `status` (the patches).
+"""
+
+from pergola.extensions.lifecycle.controller import extension_controller
+from pergola.extensions.lifecycle.operation import Operation, finalizer_of
+from pergola.extensions.lifecycle.reconcile import Settings
+
+__all__ = ["Operation", "Settings", "extension_controller", "finalizer_of"]

@@ -1,0 +1,129 @@
+"""What is to be done with an extension resource, decided by its state alone (spec 40 §2.3)."""
+
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from pergola.api import marks
+from pergola.api.objects import (
+    JsonObject,
+    annotations_of,
+    deletion_timestamp_of,
+    finalizers_of,
+    map_at,
+)
+from pergola.extensions.lifecycle.predicates import Request, request_of
+
+
+class Operation(StrEnum):
+    """The types of `status.lastOperation` that an extension writes."""
+
+    CREATE = "Create"
+    RECONCILE = "Reconcile"
+    DELETE = "Delete"
+    MIGRATE = "Migrate"
+    RESTORE = "Restore"
+
+
+class Verb(NamedTuple):
+    """How an operation is called in sentences."""
+
+    doing: str
+    done: str
+
+
+VERBS: Final = {
+    Operation.CREATE: Verb("reconciling", "reconciled"),
+    Operation.RECONCILE: Verb("reconciling", "reconciled"),
+    Operation.DELETE: Verb("deleting", "deleted"),
+    Operation.MIGRATE: Verb("migrating", "migrated"),
+    Operation.RESTORE: Verb("restoring", "restored"),
+}
+
+_PROTECTED: Final = (Operation.CREATE, Operation.RECONCILE, Operation.RESTORE)
+_REPEATED: Final = (Operation.CREATE, Operation.MIGRATE, Operation.RESTORE)
+
+
+def finalizer_of(kind: str) -> str:
+    """The finalizer that keeps a resource until the extension has let go of it."""
+    return f"extensions.gardener.cloud/{kind.lower()}"
+
+
+def waits_for_state(obj: JsonObject) -> bool:
+    """Whether the caller still has to put the state in: nothing may be written until then."""
+    return annotations_of(obj).get(marks.OPERATION) == marks.OPERATION_WAIT_FOR_STATE
+
+
+def operation_of(obj: JsonObject) -> Operation:
+    """The type of the operation; one that never succeeded is repeated as what it was."""
+    requested = annotations_of(obj).get(marks.OPERATION)
+    last = map_at(obj, "status", "lastOperation")
+    if requested == marks.OPERATION_MIGRATE:
+        return Operation.MIGRATE
+    if deletion_timestamp_of(obj) is not None:
+        return Operation.DELETE
+    if requested == marks.OPERATION_RESTORE:
+        return Operation.RESTORE
+    if not last:
+        return Operation.CREATE
+    if last.get("type") in _REPEATED and last.get("state") != "Succeeded":
+        return Operation(last["type"])
+    return Operation.RECONCILE
+
+
+def next_operation(obj: JsonObject, finalizer: str) -> Operation | None:
+    """What to do now; None if nothing.
+
+    Nothing is done for a resource that has moved to another seed, not even to delete it, nor for
+    one that goes and that the extension never touched.
+    """
+    operation = operation_of(obj)
+    if is_migrated(obj) and operation not in (Operation.MIGRATE, Operation.RESTORE):
+        return None
+    if operation is Operation.DELETE and finalizer not in finalizers_of(obj):
+        return None
+    return operation
+
+
+def is_migrated(obj: JsonObject) -> bool:
+    """Whether the resource has left this seed."""
+    last = map_at(obj, "status", "lastOperation")
+    return last.get("type") == Operation.MIGRATE and last.get("state") == "Succeeded"
+
+
+def acceptance(obj: JsonObject, operation: Operation | None, finalizer: str) -> JsonObject:
+    """The patch of `metadata` before the work begins; empty if there is nothing to change.
+
+    A request to reconcile is taken off, and the finalizer put on, in one write. Requests to
+    migrate and to restore stay until that is done, so that it is resumed after a crash.
+    """
+    metadata: JsonObject = {}
+    if annotations_of(obj).get(marks.OPERATION) == marks.OPERATION_RECONCILE:
+        metadata["annotations"] = {marks.OPERATION: None}
+    present = finalizers_of(obj)
+    if operation in _PROTECTED and finalizer not in present:
+        metadata["finalizers"] = [*present, finalizer]
+    return metadata
+
+
+def completion(
+    obj: JsonObject, operation: Operation, finalizer: str, request: Request
+) -> JsonObject:
+    """The patch of `metadata` after an operation succeeded; empty if there is nothing to change.
+
+    Args:
+        obj: as it is now.
+        request: the one that was worked on; a newer one stays.
+    """
+    metadata: JsonObject = {}
+    finalizers = finalizers_of(obj)
+    if operation is Operation.MIGRATE and finalizers:
+        metadata["finalizers"] = []
+    if operation is Operation.DELETE and finalizer in finalizers:
+        metadata["finalizers"] = [name for name in finalizers if name != finalizer]
+    if (
+        operation in (Operation.MIGRATE, Operation.RESTORE)
+        and request.operation
+        and request_of(obj) == request
+    ):
+        metadata["annotations"] = {marks.OPERATION: None}
+    return metadata

@@ -1,0 +1,233 @@
+"""The numbered steps of spec 40 §2.3, from an object to an outcome.
+
+The steps differ from the spec's in one point that nobody can observe as a loss: the Cluster is read
+before a request to reconcile is taken off, so that the request stays while nothing can be done.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from pergola.api.objects import (
+    JsonObject,
+    Key,
+    resource_version_of,
+    uid_of,
+)
+from pergola.extensions.actuator import Actuator, Context, Status
+from pergola.extensions.cluster import CLUSTER, Cluster, MalformedCluster
+from pergola.extensions.errors import ExtensionError, RequeueAfter, codes_of
+from pergola.extensions.lifecycle.operation import (
+    Operation,
+    acceptance,
+    completion,
+    finalizer_of,
+    next_operation,
+    waits_for_state,
+)
+from pergola.extensions.lifecycle.predicates import SHOOT_CLASS, Predicate, look, request_of
+from pergola.extensions.lifecycle.report import Report
+from pergola.extensions.lifecycle.status import describe
+from pergola.kube.client import Client
+from pergola.kube.errors import Conflict, Invalid, KubeError, NotFound
+from pergola.runtime.clock import Clock
+from pergola.runtime.controller import DONE, Again, Outcome, ReconcileError
+from pergola.runtime.logging import get_logger
+
+log = get_logger("extension")
+
+DEADLINE_SECONDS: Final = 180.0
+_ATTEMPTS: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How extension resources of one kind are worked on.
+
+    Attributes:
+        max_concurrent: how many at once.
+        timeout: seconds that one run of the actuator may take; 0 for three minutes.
+        ignore_operation_annotation: whether each new generation, and each event of a Cluster, is
+            worked on, instead of what callers ask for by annotation.
+        classes: the extension classes that are served; `shoot` if there are none.
+    """
+
+    max_concurrent: int = 5
+    timeout: float = DEADLINE_SECONDS
+    ignore_operation_annotation: bool = False
+    classes: tuple[str, ...] = (SHOOT_CLASS,)
+
+    @property
+    def deadline(self) -> float:
+        """Seconds that one run of the actuator may take."""
+        return self.timeout or DEADLINE_SECONDS
+
+
+class Lifecycle:
+    """The reconciler of one kind and type."""
+
+    def __init__(
+        self,
+        client: Client,
+        actuator: Actuator,
+        settings: Settings,
+        predicate: Predicate,
+        clock: Clock,
+    ) -> None:
+        self._client = client
+        self._actuator = actuator
+        self._settings = settings
+        self._predicate = predicate
+        self._clock = clock
+        self._gvk = actuator.gvk()
+        self._finalizer = finalizer_of(actuator.kind)
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """One look at an object, and whatever it asks for."""
+        try:
+            obj = await self._client.get(self._gvk, key)
+            if not self._predicate.is_responsible(look(obj)) or waits_for_state(obj):
+                return DONE
+        except NotFound:
+            return DONE
+        cluster = await self._cluster(obj)
+        if cluster is not None and cluster.shoot is not None and cluster.shoot.is_failed:
+            log.info("the Shoot has failed: nothing is done", object=self._title(key))
+            return DONE
+        try:
+            return await self._work(obj, cluster)
+        except NotFound:  # it went while it was worked on
+            return DONE
+
+    async def _cluster(self, obj: JsonObject) -> Cluster | None:
+        """The Shoot that the object belongs to; None for those that belong to none."""
+        if look(obj).extension_class != SHOOT_CLASS:
+            return None
+        key = Key.of(obj)
+        try:
+            return Cluster.from_object(await self._client.get(CLUSTER, Key("", key.namespace)))
+        except (KubeError, MalformedCluster) as error:
+            raise ReconcileError(
+                f"{self._title(key)} waits for its Cluster {key.namespace}: {error}"
+            ) from error
+
+    async def _work(self, obj: JsonObject, cluster: Cluster | None) -> Outcome:
+        operation = next_operation(obj, self._finalizer)
+        obj = await self._accept(obj, operation)
+        if operation is None:
+            return DONE
+        report = Report(self._client, obj, operation, self._clock)
+        await report.begin()
+        try:
+            told = await self._act(report, obj, cluster, operation)
+            await report.succeed(told)
+        except Exception as error:
+            if report.is_over and isinstance(error, KubeError) and not isinstance(error, Invalid):
+                raise  # the outcome could not be written: the run is repeated
+            return await self._failed(report, error)
+        await self._complete(report.written, obj, operation)
+        log.info("done", object=self._title(Key.of(obj)), operation=str(operation))
+        return DONE
+
+    async def _accept(self, obj: JsonObject, operation: Operation | None) -> JsonObject:
+        """Takes the request off and puts the finalizer on; the object as it is worked on."""
+        metadata = acceptance(obj, operation, self._finalizer)
+        if not metadata:
+            return obj
+        try:
+            return await self._patch(obj, metadata)
+        except (Conflict, NotFound):
+            raise
+        except KubeError as error:
+            if "finalizers" not in metadata:
+                raise
+            raise ReconcileError(
+                f"{self._title(Key.of(obj))}: failed to add finalizer: {error}"
+            ) from error
+
+    async def _act(
+        self, report: Report, obj: JsonObject, cluster: Cluster | None, operation: Operation
+    ) -> Status | None:
+        """Runs the actuator until its deadline."""
+        act = self._action(operation, cluster)
+        context = Context(
+            client=self._client,
+            cluster=cluster,
+            namespace=Key.of(obj).namespace,
+            clock=self._clock,
+            progress=report.progress,
+            save=report.save,
+        )
+        own: JsonObject = orjson.loads(orjson.dumps(obj))  # an actuator may write into it
+        try:
+            async with asyncio.timeout(self._settings.deadline) as limit:
+                return await act(context, own)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise ExtensionError(
+                f"it did not end within {self._settings.deadline:g} s and was interrupted"
+            ) from None
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            # Nobody cancelled this run: the actuator waited for something that was cancelled.
+            raise ExtensionError("the actuator waited for a task that was cancelled") from None
+
+    def _action(
+        self, operation: Operation, cluster: Cluster | None
+    ) -> Callable[[Context, JsonObject], Awaitable[Status | None]]:
+        actuator = self._actuator
+        shoot = cluster.shoot if cluster else None
+        if operation is Operation.DELETE and shoot is not None and shoot.needs_force_deletion:
+            return actuator.force_delete
+        return {
+            Operation.CREATE: actuator.reconcile,
+            Operation.RECONCILE: actuator.reconcile,
+            Operation.DELETE: actuator.delete,
+            Operation.MIGRATE: actuator.migrate,
+            Operation.RESTORE: actuator.restore,
+        }[operation]
+
+    async def _failed(self, report: Report, error: Exception) -> Outcome:
+        text = describe(error)
+        await report.fail(text, codes_of(error))
+        title = self._title(Key.of(report.written))
+        if isinstance(error, RequeueAfter):
+            log.info("comes back later", object=title, seconds=error.seconds, error=text)
+            return Again(error.seconds)
+        if not isinstance(error, ExtensionError | KubeError):
+            log.error("the actuator failed unexpectedly", object=title, exc_info=error)
+        raise ReconcileError(f"{title}: {text}") from None
+
+    async def _complete(
+        self, written: JsonObject, worked_on: JsonObject, operation: Operation
+    ) -> None:
+        """Takes off what was kept until the work is done, whoever else writes meanwhile."""
+        request, obj = request_of(worked_on), written
+        for attempt in range(_ATTEMPTS):
+            metadata = completion(obj, operation, self._finalizer, request)
+            if not metadata or uid_of(obj) != uid_of(worked_on):
+                return
+            try:
+                await self._patch(obj, metadata)
+            except Conflict:
+                if attempt + 1 == _ATTEMPTS:
+                    raise
+                obj = await self._client.get(self._gvk, Key.of(obj))
+            else:
+                return
+
+    async def _patch(self, obj: JsonObject, metadata: JsonObject) -> JsonObject:
+        """Patches the metadata of exactly this state of the object."""
+        precondition = {"resourceVersion": resource_version_of(obj), "uid": uid_of(obj)}
+        return await self._client.patch(
+            self._gvk, Key.of(obj), {"metadata": {**precondition, **metadata}}
+        )
+
+    def _title(self, key: Key) -> str:
+        return f"{self._gvk.kind} {key}"

@@ -1,0 +1,164 @@
+"""What is written to the status of an extension resource (spec 40 §2.4): merge patches, all pure.
+
+Only these write `lastOperation`, `lastError`, `observedGeneration` and `observedTimestamp`; what an
+actuator tells is merged into the patch of the outcome, so that nobody sees one without the other.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Final
+
+from pergola.api.conditions import timestamp
+from pergola.api.objects import JsonObject, generation_of, map_at
+from pergola.extensions.actuator import Status
+from pergola.extensions.errors import Code, ExtensionError
+from pergola.extensions.lifecycle.operation import VERBS, Operation
+from pergola.extensions.lifecycle.predicates import request_of
+from pergola.kube.patches import merge_patch, same
+
+OWN_FIELDS: Final = frozenset(
+    {"lastOperation", "lastError", "conditions", "observedGeneration", "observedTimestamp"}
+)
+LONGEST: Final = 10_000
+"""Characters of a description: a longer one could make an object too large to be written."""
+
+
+def processing(obj: JsonObject, operation: Operation, kind: str, now: datetime) -> JsonObject:
+    """The work begins."""
+    description = f"{VERBS[operation].doing.capitalize()} the {kind}"
+    return _operation(operation, "Processing", 1, description, now) | _echo(obj)
+
+
+def progressing(percent: int, description: str, now: datetime) -> JsonObject:
+    """The work goes on; the type and state of the operation stay as they are."""
+    fields = {
+        "progress": percent,
+        "description": _cut(description),
+        "lastUpdateTime": timestamp(now),
+    }
+    return {"lastOperation": fields}
+
+
+def failed(
+    obj: JsonObject,
+    operation: Operation,
+    kind: str,
+    text: str,
+    codes: Sequence[Code],
+    now: datetime,
+) -> JsonObject:
+    """The work failed.
+
+    Args:
+        text: what the error says.
+    """
+    description = _cut(upper_first(f"Error {VERBS[operation].doing} {kind}: {text}"))
+    error: JsonObject = {
+        "description": description,
+        # A merge patch would keep the codes of an earlier error.
+        "codes": list(map(str, codes)) or None,
+        "lastUpdateTime": timestamp(now),
+    }
+    return {
+        **_operation(operation, "Error", 50, description, now),
+        "observedGeneration": generation_of(obj),
+        "lastError": error,
+    } | _echo(obj)
+
+
+def succeeded(
+    obj: JsonObject, operation: Operation, kind: str, told: Status | None, now: datetime
+) -> JsonObject:
+    """The work is done.
+
+    Args:
+        obj: as it was worked on, with the status as it is now.
+        told: what the actuator returned.
+
+    Raises:
+        ExtensionError: it tells a field that is not its own.
+    """
+    description = f"Successfully {VERBS[operation].done} {kind}"
+    return {
+        **changes(obj, told or {}),
+        **_operation(operation, "Succeeded", 100, description, now),
+        "observedGeneration": generation_of(obj),
+        "lastError": None,
+    } | _echo(obj)
+
+
+def changes(obj: JsonObject, told: Status) -> JsonObject:
+    """The patch that makes each field of `told` the value of the status; None removes a field.
+
+    Raises:
+        ExtensionError: a field is not the actuator's to set.
+    """
+    _check_fields(told)
+    status = map_at(obj, "status")
+    patch: JsonObject = {}
+    for name, value in told.items():
+        before = status.get(name)
+        if same(before, value):
+            continue
+        if isinstance(before, dict) and isinstance(value, dict):
+            patch[name] = merge_patch(before, value)
+        else:
+            patch[name] = value
+    return patch
+
+
+def upper_first(text: str) -> str:
+    """The text with its first letter in upper case, and the rest as it is."""
+    return text[:1].upper() + text[1:]
+
+
+def describe(error: BaseException) -> str:
+    """What an error says; one of nobody's making is told with its type, as a defect."""
+    if isinstance(error, BaseExceptionGroup):
+        return "; ".join(map(describe, error.exceptions))
+    text = str(error)
+    if not text:
+        return type(error).__name__
+    return text if _is_sentence(error) else f"{type(error).__name__}: {text}"
+
+
+def _is_sentence(error: BaseException) -> bool:
+    """Whether the text is meant for people: all our rooms' errors are, and the system's."""
+    return isinstance(error, OSError) or any(
+        kind.__module__.startswith("pergola.") for kind in type(error).__mro__
+    )
+
+
+def _operation(
+    operation: Operation, state: str, progress: int, description: str, now: datetime
+) -> JsonObject:
+    return {
+        "lastOperation": {
+            "type": str(operation),
+            "state": state,
+            "progress": progress,
+            "description": description,
+            "lastUpdateTime": timestamp(now),
+        }
+    }
+
+
+def _echo(obj: JsonObject) -> JsonObject:
+    """Tells which request this belongs to, exactly (spec 40, Beyond 7)."""
+    told = request_of(obj).timestamp
+    if not told and "observedTimestamp" not in map_at(obj, "status"):
+        return {}
+    return {"observedTimestamp": told or None}
+
+
+def _check_fields(names: Iterable[str]) -> None:
+    foreign = sorted(OWN_FIELDS.intersection(names))
+    if foreign:
+        raise ExtensionError(
+            f"the actuator sets status.{', status.'.join(foreign)}, which the SDK writes; it may "
+            "set providerStatus, state, resources and the fields of its kind"
+        )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

@@ -1,0 +1,205 @@
+"""What the owner of a Shoot says about cilium, and what the Network tells back (spec 40 §6.1).
+
+Everything is optional; what is absent is None, so that a value that somebody wrote can be told from
+a default. `values.Values` knows the defaults.
+"""
+
+# ruff: noqa: RUF012 - Structs give every value its own copy of an empty default
+
+from typing import Annotated, Final
+
+from msgspec import field
+
+from pergola.api.objects import GroupVersionKind
+from pergola.api.schema.declare import INT32, Value
+from pergola.api.schema.duration import Duration
+
+GROUP: Final = "cilium.networking.extensions.gardener.cloud"
+NETWORK_CONFIG: Final = GroupVersionKind(GROUP, "v1alpha1", "NetworkConfig")
+
+
+class KubeProxy(Value):
+    """Where agents find the API server when no kube-proxy routes its Service."""
+
+    k8s_service_host: str | None = None
+    """An IP address or a DNS name; used together with a port only."""
+    k8s_service_port: Annotated[int, INT32] | None = None
+    """A port; used together with a host only."""
+
+
+class Hubble(Value):
+    """What makes the flows of the cluster visible."""
+
+    enabled: bool
+    """Whether hubble-relay, hubble-ui and their certificates are deployed."""
+
+
+class IPv4(Value):
+    """IPv4 in the cluster; the IP families of the Network decide, whatever is said here."""
+
+    enabled: bool = False
+    """Whether pods have IPv4 addresses."""
+
+
+class IPv6(Value):
+    """IPv6 in the cluster; the IP families of the Network decide, whatever is said here."""
+
+    enabled: bool = False
+    """Whether pods have IPv6 addresses."""
+
+
+class SocketLoadBalancing(Value):
+    """Load balancing at sockets instead of packets."""
+
+    enabled: bool = False
+    """Whether it is limited to processes of the host, as service meshes need it."""
+
+
+class CNI(Value):
+    """The configuration of the container network interface on nodes."""
+
+    exclusive: bool = True
+    """Whether the configurations of other plugins are disabled."""
+
+
+class EgressGateway(Value):
+    """Traffic that leaves the cluster through chosen nodes, with predictable addresses."""
+
+    enabled: bool = False
+    """Whether policies for egress gateways have an effect."""
+
+
+class L2Announcements(Value):
+    """Addresses of Services announced in the local network; each Service has a Lease."""
+
+    enabled: bool = False
+    """Whether addresses are announced."""
+    lease_duration: Duration | None = None
+    """How long others wait before they take an announcement over; 15 s."""
+    lease_renew_deadline: Duration | None = None
+    """How long the announcing node tries to renew its Lease; 5 s."""
+    lease_retry_period: Duration | None = None
+    """How long it waits between two attempts; 2 s."""
+
+
+class Overlay(Value):
+    """Whether packets between nodes are wrapped."""
+
+    enabled: bool = False
+    """Whether they are; otherwise the network between the nodes knows the pods."""
+    create_pod_routes: bool | None = None
+    """Without an overlay: whether nodes have routes to the pods of nodes in their own subnet."""
+
+
+class SnatToUpstreamDNS(Value):
+    """Source addresses of DNS queries that leave the cluster."""
+
+    enabled: bool = False
+    """Whether they are those of nodes."""
+
+
+class SnatOutOfCluster(Value):
+    """Source addresses of everything that leaves the cluster."""
+
+    enabled: bool = False
+    """Whether they are those of nodes."""
+
+
+class BGPControlPlane(Value):
+    """Routes to pods and Services announced by BGP."""
+
+    enabled: bool = False
+    """Whether they are announced, as CiliumBGP resources describe."""
+
+
+class Encryption(Value):
+    """Traffic between nodes that nobody else can read."""
+
+    enabled: bool = False
+    """Whether traffic is encrypted."""
+    mode: str = ""
+    """How: `wireguard`."""
+    node_to_node_enabled: bool = False
+    """Whether traffic of nodes is encrypted, not only that of pods."""
+    strict_mode: bool = False
+    """Whether traffic of pods that is not encrypted is dropped."""
+
+
+class NetworkConfig(Value):
+    """How cilium runs in one Shoot."""
+
+    debug: bool | None = None
+    """Whether agents and operator log in detail."""
+    kubeproxy: KubeProxy | None = None
+    """Where agents find the API server when no kube-proxy routes its Service."""
+    hubble: Hubble | None = None
+    """What makes the flows of the cluster visible."""
+    tunnel: str | None = None
+    """How packets are wrapped: `vxlan`, `geneve`, or `disabled`; `vxlan`, see `overlay`."""
+    store: str | None = None
+    """Where agents share what they know: `kubernetes`."""
+    ipv4: IPv4 | None = None
+    """Without effect: the IP families of the Network decide."""
+    ipv6: IPv6 | None = None
+    """Without effect: the IP families of the Network decide."""
+    bpf_socket_lb_hostns_only: SocketLoadBalancing | None = field(
+        name="bpfSocketLBHostnsOnly", default=None
+    )
+    """Load balancing at sockets only for processes of the host, as service meshes need it."""
+    cni: CNI | None = None
+    """The configuration of the container network interface on nodes."""
+    egress_gateway: EgressGateway | None = None
+    """Traffic that leaves through chosen nodes; needs an overlay, and no kube-proxy."""
+    mtu: int | None = None
+    """The largest packet in bytes; 0 to detect it."""
+    devices: list[str] = []
+    """The network devices of nodes that face the outside; detected if there are none."""
+    direct_routing_device: str | None = None
+    """The network device that connects nodes with each other."""
+    load_balancing_mode: str | None = None
+    """How answers of Services return: `snat`, `dsr` or `hybrid`; `snat`."""
+    l2_announcements: L2Announcements | None = None
+    """Addresses of Services announced in the local network."""
+    ipv4_native_routing_cidr_enabled: bool | None = field(
+        name="ipv4NativeRoutingCIDREnabled", default=None
+    )
+    """Whether IPv4 packets to pods keep their source address; see `overlay`."""
+    ipv6_native_routing_cidr_enabled: bool | None = field(
+        name="ipv6NativeRoutingCIDREnabled", default=None
+    )
+    """Whether IPv6 packets to pods keep their source address; see `overlay`."""
+    overlay: Overlay | None = None
+    """Whether packets between nodes are wrapped; decides over `tunnel` and the native ranges."""
+    snat_to_upstream_dns: SnatToUpstreamDNS | None = field(name="snatToUpstreamDNS", default=None)
+    """Source addresses of DNS queries that leave the cluster."""
+    snat_out_of_cluster: SnatOutOfCluster | None = None
+    """Source addresses of everything that leaves the cluster."""
+    enable_ipv4_masquerade: bool | None = field(name="enableIpv4Masquerade", default=None)
+    """Whether IPv4 packets that leave the cluster carry the address of their node; true."""
+    enable_ipv6_masquerade: bool | None = field(name="enableIpv6Masquerade", default=None)
+    """Whether IPv6 packets that leave the cluster carry the address of their node; false."""
+    enable_bpf_masquerade: bool | None = field(name="enableBPFMasquerade", default=None)
+    """Whether eBPF rewrites these addresses, not iptables; true."""
+    bgp_control_plane: BGPControlPlane | None = field(name="bgpControlPlane", default=None)
+    """Routes announced by BGP."""
+    policy_audit_mode: bool | None = None
+    """Whether policies only report what they would drop."""
+    encryption: Encryption | None = None
+    """Traffic between nodes that nobody else can read."""
+
+
+class NetworkStatus(Value, kw_only=True):
+    """What cilium does in a Shoot: `status.providerStatus`; not all of it is said by its owner."""
+
+    agent_version: str
+    """The image tag of the agents."""
+    routing_mode: str
+    """`tunnel` or `native`."""
+    tunnel_protocol: str | None = None
+    """How packets are wrapped, if they are."""
+    ipam: str
+    """Who gives addresses to pods; chosen once, never changed."""
+    kube_proxy_replacement: bool
+    """Whether cilium routes Services instead of kube-proxy."""
+    mtu: int | None = None
+    """The largest packet in bytes; absent if nodes detect it."""

@@ -1,0 +1,19 @@
+"""Where cilium cannot follow the house rules of manifests, and why (see `pergola.bundle.lint`)."""
+
+from typing import Final
+
+EXCEPTIONS: Final = {
+    "run-as-non-root DaemonSet kube-system/cilium": (
+        "the agent configures the kernel of its node, which only root may do"
+    ),
+    "run-as-non-root DaemonSet kube-system/cilium-envoy": (
+        "the proxy binds to addresses of pods and reads maps of the kernel"
+    ),
+    "seccomp-profile DaemonSet kube-system/cilium": (
+        "the default profile of runtimes refuses the system calls that load eBPF programs"
+    ),
+}
+"""Exceptions with their reasons; capabilities are limited instead."""
+
+EXTERNAL: Final = ("Secret kube-system/hubble-relay-client-certs",)
+"""What is there without being rendered: the Job `hubble-generate-certs` creates it."""

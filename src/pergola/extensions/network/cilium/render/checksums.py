@@ -1,0 +1,17 @@
+"""Checksums that make pods start again when their configuration changes."""
+
+import hashlib
+from typing import Final
+
+import orjson
+
+from pergola.api.objects import JsonObject
+
+CILIUM: Final = "checksum/configmap-cilium"
+LABEL_PREFIX: Final = "checksum/configmap-label-prefix"
+
+
+def checksum(config_map: JsonObject) -> str:
+    """Of what a ConfigMap holds, whatever the order of its keys."""
+    data = orjson.dumps(config_map.get("data"), option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(data).hexdigest()

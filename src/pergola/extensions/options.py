@@ -1,0 +1,156 @@
+"""The options of an extension's process, from a file and the command line (spec 40 §3.3)."""
+
+# ruff: noqa: RUF012 - Structs give every value its own copy of an empty default
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from msgspec import Meta
+
+from pergola.api.objects import GroupVersionKind, JsonObject, JsonValue
+from pergola.api.schema.declare import Value
+from pergola.api.schema.duration import Duration
+from pergola.api.schema.read import Malformed
+from pergola.extensions.health_checks import Settings as HealthSettings
+from pergola.extensions.heartbeat import RENEW_SECONDS
+from pergola.extensions.lifecycle import Settings
+from pergola.extensions.process import Options, StartError
+from pergola.extensions.provider_config import read_strict
+from pergola.extensions.webhooks.declare import WebhookError
+from pergola.extensions.webhooks.settings import PORT, Mode, WebhookSettings
+from pergola.kube.yaml import YamlError, parse
+
+KIND: Final = GroupVersionKind("extensions.pergola.dev", "v1alpha1", "ExtensionOptions")
+Positive = Annotated[int, Meta(ge=1)]
+
+
+class ExtensionOptions(Value):
+    """How the process of an extension runs: the options of `pergola extension run`."""
+
+    leader_election: bool = True
+    """Whether replicas agree on the one that works."""
+    leader_election_id: str = ""
+    """The name of their Lease; `<extension>-leader-election` if empty."""
+    leader_election_namespace: str = ""
+    """The namespace of their Lease; where the process runs if empty."""
+    metrics_bind_address: str = ":8080"
+    """`host:port` of /metrics; `0` for no endpoint."""
+    health_bind_address: str = ":8081"
+    """`host:port` of /healthz and /readyz; `0` for no endpoint."""
+    max_concurrent_reconciles: Positive = 5
+    """How many resources of a kind are worked on at once."""
+    reconcile_timeout: Duration = Duration(minutes=3)
+    """How long one run of an actuator may take; 0 for three minutes."""
+    ignore_operation_annotation: bool = False
+    """Whether each new generation is worked on, instead of what callers ask for by annotation."""
+    extension_classes: list[Literal["shoot", "seed", "garden"]] = []
+    """The classes that are served; `shoot` if there are none."""
+    controllers: list[str] = []
+    """The names of the controllers that run; all if there are none."""
+    disable_controllers: list[str] = []
+    """The names of controllers that do not run."""
+    heartbeat_namespace: str = ""
+    """Where the Lease `gardener-extension-heartbeat` is; where the process runs if empty."""
+    heartbeat_renew_interval_seconds: int = RENEW_SECONDS
+    """From one heartbeat to the next."""
+    healthcheck_sync_period: Duration = Duration(seconds=30)
+    """From one health check of a resource to the next."""
+    healthcheck_max_concurrent_reconciles: Positive = 5
+    """How many resources are checked at once."""
+    webhook_config_mode: Mode = "service"
+    """How API servers reach the webhooks."""
+    webhook_config_url: str = ""
+    """Host and port of the webhooks, for the mode `url`."""
+    webhook_config_namespace: str = ""
+    """Of the webhooks' Service and certificates; where the process runs if empty."""
+    webhook_config_owner_namespace: str = ""
+    """The namespace with which the webhook configurations go."""
+    webhook_config_server_host: str = ""
+    """The address to listen on; all if empty."""
+    webhook_config_server_port: int = PORT
+    """The port to listen on."""
+    webhook_config_cert_dir: str = ""
+    """Where the certificate is kept; a temporary directory if empty."""
+    disable_webhooks: list[str] = []
+    """The first parts of the names of webhooks that are not wanted."""
+
+
+def options_from(file: Path | None, given: Mapping[str, JsonValue], namespace: str = "") -> Options:
+    """The options as they apply.
+
+    Args:
+        file: YAML with options.
+        given: on the command line, by the same names; these win, and None means not given.
+        namespace: where the process runs; empty if that is no namespace.
+
+    Raises:
+        StartError: an option is unknown, or has a value that it cannot have; all are named.
+    """
+    written = _read(file) if file else {}
+    merged = written | {name: value for name, value in given.items() if value is not None}
+    try:
+        chosen = read_strict(ExtensionOptions, merged, KIND, path="options")
+    except Malformed as error:
+        where = f" (configuration file {file})" if file else ""
+        findings = "; ".join(str(finding) for finding in error.findings)
+        raise StartError(f"{findings}{where}") from None
+    return _options(chosen, namespace)
+
+
+def _read(file: Path) -> JsonObject:
+    try:
+        value = parse(file.read_bytes())
+    except OSError as error:
+        raise StartError(f"cannot read configuration file {file}: {error.strerror}") from None
+    except YamlError as error:
+        raise StartError(f"configuration file {file} is no YAML: {error}") from None
+    if value is not None and not isinstance(value, dict):
+        raise StartError(f"configuration file {file} must be a map of options")
+    return value or {}
+
+
+def _options(chosen: ExtensionOptions, namespace: str) -> Options:
+    classes: tuple[str, ...] = tuple(chosen.extension_classes) or Settings().classes
+    elected = chosen.leader_election_namespace or namespace
+    return Options(
+        lifecycle=Settings(
+            max_concurrent=chosen.max_concurrent_reconciles,
+            timeout=chosen.reconcile_timeout.total_seconds(),
+            ignore_operation_annotation=chosen.ignore_operation_annotation,
+            classes=classes,
+        ),
+        health_checks=HealthSettings(
+            sync_period=chosen.healthcheck_sync_period.total_seconds(),
+            max_concurrent=chosen.healthcheck_max_concurrent_reconciles,
+            classes=classes,
+        ),
+        webhooks=_webhooks(chosen, chosen.webhook_config_namespace or namespace),
+        # Where there is no namespace, as on a developer's machine, there is but one replica.
+        leader_election_namespace=elected if chosen.leader_election else "",
+        leader_election_id=chosen.leader_election_id,
+        metrics_bind_address=chosen.metrics_bind_address,
+        health_bind_address=chosen.health_bind_address,
+        controllers=tuple(chosen.controllers),
+        disable_controllers=tuple(chosen.disable_controllers),
+        heartbeat_namespace=chosen.heartbeat_namespace or namespace,
+        heartbeat_renew_interval_seconds=chosen.heartbeat_renew_interval_seconds,
+    )
+
+
+def _webhooks(chosen: ExtensionOptions, namespace: str) -> WebhookSettings | None:
+    if not namespace:
+        return None
+    try:
+        return WebhookSettings(
+            mode=chosen.webhook_config_mode,
+            url=chosen.webhook_config_url,
+            namespace=namespace,
+            owner_namespace=chosen.webhook_config_owner_namespace,
+            host=chosen.webhook_config_server_host,
+            port=chosen.webhook_config_server_port,
+            cert_dir=chosen.webhook_config_cert_dir,
+            disabled=frozenset(chosen.disable_webhooks),
+        )
+    except WebhookError as error:
+        raise StartError(str(error)) from None

@@ -1,0 +1,100 @@
+"""What a webhook of an extension is: its registration and its handler, declared together.
+
+The server and the webhook configurations are made of the same declarations, so that nothing is
+registered that is not served, and the other way round.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from pergola.admission.http import Endpoint
+from pergola.admission.protocol import Reviewer
+from pergola.admission.registration import Registration
+from pergola.admission.review import Handler
+from pergola.api.objects import JsonObject
+from pergola.extensions.errors import ExtensionError
+from pergola.runtime.metrics import Metrics
+
+EXCLUDED_FROM_REMEDIATION: Final = "remediation.webhook.shoot.gardener.cloud/exclude"
+LABELS: Final = {EXCLUDED_FROM_REMEDIATION: "true"}
+_DOMAIN: Final = "extensions.gardener.cloud"
+
+
+class WebhookError(ExtensionError):
+    """Webhooks are declared or set up in a way that cannot work."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Webhook:
+    """One webhook of an extension.
+
+    Attributes:
+        of_shoots: whether it is registered in the clusters of Shoots, instead of in the cluster
+            that the extension itself looks at.
+    """
+
+    registration: Registration
+    handler: Handler
+    of_shoots: bool = False
+
+    @property
+    def short_name(self) -> str:
+        """The first part of its name, by which it can be switched off."""
+        return self.registration.name.partition(".")[0]
+
+
+def webhook_name(purpose: str, component: str) -> str:
+    """Such as `network.azure.extensions.gardener.cloud` for the component `provider-azure`."""
+    return f"{purpose}.{component.removeprefix('provider-')}.{_DOMAIN}"
+
+
+def configuration_name(component: str) -> str:
+    """The name of a component's webhook configurations, and of its Service."""
+    return f"gardener-extension-{component}"
+
+
+def enabled(webhooks: Iterable[Webhook], disabled: Collection[str]) -> list[Webhook]:
+    """The webhooks without those that are switched off.
+
+    Raises:
+        WebhookError: a name to be switched off is unknown, or two webhooks share a name or path.
+    """
+    known = list(webhooks)
+    names = {webhook.short_name for webhook in known}
+    if unknown := sorted(set(disabled) - names):
+        raise WebhookError(
+            f"--disable-webhooks names {', '.join(unknown)}, but the webhooks are "
+            f"{', '.join(sorted(names)) or 'none'}"
+        )
+    _check_unique({w.registration.name: [] for w in known}, known, "name")
+    _check_unique({w.registration.path: [] for w in known}, known, "path")
+    return [webhook for webhook in known if webhook.short_name not in disabled]
+
+
+def endpoints(webhooks: Iterable[Webhook], metrics: Metrics) -> dict[str, Endpoint]:
+    """What is served at which path."""
+    return {
+        webhook.registration.path: Reviewer(
+            webhook.registration.path,
+            webhook.handler,
+            metrics.webhook(webhook.registration.path),
+        )
+        for webhook in webhooks
+    }
+
+
+def selects(label: str, values: Iterable[str]) -> JsonObject:
+    """A requirement of a LabelSelector: the label has one of the values."""
+    return {"key": label, "operator": "In", "values": sorted(values)}
+
+
+def _check_unique(owners: Mapping[str, list[str]], webhooks: Iterable[Webhook], what: str) -> None:
+    for webhook in webhooks:
+        owners[getattr(webhook.registration, what)].append(webhook.registration.name)
+    for value, names in owners.items():
+        if len(names) > 1:
+            raise WebhookError(
+                f"{len(names)} webhooks have the {what} {value} ({', '.join(names)}): give each "
+                "its own"
+            )

@@ -1,0 +1,215 @@
+"""The webhooks of one extension process: served, registered, and with certificates (spec 40 §7.1).
+
+The process makes its own authority, which is renewed before its 30 days are over; an old one stays
+trusted until it ends. Every replica serves; the leader renews and registers.
+"""
+
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from pergola.admission.certificates import Certificates
+from pergola.admission.configurations import configurations
+from pergola.admission.self_signed import SECRET, SelfSigned, read_identity
+from pergola.admission.server import dials, serve
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, uid_of
+from pergola.extensions.errors import RequeueAfter
+from pergola.extensions.webhooks.declare import (
+    LABELS,
+    Webhook,
+    WebhookError,
+    configuration_name,
+    enabled,
+    endpoints,
+)
+from pergola.extensions.webhooks.permissions import certificates_of
+from pergola.extensions.webhooks.settings import WebhookSettings
+from pergola.extensions.webhooks.shoot_registration import (
+    shoot_configurations,
+    shoot_registration,
+)
+from pergola.kube.client import Client
+from pergola.kube.errors import NotFound
+from pergola.pki.rotation import Plan
+from pergola.runtime.clock import Clock
+from pergola.runtime.metrics import Metrics
+from pergola.runtime.unit import Unit
+
+_NAMESPACE: Final = GroupVersionKind("", "v1", "Namespace")
+_LONGEST_COMMON_NAME: Final = 60
+_SOON: Final = 5.0
+
+
+class ExtensionWebhooks:
+    """The webhooks of a component.
+
+    Args:
+        client: for the cluster whose API server asks: the seed, or the garden.
+        component: such as `networking-cilium` or `admission-calico`.
+        webhooks: all that the component has.
+        managed_resource: the name under which actuators bring webhooks into Shoots, if they do.
+
+    Attributes:
+        units: what every replica runs beside the server.
+
+    Raises:
+        WebhookError: the declarations contradict each other or the settings.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        component: str,
+        webhooks: Iterable[Webhook],
+        settings: WebhookSettings,
+        metrics: Metrics,
+        *,
+        managed_resource: str = "",
+        clock: Clock | None = None,
+    ) -> None:
+        self._client = client
+        self._component = component
+        declared = list(webhooks)
+        self._webhooks = enabled(declared, settings.disabled)
+        self._settings = settings
+        self._metrics = metrics
+        self._managed_resource = managed_resource
+        self._clock = clock
+        self._own: SelfSigned | None = None
+        self._owner: JsonObject | None = None
+        self.is_needed = bool(declared)
+        self.units: list[Unit] = []
+        self.port = 0
+
+    @property
+    def secret(self) -> Key:
+        """Where the certificates are kept."""
+        return Key(self._settings.namespace, certificates_of(self._component))
+
+    @asynccontextmanager
+    async def served(self) -> AsyncGenerator[None]:
+        """Serves until the end of the block; does nothing if no webhook is declared.
+
+        Where all webhooks are switched off, the server runs without any, and what an earlier
+        configuration registered is taken away: nobody waits for webhooks that are gone.
+
+        Raises:
+            ListenError: the port cannot be had.
+            KubeError: the certificate cannot be kept in its Secret.
+            WebhookError: there is no owner namespace of the given name.
+        """
+        if not self.is_needed:
+            yield
+            return
+        async with AsyncExitStack() as stack:
+            directory = self._directory(stack)
+            self._owner = await self._read_owner()
+            self._own = self._self_signed(directory)
+            await self._own.prepare()
+            self.units.append(self._own.serving())
+            certificates = Certificates(directory, self._metrics.certificates())
+            found = endpoints(self._webhooks, self._metrics)
+            server = serve(self._settings.host, self._settings.port, found, certificates)
+            self.port = await stack.enter_async_context(server)
+            yield
+
+    def leading(self) -> list[Unit]:
+        """What the leader runs: renewal and registration, here and in Shoots."""
+        units = [self._own.leading(self._metrics)] if self._own else []
+        if self._managed_resource and any(webhook.of_shoots for webhook in self._webhooks):
+            units.append(
+                shoot_registration(
+                    self._client,
+                    self.secret,
+                    self._managed_resource,
+                    self._for_shoots,
+                    metrics=self._metrics,
+                    clock=self._clock,
+                )
+            )
+        return units
+
+    async def unregister(self) -> None:
+        """Deletes the registration: nothing shall wait for this component any more."""
+        if self._own:
+            await self._own.unregister()
+
+    async def is_ready(self) -> str | None:
+        """Why the server cannot be reached; None if it can, or is not needed."""
+        if not self.is_needed:
+            return None
+        if not self.port:
+            return "the webhook server has not started yet"
+        return await dials(self._settings.host or "localhost", self.port)
+
+    def configurations(self, bundle: bytes) -> list[JsonObject]:
+        """The webhook configurations for the cluster that the component works on."""
+        entries = [w.registration for w in self._webhooks if not w.of_shoots]
+        name = configuration_name(self._component)
+        endpoint = self._settings.endpoint(self._component)
+        found = configurations(name, LABELS, entries, endpoint, bundle)
+        if self._owner:
+            for configuration in found:
+                configuration["metadata"]["ownerReferences"] = [self._owner]
+        return found
+
+    async def shoot_configurations(self) -> list[JsonObject]:
+        """The webhook configurations for a Shoot, as they have to be now; for an actuator.
+
+        Raises:
+            RequeueAfter: the certificates are not there yet.
+            KubeError: they cannot be read.
+        """
+        try:
+            identity = read_identity(await self._client.get(SECRET, self.secret))
+        except NotFound:
+            identity = None
+        if identity is None:
+            missing = WebhookError(f"Secret {self.secret} has no certificates of the webhooks yet")
+            raise RequeueAfter(_SOON, missing)
+        return self._for_shoots(identity.bundle)
+
+    def _for_shoots(self, bundle: bytes) -> list[JsonObject]:
+        endpoint = self._settings.shoot_endpoint(self._component)
+        return shoot_configurations(self._component, self._webhooks, endpoint, bundle)
+
+    def _directory(self, stack: AsyncExitStack) -> Path:
+        if not self._settings.cert_dir:
+            return Path(stack.enter_context(TemporaryDirectory(prefix="pergola-tls-")))
+        directory = Path(self._settings.cert_dir)
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return directory
+
+    async def _read_owner(self) -> JsonObject | None:
+        name = self._settings.owner_namespace
+        if not name:
+            return None
+        try:
+            namespace = await self._client.get(_NAMESPACE, Key("", name))
+        except NotFound:
+            raise WebhookError(
+                f"there is no namespace {name}: --webhook-config-owner-namespace must name one"
+            ) from None
+        return {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "name": name,
+            "uid": uid_of(namespace),
+            "blockOwnerDeletion": False,
+            "controller": False,
+        }
+
+    def _self_signed(self, directory: Path) -> SelfSigned:
+        name = configuration_name(self._component)
+        hosts = self._settings.hosts(self._component)
+        return SelfSigned(
+            self._client,
+            self.secret,
+            Plan(name[:_LONGEST_COMMON_NAME], hosts),
+            name=name,
+            render=self.configurations,
+            directory=directory,
+            clock=self._clock,
+        )

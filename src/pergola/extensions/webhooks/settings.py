@@ -1,0 +1,84 @@
+"""How an extension's webhooks are reached and served: the options `--webhook-config-*`."""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+from urllib.parse import urlsplit
+
+from pergola.admission.configurations import Endpoint, by_service, by_url
+from pergola.extensions.webhooks.declare import WebhookError, configuration_name
+
+Mode = Literal["service", "url", "url-service"]
+MODES: Final[tuple[Mode, ...]] = ("service", "url", "url-service")
+PORT: Final = 10250
+SERVICE_PORT: Final = 443
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookSettings:
+    """Where the server is, for those who call it.
+
+    Attributes:
+        mode: by the Service of the cluster that calls; by `url`; or by the name of the Service as
+            a URL, for callers that are no part of the cluster but resolve its names.
+        url: host and port by which the server is reached, such as `webhooks.example.org:443`.
+        namespace: of the Service, and of the Secret with the certificates.
+        owner_namespace: whose deletion takes the webhook configurations along; empty for none.
+        host: the address to listen on; empty for all.
+        port: the port to listen on.
+        cert_dir: where the certificate is kept for the server; a temporary directory if empty.
+        disabled: the first parts of the names of webhooks that are not wanted, such as `network`.
+
+    Raises:
+        WebhookError: an option is missing, or has a value that it cannot have.
+    """
+
+    mode: Mode = "service"
+    url: str = ""
+    namespace: str = ""
+    owner_namespace: str = ""
+    host: str = ""
+    port: int = PORT
+    service_port: int = SERVICE_PORT
+    cert_dir: str = ""
+    disabled: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise WebhookError(
+                f"--webhook-config-mode is {self.mode!r}, but must be one of {', '.join(MODES)}"
+            )
+        if self.mode == "url" and not self.url:
+            raise WebhookError(
+                "--webhook-config-mode=url needs --webhook-config-url: the host and port by which "
+                "the webhooks are reached"
+            )
+        if not self.namespace:
+            raise WebhookError(
+                "--webhook-config-namespace is not set: the namespace of the webhooks' Service and "
+                "of the Secret with their certificates"
+            )
+
+    def endpoint(self, component: str) -> Endpoint:
+        """How the API server of the extension's own cluster reaches the webhooks."""
+        if self.mode == "service":
+            return by_service(configuration_name(component), self.namespace, self.service_port)
+        return self.shoot_endpoint(component)
+
+    def shoot_endpoint(self, component: str) -> Endpoint:
+        """How API servers of Shoots reach them: always by a URL, as the Service is not theirs."""
+        if self.mode == "url":
+            return by_url(_with_scheme(self.url))
+        name = configuration_name(component)
+        return by_url(f"https://{name}.{self.namespace}:{self.service_port}")
+
+    def hosts(self, component: str) -> tuple[str, ...]:
+        """The names that the certificate is for."""
+        name = configuration_name(component)
+        service = f"{name}.{self.namespace}"
+        names = [name, service, f"{service}.svc", f"{service}.svc.cluster.local"]
+        host = urlsplit(_with_scheme(self.url)).hostname if self.url else None
+        return tuple(dict.fromkeys([*names, host] if host else names))
+
+
+def _with_scheme(url: str) -> str:
+    return url if "://" in url else f"https://{url}"

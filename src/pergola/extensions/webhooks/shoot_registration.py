@@ -1,0 +1,155 @@
+"""Webhooks that are registered inside of Shoots, by a ManagedResource for each (spec 40 §6.5).
+
+An actuator writes the ManagedResource when it reconciles. When the authority is renewed, this
+follows in all Shoots at once: they would meet a certificate that they do not trust otherwise, until
+each of them is reconciled for another reason.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
+
+from pergola.admission.configurations import Endpoint, configurations
+from pergola.admission.self_signed import SECRET, read_identity
+from pergola.api.objects import (
+    JsonObject,
+    Key,
+    deletion_timestamp_of,
+    map_at,
+    name_of,
+)
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.bundle import Bundle, Registry, build, update
+from pergola.bundle.managed_resource import secret_names
+from pergola.extensions.webhooks.declare import LABELS, Webhook, configuration_name
+from pergola.kube.client import Client
+from pergola.kube.errors import NotFound
+from pergola.runtime.cache import Cache, Change
+from pergola.runtime.clock import Clock
+from pergola.runtime.controller import DONE, Controller, Outcome
+from pergola.runtime.metrics import Metrics
+from pergola.runtime.unit import Unit
+
+CONTROLLER: Final = "shoot-webhooks"
+
+Render = Callable[[bytes], list[JsonObject]]
+"""From the trusted authorities, PEM, to the webhook configurations for a Shoot."""
+
+
+class _Kept(NamedTuple):
+    """What is kept of a ManagedResource with webhooks; None of all others."""
+
+    secrets: frozenset[str]
+    is_going: bool
+
+
+def shoot_configurations(
+    component: str, webhooks: Iterable[Webhook], endpoint: Endpoint, bundle: bytes
+) -> list[JsonObject]:
+    """The webhook configurations for a Shoot; the same bytes for the same arguments.
+
+    Args:
+        bundle: the certificates that the Shoot's API server shall trust, PEM.
+    """
+    entries = [webhook.registration for webhook in webhooks if webhook.of_shoots]
+    name = f"{configuration_name(component)}-shoot"
+    return configurations(name, LABELS, entries, endpoint, bundle)
+
+
+def shoot_registration(
+    client: Client,
+    secret: Key,
+    managed_resource: str,
+    render: Render,
+    *,
+    metrics: Metrics,
+    clock: Clock | None = None,
+) -> Unit:
+    """Keeps the ManagedResources of a name, in all namespaces, with the present authorities.
+
+    It changes those that are there, and creates and deletes none.
+
+    Args:
+        secret: with the identity of the webhook server.
+        managed_resource: holds what `render` gives, and nothing else.
+    """
+    found = _ShootRegistration(client, secret, managed_resource, render, metrics, clock)
+    return Unit(caches=[found.identities, found.resources], controllers=[found.controller])
+
+
+class _ShootRegistration:
+    def __init__(
+        self,
+        client: Client,
+        secret: Key,
+        managed_resource: str,
+        render: Render,
+        metrics: Metrics,
+        clock: Clock | None,
+    ) -> None:
+        self._client = client
+        self._secret = secret
+        self._name = managed_resource
+        self._render = render
+        self._clock = clock
+        self._wanted: tuple[bytes, frozenset[str]] = (b"", frozenset())
+        self.controller: Controller[Key] = Controller(
+            CONTROLLER, self.reconcile, workers=2, metrics=metrics, deadline=60.0
+        )
+        self.identities = Cache(
+            client, SECRET, _bundle_of, namespace=secret.namespace,
+            fields=f"metadata.name={secret.name}",
+        )  # fmt: skip
+        self.resources = Cache(client, MANAGED_RESOURCE, self._keep)
+        self.identities.subscribe(self._renewed)
+        self.resources.subscribe(self._changed)
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Brings one ManagedResource up to date; asks nobody if it is."""
+        kept, trusted = self.resources.get(key), self.identities.get(self._secret)
+        if kept is None or kept.is_going or not trusted:
+            return DONE
+        if kept.secrets == self._names_for(trusted):
+            return DONE
+        try:
+            live = await self._client.get(MANAGED_RESOURCE, key)
+        except NotFound:
+            return DONE
+        if deletion_timestamp_of(live) is None:
+            await update(self._client, self._rebuilt(live, trusted), clock=self._clock)
+        return DONE
+
+    def _names_for(self, trusted: bytes) -> frozenset[str]:
+        """The names of the Secrets, which follow from their content: the same in each namespace."""
+        if self._wanted[0] != trusted:
+            names = secret_names(self._built("default", trusted).managed_resource)
+            self._wanted = (trusted, frozenset(names))
+        return self._wanted[1]
+
+    def _rebuilt(self, live: JsonObject, trusted: bytes) -> Bundle:
+        """With other Secrets; how the objects are managed is up to who created it."""
+        built = self._built(Key.of(live).namespace, trusted)
+        references = built.managed_resource["spec"]["secretRefs"]
+        spec = {**map_at(live, "spec"), "secretRefs": references}
+        return Bundle({**built.managed_resource, "spec": spec}, built.secrets)
+
+    def _built(self, namespace: str, trusted: bytes) -> Bundle:
+        return build(namespace, self._name, Registry(*self._render(trusted)))
+
+    def _renewed(self, _: Change[bytes]) -> None:
+        for key, kept in self.resources.items():
+            if kept is not None:
+                self.controller.queue.add(key)
+
+    def _changed(self, change: Change[_Kept | None]) -> None:
+        if change.new is not None and change.new != change.old:
+            self.controller.queue.add(change.key)
+
+    def _keep(self, obj: JsonObject) -> _Kept | None:
+        if name_of(obj) != self._name:
+            return None
+        return _Kept(frozenset(secret_names(obj)), deletion_timestamp_of(obj) is not None)
+
+
+def _bundle_of(secret: JsonObject) -> bytes:
+    identity = read_identity(secret)
+    return identity.bundle if identity else b""

@@ -1,0 +1,50 @@
+"""What the webhooks on Shoots have in common: which Shoots are theirs, and when to be silent."""
+
+from typing import Final
+
+from pergola.admission.registration import Rule
+from pergola.admission.review import Operation
+from pergola.api.objects import JsonObject, map_at
+
+CORE: Final = "core.gardener.cloud"
+CORE_VERSION: Final = "v1beta1"
+NETWORK_TYPE: Final = "networking.extensions.gardener.cloud"
+CLOUD_TYPE: Final = "provider.extensions.gardener.cloud"
+
+
+def shoot_rule(*operations: Operation) -> Rule:
+    """The rule for Shoots, without their status."""
+    return Rule(operations, (CORE,), (CORE_VERSION,), ("shoots",))
+
+
+def of_network(network: str) -> JsonObject:
+    """Selects the Shoots with a network plugin; the API server labels them."""
+    return {"matchLabels": {f"{NETWORK_TYPE}/{network}": "true"}}
+
+
+def of_cloud(cloud: str) -> JsonObject:
+    """Selects the Shoots on a cloud; the API server labels them."""
+    return {"matchLabels": {f"{CLOUD_TYPE}/{cloud}": "true"}}
+
+
+def network_of(shoot: JsonObject) -> str:
+    """`spec.networking.type`."""
+    return str(map_at(shoot, "spec", "networking").get("type") or "")
+
+
+def cloud_of(shoot: JsonObject) -> str:
+    """`spec.provider.type`."""
+    return str(map_at(shoot, "spec", "provider").get("type") or "")
+
+
+def is_moving(shoot: JsonObject) -> bool:
+    """Whether its control plane is on the way to another seed."""
+    operation = map_at(shoot, "status", "lastOperation")
+    kind, state = operation.get("type"), operation.get("state")
+    return kind == "Migrate" or (kind == "Restore" and state != "Succeeded")
+
+
+def is_rescheduled(new: JsonObject, old: JsonObject) -> bool:
+    """Whether a Shoot that had a seed gets another one."""
+    before = map_at(old, "spec").get("seedName")
+    return bool(before) and before != map_at(new, "spec").get("seedName")

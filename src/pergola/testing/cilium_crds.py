@@ -1,0 +1,49 @@
+"""The kinds of cilium that its plugin uses; a Shoot gets them from cilium's own operator."""
+
+from typing import Final
+
+from pergola.api.objects import JsonObject, Key, name_of
+from pergola.kube.client import Client
+from pergola.testing.crds import CRD, is_established
+from pergola.testing.waiting import until
+
+_KINDS: Final = {
+    "CiliumNetworkPolicy": ("ciliumnetworkpolicies", "Namespaced"),
+    "CiliumClusterwideNetworkPolicy": ("ciliumclusterwidenetworkpolicies", "Cluster"),
+    "CiliumLocalRedirectPolicy": ("ciliumlocalredirectpolicies", "Namespaced"),
+}
+
+
+def cilium_crds() -> list[JsonObject]:
+    """Open schemas: whether policies are right is up to cilium."""
+    return [open_crd("cilium.io", "v2", kind, *how) for kind, how in _KINDS.items()]
+
+
+def open_crd(group: str, version: str, kind: str, plural: str, scope: str) -> JsonObject:
+    """A kind of somebody else, with fields that are not looked at."""
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    served: JsonObject = {
+        "name": version,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "names": {"kind": kind, "plural": plural},
+            "scope": scope,
+            "versions": [served],
+        },
+    }
+
+
+async def install(client: Client, crds: list[JsonObject]) -> None:
+    """Returns when the kinds are served."""
+    for crd in crds:
+        await client.apply(crd, manager="pergola-testing", force=True)
+    for crd in crds:
+        await until(client, CRD, Key("", name_of(crd)), is_established)

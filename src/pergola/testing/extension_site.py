@@ -1,0 +1,293 @@
+"""A control plane's namespace on a seed, with its Cluster and its extension resources.
+
+    site = await extension_site(client, namespace)
+    actuator = recording_actuator(site.type)
+    async with running(site.unit(actuator)):
+        await site.create("reconcile")
+        await site.until_done("Create")
+    assert actuator.calls == ["reconcile"]
+
+Every site has a type of its own, so that no controller of another test looks at its resources.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from pergola.api import marks
+from pergola.api.extensions_v1alpha1 import CLUSTER, NETWORK
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, annotations_of, map_at
+from pergola.extensions.actuator import Actuator, Context, Status
+from pergola.extensions.lifecycle import Settings, extension_controller
+from pergola.kube.client import Client
+from pergola.kube.errors import ApiError, NotFound, UnknownKind
+from pergola.runtime.clock import Clock
+from pergola.runtime.metrics import Metrics
+from pergola.runtime.unit import Unit
+from pergola.testing.crds import install_extension_crds
+from pergola.testing.waiting import PATIENCE, until, until_gone
+from pergola.testing.world import RecordingClient
+
+Act = Callable[[Context, JsonObject], Awaitable[Status | None]]
+
+
+class RecordingActuator(Actuator):
+    """Remembers which of its methods were called, and does what a test puts into `acts`.
+
+    Attributes:
+        calls: the names of the methods, in order.
+        called: is set with each call.
+        seen: what the objects were like.
+        acts: by the name of a method; nothing is done where there is none.
+    """
+
+    kind = "Network"
+    type = ""
+    name = "networking-recording"
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.called = asyncio.Event()
+        self.seen: list[JsonObject] = []
+        self.contexts: list[Context] = []
+        self.acts: dict[str, Act] = {}
+
+    async def reconcile(self, context: Context, obj: JsonObject) -> Status | None:
+        """Notes `reconcile`."""
+        return await self._note("reconcile", context, obj)
+
+    async def delete(self, context: Context, obj: JsonObject) -> Status | None:
+        """Notes `delete`."""
+        return await self._note("delete", context, obj)
+
+    async def force_delete(self, context: Context, obj: JsonObject) -> Status | None:
+        """Notes `force_delete`."""
+        return await self._note("force_delete", context, obj)
+
+    async def migrate(self, context: Context, obj: JsonObject) -> Status | None:
+        """Notes `migrate`."""
+        return await self._note("migrate", context, obj)
+
+    async def restore(self, context: Context, obj: JsonObject) -> Status | None:
+        """Notes `restore`."""
+        return await self._note("restore", context, obj)
+
+    def taken(self) -> list[str]:
+        """The calls since the last look."""
+        taken, self.calls = self.calls, []
+        return taken
+
+    async def _note(self, method: str, context: Context, obj: JsonObject) -> Status | None:
+        self.calls.append(method)
+        self.called.set()
+        self.seen.append(obj)
+        self.contexts.append(context)
+        act = self.acts.get(method)
+        return await act(context, obj) if act else None
+
+
+def recording_actuator(of_type: str) -> RecordingActuator:
+    """A recording actuator for Networks of a type."""
+
+    class Own(RecordingActuator):
+        type = of_type
+
+    return Own()
+
+
+class ExtensionSite:
+    """A namespace that stands for a control plane, and one extension resource in it.
+
+    Attributes:
+        client: the administrator's.
+        type: of its extension resources.
+        key: of the resource that `create` makes.
+    """
+
+    def __init__(
+        self, client: Client, namespace: str, gvk: GroupVersionKind = NETWORK, of_type: str = ""
+    ) -> None:
+        self.client = client
+        self.namespace = namespace
+        self.gvk = gvk
+        self.type = of_type or namespace
+        self.key = Key(namespace, namespace[-20:].strip("-"))
+
+    # The Cluster
+
+    async def put_cluster(self, shoot: JsonObject | None = None) -> None:
+        """Makes the Cluster say this of its Shoot."""
+        spec = {"shoot": {"metadata": {"name": self.key.name}} | (shoot or {})}
+        key = Key("", self.namespace)
+        try:
+            live = await self.client.get(CLUSTER, key)
+        except NotFound:
+            metadata = {"name": self.namespace}
+            await self.client.create(_object(CLUSTER, metadata, spec))
+        else:
+            await self.client.update({**live, "spec": spec})
+
+    async def clean_up(self) -> None:
+        """Removes what is not removed with the namespace."""
+        with suppress(NotFound):
+            await self.client.delete(CLUSTER, Key("", self.namespace))
+        with suppress(NotFound):
+            await self.edit({"metadata": {"finalizers": []}})
+
+    # The extension resource
+
+    async def create(
+        self,
+        operation: str = "",
+        *,
+        finalizers: tuple[str, ...] = (),
+        spec: JsonObject | None = None,
+    ) -> JsonObject:
+        """Creates the resource, with an operation annotation if one is given."""
+        metadata: JsonObject = {"name": self.key.name, "namespace": self.namespace}
+        if operation:
+            metadata["annotations"] = request(operation)
+        if finalizers:
+            metadata["finalizers"] = list(finalizers)
+        ranges = {"podCIDR": "100.64.0.0/11", "serviceCIDR": "100.96.0.0/13"}
+        wanted = {"type": self.type} | (ranges if self.gvk == NETWORK else {}) | (spec or {})
+        return await self.client.create(_object(self.gvk, metadata, wanted))
+
+    async def annotate(self, operation: str) -> JsonObject:
+        """Makes a request, as a caller does."""
+        return await self.edit({"metadata": {"annotations": request(operation)}})
+
+    async def edit(self, patch: JsonObject) -> JsonObject:
+        """Merge-patches the resource."""
+        return await self.client.patch(self.gvk, self.key, patch)
+
+    async def edit_status(self, status: JsonObject) -> JsonObject:
+        """Merge-patches the status of the resource, as if it had been written before."""
+        return await self.client.patch(self.gvk, self.key, {"status": status}, subresource="status")
+
+    async def delete(self) -> None:
+        """Asks for the deletion of the resource, with the confirmation that it needs."""
+        await self.edit({"metadata": {"annotations": {marks.CONFIRMATION_DELETION: "true"}}})
+        await self.client.delete(self.gvk, self.key)
+
+    async def read(self) -> JsonObject:
+        """The resource as it is now."""
+        return await self.client.get(self.gvk, self.key)
+
+    # Running an actuator, and waiting for what it does
+
+    def unit(
+        self,
+        actuator: Actuator,
+        settings: Settings | None = None,
+        *,
+        client: Client | None = None,
+        clock: Clock | None = None,
+    ) -> Unit:
+        """What runs an actuator; as another identity if a client is given."""
+        return extension_controller(
+            client or self.client, actuator, settings or Settings(), metrics=Metrics(), clock=clock
+        )
+
+    async def until(
+        self, holds: Callable[[JsonObject], bool], *, patience: float = PATIENCE
+    ) -> JsonObject:
+        """Waits until the resource is as `holds` says."""
+        return await until(self.client, self.gvk, self.key, holds, patience=patience)
+
+    async def until_operation(self, kind: str, state: str = "Succeeded") -> JsonObject:
+        """Waits until the last operation is of a type and in a state."""
+        return await self.until(lambda obj: operation(obj) == (kind, state))
+
+    async def until_gone(self) -> None:
+        """Waits until the resource is gone."""
+        await until_gone(self.client, self.gvk, self.key)
+
+
+class WatchedClient(RecordingClient):
+    """Remembers also what it patched with, what came of that, and what it read.
+
+    Attributes:
+        bodies: the patches.
+        states: of the last operation, and the operation annotation, after each patch.
+    """
+
+    bodies: list[JsonObject]
+    states: list[tuple[str, str]]
+    _reads: list[str]
+
+    async def patch(
+        self,
+        gvk: GroupVersionKind,
+        key: Key,
+        body: JsonObject | Sequence[JsonObject],
+        *,
+        subresource: str = "",
+    ) -> JsonObject:
+        """Notes the patch and its result."""
+        written = await super().patch(gvk, key, body, subresource=subresource)
+        asked = annotations_of(written).get(marks.OPERATION, "")
+        self.states = [*getattr(self, "states", []), (operation(written)[1], asked)]
+        self.bodies = [*getattr(self, "bodies", []), *([body] if isinstance(body, dict) else body)]
+        return written
+
+    async def get(
+        self, gvk: GroupVersionKind, key: Key, *, metadata_only: bool = False
+    ) -> JsonObject:
+        """Notes the key."""
+        self._reads = [*getattr(self, "_reads", []), str(key)]
+        return await super().get(gvk, key, metadata_only=metadata_only)
+
+    def reads(self, name: str) -> int:
+        """How often the Cluster of that name was read."""
+        return getattr(self, "_reads", []).count(name)
+
+
+async def extension_site(client: Client, namespace: str, of_type: str = "") -> ExtensionSite:
+    """A site for Networks whose Cluster is there, in a namespace that exists."""
+    await install_extension_crds(client)
+    async with asyncio.timeout(PATIENCE):
+        for gvk in (CLUSTER, NETWORK):
+            await _served(client, gvk)
+    site = ExtensionSite(client, namespace, of_type=of_type)
+    await site.put_cluster()
+    return site
+
+
+def request(operation: str) -> dict[str, str]:
+    """The annotations with which a caller asks for an operation now."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f000Z")
+    return {marks.OPERATION: operation, marks.TIMESTAMP: now}
+
+
+def operation(obj: JsonObject) -> tuple[str, str]:
+    """Type and state of the last operation; empty where there was none."""
+    last = map_at(obj, "status", "lastOperation")
+    return last.get("type", ""), last.get("state", "")
+
+
+async def hang(_context: Context, _obj: JsonObject) -> None:
+    """Never ends: what an actuator of a test may do."""
+    await asyncio.get_running_loop().create_future()
+
+
+async def _served(client: Client, gvk: GroupVersionKind) -> None:
+    """Returns when a kind is served, which is a moment after its CRD says so."""
+    while True:
+        try:
+            await client.list(gvk, metadata_only=True)
+        except (UnknownKind, ApiError):
+            client.discovery.forget(gvk)
+            await client.get_raw("/version")
+        else:
+            return
+
+
+def _object(gvk: GroupVersionKind, metadata: JsonObject, spec: JsonObject) -> JsonObject:
+    return {
+        "apiVersion": gvk.api_version,
+        "kind": gvk.kind,
+        "metadata": metadata,
+        "spec": spec,
+    }

@@ -1,0 +1,29 @@
+"""A cluster that stands for a Shoot: with controllers and nodes, and nobody else in it."""
+
+import asyncio
+import os
+import secrets
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import load
+from pergola.sandbox import Sandbox, start, stop
+
+
+@pytest.fixture(scope="session")
+def shoot_sandbox() -> Iterator[Sandbox]:
+    """For tests of the xdist_group `shoot`, which run one after the other."""
+    name = f"shoot-{os.getpid()}-{secrets.token_hex(3)}"
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        yield thread.submit(asyncio.run, start(name)).result()
+        thread.submit(asyncio.run, stop(name)).result()
+
+
+@pytest.fixture
+async def shoot(shoot_sandbox: Sandbox) -> AsyncIterator[Client]:
+    """The administrator of the Shoot."""
+    async with Client.connect(load(shoot_sandbox.kubeconfig)) as client:
+        yield client

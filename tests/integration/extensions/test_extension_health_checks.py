@@ -1,0 +1,325 @@
+"""Health checks become conditions of a Network, on a real API server (spec 40 §2.6)."""
+
+import secrets
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from pergola.api.conditions import get_condition
+from pergola.api.extensions_v1alpha1 import CLUSTER, NETWORK
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.extensions.errors import Code
+from pergola.extensions.health_checks import (
+    SYSTEM_COMPONENTS_HEALTHY,
+    CheckContext,
+    HealthCheck,
+    Settings,
+    Verdict,
+    health_controller,
+    managed_resource,
+)
+from pergola.extensions.heartbeat import Heartbeat
+from pergola.extensions.installation import Installation, installation_documents
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import ClusterConfig, load
+from pergola.runtime.clock import Clock, FakeClock
+from pergola.runtime.metrics import Metrics
+from pergola.runtime.unit import Unit
+from pergola.testing.extension_site import ExtensionSite, extension_site
+from pergola.testing.service_accounts import service_account_config, until_allowed
+from pergola.testing.waiting import running, settled
+from pergola.testing.world import RecordingClient
+
+NOW = datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC)
+RESOURCE = "extension-networking-config"
+HEALTHY = {"ResourcesApplied": "True", "ResourcesHealthy": "True", "ResourcesProgressing": "False"}
+QUICK = Settings(sync_period=0.3)
+
+
+@pytest.fixture
+async def recorder(kubeconfig: Path) -> AsyncIterator[RecordingClient]:
+    async with RecordingClient.connect(load(kubeconfig)) as client:
+        yield client
+
+
+@pytest.fixture
+async def site(cluster_client: Client, namespace: str) -> AsyncIterator[ExtensionSite]:
+    found = await extension_site(cluster_client, namespace)
+    yield found
+    await found.clean_up()
+
+
+class Switch:
+    """A check whose verdict a test chooses."""
+
+    def __init__(self, verdict: Verdict | Exception) -> None:
+        self.verdict = verdict
+        self.calls = 0
+
+    async def run(self, context: CheckContext, obj: JsonObject) -> Verdict:
+        self.calls += 1
+        if isinstance(self.verdict, Exception):
+            raise self.verdict
+        return self.verdict
+
+    def check(
+        self, condition: str = SYSTEM_COMPONENTS_HEALTHY, *, applies: bool = True
+    ) -> HealthCheck:
+        return HealthCheck(
+            name="switch", condition=condition, run=self.run, applies=lambda _: applies
+        )
+
+
+def unit(
+    site: ExtensionSite,
+    *checks: HealthCheck,
+    client: Client | None = None,
+    settings: Settings | None = None,
+    clock: Clock | None = None,
+) -> Unit:
+    return health_controller(
+        client or site.client,
+        NETWORK,
+        site.type,
+        checks,
+        settings,
+        metrics=Metrics(),
+        clock=clock,
+    )
+
+
+async def put_resource(site: ExtensionSite, **conditions: str) -> None:
+    """Makes the ManagedResource say this of itself, as the resource manager would."""
+    key = Key(site.namespace, RESOURCE)
+    await site.client.apply(
+        {
+            "apiVersion": MANAGED_RESOURCE.api_version,
+            "kind": MANAGED_RESOURCE.kind,
+            "metadata": {"name": key.name, "namespace": key.namespace},
+            "spec": {"class": "of-nobody", "secretRefs": []},
+        },
+        manager="test",
+    )
+    time = "2026-01-01T00:00:00Z"
+    told = [
+        {
+            "type": kind,
+            "status": status,
+            "reason": "Test",
+            "message": f"{kind} is {status}",
+            "lastTransitionTime": time,
+            "lastUpdateTime": time,
+        }
+        for kind, status in (HEALTHY | conditions).items()
+    ]
+    status = {"observedGeneration": 1, "conditions": told}
+    await site.client.patch(MANAGED_RESOURCE, key, {"status": status}, subresource="status")
+
+
+def says(
+    status: str, reason: str, message: str = "", kind: str = SYSTEM_COMPONENTS_HEALTHY
+) -> Callable[[JsonObject], bool]:
+    def holds(obj: JsonObject) -> bool:
+        found = get_condition(maps_at(obj, "status", "conditions"), kind) or {}
+        told = (found.get("status"), found.get("reason"))
+        return told == (status, reason) and message in str(found.get("message"))
+
+    return holds
+
+
+async def test_a_healthy_managed_resource_makes_the_condition_true_and_then_all_is_quiet(
+    site: ExtensionSite, recorder: RecordingClient
+) -> None:
+    await put_resource(site)
+    await site.create()
+    health = unit(site, managed_resource(RESOURCE), client=recorder, settings=QUICK)
+    async with running(health):
+        found = await site.until(says("True", "HealthCheckSuccessful"))
+        await settled(health, site.client)
+    [condition] = found["status"]["conditions"]
+    assert condition["message"] == "All health checks successful"
+    assert recorder.taken() == [f"patch/status Network {site.key}"]
+    assert "lastOperation" not in found["status"]
+
+
+async def test_a_change_of_the_managed_resource_is_seen_at_once(site: ExtensionSite) -> None:
+    await put_resource(site)
+    await site.create()
+    async with running(unit(site, managed_resource(RESOURCE), settings=Settings(sync_period=900))):
+        await site.until(says("True", "HealthCheckSuccessful"))
+        await put_resource(site, ResourcesHealthy="False")
+        text = f"ManagedResource {site.namespace}/{RESOURCE} is unhealthy: condition"
+        await site.until(says("False", "HealthCheckUnsuccessful", text))
+        await put_resource(site, ResourcesProgressing="True")
+        await site.until(says("Progressing", "HealthCheckProgressing"))
+
+
+async def test_what_nobody_tells_of_is_found_after_the_sync_period(site: ExtensionSite) -> None:
+    switch = Switch(Verdict("True"))
+    await site.create()
+    async with running(unit(site, switch.check(), settings=QUICK)):
+        await site.until(says("True", "HealthCheckSuccessful"))
+        switch.verdict = Verdict("False", "it broke", (Code.DEPENDENCIES,))
+        found = await site.until(says("False", "HealthCheckUnsuccessful", "it broke."))
+    assert found["status"]["conditions"][0]["codes"] == ["ERR_INFRA_DEPENDENCIES"]
+
+
+async def test_a_check_that_raises_and_one_that_hangs_do_not_keep_the_others_from_running(
+    site: ExtensionSite,
+) -> None:
+    async def hang(context: CheckContext, obj: JsonObject) -> Verdict:
+        await context.read(MANAGED_RESOURCE, Key(site.namespace, "x"))
+        raise TimeoutError
+
+    late = HealthCheck(name="slow one", condition="EveryNodeReady", run=hang)
+    broken = Switch(RuntimeError("no route"))
+    fine = Switch(Verdict("True"))
+    await site.create()
+    checks = (late, broken.check("ControlPlaneHealthy"), fine.check())
+    async with running(unit(site, *checks, settings=QUICK)):
+        await site.until(says("True", "HealthCheckSuccessful"))
+        text = "failed to execute 1 health check: no route."
+        await site.until(says("Unknown", "ConditionCheckError", text, "ControlPlaneHealthy"))
+        text = "slow one: no answer within 0.3 seconds."
+        await site.until(says("Unknown", "ConditionCheckError", text, "EveryNodeReady"))
+
+
+async def test_a_check_with_nothing_to_look_at_counts_as_true(site: ExtensionSite) -> None:
+    switch = Switch(Verdict("False"))
+    await site.create()
+    async with running(unit(site, switch.check(applies=False))):
+        await site.until(says("True", "HealthCheckSuccessful"))
+    assert switch.calls == 0
+
+
+async def test_a_shoot_that_sleeps_is_healthy_until_it_wakes(site: ExtensionSite) -> None:
+    switch = Switch(Verdict("False", "no pods"))
+    await site.put_cluster({"spec": {"hibernation": {"enabled": True}}})
+    await site.create()
+    async with running(unit(site, switch.check(), settings=Settings(sync_period=900))):
+        await site.until(says("True", "HealthCheckSuccessful", "Shoot is hibernated"))
+        assert switch.calls == 0
+        await site.put_cluster({"spec": {"hibernation": {"enabled": False}}})
+        await site.until(says("False", "HealthCheckUnsuccessful", "no pods."))
+
+
+@pytest.mark.parametrize("operation", ["migrate", "wait-for-state"])
+async def test_a_resource_that_moves_is_left_alone(
+    site: ExtensionSite, recorder: RecordingClient, operation: str
+) -> None:
+    await site.create(operation)
+    health = unit(site, Switch(Verdict("True")).check(), client=recorder, settings=QUICK)
+    async with running(health):
+        await settled(health, site.client)
+        assert recorder.taken() == []
+        await site.annotate("restore")
+        await site.until(says("True", "HealthCheckSuccessful"))
+
+
+async def test_a_resource_that_was_migrated_or_is_being_deleted_is_left_alone(
+    site: ExtensionSite, recorder: RecordingClient
+) -> None:
+    await site.create(finalizers=("example.org/held",))
+    time = "2026-01-01T00:00:00Z"
+    migrated = {"type": "Migrate", "state": "Succeeded", "progress": 100}
+    told = {"description": "done", "lastUpdateTime": time}
+    await site.edit_status({"lastOperation": migrated | told})
+    health = unit(site, Switch(Verdict("True")).check(), client=recorder, settings=QUICK)
+    async with running(health):
+        await settled(health, site.client)
+        await site.delete()
+        await site.edit_status({"lastOperation": None})
+        await settled(health, site.client)
+    assert recorder.taken() == []
+
+
+async def test_condition_types_that_nobody_keeps_any_more_are_removed(site: ExtensionSite) -> None:
+    await site.create()
+    time = "2026-01-01T00:00:00Z"
+    base = {"status": "True", "reason": "r", "message": "m"}
+    times = {"lastTransitionTime": time, "lastUpdateTime": time}
+    old = [{"type": kind} | base | times for kind in ("Retired", "OfOthers")]
+    await site.edit_status({"conditions": old})
+    settings = Settings(conditions_to_remove=("Retired",))
+    async with running(unit(site, Switch(Verdict("True")).check(), settings=settings)):
+        found = await site.until(says("True", "HealthCheckSuccessful"))
+    kinds = [condition["type"] for condition in found["status"]["conditions"]]
+    assert kinds == ["OfOthers", SYSTEM_COMPONENTS_HEALTHY]
+
+
+async def test_what_progresses_for_too_long_is_unhealthy(site: ExtensionSite) -> None:
+    clock = FakeClock(NOW)
+    switch = Switch(Verdict("Progressing", "1 of 2", threshold=60.0))
+    await site.create()
+    async with running(unit(site, switch.check(), settings=QUICK, clock=clock)):
+        await site.until(says("Progressing", "HealthCheckProgressing", "1 of 2."))
+        clock.set(NOW + timedelta(seconds=61))
+        await site.until(says("False", "HealthCheckUnsuccessful", "1 of 2."))
+
+
+async def test_resources_of_another_type_or_class_are_not_looked_at(
+    site: ExtensionSite, recorder: RecordingClient
+) -> None:
+    switch = Switch(Verdict("True"))
+    await site.create(spec={"class": "seed"})
+    health = unit(site, switch.check(), client=recorder, settings=QUICK)
+    async with running(health):
+        await settled(health, site.client)
+    assert (switch.calls, recorder.taken()) == (0, [])
+
+
+async def test_without_a_cluster_the_status_stays_as_it_is(
+    site: ExtensionSite, recorder: RecordingClient
+) -> None:
+    await site.client.delete(CLUSTER, Key("", site.namespace))
+    await site.create()
+    health = unit(site, Switch(Verdict("True")).check(), client=recorder, settings=QUICK)
+    async with running(health):
+        await settled(health, site.client)
+        assert recorder.taken() == []
+        await site.put_cluster()
+        await site.until(says("True", "HealthCheckSuccessful"))
+
+
+async def test_a_cluster_without_a_shoot_does_not_sleep(site: ExtensionSite) -> None:
+    patch = {"spec": {"shoot": None}}
+    await site.client.patch(CLUSTER, Key("", site.namespace), patch)
+    await site.create()
+    async with running(unit(site, Switch(Verdict("True")).check(), settings=QUICK)):
+        await site.until(says("True", "HealthCheckSuccessful", "All health checks successful"))
+
+
+async def test_the_permissions_of_an_extension_are_all_it_needs(
+    site: ExtensionSite, kubeconfig: Path
+) -> None:
+    await put_resource(site)
+    await site.create()
+    async with restricted(site, load(kubeconfig)) as client:
+        async with running(unit(site, managed_resource(RESOURCE), client=client)):
+            await site.until(says("True", "HealthCheckSuccessful"))
+            await put_resource(site, ResourcesHealthy="False")
+            await site.until(says("False", "HealthCheckUnsuccessful"))
+        await Heartbeat(client, "networking-x", site.namespace).beat()
+
+
+@asynccontextmanager
+async def restricted(site: ExtensionSite, admin: ClusterConfig) -> AsyncIterator[Client]:
+    """A client with the permissions of an extension that is installed in the site's namespace."""
+    name = f"x-{secrets.token_hex(3)}"
+    installation = Installation(
+        name=name, image="x", plurals=["networks"], references=[], namespace=site.namespace
+    )
+    wanted = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+    found = [obj for obj in installation_documents(installation) if obj["kind"] in wanted]
+    for obj in found:
+        await site.client.create(obj)
+    config = await service_account_config(admin, site.namespace, name)
+    async with Client.connect(config) as client:
+        await until_allowed(client, NETWORK)
+        yield client
+    for obj in found:
+        await site.client.delete(GroupVersionKind.of(obj), Key.of(obj))

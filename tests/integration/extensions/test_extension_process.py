@@ -1,0 +1,250 @@
+"""`pergola extension run` as a process."""
+
+import asyncio
+import os
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import orjson
+import pytest
+
+from pergola.api.objects import GroupVersionKind, Key, map_at
+from pergola.extensions.heartbeat import NAME as HEARTBEAT
+from pergola.kube.client import Client
+from pergola.runtime.lease import LEASE
+from pergola.testing.extension_site import ExtensionSite, extension_site, operation
+from pergola.testing.waiting import until
+
+CONFIGURATION = GroupVersionKind(
+    "admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration"
+)
+NAMESPACE = GroupVersionKind("", "v1", "Namespace")
+PERGOLA = Path(sys.executable).parent / "pergola"
+
+ACTUATOR = """
+import os
+
+from pergola.extensions import Actuator
+
+
+class Gardenet(Actuator):
+    kind = "Network"
+    type = os.environ["TYPE"]
+    name = "networking-gardenet"
+
+    async def reconcile(self, context, obj):
+        return {"providerStatus": {"by": os.environ["REPLICA"]}}
+
+    async def delete(self, context, obj):
+        return None
+"""
+
+
+@pytest.fixture
+async def site(cluster_client: Client, namespace: str) -> AsyncIterator[ExtensionSite]:
+    site = await extension_site(cluster_client, namespace)
+    yield site
+    await site.clean_up()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "gardenet.py"
+    path.write_text(ACTUATOR)
+    return path
+
+
+@pytest.fixture
+def cloud(file: Path) -> str:
+    """The reference of an actuator that has a webhook."""
+    file.write_text(ACTUATOR + MUTATOR)
+    return f"{file}:Cloud"
+
+
+class Replica:
+    """A process, and what it logged so far."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+        self.lines: list[dict[str, object]] = []
+
+    async def until_logged(self, message: str) -> dict[str, object]:
+        """The line with a message, when it comes."""
+        assert self.process.stdout is not None
+        async with asyncio.timeout(30):
+            async for line in self.process.stdout:
+                self.lines.append(orjson.loads(line))
+                if self.lines[-1]["msg"] == message:
+                    return self.lines[-1]
+        raise AssertionError(f"it ended without {message!r}: {self.lines}")
+
+
+@asynccontextmanager
+async def replica(
+    kubeconfig: Path, site: ExtensionSite, *arguments: str | Path, name: str = "a", elected: bool
+) -> AsyncIterator[Replica]:
+    environ = {**os.environ, "TYPE": site.type, "REPLICA": name}
+    environ.pop("LEADER_ELECTION_NAMESPACE", None)
+    if elected:
+        environ["LEADER_ELECTION_NAMESPACE"] = site.namespace
+    addresses = ("--health-bind-address", "127.0.0.1:0", "--metrics-bind-address", "127.0.0.1:0")
+    process = await asyncio.create_subprocess_exec(
+        PERGOLA,
+        *("extension", "run", *arguments, "--kubeconfig", kubeconfig, *addresses),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env=environ,
+    )
+    try:
+        yield Replica(process)
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+async def test_one_file_and_one_command_are_an_extension(
+    kubeconfig: Path, site: ExtensionSite, file: Path
+) -> None:
+    async with replica(kubeconfig, site, f"{file}:Gardenet", elected=False) as one:
+        ports = await one.until_logged("endpoints are served")
+        await one.until_logged("controllers start")
+        await site.create("reconcile")
+        done = await site.until_operation("Create")
+        assert map_at(done, "status", "providerStatus") == {"by": "a"}
+        async with aiohttp.ClientSession() as session:
+            for port, path, text in (
+                ("health_port", "readyz/informer-sync", "ok"),
+                ("health_port", "healthz/ping", "ok"),
+                ("metrics_port", "metrics", 'controller_runtime_reconcile_total{controller="netw'),
+            ):
+                async with session.get(f"http://127.0.0.1:{ports[port]}/{path}") as answer:
+                    assert answer.status == 200
+                    assert text in await answer.text()
+        await site.delete()
+        await site.until_gone()
+        one.process.terminate()
+        assert await asyncio.wait_for(one.process.wait(), 10) == 0
+
+
+MUTATOR = """
+from pergola.extensions.webhooks.network_mutator import network_mutator
+
+
+def without_overlay(draft, old):
+    draft.set(("spec", "providerConfig"), {"backend": "none"}, because="this cloud has no overlay")
+
+
+class Cloud(Gardenet):
+    name = f"provider-{Gardenet.type[-20:]}"
+
+    def webhooks(self):
+        return [network_mutator(self.name, self.type, {self.type: without_overlay})]
+"""
+
+
+async def test_the_webhooks_of_an_actuator_are_served_and_registered(
+    kubeconfig: Path, site: ExtensionSite, cloud: str
+) -> None:
+    labels = {
+        "shoot.gardener.cloud/provider": site.type,
+        "networking.shoot.gardener.cloud/provider": site.type,
+    }
+    namespace = Key("", site.namespace)
+    await site.client.patch(NAMESPACE, namespace, {"metadata": {"labels": labels}})
+    port = free_port()
+    options = (
+        *("--webhook-config-mode", "url", "--webhook-config-url", f"127.0.0.1:{port}"),
+        *("--webhook-config-server-port", str(port), "--webhook-config-server-host", "127.0.0.1"),
+        *("--webhook-config-namespace", site.namespace),
+        *("--webhook-config-owner-namespace", site.namespace),
+    )
+    configuration = Key("", f"gardener-extension-provider-{site.type[-20:]}")
+    async with replica(kubeconfig, site, cloud, *options, elected=False) as one:
+        ports = await one.until_logged("endpoints are served")
+        await until(site.client, CONFIGURATION, configuration, lambda obj: True)
+        check = f"http://127.0.0.1:{ports['health_port']}/readyz/webhook-server"
+        async with aiohttp.ClientSession() as session, session.get(check) as answer:
+            assert answer.status == 200
+        async with asyncio.timeout(30):
+            # The API server learns of a registration a moment later.
+            while True:
+                created = await site.create("wait-for-state")
+                if "providerConfig" in created["spec"]:
+                    break
+                await site.delete()
+    assert created["spec"]["providerConfig"] == {"backend": "none"}
+    await site.client.delete(CONFIGURATION, configuration)
+
+
+def free_port() -> int:
+    """A port that nobody listened on a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+async def test_of_two_replicas_only_the_leader_reconciles_and_beats(
+    kubeconfig: Path, site: ExtensionSite, file: Path
+) -> None:
+    async with replica(kubeconfig, site, file, elected=True) as first:
+        await first.until_logged("controllers start")
+        await site.create("reconcile")
+        await site.until_operation("Create")
+        key = Key(site.namespace, HEARTBEAT)
+        beat = await until(site.client, LEASE, key, lambda lease: True)
+        assert beat["spec"]["holderIdentity"] == "networking-gardenet"
+        assert beat["spec"]["leaseDurationSeconds"] == 30
+        async with replica(kubeconfig, site, file, name="b", elected=True) as second:
+            await second.until_logged("waiting for leadership")
+            await site.annotate("reconcile")
+            done = await site.until_operation("Reconcile")
+            assert map_at(done, "status", "providerStatus") == {"by": "a"}
+            assert (await site.client.get(LEASE, key))["spec"] == beat["spec"]
+
+            first.process.terminate()
+            await second.until_logged("controllers start")
+            await site.annotate("reconcile")
+            await site.until(lambda obj: map_at(obj, "status", "providerStatus") == {"by": "b"})
+            await until(site.client, LEASE, key, lambda lease: lease["spec"] != beat["spec"])
+    lease = await site.client.get(LEASE, Key(site.namespace, "networking-gardenet-leader-election"))
+    assert operation(await site.read()) == ("Reconcile", "Succeeded")
+    assert lease["spec"]["leaseTransitions"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((), "name an actuator: pergola extension run module:Actuator"),
+        (("{file}:Calico",), 'has no "Calico"; its actuators are: Gardenet'),
+        (("{file}", "{file}"), "two actuators are for the kind Network and the type"),
+        (
+            ("{file}", "--controllers", "dns"),
+            "--controllers names dns; there are heartbeat, network",
+        ),
+        (("{file}", "--max-concurrent-reconciles", "0"), "options.maxConcurrentReconciles"),
+        (
+            ("{file}", "--heartbeat-namespace", "x", "--heartbeat-renew-interval-seconds", "0"),
+            "--heartbeat-renew-interval-seconds must be greater than 0",
+        ),
+    ],
+)
+async def test_a_mistake_is_one_sentence(
+    kubeconfig: Path,
+    site: ExtensionSite,
+    file: Path,
+    arguments: tuple[str, ...],
+    sentence: str,
+) -> None:
+    given = [argument.format(file=file) for argument in arguments]
+    async with replica(kubeconfig, site, *given, elected=False) as one:
+        output, _ = await one.process.communicate()
+    said = output.decode().splitlines()[-1]
+    assert one.process.returncode == 1
+    assert said.startswith("pergola: ")
+    assert sentence in said

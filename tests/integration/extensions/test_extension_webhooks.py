@@ -1,0 +1,544 @@
+"""Webhooks of extensions, registered at a real API server and served by this process.
+
+The sandbox is shared: every test has a component, a cloud and a Shoot type of its own.
+"""
+
+import base64
+import secrets
+import socket
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from pergola.admission.configurations import MUTATING, VALIDATING
+from pergola.admission.review import GroupVersionResource
+from pergola.admission.self_signed import SECRET
+from pergola.api import marks
+from pergola.api.extensions_v1alpha1 import NETWORK
+from pergola.api.field_errors import Cause, forbidden
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at, uid_of
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.api.schema.declare import Value
+from pergola.bundle import Registry, apply, for_shoot
+from pergola.extensions.cluster import Shoot
+from pergola.extensions.errors import RequeueAfter
+from pergola.extensions.network.plugin import NetworkPlugin
+from pergola.extensions.webhooks.clouds import AZURE
+from pergola.extensions.webhooks.declare import Webhook, WebhookError
+from pergola.extensions.webhooks.mutation import from_objects
+from pergola.extensions.webhooks.network_mutator import network_mutator
+from pergola.extensions.webhooks.objects_mutator import ObjectMutation, shoot_objects_mutator
+from pergola.extensions.webhooks.permissions import cluster_rules, namespace_rules
+from pergola.extensions.webhooks.serving import ExtensionWebhooks
+from pergola.extensions.webhooks.settings import WebhookSettings
+from pergola.extensions.webhooks.shoot_validator import shoot_validator
+from pergola.kube.client import Client
+from pergola.kube.errors import AlreadyExists, ApiError, Forbidden, Invalid, KubeError, NotFound
+from pergola.kube.kubeconfig import ClusterConfig, load
+from pergola.pki.certificates import read_bundle, renewal_of
+from pergola.runtime.clock import Clock, FakeClock
+from pergola.runtime.metrics import Metrics
+from pergola.runtime.unit import Unit
+from pergola.testing.crds import CRD, install_extension_crds, is_established
+from pergola.testing.objects import definition
+from pergola.testing.service_accounts import service_account_config
+from pergola.testing.waiting import running, settled, until, until_gone
+from pergola.testing.world import RecordingClient
+
+NOW = datetime.now(UTC).replace(microsecond=0)
+SHOOT = GroupVersionKind("core.gardener.cloud", "v1beta1", "Shoot")
+CALICO = "calico.networking.extensions.gardener.cloud/v1alpha1"
+PROXY = "spec.kubernetes.kubeProxy.enabled"
+TEXT = (
+    "Disabling kube-proxy is forbidden in conjunction with weft without running in ebpf dataplane"
+)
+
+
+class Config(Value):
+    """The config of a plugin that routes Services with eBPF only."""
+
+    ebpf: bool = False
+    """Whether it routes Services."""
+
+
+class Weft(NetworkPlugin[Config]):
+    """A plugin; the type differs from test to test."""
+
+    type = "weft"
+    name = "networking-weft"
+    config = Config
+
+    def check(self, config: Config, families: Sequence[str]) -> Iterator[Cause]:
+        yield from ()
+
+    def check_shoot(self, config: Config, shoot: Shoot) -> Iterator[Cause]:
+        if not shoot.kube_proxy_enabled and not config.ebpf:
+            yield forbidden(PROXY, TEXT)
+
+
+class Site:
+    """A component in a namespace, and a cloud of its own."""
+
+    def __init__(self, client: RecordingClient, namespace: str, port: int) -> None:
+        self.client = client
+        self.namespace = namespace
+        self.port = port
+        self.token = secrets.token_hex(3)
+        self.component = f"provider-azure-{self.token}"
+        self.cloud = f"azure-{self.token}"
+        self.name = f"gardener-extension-{self.component}"
+        self.network_mutator = network_mutator(self.component, self.cloud, AZURE)
+
+    def webhooks(
+        self,
+        *webhooks: Webhook,
+        disabled: frozenset[str] = frozenset(),
+        managed_resource: str = "",
+        owner: str = "",
+        clock: Clock | None = None,
+        client: Client | None = None,
+    ) -> ExtensionWebhooks:
+        settings = WebhookSettings(
+            mode="url",
+            url=f"127.0.0.1:{self.port}",
+            namespace=self.namespace,
+            owner_namespace=owner,
+            host="127.0.0.1",
+            port=self.port,
+            disabled=disabled,
+        )
+        return ExtensionWebhooks(
+            client or self.client,
+            self.component,
+            webhooks,
+            settings,
+            Metrics(),
+            managed_resource=managed_resource,
+            clock=clock,
+        )
+
+    @asynccontextmanager
+    async def serving(self, found: ExtensionWebhooks) -> AsyncIterator[list[Unit]]:
+        """Serves and leads with the units; what is registered stays afterwards."""
+        async with found.served():
+            units = [*found.units, *found.leading()]
+            async with running(*units):
+                await self.settled(units)
+                yield units
+
+    async def settled(self, units: list[Unit]) -> None:
+        """Returns when no unit has anything to do."""
+        for unit in units:
+            await settled(unit, self.client)
+
+    async def registered(self, gvk: GroupVersionKind = MUTATING) -> JsonObject:
+        return await until(self.client, gvk, Key("", self.name), lambda _: True)
+
+    async def control_plane(self, network: str, cloud: str = "") -> str:
+        """A namespace with the labels that the caller puts on it."""
+        name = f"shoot--{self.token}--{secrets.token_hex(2)}"
+        labels = {
+            "shoot.gardener.cloud/provider": cloud or self.cloud,
+            "networking.shoot.gardener.cloud/provider": network,
+        }
+        metadata = {"name": name, "labels": labels}
+        await self.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+        return name
+
+    async def effective(self, namespace: str) -> None:
+        """Returns when the API server asks the webhook about Networks."""
+        probe = network(namespace, {"backend": "bird"}, name="probe")
+        while True:
+            with suppress(ApiError):
+                stored = await self.client.create(probe, dry_run=True)
+                if stored["spec"]["providerConfig"]["backend"] == "none":
+                    return
+
+    async def clean_up(self) -> None:
+        for gvk in (MUTATING, VALIDATING):
+            with suppress(NotFound):
+                await self.client.delete(gvk, Key("", self.name))
+
+
+def network(
+    namespace: str, config: JsonObject, *, kind: str = "calico", name: str = "net"
+) -> JsonObject:
+    return {
+        "apiVersion": NETWORK.api_version,
+        "kind": NETWORK.kind,
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {
+            "type": kind,
+            "podCIDR": "10.0.0.0/16",
+            "serviceCIDR": "10.1.0.0/16",
+            "providerConfig": config,
+        },
+    }
+
+
+@pytest.fixture
+async def site(kubeconfig: Path, namespace: str) -> AsyncIterator[Site]:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+    async with RecordingClient.connect(load(kubeconfig)) as client:
+        await install_extension_crds(client)
+        own = Site(client, namespace, port)
+        yield own
+        await own.clean_up()
+
+
+# Must hold
+
+
+async def test_calicos_backend_is_none_on_azure_and_cilium_is_untouched(site: Site) -> None:
+    calico = await site.control_plane("calico")
+    cilium = await site.control_plane("cilium")
+    async with site.serving(site.webhooks(site.network_mutator)):
+        await site.effective(calico)
+        config = {
+            "apiVersion": CALICO,
+            "kind": "NetworkConfig",
+            "backend": "bird",
+            "mine": {"a": 1},
+        }
+        stored = await site.client.create(network(calico, config))
+        assert stored["spec"]["providerConfig"] == config | {"backend": "none"}
+        other = {"backend": "bird", "tunnel": "vxlan"}
+        stored = await site.client.create(network(cilium, other, kind="cilium"))
+        assert stored["spec"]["providerConfig"] == other
+        elsewhere = await site.control_plane("calico", cloud="gcp-of-nobody")
+        stored = await site.client.create(network(elsewhere, config))
+        assert stored["spec"]["providerConfig"] == config
+
+
+async def test_a_network_in_deletion_is_neither_changed_nor_refused(site: Site) -> None:
+    calico = await site.control_plane("calico")
+    held = network(calico, {"backend": "bird"})
+    held["metadata"]["finalizers"] = ["example.org/held"]
+    await site.client.create(held)  # before the webhook is there, so that bird is stored
+    key = Key(calico, "net")
+    confirmed = {"metadata": {"annotations": {marks.CONFIRMATION_DELETION: "true"}}}
+    await site.client.patch(NETWORK, key, confirmed)
+    await site.client.delete(NETWORK, key)
+    async with site.serving(site.webhooks(site.network_mutator)):
+        await site.effective(calico)
+        patch: JsonObject = {"metadata": {"annotations": {"a": "b"}}}
+        updated = await site.client.patch(NETWORK, key, patch)
+        assert updated["spec"]["providerConfig"] == {"backend": "bird"}
+        await site.client.patch(NETWORK, key, {"metadata": {"finalizers": []}})
+    await until_gone(site.client, NETWORK, key)
+
+
+async def test_disabling_kube_proxy_is_refused_at_the_shoot_with_the_path(site: Site) -> None:
+    await add_shoots(site.client)
+    kind = f"weft-{site.token}"
+    plugin = type("Own", (Weft,), {"type": kind})()
+    async with site.serving(site.webhooks(shoot_validator(plugin, site.component))):
+        await site.registered(VALIDATING)
+        text = await refused(site, shoot(site.namespace, kind, name="probe", proxy=False))
+        assert f"{PROXY}: Forbidden: {TEXT}" in text
+        await site.client.create(shoot(site.namespace, kind))
+        key, off = Key(site.namespace, "web"), {"kubernetes": {"kubeProxy": {"enabled": False}}}
+        with pytest.raises(Invalid) as update:
+            await site.client.patch(SHOOT, key, {"spec": off})
+        [cause] = update.value.causes
+        assert (cause["field"], cause["message"]) == (PROXY, f"Forbidden: {TEXT}")
+        config = {"providerConfig": {"ebpf": True}}
+        await site.client.patch(SHOOT, key, {"spec": {**off, "networking": config}})
+
+
+async def test_while_the_server_is_down_networks_wait_and_their_status_does_not(
+    site: Site,
+) -> None:
+    calico = await site.control_plane("calico")
+    async with site.serving(site.webhooks(site.network_mutator)):
+        await site.effective(calico)
+        await site.client.create(network(calico, {"backend": "vxlan"}))
+    with pytest.raises(ApiError, match="failed calling webhook"):
+        await site.client.create(network(calico, {}, name="other"))
+    with pytest.raises(ApiError, match="failed calling webhook"):
+        await site.client.patch(NETWORK, Key(calico, "net"), {"metadata": {"labels": {"a": "b"}}})
+    status: JsonObject = {"status": {"ipFamilies": ["IPv4"]}}
+    await site.client.patch(NETWORK, Key(calico, "net"), status, subresource="status")
+    async with site.serving(site.webhooks(site.network_mutator)):
+        await site.effective(calico)
+        stored = await site.client.create(network(calico, {"backend": "bird"}, name="other"))
+    assert stored["spec"]["providerConfig"] == {"backend": "none"}
+
+
+# Registration and certificates
+
+
+async def test_the_registration_has_the_names_the_contract_says_and_belongs_to_a_namespace(
+    site: Site,
+) -> None:
+    found = site.webhooks(site.network_mutator, owner=site.namespace)
+    async with site.serving(found) as units:
+        live = await site.registered()
+        assert await found.is_ready() is None
+        owner = await site.client.get(
+            GroupVersionKind("", "v1", "Namespace"), Key("", site.namespace)
+        )
+        assert live["metadata"]["ownerReferences"] == [
+            {
+                "apiVersion": "v1",
+                "kind": "Namespace",
+                "name": site.namespace,
+                "uid": uid_of(owner),
+                "blockOwnerDeletion": False,
+                "controller": False,
+            }
+        ]
+        assert live["metadata"]["labels"] == {
+            "remediation.webhook.shoot.gardener.cloud/exclude": "true"
+        }
+        [entry] = live["webhooks"]
+        short = site.component.removeprefix("provider-")
+        assert entry["name"] == f"network.{short}.extensions.gardener.cloud"
+        assert entry["clientConfig"]["url"] == f"https://127.0.0.1:{site.port}/network"
+        assert (entry["failurePolicy"], entry["timeoutSeconds"]) == ("Fail", 10)
+        site.client.taken()
+        await site.settled(units)
+        assert site.client.taken() == []
+        await found.unregister()
+        await until_gone(site.client, MUTATING, Key("", site.name))
+
+
+async def test_an_owner_that_is_not_there_is_told(site: Site) -> None:
+    found = site.webhooks(site.network_mutator, owner="nowhere")
+    with pytest.raises(WebhookError, match="there is no namespace nowhere"):
+        async with found.served():
+            pass
+
+
+async def test_a_webhook_that_is_switched_off_is_taken_out_of_the_way(site: Site) -> None:
+    calico = await site.control_plane("calico")
+    async with site.serving(site.webhooks(site.network_mutator)):
+        await site.effective(calico)
+    async with site.serving(site.webhooks(site.network_mutator, disabled=frozenset({"network"}))):
+        await until_gone(site.client, MUTATING, Key("", site.name))
+
+
+async def test_a_renewed_authority_is_trusted_beside_the_old_one_for_a_day_and_more(
+    site: Site,
+) -> None:
+    clock = FakeClock(NOW)
+    found = site.webhooks(site.network_mutator, clock=clock)
+    async with site.serving(found):
+        first = trusted(await site.registered())
+        await passes(site, found, clock, timedelta(days=25))
+        both = trusted(
+            await until(site.client, MUTATING, Key("", site.name), lambda o: trusted(o) != first)
+        )
+    new, old = read_bundle(both)
+    assert read_bundle(first) == [old]
+    assert old.not_valid_after_utc - renewal_of(old) >= timedelta(days=1)
+    assert old.not_valid_after_utc - clock.now() >= timedelta(days=1)
+    assert new.not_valid_after_utc > old.not_valid_after_utc
+
+
+async def test_its_own_rules_are_all_that_registration_needs(site: Site, kubeconfig: Path) -> None:
+    calico = await site.control_plane("calico")
+    async with restricted(site, load(kubeconfig)) as client:
+        found = site.webhooks(site.network_mutator, owner=site.namespace, client=client)
+        async with site.serving(found):
+            await site.registered()
+            await site.effective(calico)
+            await found.unregister()
+            with pytest.raises(Forbidden):
+                await client.list(MUTATING)
+            with pytest.raises(Forbidden):
+                await client.list(SECRET, site.namespace)
+
+
+# Inside of Shoots
+
+
+async def test_shoots_trust_a_renewed_authority_at_once(site: Site) -> None:
+    clock, name = FakeClock(NOW), f"webhooks-{site.token}"
+    found = site.webhooks(dns_webhook(site), managed_resource=name, clock=clock)
+    key = Key(site.namespace, name)
+    with pytest.raises(RequeueAfter, match="has no certificates of the webhooks yet"):
+        await found.shoot_configurations()
+    async with site.serving(found) as units:
+        objects = Registry(*await found.shoot_configurations())
+        written = await apply(
+            site.client, for_shoot(*key, objects, origin="test", keep_objects=True)
+        )
+        site.client.taken()
+        await site.settled(units)
+        assert site.client.taken() == []
+        await passes(site, found, clock, timedelta(days=29))
+        changed = await until(
+            site.client,
+            MANAGED_RESOURCE,
+            key,
+            lambda obj: obj["spec"]["secretRefs"] != written["spec"]["secretRefs"],
+        )
+        again = for_shoot(*key, Registry(*await found.shoot_configurations()), origin="test")
+    wanted = again.managed_resource["spec"]["secretRefs"]
+    assert changed["spec"] == written["spec"] | {"secretRefs": wanted}
+    assert changed["metadata"]["labels"] == written["metadata"]["labels"]
+    with pytest.raises(NotFound):
+        await site.client.get(MUTATING, Key("", site.name))
+
+
+async def test_a_webhook_for_shoots_changes_objects_there(
+    site: Site, second_sandbox_client: Client
+) -> None:
+    found = site.webhooks(dns_webhook(site))
+    async with site.serving(found), AsyncExitStack() as stack:
+        for configuration in await found.shoot_configurations():
+            await stack.enter_async_context(created(second_sandbox_client, configuration))
+        created_there = await until_changed(second_sandbox_client, site.token)
+    assert created_there["data"] == {"Corefile": "bind 0.0.0.0"}
+
+
+@asynccontextmanager
+async def restricted(site: Site, admin: ClusterConfig) -> AsyncIterator[Client]:
+    """A client that may do what the rules of webhooks say, and nothing else."""
+    name, group = site.name, "rbac.authorization.k8s.io"
+    subject = {"kind": "ServiceAccount", "name": name, "namespace": site.namespace}
+    for kind, namespace, rules in (
+        ("ClusterRole", "", cluster_rules(site.component, site.namespace)),
+        ("Role", site.namespace, namespace_rules(site.component)),
+    ):
+        metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
+        base = {"apiVersion": f"{group}/v1", "metadata": metadata}
+        reference = {"apiGroup": group, "kind": kind, "name": name}
+        bound = {"roleRef": reference, "subjects": [subject]}
+        await site.client.create(base | {"kind": kind, "rules": rules})
+        await site.client.create(base | {"kind": f"{kind}Binding"} | bound)
+    metadata = {"name": name, "namespace": site.namespace}
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
+    await site.client.create(account)
+    config = await service_account_config(admin, site.namespace, name)
+    async with Client.connect(config) as client:
+        while True:  # the authorizer learns of new Roles by watching
+            try:
+                await client.list(MUTATING, fields=f"metadata.name={name}")
+                await client.list(SECRET, site.namespace, fields=f"metadata.name={name}-webhooks")
+            except Forbidden:
+                await site.client.get_raw("/version")
+            else:
+                break
+        yield client
+    for kind in ("ClusterRoleBinding", "ClusterRole"):
+        await site.client.delete(GroupVersionKind(group, "v1", kind), Key("", name))
+
+
+def dns_webhook(site: Site) -> Webhook:
+    """What cilium does, on ConfigMaps with a label of the test."""
+
+    def opened(obj: JsonObject) -> JsonObject:
+        return obj | {"data": {"Corefile": "bind 0.0.0.0"}}
+
+    mutation = ObjectMutation(
+        resource=GroupVersionResource("", "v1", "configmaps"),
+        mutate=from_objects(opened, "cilium redirects"),
+        prefixes=("node-local-dns",),
+    )
+    return shoot_objects_mutator(
+        site.component,
+        "node-local-dns",
+        [mutation],
+        namespace_selector={},
+        object_selector={"matchLabels": {"k8s-app": f"node-local-dns-{site.token}"}},
+        failure_policy="Fail",
+    )
+
+
+def created(client: Client, obj: JsonObject) -> AbstractAsyncContextManager[None]:
+    """An object that is there until the block ends."""
+
+    @asynccontextmanager
+    async def there() -> AsyncIterator[None]:
+        await client.create(obj)
+        try:
+            yield
+        finally:
+            await client.delete(GroupVersionKind.of(obj), Key.of(obj))
+
+    return there()
+
+
+async def until_changed(client: Client, token: str) -> JsonObject:
+    """The ConfigMap of a test as its API server stores it, once it asks the webhook."""
+    labels = {"k8s-app": f"node-local-dns-{token}"}
+    obj: JsonObject = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": f"node-local-dns-{token}", "namespace": "default", "labels": labels},
+        "data": {"Corefile": "bind 169.254.20.10"},
+    }
+    while True:
+        with suppress(ApiError):
+            stored = await client.create(obj, dry_run=True)
+            if stored["data"] != obj["data"]:
+                return stored
+
+
+def trusted(configuration: JsonObject) -> bytes:
+    """The authorities that the API server trusts."""
+    return base64.b64decode(maps_at(configuration, "webhooks")[0]["clientConfig"]["caBundle"])
+
+
+async def passes(site: Site, found: ExtensionWebhooks, clock: FakeClock, time: timedelta) -> None:
+    """Moves the clock, and lets the leader look at it."""
+    clock.set(NOW + time)
+    annotations = {"example.org/looked-at": str(time)}
+    await site.client.patch(SECRET, found.secret, {"metadata": {"annotations": annotations}})
+
+
+def shoot(namespace: str, kind: str, *, name: str = "web", proxy: bool | None = None) -> JsonObject:
+    labels = {f"networking.extensions.gardener.cloud/{kind}": "true"}
+    kubernetes = {} if proxy is None else {"kubeProxy": {"enabled": proxy}}
+    return {
+        "apiVersion": SHOOT.api_version,
+        "kind": SHOOT.kind,
+        "metadata": {"name": name, "namespace": namespace, "labels": labels},
+        "spec": {
+            "networking": {"type": kind},
+            "provider": {"type": "gcp", "workers": [{"name": "w"}]},
+            "kubernetes": kubernetes,
+        },
+    }
+
+
+async def refused(site: Site, obj: JsonObject) -> str:
+    """With which words the webhook refuses an object, once the API server asks it."""
+    while True:
+        try:
+            await site.client.create(obj, dry_run=True)
+        except Invalid as error:
+            return str(error)
+        except KubeError:
+            await site.client.get_raw("/version")
+
+
+async def add_shoots(client: Client) -> None:
+    """Returns when Shoots are served."""
+    crd = definition(SHOOT)
+    with suppress(AlreadyExists):
+        await client.create(crd)
+    await until(client, CRD, Key.of(crd), is_established)
+    while True:
+        try:
+            await client.list(SHOOT, metadata_only=True)
+        except KubeError:
+            client.discovery.forget(SHOOT)
+            await client.get_raw("/version")
+        else:
+            return
+
+
+@pytest.fixture
+async def second_sandbox_client(request: pytest.FixtureRequest) -> AsyncIterator[Client]:
+    """The administrator of the cluster that stands for a Shoot."""
+    shoot_cluster = request.getfixturevalue("second_sandbox")
+    async with Client.connect(load(shoot_cluster.kubeconfig)) as client:
+        yield client

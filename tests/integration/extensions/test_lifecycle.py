@@ -1,0 +1,430 @@
+"""The lifecycle of extension resources on a real API server: spec 40 §2 and §3, 'Must hold'."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from pergola.api import marks
+from pergola.api.objects import (
+    JsonObject,
+    Key,
+    annotations_of,
+    finalizers_of,
+    generation_of,
+    map_at,
+)
+from pergola.extensions import Code, Context, ExtensionError, RequeueAfter
+from pergola.extensions.lifecycle import Settings
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import load
+from pergola.runtime.clock import FakeClock
+from pergola.testing.extension_site import (
+    ExtensionSite,
+    RecordingActuator,
+    WatchedClient,
+    extension_site,
+    operation,
+    recording_actuator,
+)
+from pergola.testing.waiting import running, settled
+
+FINALIZER = "extensions.gardener.cloud/network"
+FAILED = {"status": {"lastOperation": {"type": "Reconcile", "state": "Failed"}}}
+FORCED = {"metadata": {"annotations": {"confirmation.gardener.cloud/force-deletion": "true"}}}
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+SUCCEEDED: JsonObject = {
+    "lastOperation": {
+        "type": "Reconcile",
+        "state": "Succeeded",
+        "progress": 100,
+        "description": "done",
+        "lastUpdateTime": "2026-01-01T00:00:00Z",
+    }
+}
+
+
+@pytest.fixture
+async def site(cluster_client: Client, namespace: str) -> AsyncIterator[ExtensionSite]:
+    site = await extension_site(cluster_client, namespace)
+    yield site
+    await site.clean_up()
+
+
+@pytest.fixture
+async def recorder(kubeconfig: Path) -> AsyncIterator[WatchedClient]:
+    async with WatchedClient.connect(load(kubeconfig)) as client:
+        yield client
+
+
+@pytest.fixture
+def actuator(site: ExtensionSite) -> RecordingActuator:
+    return recording_actuator(site.type)
+
+
+def last(obj: JsonObject) -> JsonObject:
+    return map_at(obj, "status", "lastOperation")
+
+
+async def created(site: ExtensionSite, actuator: RecordingActuator) -> None:
+    """The resource was reconciled once."""
+    await site.create("reconcile")
+    await site.until_operation("Create")
+    actuator.taken()
+
+
+# §2
+
+
+async def test_only_the_annotation_starts_a_reconciliation_and_is_gone_before_processing(
+    site: ExtensionSite, actuator: RecordingActuator, recorder: WatchedClient
+) -> None:
+    unit = site.unit(actuator, client=recorder)
+    async with running(unit):
+        await created(site, actuator)
+        recorder.states.clear()
+        recorder.taken()
+
+        await site.edit({"spec": {"providerConfig": {"backend": "none"}}})
+        await settled(unit, site.client)
+        assert actuator.taken() == []
+
+        await site.annotate("reconcile")
+        done = await site.until_operation("Reconcile")
+        await settled(unit, site.client)
+    assert actuator.taken() == ["reconcile"]
+    assert recorder.states == [("Succeeded", ""), ("Processing", ""), ("Succeeded", "")]
+    assert map_at(done, "status")["observedGeneration"] == generation_of(done) == 2
+    assert last(done)["description"] == "Successfully reconciled Network"
+    assert last(done)["progress"] == 100
+
+
+async def test_a_first_run_takes_three_writes_and_a_later_one_as_many(
+    site: ExtensionSite, actuator: RecordingActuator, recorder: WatchedClient
+) -> None:
+    status, metadata = f"patch/status Network {site.key}", f"patch Network {site.key}"
+    unit = site.unit(actuator, client=recorder)
+    async with running(unit):
+        await created(site, actuator)
+        await settled(unit, site.client)
+        # Annotation and finalizer in one.
+        assert recorder.taken() == [metadata, status, status]
+        await site.annotate("reconcile")
+        await site.until_operation("Reconcile")
+        await settled(unit, site.client)
+        assert recorder.taken() == [metadata, status, status]
+
+
+async def test_the_finalizer_is_there_before_the_actuator_is_called(
+    site: ExtensionSite, actuator: RecordingActuator
+) -> None:
+    async with running(site.unit(actuator)):
+        await site.create("reconcile")
+        await site.until_operation("Create")
+    assert finalizers_of(actuator.seen[0]) == [FINALIZER]
+    assert marks.OPERATION not in annotations_of(actuator.seen[0])
+
+
+async def test_an_error_is_told_with_its_codes_and_success_takes_it_away(
+    site: ExtensionSite, actuator: RecordingActuator
+) -> None:
+    broken = asyncio.Event()
+    broken.set()
+
+    async def act(context: Context, obj: JsonObject) -> None:
+        if broken.is_set():
+            raise ExtensionError("the quota is used up", Code.QUOTA_EXCEEDED)
+
+    actuator.acts["reconcile"] = act
+    async with running(site.unit(actuator, clock=FakeClock(NOW))):
+        await site.create("reconcile")
+        failed = await site.until_operation("Create", "Error")
+        text = "Error reconciling Network: the quota is used up"
+        assert map_at(failed, "status") == {
+            "lastOperation": {
+                "type": "Create",
+                "state": "Error",
+                "progress": 50,
+                "description": text,
+                "lastUpdateTime": "2026-01-02T03:04:05Z",
+            },
+            "lastError": {
+                "description": text,
+                "codes": ["ERR_INFRA_QUOTA_EXCEEDED"],
+                "lastUpdateTime": "2026-01-02T03:04:05Z",
+            },
+            "observedGeneration": 1,
+            "observedTimestamp": annotations_of(failed)[marks.TIMESTAMP],
+        }
+        broken.clear()
+        done = await site.until_operation("Create")
+    assert "lastError" not in map_at(done, "status")
+
+
+async def test_codes_of_an_earlier_error_do_not_stay_with_a_later_one(
+    site: ExtensionSite, actuator: RecordingActuator
+) -> None:
+    async def act(context: Context, obj: JsonObject) -> None:
+        if actuator.calls == ["reconcile"]:
+            raise ExtensionError("the quota is used up", Code.QUOTA_EXCEEDED)
+        raise ValueError("no idea")
+
+    actuator.acts["reconcile"] = act
+    async with running(site.unit(actuator)):
+        await site.create("reconcile")
+        failed = await site.until(
+            lambda obj: last(obj).get("description", "").endswith("ValueError: no idea")
+        )
+    assert "codes" not in map_at(failed, "status", "lastError")
+
+
+async def test_the_type_is_create_until_it_succeeded_once(
+    site: ExtensionSite, actuator: RecordingActuator
+) -> None:
+    async def act(context: Context, obj: JsonObject) -> None:
+        if len(actuator.calls) < 3:
+            raise ExtensionError("not yet")
+
+    actuator.acts["reconcile"] = act
+    async with running(site.unit(actuator)):
+        await site.create("reconcile")
+        await site.until_operation("Create")
+        assert len(actuator.calls) == 3
+        assert operation(actuator.seen[2]) == ("Create", "Error")
+        await site.annotate("reconcile")
+        await site.until_operation("Reconcile")
+
+
+async def test_after_a_restart_only_what_is_unfinished_is_touched(
+    site: ExtensionSite, actuator: RecordingActuator, recorder: WatchedClient
+) -> None:
+    others = [
+        ExtensionSite(site.client, site.namespace, of_type=site.type),
+        ExtensionSite(site.client, site.namespace, of_type=site.type),
+    ]
+    for name, other in zip(("unfinished", "going"), others, strict=True):
+        other.key = Key(site.namespace, name)
+        await other.create(finalizers=(FINALIZER,))
+        await other.edit_status(SUCCEEDED)
+    await site.create()
+    await site.edit_status(SUCCEEDED)
+    await others[0].edit_status({"lastOperation": {"state": "Processing"}})
+    await others[1].delete()
+
+    unit = site.unit(actuator, client=recorder)
+    async with running(unit):
+        await others[0].until_operation("Reconcile")
+        await others[1].until_gone()
+        await settled(unit, site.client)
+    assert sorted(actuator.calls) == ["delete", "reconcile"]
+    assert not [write for write in recorder.taken() if str(site.key) in write]
+
+
+async def test_after_a_migration_no_finalizer_and_no_annotation_is_left(
+    site: ExtensionSite, actuator: RecordingActuator, recorder: WatchedClient
+) -> None:
+    async def migrate(context: Context, obj: JsonObject) -> JsonObject:
+        return {"state": {"mode": "cluster-pool"}}
+
+    actuator.acts["migrate"] = migrate
+    unit = site.unit(actuator, client=recorder)
+    async with running(unit):
+        await created(site, actuator)
+        await site.edit({"metadata": {"finalizers": [FINALIZER, "example.org/other"]}})
+        recorder.taken()
+        await site.annotate("migrate")
+        left = await site.until(lambda obj: not finalizers_of(obj))
+        assert operation(left) == ("Migrate", "Succeeded")
+        assert last(left)["description"] == "Successfully migrated Network"
+        assert map_at(left, "status", "state") == {"mode": "cluster-pool"}
+        assert marks.OPERATION not in annotations_of(left)
+        await settled(unit, site.client)
+        assert len(recorder.taken()) == 3
+        assert actuator.taken() == ["migrate"]
+
+        await site.delete()
+        await site.until_gone()
+        await settled(unit, site.client)
+    assert actuator.taken() == []
+    assert recorder.taken() == []
+
+
+async def test_a_migration_adds_no_finalizer(
+    site: ExtensionSite, actuator: RecordingActuator
+) -> None:
+    await site.create("migrate")
+    async with running(site.unit(actuator)):
+        await site.until(lambda obj: marks.OPERATION not in annotations_of(obj))
+    assert finalizers_of(actuator.seen[0]) == []
+
+
+async def test_nothing_is_written_until_the_state_is_there(
+    site: ExtensionSite, actuator: RecordingActuator, recorder: WatchedClient
+) -> None:
+    async def restore(context: Context, obj: JsonObject) -> JsonObject:
+        return {"providerStatus": {"found": map_at(obj, "status", "state")}}
+
+    actuator.acts["restore"] = restore
+    unit = site.unit(actuator, client=recorder)
+    async with running(unit):
+        await site.create("wait-for-state")
+        await site.edit_status({"state": {"mode": "cluster-pool"}})
+        await settled(unit, site.client)
+        assert recorder.taken() == []
+
+        await site.annotate("restore")
+        restored = await site.until(lambda obj: marks.OPERATION not in annotations_of(obj))
+        await settled(unit, site.client)
+    # Once: what the controller writes itself does not start it again.
+    assert actuator.calls == ["restore"]
+    assert operation(restored) == ("Restore", "Succeeded")
+    assert finalizers_of(restored) == [FINALIZER]
+    assert map_at(restored, "status", "providerStatus") == {"found": {"mode": "cluster-pool"}}
+
+
+@pytest.mark.parametrize("asked", ["reconcile", "migrate", "restore"])
+async def test_nothing_is_done_for_a_failed_shoot_and_the_request_is_kept(
+    site: ExtensionSite, actuator: RecordingActuator, recorder: WatchedClient, asked: str
+) -> None:
+    await site.put_cluster(FAILED)
+    unit = site.unit(actuator, client=recorder)
+    async with running(unit):
+        await site.create(asked)
+        await settled(unit, site.client)
+        assert actuator.calls == []
+        assert recorder.taken() == []
+
+        await site.put_cluster()  # the Shoot is tried again
+        await site.until(lambda obj: operation(obj)[1] == "Succeeded")
+    assert actuator.calls == [asked]
+
+
+async def test_without_a_cluster_it_waits_and_goes_on_when_there_is_one(
+    cluster_client: Client, namespace: str, recorder: WatchedClient
+) -> None:
+    site = await extension_site(cluster_client, namespace)
+    actuator = recording_actuator(site.type)
+    await site.clean_up()
+    async with running(site.unit(actuator, client=recorder)):
+        await site.create("reconcile")
+        # Tried and failed at least once.
+        async with asyncio.timeout(30):
+            while not recorder.reads(namespace):
+                await site.client.get_raw("/version")
+        assert recorder.taken() == []
+        await site.put_cluster()
+        await site.until_operation("Create")
+    await site.clean_up()
+
+
+async def test_what_the_extension_never_touched_goes_without_it(
+    site: ExtensionSite, actuator: RecordingActuator, recorder: WatchedClient
+) -> None:
+    await site.create(finalizers=("example.org/other",))
+    await site.edit_status(SUCCEEDED)
+    unit = site.unit(actuator, client=recorder)
+    async with running(unit):
+        await site.delete()
+        await settled(unit, site.client)
+    assert actuator.calls == []
+    assert recorder.taken() == []
+
+
+async def test_a_confirmed_force_deletion_does_not_wait(
+    site: ExtensionSite, actuator: RecordingActuator
+) -> None:
+    await site.put_cluster(FORCED)
+    async with running(site.unit(actuator)):
+        await created(site, actuator)
+        await site.delete()
+        await site.until_gone()
+    assert actuator.taken() == ["force_delete"]
+
+
+async def test_requeue_after_comes_back_then_and_not_earlier(
+    site: ExtensionSite, actuator: RecordingActuator
+) -> None:
+    loop = asyncio.get_running_loop()
+    times: list[float] = []
+
+    async def act(context: Context, obj: JsonObject) -> None:
+        times.append(loop.time())
+        if len(times) < 3:
+            raise RequeueAfter(0.3, ExtensionError("waits for nodes", Code.DEPENDENCIES))
+
+    actuator.acts["reconcile"] = act
+    async with running(site.unit(actuator)):
+        await site.create("reconcile")
+        failed = await site.until_operation("Create", "Error")
+        assert last(failed)["description"] == "Error reconciling Network: waits for nodes"
+        assert map_at(failed, "status", "lastError")["codes"] == ["ERR_INFRA_DEPENDENCIES"]
+        await site.until_operation("Create")
+    assert times[1] - times[0] >= 0.3
+    assert times[2] - times[1] >= 0.3
+
+
+async def test_a_deletion_ends_when_the_actuator_is_done(
+    site: ExtensionSite, actuator: RecordingActuator
+) -> None:
+    gone = asyncio.Event()
+
+    async def delete(context: Context, obj: JsonObject) -> None:
+        await gone.wait()
+
+    actuator.acts["delete"] = delete
+    async with running(site.unit(actuator)):
+        await created(site, actuator)
+        await site.delete()
+        going = await site.until_operation("Delete", "Processing")
+        assert finalizers_of(going) == [FINALIZER]
+        assert last(going)["description"] == "Deleting the Network"
+        gone.set()
+        await site.until_gone()
+    assert actuator.taken() == ["delete"]
+
+
+async def test_finalizers_of_others_stay_after_a_deletion(
+    site: ExtensionSite, actuator: RecordingActuator
+) -> None:
+    async with running(site.unit(actuator)):
+        await created(site, actuator)
+        await site.edit({"metadata": {"finalizers": [FINALIZER, "example.org/other"]}})
+        await site.delete()
+        left = await site.until(lambda obj: finalizers_of(obj) == ["example.org/other"])
+    assert operation(left) == ("Delete", "Succeeded")
+
+
+async def test_what_ignores_annotations_works_on_generations_and_cluster_events(
+    site: ExtensionSite, actuator: RecordingActuator
+) -> None:
+    unit = site.unit(actuator, Settings(ignore_operation_annotation=True))
+    async with running(unit):
+        await site.create()
+        await site.until_operation("Create")
+        await settled(unit, site.client)
+        assert actuator.taken() == ["reconcile"]
+
+        await site.edit({"spec": {"providerConfig": {"backend": "none"}}})
+        await site.until_operation("Reconcile")
+        await settled(unit, site.client)
+        assert actuator.taken() == ["reconcile"]
+
+        await site.edit({"metadata": {"labels": {"a": "b"}}})
+        await settled(unit, site.client)
+        assert actuator.taken() == []
+
+        changed = asyncio.Event()
+
+        async def act(context: Context, obj: JsonObject) -> None:
+            changed.set()
+
+        actuator.acts["reconcile"] = act
+        await site.put_cluster({"spec": {"hibernation": {"enabled": True}}})
+        async with asyncio.timeout(30):
+            await changed.wait()
+    cluster = actuator.contexts[-1].cluster
+    assert cluster is not None
+    assert cluster.shoot is not None
+    assert cluster.shoot.hibernation_enabled

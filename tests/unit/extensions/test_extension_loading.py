@@ -1,0 +1,119 @@
+"""Actuators by reference, as authors name them on the command line."""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pergola.extensions.loading import BadReference, load_actuator
+
+ONE = """
+from pergola.extensions import Actuator
+from pergola.extensions.network.plugin import NetworkPlugin
+
+class Gardenet(Actuator):
+    kind = "Network"
+    type = "gardenet"
+    name = "networking-gardenet"
+
+instance = Gardenet()
+answer = 42
+
+class Incomplete(Actuator):
+    kind = "Network"
+"""
+
+TWO = (
+    ONE
+    + """
+class Second(Gardenet):
+    type = "second"
+
+    def __init__(self, argument):
+        pass
+"""
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.chdir(tmp_path)
+    known = set(sys.modules)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "gardenet_one.py").write_text(ONE)
+    (tmp_path / "gardenet_two.py").write_text(TWO)
+    yield tmp_path
+    for name in set(sys.modules) - known:
+        if name.startswith(("gardenet_", "broken", "extension_")):
+            del sys.modules[name]
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "./gardenet_one.py:Gardenet",
+        "gardenet_one.py:Gardenet",
+        "gardenet_one:Gardenet",
+        "gardenet_one.py:instance",
+        "gardenet_one.py",
+        "gardenet_one",
+        "{folder}/gardenet_one.py:Gardenet",
+    ],
+)
+def test_a_file_and_a_module_are_found(folder: Path, reference: str) -> None:
+    actuator = load_actuator(reference.format(folder=folder))
+    assert (actuator.kind, actuator.type, actuator.name) == (
+        "Network",
+        "gardenet",
+        "networking-gardenet",
+    )
+
+
+@pytest.mark.parametrize(
+    ("reference", "sentence"),
+    [
+        (":Gardenet", '":Gardenet" names no module; write module:Actuator or file.py:Actuator'),
+        ("./none.py:Gardenet", "there is no file none.py"),
+        ("gardenet_none:A", 'there is no module "gardenet_none"; install it, or name a file'),
+        ("gardenet_one.py:Calico", 'has no "Calico"; its actuators are: Gardenet'),
+        ("gardenet_two.py", "has several actuators; name one of gardenet_two.py:Gardenet, "),
+        ("gardenet_one.py:answer", "gardenet_one.py:answer is no actuator"),
+        ("gardenet_one.py:Path", 'has no "Path"'),
+        ("gardenet_one.py:Incomplete", "does not say its type, name; set it in the class"),
+        ("gardenet_one.py:NetworkPlugin", "does not say its type, name"),
+        ("gardenet_two.py:Second", "cannot be made without arguments"),
+        ("pergola.extensions.errors", "has no actuator: a class that derives from"),
+    ],
+)
+def test_a_wrong_reference_is_one_sentence(folder: Path, reference: str, sentence: str) -> None:
+    with pytest.raises(BadReference, match=re.escape(sentence)) as raised:
+        load_actuator(reference)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("x = 1\nraise ValueError('no')", r"ValueError: no \(.*broken\.py:2\)"),
+        ("import nothing_of_that_name", "ModuleNotFoundError: No module named 'nothing_of_that"),
+        ("def f(:", "SyntaxError: "),
+    ],
+)
+@pytest.mark.parametrize("reference", ["broken.py:A", "broken:A"])
+def test_a_file_that_cannot_be_imported_is_told_with_the_line(
+    folder: Path, reference: str, content: str, sentence: str
+) -> None:
+    (folder / "broken.py").write_text(content)
+    with pytest.raises(BadReference, match=sentence):
+        load_actuator(reference)
+    assert "broken" not in sys.modules
+
+
+def test_a_file_takes_no_other_modules_place(folder: Path) -> None:
+    import json
+
+    (folder / "json.py").write_text(ONE)
+    load_actuator("./json.py:Gardenet")
+    assert sys.modules["json"] is json

@@ -1,0 +1,126 @@
+"""The options of an extension's process: spec 40 §3.3."""
+
+from pathlib import Path
+
+import pytest
+
+from pergola.extensions.lifecycle import Settings
+from pergola.extensions.options import options_from
+from pergola.extensions.process import Options, Part, StartError, address_of, chosen
+
+
+async def _work() -> None:
+    """Nothing."""
+
+
+PARTS = [Part(name, _work) for name in ("network", "network-healthcheck", "heartbeat")]
+
+
+def test_without_options_the_documented_defaults_apply() -> None:
+    options = options_from(None, {}, "extension-ns")
+    assert options.lifecycle == Settings(
+        max_concurrent=5, timeout=180, ignore_operation_annotation=False, classes=("shoot",)
+    )
+    assert options.health_checks.sync_period == 30
+    assert options.heartbeat_renew_interval_seconds == 30
+    assert options.leader_election_namespace == options.heartbeat_namespace == "extension-ns"
+    assert options.webhooks is not None
+    assert options.webhooks.mode == "service"
+    assert options.webhooks.namespace == "extension-ns"
+
+
+def test_on_a_developers_machine_there_is_one_replica_without_heartbeat_and_webhooks() -> None:
+    options = options_from(None, {})
+    assert (options.leader_election_namespace, options.heartbeat_namespace) == ("", "")
+    assert options.webhooks is None
+
+
+def test_leader_election_can_be_switched_off() -> None:
+    options = options_from(None, {"leaderElection": False}, "extension-ns")
+    assert (options.leader_election_namespace, options.heartbeat_namespace) == ("", "extension-ns")
+
+
+def test_the_command_line_wins_over_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "options.yaml"
+    file.write_text(
+        "maxConcurrentReconciles: 9\nreconcileTimeout: 5m\nextensionClasses: [garden, seed]\n"
+    )
+    given = {"maxConcurrentReconciles": 7, "reconcileTimeout": None}
+    options = options_from(file, given)
+    assert options.lifecycle == Settings(max_concurrent=7, timeout=300, classes=("garden", "seed"))
+    assert options.health_checks.classes == ("garden", "seed")
+
+
+def test_a_timeout_of_zero_is_three_minutes() -> None:
+    assert options_from(None, {"reconcileTimeout": "0"}).lifecycle.deadline == 180
+
+
+def test_all_mistakes_of_a_file_are_named(tmp_path: Path) -> None:
+    file = tmp_path / "options.yaml"
+    file.write_text("maxConcurrentReconciles: 0\nunknown: 1\nextensionClasses: [cloud]\n")
+    with pytest.raises(StartError) as raised:
+        options_from(file, {})
+    text = str(raised.value)
+    for part in ("options.maxConcurrentReconciles", "options.unknown", "extensionClasses[0]"):
+        assert part in text
+    assert str(file) in text
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("- a", "must be a map of options"),
+        ("a: [", "is no YAML"),
+        (None, "cannot read configuration file .*: No such file"),
+    ],
+)
+def test_a_file_that_is_none_is_one_sentence(
+    tmp_path: Path, content: str | None, sentence: str
+) -> None:
+    file = tmp_path / "options.yaml"
+    if content is not None:
+        file.write_text(content)
+    with pytest.raises(StartError, match=sentence):
+        options_from(file, {})
+
+
+def test_a_wrong_webhook_option_is_named() -> None:
+    with pytest.raises(StartError, match="--webhook-config-mode=url needs --webhook-config-url"):
+        options_from(None, {"webhookConfigMode": "url"}, "ns")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (":8080", ("", 8080)),
+        ("127.0.0.1:0", ("127.0.0.1", 0)),
+        ("[::1]:8080", ("::1", 8080)),
+        ("0", None),
+    ],
+)
+def test_addresses_are_read(text: str, expected: tuple[str, int] | None) -> None:
+    assert address_of(text, "--metrics-bind-address") == expected
+
+
+@pytest.mark.parametrize("text", ["8080", "", "host:", ":port", ":65536", ":-1"])
+def test_a_wrong_address_names_its_option(text: str) -> None:
+    with pytest.raises(StartError, match=r"--metrics-bind-address is .*; write host:port"):
+        address_of(text, "--metrics-bind-address")
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (Options(), ["network", "network-healthcheck", "heartbeat"]),
+        (Options(controllers=("network",)), ["network"]),
+        (Options(disable_controllers=("heartbeat",)), ["network", "network-healthcheck"]),
+        (Options(controllers=("network",), disable_controllers=("network",)), []),
+    ],
+)
+def test_controllers_are_switched_by_name(options: Options, expected: list[str]) -> None:
+    assert [part.name for part in chosen(PARTS, options)] == expected
+
+
+def test_an_unknown_controller_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(StartError, match="--controllers names net; there are heartbeat, network"):
+        chosen(PARTS, Options(controllers=("net",)))

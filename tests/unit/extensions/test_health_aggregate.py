@@ -1,0 +1,119 @@
+"""From the results of checks to a condition: the table of spec 40 §2.6, row by row."""
+
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pergola.api.conditions import timestamp
+from pergola.api.objects import JsonObject
+from pergola.extensions.errors import Code
+from pergola.extensions.health_checks.aggregate import Result, Said, aggregate, unable
+from pergola.extensions.health_checks.checks import Verdict
+
+NOW = datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC)
+HEALTHY = Result("fine", Verdict("True"))
+BROKEN = Result("agent", Verdict("False", "the agent is down", (Code.DEPENDENCIES,)))
+
+
+def rolling(threshold: float | None = None) -> Result:
+    return Result("rollout", Verdict("Progressing", "2 of 3 are ready", (), threshold))
+
+
+def raised(text: str = "no route to host") -> Result:
+    return Result("network", RuntimeError(text))
+
+
+def old(status: str, age: float) -> JsonObject:
+    since = timestamp(NOW - timedelta(seconds=age))
+    return {"type": "X", "status": status, "lastTransitionTime": since}
+
+
+def test_if_no_check_could_run_the_condition_is_unknown_with_the_error() -> None:
+    assert unable(ValueError("spec.shoot is no object")) == Said(
+        "Unknown",
+        "ConditionCheckError",
+        "unable to execute any health check: spec.shoot is no object",
+    )
+
+
+def test_one_check_that_raised_makes_it_unknown_in_the_singular() -> None:
+    assert aggregate([HEALTHY, raised()], None, NOW) == Said(
+        "Unknown", "ConditionCheckError", "failed to execute 1 health check: no route to host."
+    )
+
+
+def test_several_checks_that_raised_are_numbered() -> None:
+    assert aggregate([raised("a"), raised("b.")], None, NOW).message == (
+        "failed to execute 2 health checks: 1) a. 2) b."
+    )
+
+
+def test_an_unhealthy_check_makes_it_false_with_its_codes() -> None:
+    assert aggregate([HEALTHY, BROKEN], None, NOW) == Said(
+        "False", "HealthCheckUnsuccessful", "the agent is down.", (Code.DEPENDENCIES,)
+    )
+
+
+def test_codes_of_all_unhealthy_checks_appear_once() -> None:
+    other = Result("quota", Verdict("False", "q", (Code.QUOTA_EXCEEDED, Code.DEPENDENCIES)))
+    codes = aggregate([BROKEN, other], None, NOW).codes
+    assert codes == (Code.DEPENDENCIES, Code.QUOTA_EXCEEDED)
+
+
+@pytest.mark.parametrize(
+    ("before", "threshold", "status"),
+    [
+        (None, 60, "Progressing"),
+        (old("True", 1000), 60, "Progressing"),
+        (old("Progressing", 60), 60, "Progressing"),
+        (old("Progressing", 61), 60, "False"),
+        (old("False", 61), 60, "False"),
+        (old("Progressing", 100_000), None, "Progressing"),
+    ],
+)
+def test_what_only_progresses_has_time_until_the_threshold(
+    before: JsonObject | None, threshold: float | None, status: str
+) -> None:
+    said = aggregate([HEALTHY, rolling(threshold)], before, NOW)
+    reason = "HealthCheckProgressing" if status == "Progressing" else "HealthCheckUnsuccessful"
+    assert said == Said(status, reason, "2 of 3 are ready.")
+
+
+def test_of_several_thresholds_the_smallest_counts() -> None:
+    said = aggregate([rolling(600), rolling(None), rolling(10)], old("Progressing", 11), NOW)
+    assert said.status == "False"
+
+
+def test_if_all_is_well_the_condition_is_true() -> None:
+    assert aggregate([HEALTHY, HEALTHY], None, NOW) == Said(
+        "True", "HealthCheckSuccessful", "All health checks successful"
+    )
+
+
+def test_groups_are_named_only_where_there_are_several() -> None:
+    said = aggregate([raised("x"), BROKEN, rolling(), rolling()], None, NOW)
+    assert said.message == (
+        "failed to execute 1 health check: Unable to execute check(s): x. Failed check(s): "
+        "the agent is down. Progressing check(s): 1) 2 of 3 are ready. 2) 2 of 3 are ready."
+    )
+
+
+def test_a_check_without_a_detail_is_told_by_its_name() -> None:
+    assert aggregate([Result("agent", Verdict("False"))], None, NOW).message == "agent."
+
+
+OUTCOMES = st.sampled_from([HEALTHY, BROKEN, rolling(), rolling(1.0), raised()])
+
+
+@given(st.lists(OUTCOMES, max_size=6), st.randoms())
+def test_the_order_of_checks_does_not_change_the_status(
+    results: list[Result], random: Random
+) -> None:
+    shuffled = list(results)
+    random.shuffle(shuffled)
+    one, other = aggregate(results, None, NOW), aggregate(shuffled, None, NOW)
+    assert (one.status, one.reason) == (other.status, other.reason)
+    assert (one.status == "True") == all(result is HEALTHY for result in results)

@@ -1,0 +1,118 @@
+"""The checks that are shipped, each on objects as a cluster has them."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+
+from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.extensions.health_checks.checks import (
+    CheckContext,
+    HealthCheck,
+    Verdict,
+    daemon_set,
+    deployment,
+    managed_resource,
+    stateful_set,
+)
+
+READY = {"ResourcesApplied": "True", "ResourcesHealthy": "True", "ResourcesProgressing": "False"}
+
+
+async def look(check: HealthCheck, *objects: JsonObject) -> Verdict:
+    async def read(gvk: GroupVersionKind, key: Key) -> JsonObject | None:
+        found = [o for o in objects if (GroupVersionKind.of(o), Key.of(o)) == (gvk, key)]
+        return found[0] if found else None
+
+    async def cluster() -> None:
+        return None
+
+    now = datetime(2026, 5, 4, tzinfo=UTC)
+    context = CheckContext(read=read, cluster=cluster, namespace="shoot--a--b", now=now)
+    return await check.run(context, {})
+
+
+def resource(**conditions: str) -> JsonObject:
+    return {
+        "apiVersion": "resources.gardener.cloud/v1alpha1",
+        "kind": "ManagedResource",
+        "metadata": {"name": "agents", "namespace": "shoot--a--b", "generation": 1},
+        "status": {
+            "observedGeneration": 1,
+            "conditions": [{"type": k, "status": v} for k, v in (READY | conditions).items()],
+        },
+    }
+
+
+def workload(kind: str, ready: int) -> JsonObject:
+    conditions = [
+        {"type": "Available", "status": "True" if ready else "False"},
+        {"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"},
+    ]
+    return {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": {"name": "agents", "namespace": "shoot--a--b", "generation": 1},
+        "spec": {"replicas": 1},
+        "status": {
+            "observedGeneration": 1,
+            "replicas": 1,
+            "readyReplicas": ready,
+            "updatedReplicas": 1,
+            "availableReplicas": ready,
+            "currentReplicas": 1,
+            "desiredNumberScheduled": 1,
+            "currentNumberScheduled": 1,
+            "updatedNumberScheduled": 1,
+            "numberReady": ready,
+            "numberAvailable": ready,
+            "numberUnavailable": 1 - ready,
+            "conditions": conditions,
+        },
+    }
+
+
+async def test_a_managed_resource_that_is_applied_healthy_and_rolled_out_is_healthy() -> None:
+    assert (await look(managed_resource("agents"), resource())).status == "True"
+
+
+async def test_a_missing_managed_resource_is_unhealthy_and_named() -> None:
+    found = await look(managed_resource("agents"))
+    assert found == Verdict("False", "ManagedResource shoot--a--b/agents is not there")
+
+
+@pytest.mark.parametrize("condition", ["ResourcesApplied", "ResourcesHealthy"])
+async def test_a_managed_resource_that_is_not_applied_or_not_healthy_says_why(
+    condition: str,
+) -> None:
+    found = await look(managed_resource("agents"), resource(**{condition: "False"}))
+    assert found.status == "False"
+    assert condition in found.detail
+
+
+async def test_a_managed_resource_that_is_rolled_out_progresses_with_the_threshold() -> None:
+    check = managed_resource("agents", threshold=60.0)
+    found = await look(check, resource(ResourcesProgressing="True"))
+    assert (found.status, found.threshold) == ("Progressing", 60.0)
+
+
+Maker = Callable[[str], HealthCheck]
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [(deployment, "Deployment"), (stateful_set, "StatefulSet"), (daemon_set, "DaemonSet")],
+)
+async def test_a_workload_is_judged_by_the_rules_of_its_kind(make: Maker, kind: str) -> None:
+    assert (await look(make("agents"), workload(kind, 1))).status == "True"
+    unhealthy = await look(make("agents"), workload(kind, 0))
+    assert unhealthy.status == "False"
+    assert unhealthy.detail.startswith(f"{kind} shoot--a--b/agents is unhealthy: ")
+    missing = await look(make("agents"))
+    assert missing == Verdict("False", f"{kind} shoot--a--b/agents is not there")
+
+
+async def test_a_workload_whose_new_version_is_not_out_yet_progresses() -> None:
+    live = workload("StatefulSet", 1)
+    live["status"]["updatedReplicas"] = 0
+    assert (await look(stateful_set("agents"), live)).status == "Progressing"

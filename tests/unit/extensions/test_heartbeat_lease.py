@@ -1,0 +1,90 @@
+"""What a heartbeat says, and what others read in it."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from pergola.api.objects import JsonObject
+from pergola.extensions.heartbeat import (
+    Heartbeat,
+    HeartbeatError,
+    is_alive,
+    lease_spec,
+    outdated_report,
+)
+from pergola.kube.client import Client
+from pergola.kube.credentials import StaticToken
+from pergola.kube.kubeconfig import ClusterConfig
+
+NOW = datetime(2026, 5, 4, 3, 2, 1, 123456, tzinfo=UTC)
+
+
+def lease(renewed: datetime) -> JsonObject:
+    return {
+        "metadata": {"name": "gardener-extension-heartbeat", "namespace": "ext"},
+        "spec": lease_spec("networking-calico", 30, renewed),
+    }
+
+
+def nobody() -> Client:
+    """A client of a server that is not there, and that is not asked."""
+    config = ClusterConfig(
+        server="https://127.0.0.1:1",
+        ca=None,
+        insecure=False,
+        tls_server_name=None,
+        proxy_url=None,
+        credentials=StaticToken("none"),
+        namespace="",
+        context="",
+    )
+    return Client.connect(config)
+
+
+def test_a_lease_names_the_extension_the_interval_and_the_time_in_microseconds() -> None:
+    assert lease_spec("networking-calico", 30, NOW) == {
+        "holderIdentity": "networking-calico",
+        "leaseDurationSeconds": 30,
+        "renewTime": "2026-05-04T03:02:01.123456Z",
+    }
+
+
+@pytest.mark.parametrize("seconds", [0, -1])
+async def test_an_interval_that_is_no_positive_number_is_refused(seconds: int) -> None:
+    async with nobody() as client:
+        with pytest.raises(HeartbeatError) as refused:
+            Heartbeat(client, "x", "ext", seconds=seconds)
+    assert str(refused.value) == "--heartbeat-renew-interval-seconds must be greater than 0"
+
+
+async def test_without_a_namespace_the_error_says_where_to_set_it() -> None:
+    async with nobody() as client:
+        with pytest.raises(HeartbeatError, match="set --heartbeat-namespace"):
+            Heartbeat(client, "x", "")
+
+
+@pytest.mark.parametrize(("age", "alive"), [(0, True), (300, True), (301, False)])
+def test_a_lease_that_was_not_renewed_for_five_minutes_is_of_a_dead_extension(
+    age: int, alive: bool
+) -> None:
+    found = is_alive(lease(NOW - timedelta(seconds=age)), NOW)
+    if alive:
+        assert found is None
+    else:
+        assert found == "extension networking-calico is not running since 2026-05-04T02:57:00Z"
+
+
+def test_the_threshold_can_be_another_one() -> None:
+    assert is_alive(lease(NOW - timedelta(seconds=11)), NOW, stale=10) is not None
+
+
+def test_a_missing_lease_and_one_without_a_time_say_so() -> None:
+    assert "never ran there" in (is_alive(None, NOW) or "")
+    broken = lease(NOW)
+    broken["spec"]["renewTime"] = "yesterday"
+    expected = "Lease ext/gardener-extension-heartbeat has no renewTime"
+    assert expected in (is_alive(broken, NOW) or "")
+
+
+def test_the_reason_of_an_outdated_condition_names_the_kind() -> None:
+    assert outdated_report("Network") == "NetworkOutdatedHealthCheckReport"
