@@ -10,11 +10,15 @@ from typing import Final
 from cyclopts import App
 
 from pergola import __version__
+from pergola.cli.aws import app as aws
 from pergola.cli.crds import app as crds
 from pergola.cli.explain import explain
+from pergola.cli.extension import app as extension
 from pergola.cli.garbage import garbage
 from pergola.cli.infra import app as infra
 from pergola.cli.infra import infra_manager
+from pergola.cli.manifests import app as manifests
+from pergola.cli.network import app as network
 from pergola.cli.network_policy import app as network_policy
 from pergola.cli.resource_manager import resource_manager
 from pergola.cli.sandbox import app as sandbox
@@ -38,9 +42,13 @@ app.command(resource_manager)
 app.command(crds)
 app.command(garbage)
 app.command(tokens)
+app.command(aws)
+app.command(network)
 app.command(network_policy)
 app.command(webhooks)
 app.command(explain)
+app.command(extension)
+app.command(manifests)
 app.command(infra_manager)
 app.command(infra)
 app.command(version)

@@ -1,0 +1,17 @@
+"""`pergola aws`: infrastructure in AWS, looked at before anything is made of it.
+
+Each command has a module of its own; what needs AWS is imported when it runs.
+"""
+
+from typing import Final
+
+from cyclopts import App
+
+from pergola.cli.aws_validate import validate
+
+app: Final = App(
+    name="aws",
+    help="Look at the infrastructure of clusters in AWS.",
+    help_format="plaintext",
+)
+app.command(validate)

@@ -1,0 +1,66 @@
+"""The manifests that `pergola aws` reads: Shoots, Infrastructures, and what belongs to them."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pergola.api.objects import JsonObject
+
+STDIN: Final = "-"
+
+
+class AwsFileError(Exception):
+    """A file does not hold what it should; the text says which, and what it should hold."""
+
+
+def read_objects(path: str) -> "list[JsonObject]":
+    """The objects of a file, those of a List one by one; `-` is the standard input.
+
+    Raises:
+        AwsFileError: the file cannot be read, or holds something that is no object.
+    """
+    from pergola.kube.yaml import parse_documents
+
+    found: list[JsonObject] = []
+    for document in parse_documents(_content(path)):
+        where = f"{path}, document {document.index + 1} (line {document.line})"
+        if document.error is not None:
+            raise AwsFileError(f"{where} cannot be read: {document.error}")
+        if isinstance(document.value, dict):
+            found += _flat(document.value)
+        elif document.value is not None:
+            raise AwsFileError(f"{where} is no Kubernetes object")
+    return found
+
+
+def of_kind(objects: "list[JsonObject]", group: str, kind: str) -> "list[JsonObject]":
+    """The objects of a kind, in whatever version."""
+    from pergola.api.objects import GroupKind, GroupVersionKind
+
+    wanted = GroupKind(group, kind)
+    return [obj for obj in objects if GroupVersionKind.of(obj).group_kind == wanted]
+
+
+def named(obj: "JsonObject") -> str:
+    """An object as people call it: `Shoot garden-dev/web`."""
+    from pergola.api.objects import Key
+
+    return f"{obj.get('kind') or 'something without a kind'} {Key.of(obj)}".strip()
+
+
+def _content(path: str) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
+    except OSError as error:
+        raise AwsFileError(f"cannot read {path}: {error.strerror}") from None
+
+
+def _flat(obj: "JsonObject") -> "Iterator[JsonObject]":
+    from pergola.api.objects import maps_at
+
+    if obj.get("kind") == "List":
+        yield from maps_at(obj, "items")
+    else:
+        yield obj
