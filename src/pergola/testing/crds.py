@@ -4,6 +4,7 @@ import asyncio
 from typing import Final
 
 from pergola.api.extensions_v1alpha1 import cluster_crd, network_crd
+from pergola.api.infrastructure_v1alpha1 import infrastructure_crd
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at, name_of
 from pergola.api.resources_v1alpha1 import managed_resource_crd
 from pergola.kube.client import Client
@@ -18,8 +19,13 @@ async def install_crds(client: Client) -> None:
 
 
 async def install_extension_crds(client: Client) -> None:
-    """Returns when ManagedResources, Networks and Clusters are served."""
-    for definition in (managed_resource_crd(), network_crd(), cluster_crd()):
+    """Returns when ManagedResources, Clusters, Networks and Infrastructures are served."""
+    for definition in (
+        managed_resource_crd(),
+        network_crd(),
+        cluster_crd(),
+        infrastructure_crd(),
+    ):
         await _install(client, definition)
 
 

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from pergola.api.objects import JsonObject
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.sandbox import Sandbox, start, stop
@@ -26,4 +27,16 @@ def shoot_sandbox() -> Iterator[Sandbox]:
 async def shoot(shoot_sandbox: Sandbox) -> AsyncIterator[Client]:
     """The administrator of the Shoot."""
     async with Client.connect(load(shoot_sandbox.kubeconfig)) as client:
+        for value in range(500, 1000, 100):
+            await client.apply(priority_class(value), manager="shoot-system")
         yield client
+
+
+def priority_class(value: int) -> JsonObject:
+    """One of those that every Shoot has."""
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": f"gardener-shoot-system-{value}"},
+        "value": 999_998_000 + value,
+    }

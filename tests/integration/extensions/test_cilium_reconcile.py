@@ -1,6 +1,9 @@
-"""Networks of type cilium on a real seed (spec 40 §6, 'Must hold'); the sandbox is the Shoot too."""
+"""Networks of type cilium on a real seed (spec 40 §6, 'Must hold')."""
 
+import asyncio
+import base64
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -9,17 +12,20 @@ import pytest
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at, name_of
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.extensions import Cluster, Context, ExtensionError, RequeueAfter, Shoot, Status
+from pergola.extensions.cluster import TOKEN_KUBECONFIG
 from pergola.extensions.network.cilium import SHOOT_WEBHOOKS, Cilium
-from pergola.extensions.network.cilium.observe import ACCESS, Live
+from pergola.extensions.network.cilium.observe import ACCESS, ACCOUNT, Live, access_objects
 from pergola.extensions.network.shipped import shipped_object
 from pergola.extensions.shoot_access import ACCESS_SECRET
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
-from pergola.kube.kubeconfig import load
+from pergola.kube.kubeconfig import ClusterConfig, load
+from pergola.kube.yaml import dump
 from pergola.runtime.clock import SystemClock
 from pergola.sandbox import Sandbox
 from pergola.testing.cilium_plans import cilium_shoot
 from pergola.testing.crds import install_extension_crds
+from pergola.testing.service_accounts import service_account_config
 from pergola.testing.world import RecordingClient
 
 NAME: Final = "extension-networking-cilium-config"
@@ -222,6 +228,67 @@ async def test_the_access_secret_is_needed_to_ask(site: Site) -> None:
     """The reader of the product, in a namespace where nothing is prepared."""
     with pytest.raises(RequeueAfter, match=f"Secret {site.namespace}/"):
         await Cilium().reconcile(site.context(), site.network(status=OLD))
+
+
+async def test_a_shoot_is_asked_with_no_more_rights_than_to_read_its_mode(
+    site: Site, second_sandbox: Sandbox
+) -> None:
+    admin = load(second_sandbox.kubeconfig)
+    account = {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": ACCOUNT, "namespace": "kube-system"},
+    }
+    live = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "cilium-config", "namespace": "kube-system"},
+        "data": {"ipam": "cluster-pool", "cluster-pool-ipv4-mask-size": "25"},
+    }
+    async with Client.connect(admin) as shoot:
+        for obj in (account, live, *access_objects()):
+            await shoot.apply(obj, manager="test", force=True)
+        await give_access(site, admin)
+
+        status = await until_it_may(site)
+
+        await shoot.delete(CONFIG_MAP, CILIUM_CONFIG)
+    assert status["state"]["ipam"] == {
+        "mode": "cluster-pool",
+        "pool": {"cluster-pool-ipv4-mask-size": "25"},
+    }
+
+
+async def give_access(site: Site, admin: ClusterConfig) -> None:
+    """The Secrets by which an extension reaches the Shoot, as the seed has them."""
+    config = await service_account_config(admin, "kube-system", ACCOUNT)
+    token = (await config.credentials.headers())["Authorization"].removeprefix("Bearer ")
+    cluster: JsonObject = {"server": admin.server}
+    if admin.ca:
+        cluster["certificate-authority-data"] = base64.b64encode(admin.ca).decode()
+    kubeconfig: JsonObject = {
+        "current-context": "shoot",
+        "contexts": [{"name": "shoot", "context": {"cluster": "shoot"}}],
+        "clusters": [{"name": "shoot", "cluster": cluster}],
+    }
+    texts = {TOKEN_KUBECONFIG: ("kubeconfig", dump(kubeconfig)), ACCESS_SECRET: ("token", token)}
+    for name, (key, text) in texts.items():
+        await site.client.create(
+            {
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "metadata": {"name": name, "namespace": site.namespace},
+                "data": {key: base64.b64encode(text.encode()).decode()},
+            }
+        )
+
+
+async def until_it_may(site: Site) -> Status:
+    """Reconciles until it works: the authorizer learns of new Roles by watching."""
+    async with asyncio.timeout(30):
+        while True:
+            with suppress(RequeueAfter):
+                return await Cilium().reconcile(site.context(), site.network(status=OLD))
 
 
 # Everything else that is done beside the manifests

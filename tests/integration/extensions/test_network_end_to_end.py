@@ -25,6 +25,7 @@ from pergola.runtime.unit import Unit
 from pergola.sandbox import Sandbox
 from pergola.testing.extension_site import ExtensionSite, extension_site, operation
 from pergola.testing.network_site import of_type, renamed, shoot_manager
+from pergola.testing.objects import definition
 from pergola.testing.proxy import CuttableProxy
 from pergola.testing.waiting import running, until_gone
 from pergola.testing.world import is_ready
@@ -41,6 +42,8 @@ PLUGINS: Final = {
     "calico": ("pergola.extensions.network.calico.plugin:Calico", "calico-node"),
     "cilium": ("pergola.extensions.network.cilium.plugin:Cilium", "cilium"),
 }
+# What the plugin's own operator brings to the Shoot, and what the plugin has objects of.
+BROUGHT: Final = {"cilium": [GroupVersionKind("cilium.io", "v2", "CiliumNetworkPolicy")]}
 
 
 @dataclass
@@ -118,13 +121,15 @@ async def test_a_network_becomes_agents_on_all_nodes_and_goes(
     cluster_client: Client, namespace: str, shoot: Client, plugin: str
 ) -> None:
     case = await case_of(plugin, cluster_client, namespace, shoot)
+    for gvk in BROUGHT.get(plugin, ()):
+        await shoot.apply(definition(gvk), manager="operator")
     async with (
         shoot_manager(cluster_client, namespace, shoot, sync_seconds=2),
         running(*case.units()),
     ):
         done = await case.deployed()
         assert operation(done) == ("Create", "Succeeded")
-        await case.site.until(lambda obj: condition(obj) == "True", patience=60)
+        await case.site.until(lambda obj: condition(obj) == "True", patience=90)
         assert map_at(await case.agents(), "status")["numberReady"] == 3
 
         await case.destroyed()
@@ -152,7 +157,7 @@ async def test_a_shoot_without_answer_makes_the_network_unhealthy_until_it_answe
         await gardenet.site.until(lambda obj: condition(obj) == "False")
 
         proxy.accept()
-        await gardenet.site.until(lambda obj: condition(obj) == "True", patience=60)
+        await gardenet.site.until(lambda obj: condition(obj) == "True", patience=90)
         await gardenet.destroyed()
 
 
@@ -195,7 +200,7 @@ async def test_a_network_moves_to_another_seed_and_the_shoot_notices_nothing(
         running(*gardenet.units(actuator)),
     ):
         await gardenet.deployed()
-        await site.until(lambda obj: condition(obj) == "True", patience=60)
+        await site.until(lambda obj: condition(obj) == "True", patience=90)
         before = await gardenet.agents()
         state = await caller.leave(site.client, KIND, site.key, CLOCK)
         await caller.abandon(site.client, KIND, site.key, CLOCK)
@@ -218,7 +223,7 @@ async def test_a_network_moves_to_another_seed_and_the_shoot_notices_nothing(
             assert operation(done) == ("Restore", "Succeeded")
             assert seen == [{"chosen": "first"}]
             assert done["status"]["state"] == {"chosen": "first"}
-            await other.site.until(lambda obj: condition(obj) == "True", patience=60)
+            await other.site.until(lambda obj: condition(obj) == "True", patience=90)
             after = await gardenet.agents()
             assert (uid_of(after), after["spec"]) == (uid_of(before), before["spec"])
             await other.destroyed()

@@ -1,43 +1,29 @@
 """A network plugin: what its author writes beside a config type (spec 40 §5.3, §6.3, §9)."""
 
 from collections.abc import Awaitable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Final, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from pergola.api.field_errors import Cause, sentence
-from pergola.api.marks import OPERATION, OPERATION_RESTORE, ORIGIN_LABEL
+from pergola.api.marks import OPERATION, OPERATION_RESTORE
 from pergola.api.network_validation import check_network
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
     Key,
     annotations_of,
-    deletion_timestamp_of,
     map_at,
-    name_of,
 )
-from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.api.schema.declare import Value
 from pergola.api.schema.read import Malformed
 from pergola.bundle import BundleError
 from pergola.extensions.actuator import Actuator, Context, Status
 from pergola.extensions.cluster import Shoot
-from pergola.extensions.errors import Code, ExtensionError, RequeueAfter
-from pergola.extensions.health_checks.checks import (
-    SYSTEM_COMPONENTS_HEALTHY,
-    HealthCheck,
-    managed_resource,
-)
-from pergola.extensions.managed_resources import (
-    create_for_shoot,
-    delete,
-    set_keep,
-    wait_applied,
-    wait_deleted,
-)
+from pergola.extensions.errors import Code, ExtensionError
+from pergola.extensions.health_checks.checks import HealthCheck, managed_resource
 from pergola.extensions.network.families import effective_families, wanted_families
 from pergola.extensions.network.seed_objects import SeedObjects
+from pergola.extensions.network.shipping import Shipping
 from pergola.extensions.provider_config import read_strict
 from pergola.kube.errors import KubeError
 from pergola.runtime.logging import get_logger
@@ -46,8 +32,6 @@ log = get_logger("network")
 
 C = TypeVar("C", bound=Value)
 T = TypeVar("T")
-
-_GOING_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,11 +157,12 @@ class NetworkPlugin(Actuator, Generic[C]):
         if rendered.state is not None and rendered.state != plan.state:
             # First, since what follows may be built on it.
             await context.save({"state": rendered.state})
-        await self._ship(context, rendered)
+        shipping = self._to_shoot(context)
+        main = {self.managed_resource(): rendered.shoot}
+        await shipping.ship({**rendered.managed_resources, **main})
         await self._on_seed(context).apply(rendered.seed)
         if self.wait_seconds and not plan.shoot.hibernation_enabled:
-            with _told():
-                await wait_applied(context, self.managed_resource(), self.wait_seconds)
+            await shipping.wait_applied(self.managed_resource(), self.wait_seconds)
         for warning in rendered.warnings:
             log.warning(warning, network=str(Key.of(obj)))
         return self._status(plan, rendered)
@@ -190,18 +175,14 @@ class NetworkPlugin(Actuator, Generic[C]):
             KubeError: the API server refused, or did not answer.
         """
         await self._on_seed(context).delete()
-        names = await self._shipped(context)
-        for name in names:
-            await delete(context, name)
-        with _told():
-            for name in names:
-                await wait_deleted(context, name)
+        await self._to_shoot(context).delete_all()
 
     async def force_delete(self, context: Context, obj: JsonObject) -> None:
         """Asks for the deletion of everything; what cannot be deleted is logged and left behind."""
         await _try(self._on_seed(context).delete(), "objects on the seed")
-        for name in await _try(self._shipped(context), "ManagedResources") or ():
-            await _try(delete(context, name), f"ManagedResource {name}")
+        shipping = self._to_shoot(context)
+        for name in await _try(shipping.names(), "ManagedResources") or ():
+            await _try(shipping.delete(name), f"ManagedResource {name}")
 
     async def migrate(self, context: Context, obj: JsonObject) -> None:
         """Leaves the seed; the Shoot keeps its network, and `status.state` goes with the Network.
@@ -209,8 +190,7 @@ class NetworkPlugin(Actuator, Generic[C]):
         Raises:
             ExtensionError, KubeError: see `delete`.
         """
-        for name in await self._shipped(context):
-            await set_keep(context, name, keep=True)
+        await self._to_shoot(context).keep()
         await self.delete(context, obj)
 
     def plan(self, context: Context, obj: JsonObject) -> Plan[C]:
@@ -246,32 +226,6 @@ class NetworkPlugin(Actuator, Generic[C]):
             raise _problem(sentence(contradictions))
         return config
 
-    async def _ship(self, context: Context, rendered: Rendered) -> None:
-        wanted = {**rendered.managed_resources, self.managed_resource(): rendered.shoot}
-        for name, objects in wanted.items():
-            with _told():
-                stored = await create_for_shoot(
-                    context,
-                    name,
-                    self.origin(),
-                    objects,
-                    condition_type=SYSTEM_COMPONENTS_HEALTHY,
-                )
-            if deletion_timestamp_of(stored) is not None:
-                going = f"ManagedResource {Key.of(stored)} of a former network is still going"
-                raise RequeueAfter(_GOING_SECONDS, ExtensionError(going))
-        for name in await self._shipped(context):
-            if name not in wanted:
-                await delete(context, name)
-
-    async def _shipped(self, context: Context) -> list[str]:
-        """The ManagedResources that are there, also those of former versions of the plugin."""
-        labels = f"{ORIGIN_LABEL}={self.origin()}"
-        found = await context.client.list(
-            MANAGED_RESOURCE, context.namespace, labels=labels, metadata_only=True
-        )
-        return sorted(map(name_of, found))
-
     def _status(self, plan: Plan[C], rendered: Rendered) -> Status:
         provider_status: JsonObject = {
             "apiVersion": self.config_gvk().api_version,
@@ -287,6 +241,9 @@ class NetworkPlugin(Actuator, Generic[C]):
         if rendered.state is not None:
             status["state"] = rendered.state
         return status
+
+    def _to_shoot(self, context: Context) -> Shipping:
+        return Shipping(context, self.origin())
 
     def _on_seed(self, context: Context) -> SeedObjects:
         return SeedObjects(context.client, context.namespace, self.origin())
@@ -311,15 +268,6 @@ def _is_new(obj: JsonObject) -> bool:
 
 def _problem(text: str) -> ExtensionError:
     return ExtensionError(text, Code.CONFIGURATION_PROBLEM)
-
-
-@contextmanager
-def _told() -> Iterator[None]:
-    """What went wrong with a ManagedResource is for the user, and no defect."""
-    try:
-        yield
-    except BundleError as error:
-        raise ExtensionError(str(error)) from error
 
 
 async def _try(work: Awaitable[T], what: str) -> T | None:

@@ -9,6 +9,7 @@ from pergola.extensions.cluster import Shoot
 from pergola.extensions.errors import Code, ExtensionError
 from pergola.extensions.network.cilium import NetworkConfig
 from pergola.extensions.network.cilium.config_map import config, label_prefixes
+from pergola.extensions.network.cilium.ipam import Ipam
 from pergola.extensions.network.cilium.values import ApiServer, values
 from pergola.testing.cilium_plans import (
     HOST,
@@ -31,7 +32,8 @@ def keys(
     state: JsonObject | None = None,
 ) -> dict[str, str]:
     wanted = cilium_config(**(fields or {}))
-    return config(values(cilium_plan(wanted, shoot, families=families, state=state)))
+    plan = cilium_plan(wanted, shoot, families=families)
+    return config(values(plan, Ipam.from_state(state or {})))
 
 
 def some(found: dict[str, str], names: str) -> dict[str, str]:
@@ -142,7 +144,7 @@ def test_a_native_range_that_nobody_reported_is_waited_for() -> None:
     )
 
     with pytest.raises(ExtensionError, match=r"^status\.networking\.pods: ") as raised:
-        values(plan)
+        values(plan, Ipam())
 
     assert raised.value.codes == (Code.RETRYABLE_CONFIGURATION_PROBLEM,)
 
@@ -192,7 +194,7 @@ def test_an_ipam_mode_that_was_chosen_stays() -> None:
 
 
 def api_server(fields: JsonObject, shoot: Shoot) -> ApiServer | None:
-    return values(cilium_plan(cilium_config(**fields), shoot)).api_server
+    return values(cilium_plan(cilium_config(**fields), shoot), Ipam()).api_server
 
 
 def test_agents_use_the_configured_address_of_the_api_server() -> None:
@@ -247,7 +249,9 @@ def test_node_local_dns_needs_redirection() -> None:
 
 @pytest.mark.parametrize(("least", "is_ha"), [(0, False), (1, False), (2, True), (9, True)])
 def test_the_operator_has_replicas_where_there_are_nodes_for_them(least: int, is_ha: bool) -> None:
-    assert values(cilium_plan(shoot=cilium_shoot(least_workers=least))).operator_is_ha is is_ha
+    plan = cilium_plan(shoot=cilium_shoot(least_workers=least))
+
+    assert values(plan, Ipam()).operator_is_ha is is_ha
 
 
 @pytest.mark.parametrize(
@@ -402,4 +406,4 @@ def test_what_policies_select_by_makes_identities_and_nothing_else(
 
 
 def test_the_defaults_are_those_of_an_empty_config() -> None:
-    assert keys() == config(values(cilium_plan(NetworkConfig())))
+    assert keys() == config(values(cilium_plan(NetworkConfig()), Ipam()))

@@ -14,6 +14,7 @@ from pergola.extensions.network.cilium.node_local_dns import (
     adapt_daemon_set,
     webhook,
 )
+from pergola.testing.reviews import answer, patched, review_of
 
 CORE_FILE: Final = """\
 cluster.local:53 {
@@ -136,6 +137,15 @@ def test_adapting_a_core_file_twice_is_adapting_it_once(lines: list[str]) -> Non
 
     assert adapt_core_file(once) == once
     assert len(once.splitlines()) == len("\n".join(lines).splitlines())
+
+
+async def test_the_webhook_changes_the_objects_by_their_names() -> None:
+    handler = webhook().handler
+    for obj, adapt in ((config_map(), adapt_config_map), (daemon_set(), adapt_daemon_set)):
+        verdict = await answer(handler, review_of(obj))
+        assert patched(obj, verdict) == adapt(obj)
+    other = config_map("coredns")
+    assert patched(other, await answer(handler, review_of(other))) == other
 
 
 def test_the_webhook_is_for_node_local_dns_in_kube_system_and_must_be_asked() -> None:

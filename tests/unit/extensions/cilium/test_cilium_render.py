@@ -205,6 +205,22 @@ def test_the_operator_has_one_replica_which_another_webhook_raises() -> None:
     assert ports == {6942, 9234}
 
 
+def test_the_proxy_knows_the_agent_and_where_packets_wanted_to_go() -> None:
+    text = named(render())["ConfigMap/cilium-envoy-config"]["data"]["bootstrap-config.json"]
+    resources = orjson.loads(text)["staticResources"]
+
+    assert {cluster["name"] for cluster in resources["clusters"]} == {
+        "xds-grpc-cilium",
+        "envoy-admin",
+        "ingress-cluster",
+        "ingress-cluster-tls",
+        "egress-cluster",
+        "egress-cluster-tls",
+    }
+    ports = {v["address"]["socketAddress"]["portValue"] for v in resources["listeners"]}
+    assert ports == {9964, 9878}
+
+
 def test_certificates_are_renewed_every_four_months() -> None:
     objects = named(render({"hubble": {"enabled": True}}))
 

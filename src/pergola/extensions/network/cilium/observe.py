@@ -5,8 +5,9 @@ or come from a seed that kept none; then the Shoot knows, or what was last given
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.extensions.actuator import Context
@@ -15,7 +16,7 @@ from pergola.extensions.errors import ExtensionError, RequeueAfter
 from pergola.extensions.managed_resources import create_for_shoot
 from pergola.extensions.network.cilium.config_map import NAME
 from pergola.extensions.network.cilium.ipam import Ipam
-from pergola.extensions.network.cilium.render.parts import NAMESPACE, obj, role, rule
+from pergola.extensions.network.cilium.render.parts import NAMESPACE, role, rule
 from pergola.extensions.network.shipped import shipped_object
 from pergola.extensions.shoot_access import request_access, shoot_client
 from pergola.kube.errors import KubeError, NotFound
@@ -23,7 +24,7 @@ from pergola.kube.errors import KubeError, NotFound
 CONFIG_MAP: Final = GroupVersionKind("", "v1", "ConfigMap")
 CILIUM_CONFIG: Final = Key(NAMESPACE, NAME)
 ACCESS: Final = "extension-networking-cilium-access"
-_ACCOUNT: Final = "extension"
+ACCOUNT: Final = "extension"
 _SECONDS: Final = 15.0
 _AGAIN: Final = 15.0
 
@@ -39,14 +40,11 @@ class Live:
     config_map: JsonObject | None
 
 
-class ReadLive(Protocol):
-    """Reads the ConfigMap `cilium-config` of a Shoot that is awake.
+ReadLive = Callable[[Context], Awaitable[Live]]
+"""Reads the ConfigMap `cilium-config` of a Shoot that is awake.
 
-    Raises `ExtensionError` or `KubeError` if the Shoot does not answer.
-    """
-
-    async def __call__(self, context: Context) -> Live:
-        """What the Shoot says."""
+It raises `ExtensionError` or `KubeError` if the Shoot does not answer.
+"""
 
 
 async def read_live(context: Context) -> Live:
@@ -123,8 +121,10 @@ def _unknown(context: Context, problem: Exception) -> ExtensionError:
 
 async def _ask_for_access(context: Context, origin: str) -> None:
     """Only clusters that others set up need it; it goes with the next successful reconciliation."""
-    rules = [rule("", ["configmaps"], ["get"], [NAME])]
-    roles = role("Role", ACCESS, _ACCOUNT, rules)
-    account = obj("v1", "ServiceAccount", _ACCOUNT, automountServiceAccountToken=False)
-    await request_access(context.client, context.namespace, account=_ACCOUNT)
-    await create_for_shoot(context, ACCESS, origin, [*roles, account])
+    await request_access(context.client, context.namespace, account=ACCOUNT)
+    await create_for_shoot(context, ACCESS, origin, access_objects())
+
+
+def access_objects() -> list[JsonObject]:
+    """What lets extensions read the mode; the token requestor creates their account."""
+    return role("Role", ACCESS, ACCOUNT, [rule("", ["configmaps"], ["get"], [NAME])])

@@ -14,6 +14,7 @@ from pergola.extensions.network.cilium import checks, node_local_dns
 from pergola.extensions.network.cilium.advice import advice
 from pergola.extensions.network.cilium.config import NetworkConfig, NetworkStatus
 from pergola.extensions.network.cilium.images import image_vector, images_for
+from pergola.extensions.network.cilium.ipam import Ipam
 from pergola.extensions.network.cilium.observe import ReadLive, observe_ipam, read_live
 from pergola.extensions.network.cilium.render import Images, monitoring, shoot_objects
 from pergola.extensions.network.cilium.values import Values, values
@@ -29,17 +30,23 @@ ShootWebhooks = Callable[[], Awaitable[Sequence[JsonObject]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CiliumPlan(Plan[NetworkConfig]):
-    """A plan with the webhook configurations for the Shoot; none if nobody serves webhooks."""
+    """A plan with what was observed.
 
+    Attributes:
+        ipam: how the cluster gives addresses to pods.
+        webhooks: the webhook configurations for the Shoot; none if nobody serves webhooks.
+    """
+
+    ipam: Ipam
     webhooks: Sequence[JsonObject] = ()
 
     @classmethod
     def of(
-        cls, plan: Plan[NetworkConfig], state: JsonObject, webhooks: Sequence[JsonObject]
+        cls, plan: Plan[NetworkConfig], ipam: Ipam, webhooks: Sequence[JsonObject]
     ) -> "CiliumPlan":
         """A plan completed with what was observed."""
         known = {field.name: getattr(plan, field.name) for field in fields(Plan)}
-        return cls(**{**known, "state": state, "webhooks": webhooks})
+        return cls(**known, ipam=ipam, webhooks=webhooks)
 
 
 class Cilium(NetworkPlugin[NetworkConfig]):
@@ -92,7 +99,7 @@ class Cilium(NetworkPlugin[NetworkConfig]):
             live=self._live,
         )
         webhooks = await self.shoot_webhooks() if self.shoot_webhooks else ()
-        return CiliumPlan.of(plan, ipam.state() if ipam.is_known else plan.state, webhooks)
+        return CiliumPlan.of(plan, ipam, webhooks)
 
     def render(self, plan: Plan[NetworkConfig]) -> Rendered:
         """The objects of a plan.
@@ -100,13 +107,14 @@ class Cilium(NetworkPlugin[NetworkConfig]):
         Raises:
             ExtensionError: the Shoot lacks something that they need.
         """
-        found = values(plan)
+        if not isinstance(plan, CiliumPlan):
+            plan = CiliumPlan.of(plan, Ipam.from_state(plan.state), ())
+        found = values(plan, plan.ipam)
         images = images_for(self._images, plan.shoot.kubernetes_version)
-        webhooks = plan.webhooks if isinstance(plan, CiliumPlan) else ()
         return Rendered(
             shoot=shoot_objects(found, images),
             seed=monitoring(plan.namespace),
-            managed_resources={SHOOT_WEBHOOKS: webhooks} if webhooks else {},
+            managed_resources={SHOOT_WEBHOOKS: plan.webhooks} if plan.webhooks else {},
             status=status(found, images).to_json(),
             state=found.ipam.state() if found.ipam.is_known else None,
             warnings=list(advice(plan.config, plan.families, plan.shoot)),

@@ -95,7 +95,7 @@ class Values:
         return self.config.hubble is not None and self.config.hubble.enabled
 
 
-def values(plan: Plan[NetworkConfig]) -> Values:
+def values(plan: Plan[NetworkConfig], ipam: Ipam) -> Values:
     """The values of a plan.
 
     Raises:
@@ -116,7 +116,7 @@ def values(plan: Plan[NetworkConfig]) -> Values:
         node_local_dns=has_node_local_dns(shoot),
         bpf_masquerade=_bpf_masquerade(config, plan.families),
         strict_encryption=_strict_encryption(config, way, pods, nodes),
-        ipam=Ipam.from_state(plan.state),
+        ipam=ipam,
         operator_is_ha=_least_workers(shoot) >= 2,
         pods=pods,
         services=_unique([*shoot.service_ranges, plan.service_range]),

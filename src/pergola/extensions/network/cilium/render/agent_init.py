@@ -19,7 +19,6 @@ _CONFIG: Final = "/tmp/cilium/config-map"  # noqa: S108 - in the container
 _NSENTER: Final = "nsenter --cgroup=/hostproc/1/ns/cgroup --mount=/hostproc/1/ns/mnt"
 
 # Packets of pods come in where the node would not send answers to, which strict filtering drops.
-# systemd sets it again for devices that come later, so it is told as well.
 _DISABLE_RP_FILTER: Final = """\
 set -o errexit -o nounset
 for setting in /host/proc/sys/net/ipv4/conf/*/rp_filter; do
@@ -33,7 +32,13 @@ cp /usr/bin/{program} /hostbin/{program}
 {nsenter} "$BIN_PATH/{program}" {argument}
 rm /hostbin/{program}
 """
-_MOUNT_BPF_FS: Final = "mount | grep -q '/sys/fs/bpf type bpf' || mount -t bpf bpf /sys/fs/bpf"
+# The file system outlives the agent, and with it connections while the agent starts anew.
+_MOUNT_BPF_FS: Final = """\
+set -o errexit
+if [ "$(stat -f -c %T /sys/fs/bpf)" != bpf_fs ]; then
+  mount -t bpf bpf /sys/fs/bpf
+fi
+"""
 # Rules that a former kube-proxy left behind would still catch packets to Services.
 _KUBE_PROXY_CLEAN_UP: Final = """\
 set -o nounset

@@ -37,6 +37,8 @@ _FILE: Final = "bootstrap-config.json"
 _HEALTH_PORT: Final = 9878
 _XDS: Final = "xds-grpc-cilium"
 _ADMIN: Final = "envoy-admin"
+_DESTINATIONS: Final = ("ingress-cluster", "egress-cluster")
+_HTTP_OPTIONS: Final = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 _TYPES: Final = "type.googleapis.com/envoy"
 
 
@@ -70,7 +72,11 @@ def bootstrap(values: Values) -> JsonObject:
         "node": {"id": "host~127.0.0.1~no-id~localdomain", "cluster": "ingress-cluster"},
         "admin": {"address": _pipe("admin.sock")},
         "staticResources": {
-            "clusters": [_cluster(_XDS, "xds.sock", http2=True), _cluster(_ADMIN, "admin.sock")],
+            "clusters": [
+                _cluster(_XDS, "xds.sock", http2=True),
+                _cluster(_ADMIN, "admin.sock"),
+                *(_destination(name, tls=tls) for name in _DESTINATIONS for tls in (False, True)),
+            ],
             "listeners": [
                 _listener("metrics", _any(values), config_map.ENVOY_METRICS_PORT, "/metrics"),
                 _listener("health", loopback(values), _HEALTH_PORT, "/healthz"),
@@ -122,8 +128,30 @@ def _cluster(name: str, socket: str, *, http2: bool = False) -> JsonObject:
             "@type": f"{_TYPES}.extensions.upstreams.http.v3.HttpProtocolOptions",
             "explicitHttpConfig": {"http2ProtocolOptions": {}},
         }
-        key = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
-        found["typedExtensionProtocolOptions"] = {key: options}
+        found["typedExtensionProtocolOptions"] = {_HTTP_OPTIONS: options}
+    return found
+
+
+def _destination(name: str, *, tls: bool) -> JsonObject:
+    """Where a packet wanted to go anyway; the agent's listeners pass it on by these names."""
+    options: JsonObject = {
+        "@type": f"{_TYPES}.extensions.upstreams.http.v3.HttpProtocolOptions",
+        "commonHttpProtocolOptions": {"idleTimeout": "60s"},
+        "useDownstreamProtocolConfig": {},
+        **({"upstreamHttpProtocolOptions": {}} if tls else {}),
+    }
+    found: JsonObject = {
+        "name": f"{name}-tls" if tls else name,
+        "type": "ORIGINAL_DST",
+        "lbPolicy": "CLUSTER_PROVIDED",
+        "connectTimeout": "2s",
+        "cleanupInterval": "2.500s",
+        "circuitBreakers": {"thresholds": [{"maxRetries": 128}]},
+        "typedExtensionProtocolOptions": {_HTTP_OPTIONS: options},
+    }
+    if tls:
+        context = {"@type": "type.googleapis.com/cilium.UpstreamTlsWrapperContext"}
+        found["transportSocket"] = {"name": "cilium.tls_wrapper", "typedConfig": context}
     return found
 
 

@@ -9,6 +9,7 @@ from pergola.extensions.network.cilium.render.parts import (
     NAMESPACE,
     RUNTIME_DEFAULT,
     SYSTEM_COMPONENT,
+    SYSTEM_PRIORITY,
     TO_API_SERVER,
     TO_DNS,
     Images,
@@ -77,7 +78,7 @@ def _template(image: Images) -> JsonObject:
         "metadata": {"labels": {**app(NAME), **SYSTEM_COMPONENT, **TO_API_SERVER, **TO_DNS}},
         "spec": {
             "restartPolicy": "OnFailure",
-            "priorityClassName": "gardener-shoot-system-700",
+            "priorityClassName": SYSTEM_PRIORITY,
             "serviceAccountName": NAME,
             "automountServiceAccountToken": True,
             "nodeSelector": LINUX,

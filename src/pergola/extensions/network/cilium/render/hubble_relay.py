@@ -11,6 +11,7 @@ from pergola.extensions.network.cilium.render.parts import (
     NAMESPACE,
     RUNTIME_DEFAULT,
     SYSTEM_COMPONENT,
+    SYSTEM_PRIORITY,
     TO_DNS,
     Images,
     app,
@@ -134,7 +135,7 @@ def _deployment(image: Images, checksum: str) -> JsonObject:
 
 def _pod(image: Images) -> JsonObject:
     return {
-        "priorityClassName": "gardener-shoot-system-700",
+        "priorityClassName": SYSTEM_PRIORITY,
         "serviceAccountName": NAME,
         "automountServiceAccountToken": False,
         "terminationGracePeriodSeconds": 1,

@@ -9,6 +9,7 @@ from pergola.extensions.network.cilium.render.parts import (
     LINUX,
     RUNTIME_DEFAULT,
     SYSTEM_COMPONENT,
+    SYSTEM_PRIORITY,
     TO_API_SERVER,
     TO_DNS,
     Images,
@@ -38,32 +39,27 @@ _BACKEND_PORT: Final = 8090
 _NOBODY: Final = 1001
 _READ: Final = ("get", "list", "watch")
 
+# One page that asks its own server for everything: unknown paths are the page's business.
 _NGINX: Final = f"""\
 server {{
-  listen {_WEB_PORT};
-  listen [::]:{_WEB_PORT};
-  server_name localhost;
+  listen {_WEB_PORT} default_server;
+  listen [::]:{_WEB_PORT} default_server;
   root /app;
-  index index.html;
-  client_max_body_size 1G;
 
-  location / {{
+  location = /healthz {{
+    access_log off;
+    default_type text/plain;
+    return 200 "well";
+  }}
+  location /api/ {{
+    proxy_pass http://127.0.0.1:{_BACKEND_PORT};
+    proxy_http_version 1.1;
+    proxy_read_timeout 1h;
+    proxy_buffering off;
     proxy_set_header Host $host;
-    proxy_set_header X-Real-IP $remote_addr;
-
-    location /api {{
-      proxy_http_version 1.1;
-      proxy_pass_request_headers on;
-      proxy_pass http://127.0.0.1:{_BACKEND_PORT};
-    }}
-    location / {{
-      try_files $uri $uri/ /index.html /index.html;
-    }}
-    location /healthz {{
-      access_log off;
-      add_header Content-Type text/plain;
-      return 200 'ok';
-    }}
+  }}
+  location / {{
+    try_files $uri /index.html;
   }}
 }}
 """
@@ -177,7 +173,7 @@ def _deployment(image: Images) -> JsonObject:
 
 def _pod(image: Images) -> JsonObject:
     return {
-        "priorityClassName": "gardener-shoot-system-600",
+        "priorityClassName": SYSTEM_PRIORITY,
         "serviceAccountName": NAME,
         "automountServiceAccountToken": True,
         "nodeSelector": LINUX,

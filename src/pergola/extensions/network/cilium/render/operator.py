@@ -11,6 +11,7 @@ from pergola.extensions.network.cilium.render.parts import (
     LINUX,
     ON_EVERY_NODE,
     RUNTIME_DEFAULT,
+    SYSTEM_PRIORITY,
     Images,
     api_server_env,
     app,
@@ -87,7 +88,7 @@ def _pod(values: Values, image: Images) -> JsonObject:
     return {
         "hostNetwork": True,
         "dnsPolicy": "ClusterFirstWithHostNet",
-        "priorityClassName": "system-cluster-critical",
+        "priorityClassName": SYSTEM_PRIORITY,
         "serviceAccountName": NAME,
         "automountServiceAccountToken": True,
         "nodeSelector": LINUX,

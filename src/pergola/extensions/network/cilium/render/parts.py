@@ -20,6 +20,9 @@ TO_API_SERVER: Final = {"networking.gardener.cloud/to-apiserver": "allowed"}
 TO_DNS: Final = {"networking.gardener.cloud/to-dns": "allowed"}
 LINUX: Final = {"kubernetes.io/os": "linux"}
 RUNTIME_DEFAULT: Final[JsonObject] = {"type": "RuntimeDefault"}
+SYSTEM_PRIORITY: Final = "system-cluster-critical"
+"""A class that every cluster has; without its class, no pod is created."""
+
 ON_EVERY_NODE: Final[Sequence[JsonObject]] = ({"operator": "Exists"},)
 """Tolerates everything: no node is ready without its network."""
 
