@@ -6,7 +6,7 @@ from pergola.api.objects import GroupVersionKind, JsonObject, JsonValue
 from pergola.api.schema.declare import Value
 from pergola.api.schema.read import Malformed, read
 from pergola.api.schema.structural import schema_of
-from pergola.api.schema.validate import Finding, child, validate
+from pergola.api.schema.validate import NO_EFFECT, Finding, child, validate
 
 V = TypeVar("V", bound=Value)
 
@@ -64,7 +64,7 @@ def _type_findings(
 
 def _unknown_or_wrong(cls: type[Value], value: JsonValue, path: str) -> list[Finding]:
     found = validate(schema_of(cls), _without_type(value), path)
-    return [finding._replace(severity="error") for finding in found]
+    return [Finding(each.path, each.problem.replace(NO_EFFECT, "")) for each in found]
 
 
 def _without_nulls(value: JsonValue) -> JsonValue:

@@ -15,6 +15,8 @@ from pergola.api.durations import DurationError, parse_duration
 from pergola.api.objects import JsonObject, JsonValue
 
 REQUIRED: Final = "is required"
+NO_EFFECT: Final = " and has no effect"
+"""What is said of a field that is not known; who refuses such a field leaves it out."""
 
 
 class Finding(NamedTuple):
@@ -155,7 +157,7 @@ def _unknown(properties: Collection[str], value: Collection[str], path: str) -> 
             near = _near_miss(name, properties)
             hint = f'; did you mean "{near}"?' if near else ""
             yield Finding(
-                child(path, name), f"is no known field and has no effect{hint}", "warning"
+                child(path, name), f"is no known field{NO_EFFECT}{hint}", "warning"
             )
 
 
