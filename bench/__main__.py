@@ -1,14 +1,15 @@
-"""`python -m bench [admission | managed-resources | network-policies]`.
+"""`python -m bench [admission | aws-flow | managed-resources | network-policies]`.
 
 Without a word, ManagedResources are measured.
 """
 
 import sys
 
-from bench import admission, managed_resources, network_policies
+from bench import admission, aws_flow, managed_resources, network_policies
 
 BENCHES = {
     "admission": admission,
+    "aws-flow": aws_flow,
     "managed-resources": managed_resources,
     "network-policies": network_policies,
 }

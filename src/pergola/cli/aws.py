@@ -7,6 +7,9 @@ from typing import Final
 
 from cyclopts import App
 
+from pergola.cli.aws_plan import plan
+from pergola.cli.aws_check import check
+from pergola.cli.aws_iam_policy import iam_policy
 from pergola.cli.aws_validate import validate
 
 app: Final = App(
@@ -15,3 +18,6 @@ app: Final = App(
     help_format="plaintext",
 )
 app.command(validate)
+app.command(check)
+app.command(iam_policy)
+app.command(plan)

@@ -20,7 +20,7 @@ _EXTENSIONS: Final = "extensions.gardener.cloud"
 
 def validate(
     *,
-    file: Annotated[str, Parameter(alias="-f")],
+    file: Annotated[str, Parameter(alias="-f", allow_leading_hyphen=True)],
     old: str = "",
     output: Annotated[Literal["text", "json"], Parameter(alias="-o")] = "text",
 ) -> None:

@@ -34,7 +34,7 @@ class Target:
         extension_namespace: Where that extension runs; looked for everywhere unless given.
     """
 
-    file: Annotated[str, Parameter(alias="-f")]
+    file: Annotated[str, Parameter(alias="-f", allow_leading_hyphen=True)]
     namespace: Annotated[str, Parameter(alias="-n")] = ""
     kubeconfig: Path | None = None
     context: str | None = None

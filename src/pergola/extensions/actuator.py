@@ -1,6 +1,6 @@
 """What an author of an extension writes (spec 40 §3.1)."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -12,6 +12,7 @@ from pergola.runtime.clock import Clock
 
 if TYPE_CHECKING:  # webhooks are made of actuators
     from pergola.extensions.webhooks.declare import Webhook
+    from pergola.extensions.webhooks.garden import Garden
 
 GROUP: Final = "extensions.gardener.cloud"
 VERSION: Final = "v1alpha1"
@@ -56,6 +57,9 @@ class Actuator:
         kind: of the resources, such as `Network`.
         type: of the resources: `spec.type`.
         name: of the extension, such as `networking-calico`: what its heartbeat is held by.
+        feature_gates: what an operator may switch on or off for all resources, with the defaults;
+            `configure` is told.
+        rules: of a ClusterRole: what it may do on the seed besides what every extension may.
         shoot_webhooks: what registers those of `webhooks()` that are for Shoots there, for an
             actuator to bring into them as ManagedResource `extension-<type>-shoot-webhooks`. Set
             by the process that serves them; None while nobody does.
@@ -64,7 +68,12 @@ class Actuator:
     kind: ClassVar[str]
     type: ClassVar[str]
     name: ClassVar[str]
+    feature_gates: ClassVar[Mapping[str, bool]] = {}
+    rules: ClassVar[Sequence[JsonObject]] = ()
     shoot_webhooks: Callable[[], Awaitable[Sequence[JsonObject]]] | None = None
+
+    def configure(self, gates: Mapping[str, bool]) -> None:
+        """Takes over the feature gates, all that it has; called once before anything runs."""
 
     async def reconcile(self, context: Context, obj: JsonObject) -> Status | None:
         """Creates and updates everything that the resource asks for."""
@@ -92,6 +101,16 @@ class Actuator:
 
     def webhooks(self) -> Sequence["Webhook"]:
         """What the extension says to changes of others' objects; nothing unless overridden."""
+        return ()
+
+    def admission_webhooks(self, garden: "Garden") -> Sequence["Webhook"]:
+        """What the extension says to objects of the garden, such as Shoots; nothing by default.
+
+        They are served by a process of their own, `pergola extension admission`.
+
+        Args:
+            garden: what can be looked up there.
+        """
         return ()
 
     @classmethod

@@ -16,6 +16,8 @@ from pergola.runtime.logging import get_logger
 log = get_logger("heartbeat")
 
 NAME: Final = "gardener-extension-heartbeat"
+LABEL: Final = "extensions.pergola.dev/heartbeat"
+"""On the Leases of further extensions of one process; the value is the extension's name."""
 RENEW_SECONDS: Final = 30
 STALE_SECONDS: Final = 300.0
 _FIRST_RETRY_SECONDS: Final = 0.1
@@ -32,6 +34,8 @@ class Heartbeat:
         name: of the extension, such as `networking-calico`.
         namespace: where the extension runs.
         seconds: from one renewal to the next.
+        is_first: of the extensions that run in the namespace. Its Lease has the well-known name;
+            the Leases of others are told by a label, so that they do not take it from each other.
 
     Raises:
         HeartbeatError: `seconds` is no positive number, or no namespace is given.
@@ -43,6 +47,7 @@ class Heartbeat:
         name: str,
         namespace: str,
         *,
+        is_first: bool = True,
         seconds: int = RENEW_SECONDS,
         clock: Clock | None = None,
     ) -> None:
@@ -55,7 +60,8 @@ class Heartbeat:
             )
         self._client = client
         self._name = name
-        self._key = Key(namespace, NAME)
+        self._key = Key(namespace, NAME if is_first else f"{NAME}-{name}")
+        self._labels = {} if is_first else {LABEL: name}
         self._seconds = seconds
         self._clock = clock or SystemClock()
 
@@ -87,7 +93,7 @@ class Heartbeat:
         try:
             return await self._client.patch(LEASE, self._key, {"spec": spec})
         except NotFound:
-            return await self._client.create(_lease(self._key, spec))
+            return await self._client.create(_lease(self._key, self._labels, spec))
 
 
 def lease_spec(name: str, seconds: int, now: datetime) -> JsonObject:
@@ -123,10 +129,13 @@ def outdated_report(kind: str) -> str:
     return f"{kind}OutdatedHealthCheckReport"
 
 
-def _lease(key: Key, spec: JsonObject) -> JsonObject:
+def _lease(key: Key, labels: dict[str, str], spec: JsonObject) -> JsonObject:
+    metadata: JsonObject = {"name": key.name, "namespace": key.namespace}
+    if labels:
+        metadata["labels"] = labels
     return {
         "apiVersion": LEASE.api_version,
         "kind": LEASE.kind,
-        "metadata": {"name": key.name, "namespace": key.namespace},
+        "metadata": metadata,
         "spec": spec,
     }

@@ -10,6 +10,9 @@ from typing import Final
 from pergola.api.objects import JsonObject
 from pergola.extensions.actuator import GROUP, Actuator
 from pergola.extensions.errors import ExtensionError
+from pergola.extensions.webhooks.declare import configuration_name
+from pergola.extensions.webhooks.permissions import cluster_rules, namespace_rules
+from pergola.extensions.webhooks.settings import PORT, SERVICE_PORT
 from pergola.kube.yaml import dump
 
 RELEASE_NAMESPACE: Final = "{{ .Release.Namespace }}"
@@ -19,7 +22,12 @@ _READ: Final = ["get", "list", "watch"]
 _OWN: Final = ["get", "create", "patch", "update", "delete"]
 _PORTS: Final = {"metrics": 8080, "health": 8081}
 _USER: Final = 65532
+_LONGEST_NAME: Final = 63 - len(configuration_name(""))
 _RBAC: Final = "rbac.authorization.k8s.io/v1"
+_TLS: Final = "tls"
+# Kept in memory: the root file system is read-only, and keys belong on no disk.
+_TLS_VOLUME: Final = {"name": _TLS, "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}}
+_TLS_FOLDER: Final = "/var/run/pergola/tls"
 _HIGHLY_AVAILABLE: Final = "high-availability-config.resources.gardener.cloud/type"
 _TOKEN_FOLDER: Final = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - a path
 
@@ -34,6 +42,7 @@ class Installation:
         plurals: of the kinds that it serves, such as `networks`.
         references: of the actuators, as `pergola extension run` takes them.
         rules: what its actuators may do besides what every extension may.
+        has_webhooks: whether it serves webhooks, and registers them.
     """
 
     name: str
@@ -42,6 +51,7 @@ class Installation:
     references: Sequence[str]
     namespace: str = RELEASE_NAMESPACE
     rules: Sequence[JsonObject] = field(default=())
+    has_webhooks: bool = False
 
 
 def installation_of(
@@ -49,8 +59,28 @@ def installation_of(
 ) -> Installation:
     """How the extension of some actuators runs.
 
+    Args:
+        actuators: classes are made without arguments.
+
     Raises:
         ExtensionError: they are of several extensions, or there is none.
+    """
+    made = [actuator() if isinstance(actuator, type) else actuator for actuator in actuators]
+    return Installation(
+        name=name_of_extension(made),
+        image=image,
+        plurals=sorted({_plural(actuator.kind) for actuator in made}),
+        references=references,
+        rules=[rule for actuator in made for rule in actuator.rules],
+        has_webhooks=any(actuator.webhooks() for actuator in made),
+    )
+
+
+def name_of_extension(actuators: Sequence[Actuator | type[Actuator]]) -> str:
+    """The name that all actuators have for their extension.
+
+    Raises:
+        ExtensionError: they are of several extensions, or there is none, or the name is too long.
     """
     names = sorted({actuator.name for actuator in actuators})
     if len(names) != 1:
@@ -58,8 +88,12 @@ def installation_of(
             f"one extension is registered at a time, not {', '.join(names) or 'none'}: "
             "name the actuators of one extension"
         )
-    plurals = sorted({_plural(actuator.kind) for actuator in actuators})
-    return Installation(name=names[0], image=image, plurals=plurals, references=references)
+    if len(names[0]) > _LONGEST_NAME:
+        raise ExtensionError(
+            f"{names[0]} is too long a name for an extension: the names of its Service and of its "
+            f"Leases are longer still, so that {_LONGEST_NAME} characters are the limit"
+        )
+    return names[0]
 
 
 def installation_documents(installation: Installation) -> list[JsonObject]:
@@ -68,6 +102,7 @@ def installation_documents(installation: Installation) -> list[JsonObject]:
         _service_account(installation),
         *_cluster_permissions(installation),
         *_own_permissions(installation),
+        *([_service(installation)] if installation.has_webhooks else []),
         _deployment(installation),
         _disruption_budget(installation),
     ]
@@ -89,6 +124,7 @@ def permissions(installation: Installation) -> list[JsonObject]:
         _rule("", ["namespaces"], ["get"]),
         _rule("monitoring.coreos.com", ["scrapeconfigs", "prometheusrules"], _OWN),
         _rule("events.k8s.io", ["events"], ["create", "patch"]),
+        *(cluster_rules(installation.name) if installation.has_webhooks else []),
         *installation.rules,
     ]
 
@@ -133,9 +169,10 @@ def _cluster_permissions(on: Installation) -> list[JsonObject]:
 
 
 def _own_permissions(on: Installation) -> list[JsonObject]:
-    """The Leases of leader election and heartbeat, where the extension runs."""
-    rule = _rule("coordination.k8s.io", ["leases"], ["get", "create", "patch", "update"])
-    role = _object(_RBAC, "Role", on, rules=[rule])
+    """The Leases of leader election and heartbeat, and certificates, where the extension runs."""
+    leases = _rule("coordination.k8s.io", ["leases"], ["get", "create", "patch", "update"])
+    rules = [leases, *(namespace_rules(on.name) if on.has_webhooks else [])]
+    role = _object(_RBAC, "Role", on, rules=rules)
     return [role, _binding(on, "RoleBinding", "Role", on.name)]
 
 
@@ -171,12 +208,16 @@ def _pod(on: Installation) -> JsonObject:
             "seccompProfile": {"type": "RuntimeDefault"},
         },
         "containers": [_container(on)],
-        "volumes": [{"name": "api-access", "projected": {"sources": _api_access()}}],
+        "volumes": [
+            {"name": "api-access", "projected": {"sources": _api_access()}},
+            *([_TLS_VOLUME] if on.has_webhooks else []),
+        ],
     }
 
 
 def _container(on: Installation) -> JsonObject:
     own_namespace = {"fieldRef": {"fieldPath": "metadata.namespace"}}
+    ports = _PORTS | ({"webhooks": PORT} if on.has_webhooks else {})
     return {
         "name": on.name,
         "image": on.image,
@@ -185,11 +226,11 @@ def _container(on: Installation) -> JsonObject:
         "args": [
             f"--metrics-bind-address=:{_PORTS['metrics']}",
             f"--health-bind-address=:{_PORTS['health']}",
+            *(_webhook_arguments(on) if on.has_webhooks else []),
         ],
         "env": [{"name": "LEADER_ELECTION_NAMESPACE", "valueFrom": own_namespace}],
         "ports": [
-            {"name": name, "containerPort": port, "protocol": "TCP"}
-            for name, port in _PORTS.items()
+            {"name": name, "containerPort": port, "protocol": "TCP"} for name, port in ports.items()
         ],
         "livenessProbe": _probe("/healthz", initialDelaySeconds=30, failureThreshold=5),
         "readinessProbe": _probe("/readyz", initialDelaySeconds=5, failureThreshold=3),
@@ -199,8 +240,27 @@ def _container(on: Installation) -> JsonObject:
             "readOnlyRootFilesystem": True,
             "capabilities": {"drop": ["ALL"]},
         },
-        "volumeMounts": [{"name": "api-access", "mountPath": _TOKEN_FOLDER, "readOnly": True}],
+        "volumeMounts": [
+            {"name": "api-access", "mountPath": _TOKEN_FOLDER, "readOnly": True},
+            *([{"name": _TLS, "mountPath": _TLS_FOLDER}] if on.has_webhooks else []),
+        ],
     }
+
+
+def _webhook_arguments(on: Installation) -> list[str]:
+    """Their configurations go with the namespace, so that nobody waits for webhooks without it."""
+    return [
+        f"--webhook-config-server-port={PORT}",
+        f"--webhook-config-cert-dir={_TLS_FOLDER}",
+        f"--webhook-config-owner-namespace={on.namespace}",
+    ]
+
+
+def _service(on: Installation) -> JsonObject:
+    """By which API servers reach the webhooks."""
+    port = {"name": "webhooks", "port": SERVICE_PORT, "targetPort": "webhooks", "protocol": "TCP"}
+    spec = {"selector": _labels(on), "ports": [port]}
+    return _object("v1", "Service", on, name=configuration_name(on.name), spec=spec)
 
 
 def _probe(path: str, **more: int) -> JsonObject:

@@ -73,7 +73,9 @@ class ExtensionOptions(Value):
     webhook_config_cert_dir: str = ""
     """Where the certificate is kept; a temporary directory if empty."""
     disable_webhooks: list[str] = []
-    """The first parts of the names of webhooks that are not wanted."""
+    """Names, or the first parts of names, of webhooks that are not wanted."""
+    feature_gates: dict[str, bool] = {}
+    """What is switched on or off for all resources."""
 
 
 def options_from(file: Path | None, given: Mapping[str, JsonValue], namespace: str = "") -> Options:
@@ -88,7 +90,7 @@ def options_from(file: Path | None, given: Mapping[str, JsonValue], namespace: s
         StartError: an option is unknown, or has a value that it cannot have; all are named.
     """
     written = _read(file) if file else {}
-    merged = written | {name: value for name, value in given.items() if value is not None}
+    merged = _merged(written, given)
     try:
         chosen = read_strict(ExtensionOptions, merged, KIND, path="options")
     except Malformed as error:
@@ -96,6 +98,18 @@ def options_from(file: Path | None, given: Mapping[str, JsonValue], namespace: s
         findings = "; ".join(str(finding) for finding in error.findings)
         raise StartError(f"{findings}{where}") from None
     return _options(chosen, namespace)
+
+
+def _merged(written: JsonObject, given: Mapping[str, JsonValue]) -> JsonObject:
+    """What is given wins; of a map, each of its entries."""
+    merged = dict(written)
+    for name, value in given.items():
+        before = merged.get(name)
+        if isinstance(before, dict) and isinstance(value, dict):
+            merged[name] = {**before, **value}
+        elif value is not None:
+            merged[name] = value
+    return merged
 
 
 def _read(file: Path) -> JsonObject:
@@ -135,6 +149,7 @@ def _options(chosen: ExtensionOptions, namespace: str) -> Options:
         disable_controllers=tuple(chosen.disable_controllers),
         heartbeat_namespace=chosen.heartbeat_namespace or namespace,
         heartbeat_renew_interval_seconds=chosen.heartbeat_renew_interval_seconds,
+        feature_gates=chosen.feature_gates,
     )
 
 

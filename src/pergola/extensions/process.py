@@ -3,7 +3,8 @@
 import asyncio
 import socket
 import uuid
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, TypeAlias
@@ -16,6 +17,7 @@ from pergola.extensions.health_checks import Settings as HealthSettings
 from pergola.extensions.health_checks import health_controller
 from pergola.extensions.heartbeat import RENEW_SECONDS, Heartbeat
 from pergola.extensions.lifecycle import Settings, extension_controller
+from pergola.extensions.webhooks.declare import Webhook, side_by_side
 from pergola.extensions.webhooks.serving import ExtensionWebhooks
 from pergola.extensions.webhooks.settings import WebhookSettings
 from pergola.kube.client import Client
@@ -55,6 +57,7 @@ class Options:
         controllers: the names of those that run; all if empty.
         disable_controllers: the names of those that do not.
         heartbeat_namespace: where the heartbeat is kept; empty for none.
+        feature_gates: of actuators, as the operator sets them.
     """
 
     lifecycle: Settings = field(default_factory=Settings)
@@ -68,6 +71,7 @@ class Options:
     disable_controllers: tuple[str, ...] = ()
     heartbeat_namespace: str = ""
     heartbeat_renew_interval_seconds: int = RENEW_SECONDS
+    feature_gates: Mapping[str, bool] = field(default_factory=dict)
 
 
 class Part(NamedTuple):
@@ -88,14 +92,18 @@ def run(config: ClusterConfig, actuators: Sequence[Actuator], options: Options) 
     Raises:
         StartError: it cannot start, or lost what it needs to go on.
     """
-    served = [f"{actuator.kind} {actuator.type}" for actuator in actuators]
-    log.info("starting", version=__version__, serves=served)
-    run_process(lambda: _run(config, actuators, options))
+    log.info("starting", version=__version__, serves=_titles(actuators))
+    run_process(lambda: until_signalled(serve(config, actuators, options)))
 
 
-async def _run(config: ClusterConfig, actuators: Sequence[Actuator], options: Options) -> None:
+async def until_signalled(work: Coroutine[None, None, None]) -> None:
+    """Works until the process is asked to end.
+
+    Raises:
+        StartError: it cannot go on.
+    """
     try:
-        await work_until_signalled(serve(config, actuators, options))
+        await work_until_signalled(work)
     except (KubeError, LostLeadership, ListenError, ServingError) as error:
         raise StartError(str(error)) from None
 
@@ -107,6 +115,7 @@ async def serve(config: ClusterConfig, actuators: Sequence[Actuator], options: O
         StartError: the options contradict each other, or the actuators do.
         LostLeadership, ListenError, KubeError: it cannot go on.
     """
+    configure(actuators, options.feature_gates)
     metrics = Metrics()
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(
@@ -115,7 +124,7 @@ async def serve(config: ClusterConfig, actuators: Sequence[Actuator], options: O
         parts = chosen(assemble(client, actuators, options, metrics), options)
         webhooks = _webhooks(client, actuators, options, metrics)
         running: list[Unit] = []  # none on a replica that waits for its turn, which is ready too
-        await _endpoints(stack, options, running, webhooks, metrics)
+        await endpoints(stack, options, running, webhooks, metrics)
         if webhooks is not None:
             await stack.enter_async_context(webhooks.served())
 
@@ -134,13 +143,17 @@ async def serve(config: ClusterConfig, actuators: Sequence[Actuator], options: O
             beside = [
                 group.create_task(unit.run()) for unit in (webhooks.units if webhooks else ())
             ]
-            await _as_leader(client, actuators[0].name, options, lead)
+            await as_leader(client, actuators[0].name, options, lead)
             for task in beside:
                 task.cancel()
 
 
-async def _as_leader(client: Client, name: str, options: Options, lead: Work) -> None:
-    """Leads at once where there is but one replica, else when it is this one's turn."""
+async def as_leader(client: Client, name: str, options: Options, lead: Work) -> None:
+    """Leads at once where there is but one replica, else when it is this one's turn.
+
+    Args:
+        name: what the Lease is named by unless the options say so.
+    """
     if not options.leader_election_namespace:
         await lead()
         return
@@ -159,7 +172,8 @@ def _webhooks(
 
     Actuators that bring webhooks into Shoots are told how.
     """
-    declared = [webhook for actuator in actuators for webhook in actuator.webhooks()]
+    groups = side_by_side((actuator.type, actuator.webhooks()) for actuator in actuators)
+    declared = [webhook for group in groups for webhook in group]
     if not declared:
         return None
     if options.webhooks is None:
@@ -170,21 +184,27 @@ def _webhooks(
             webhooks=names,
         )
         return None
-    in_shoots = [a for a in actuators if any(webhook.of_shoots for webhook in a.webhooks())]
-    if len(in_shoots) > 1:
-        names = [actuator.type for actuator in in_shoots]
-        raise StartError(f"{', '.join(names)} all have webhooks in Shoots; run them apart")
-    webhooks = ExtensionWebhooks(
-        client,
-        actuators[0].name,
-        declared,
-        options.webhooks,
-        metrics,
-        managed_resource=f"extension-{in_shoots[0].type}-shoot-webhooks" if in_shoots else "",
-    )
-    for actuator in in_shoots:
-        actuator.shoot_webhooks = webhooks.shoot_configurations
+    webhooks = ExtensionWebhooks(client, actuators[0].name, declared, options.webhooks, metrics)
+    _bring_into_shoots(webhooks, actuators, groups)
     return webhooks
+
+
+def _bring_into_shoots(
+    webhooks: ExtensionWebhooks, actuators: Sequence[Actuator], groups: Sequence[Sequence[Webhook]]
+) -> None:
+    """All webhooks of a type come by one ManagedResource, whichever actuators of it have some."""
+    owned: dict[str, list[Webhook]] = {}
+    for actuator, group in zip(actuators, groups, strict=True):
+        owned.setdefault(actuator.type, []).extend(w for w in group if w.of_shoots)
+    names = {actuator.type: actuator.name for actuator in reversed(actuators)}
+    renders = {
+        kind: webhooks.in_shoots(names[kind], f"extension-{kind}-shoot-webhooks", found)
+        for kind, found in owned.items()
+        if found
+    }
+    for actuator, group in zip(actuators, groups, strict=True):
+        if any(webhook.of_shoots for webhook in group):
+            actuator.shoot_webhooks = renders[actuator.type]
 
 
 def assemble(
@@ -197,9 +217,8 @@ def assemble(
     """
     _check_unique(actuators)
     parts: list[Part] = []
-    for actuator in actuators:
-        name = actuator.kind.lower()
-        unit = extension_controller(client, actuator, options.lifecycle, metrics=metrics)
+    for actuator, name in zip(actuators, controller_names(actuators), strict=True):
+        unit = extension_controller(client, actuator, options.lifecycle, name=name, metrics=metrics)
         parts.append(Part(name, unit.run, unit))
         if checks := actuator.health_checks():
             settings = replace(options.health_checks, classes=options.lifecycle.classes)
@@ -207,15 +226,45 @@ def assemble(
                 client, actuator.gvk(), actuator.type, checks, settings, metrics=metrics
             )
             parts.append(Part(f"{name}-healthcheck", unit.run, unit))
-    if options.heartbeat_namespace:
+    names = dict.fromkeys(actuator.name for actuator in actuators)
+    for name in names if options.heartbeat_namespace else ():
         heartbeat = Heartbeat(
             client,
-            actuators[0].name,
+            name,
             options.heartbeat_namespace,
+            is_first=name == actuators[0].name,
             seconds=options.heartbeat_renew_interval_seconds,
         )
         parts.append(Part(HEARTBEAT, heartbeat.run))
     return parts
+
+
+def controller_names(actuators: Sequence[Actuator]) -> list[str]:
+    """Named like the kind, such as `network`; `network-calico` if several are for the kind."""
+    kinds = Counter(actuator.kind for actuator in actuators)
+    return [
+        f"{actuator.kind}-{actuator.type}".lower()
+        if kinds[actuator.kind] > 1
+        else actuator.kind.lower()
+        for actuator in actuators
+    ]
+
+
+def configure(actuators: Sequence[Actuator], gates: Mapping[str, bool]) -> None:
+    """Tells every actuator its feature gates.
+
+    Raises:
+        StartError: nobody has a gate.
+    """
+    known = {gate for actuator in actuators for gate in actuator.feature_gates}
+    if unknown := sorted(set(gates) - known):
+        there_are = f"there are {', '.join(sorted(known))}" if known else "there are none"
+        raise StartError(f"--feature-gates names {', '.join(unknown)}; {there_are}")
+    for actuator in actuators:
+        wanted = {gate: gates.get(gate, value) for gate, value in actuator.feature_gates.items()}
+        actuator.configure(wanted)
+        if wanted:
+            log.info("feature gates", actuator=actuator.name, **wanted)
 
 
 def chosen(parts: Iterable[Part], options: Options) -> list[Part]:
@@ -265,13 +314,26 @@ def _check_unique(actuators: Sequence[Actuator]) -> None:
         seen.add((actuator.kind, actuator.type))
 
 
-async def _endpoints(
+def _titles(actuators: Sequence[Actuator]) -> list[str]:
+    return [f"{actuator.kind} {actuator.type}" for actuator in actuators]
+
+
+async def endpoints(
     stack: AsyncExitStack,
     options: Options,
     units: Sequence[Unit],
     webhooks: ExtensionWebhooks | None,
     metrics: Metrics,
 ) -> None:
+    """Serves probes and metrics until the stack is closed.
+
+    Args:
+        units: whose watches have to be live; more may be put in later.
+
+    Raises:
+        StartError: an address is none.
+        ListenError: a port cannot be had.
+    """
     ports: dict[str, int] = {}
     readyz: dict[str, Check] = {"informer-sync": _synced(units)}
     if webhooks is not None:

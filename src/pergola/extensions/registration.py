@@ -13,7 +13,7 @@ from pergola.api.field_errors import Cause, duplicate, forbidden, invalid, requi
 from pergola.api.objects import JsonObject, map_at, maps_at, name_of
 from pergola.extensions.actuator import Actuator
 from pergola.extensions.caller.kinds import EXTENSION_KINDS
-from pergola.extensions.installation import installation_of, raw_chart
+from pergola.extensions.installation import installation_of, name_of_extension, raw_chart
 
 POLICIES: Final = ("OnDemand", "Always", "AlwaysExceptNoShoots")
 POD_SECURITY: Final = "security.gardener.cloud/pod-security-enforce"
@@ -76,11 +76,24 @@ def registration_documents(
         image: has Pergola and the modules of the actuators in it.
     """
     installation = installation_of(actuators, references, image)
+    return controller_documents(registration_of(actuators, chart_data=raw_chart(installation)))
+
+
+def registration_of(
+    actuators: Sequence[Actuator | type[Actuator]], *, chart: str = "", chart_data: bytes = b""
+) -> Registration:
+    """What a landscape has to know of the extension of some actuators; all of it is primary.
+
+    Raises:
+        ExtensionError: they are of several extensions, or there is none.
+    """
     served = dict.fromkeys(Served(actuator.kind, actuator.type) for actuator in actuators)
-    registration = Registration(
-        name=installation.name, resources=tuple(served), raw_chart=raw_chart(installation)
+    return Registration(
+        name=name_of_extension(actuators),
+        resources=tuple(served),
+        chart=chart,
+        raw_chart=chart_data,
     )
-    return controller_documents(registration)
 
 
 def controller_documents(registration: Registration) -> list[JsonObject]:

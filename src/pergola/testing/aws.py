@@ -144,7 +144,7 @@ class AwsDouble:
 
     async def _pass(self, request: web.Request) -> web.Response:
         body = await request.read()
-        service = _service_of(request)
+        service = service_of(request)
         operation = parse_qs(body.decode()).get("Action", [request.path])[0]
         self._calls.append(f"{service} {operation}")
         for fault in self._faults:
@@ -162,7 +162,7 @@ class AwsDouble:
             return web.Response(status=answer.status, headers=headers, body=await answer.read())
 
 
-def _service_of(request: web.Request) -> str:
+def service_of(request: web.Request) -> str:
     """The service to which a request is signed; `?` if it is not signed."""
     found = _SERVICE.search(request.headers.get("Authorization", ""))
     return found[1] if found else "?"

@@ -5,10 +5,10 @@ from typing import Final
 
 from pergola.api.extensions_v1alpha1 import cluster_crd, network_crd
 from pergola.api.infrastructure_v1alpha1 import infrastructure_crd
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at, name_of
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at, name_of
 from pergola.api.resources_v1alpha1 import managed_resource_crd
 from pergola.kube.client import Client
-from pergola.kube.errors import NotFound
+from pergola.kube.errors import ApiError, NotFound, UnknownKind
 
 CRD: Final = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 
@@ -39,10 +39,29 @@ async def _install(client: Client, wanted: JsonObject) -> None:
                 await client.apply(wanted, manager="pergola-testing", force=True)
                 continue
             if is_established(live):
+                await served(client, _gvk_of(live))
                 return
+
+
+async def served(client: Client, gvk: GroupVersionKind) -> None:
+    """Returns when a kind is served, which is a moment after its CRD says so."""
+    while True:
+        try:
+            await client.list(gvk, metadata_only=True)
+        except (UnknownKind, ApiError):
+            client.discovery.forget(gvk)
+            await client.get_raw("/version")
+        else:
+            return
 
 
 def is_established(crd: JsonObject) -> bool:
     """Whether the API server serves the CRD."""
     conditions = {c.get("type"): c.get("status") for c in maps_at(crd, "status", "conditions")}
     return conditions.get("Established") == "True"
+
+
+def _gvk_of(crd: JsonObject) -> GroupVersionKind:
+    spec = map_at(crd, "spec")
+    version = next(v["name"] for v in maps_at(spec, "versions") if v.get("served"))
+    return GroupVersionKind(spec["group"], version, map_at(spec, "names")["kind"])

@@ -21,7 +21,7 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key, annotations_o
 from pergola.extensions.actuator import Actuator, Context, Status
 from pergola.extensions.lifecycle import Settings, extension_controller
 from pergola.kube.client import Client
-from pergola.kube.errors import ApiError, NotFound, UnknownKind
+from pergola.kube.errors import NotFound
 from pergola.runtime.clock import Clock
 from pergola.runtime.metrics import Metrics
 from pergola.runtime.unit import Unit
@@ -247,9 +247,6 @@ class WatchedClient(RecordingClient):
 async def extension_site(client: Client, namespace: str, of_type: str = "") -> ExtensionSite:
     """A site for Networks whose Cluster is there, in a namespace that exists."""
     await install_extension_crds(client)
-    async with asyncio.timeout(PATIENCE):
-        for gvk in (CLUSTER, NETWORK):
-            await _served(client, gvk)
     site = ExtensionSite(client, namespace, of_type=of_type)
     await site.put_cluster()
     return site
@@ -270,18 +267,6 @@ def operation(obj: JsonObject) -> tuple[str, str]:
 async def hang(_context: Context, _obj: JsonObject) -> None:
     """Never ends: what an actuator of a test may do."""
     await asyncio.get_running_loop().create_future()
-
-
-async def _served(client: Client, gvk: GroupVersionKind) -> None:
-    """Returns when a kind is served, which is a moment after its CRD says so."""
-    while True:
-        try:
-            await client.list(gvk, metadata_only=True)
-        except (UnknownKind, ApiError):
-            client.discovery.forget(gvk)
-            await client.get_raw("/version")
-        else:
-            return
 
 
 def _object(gvk: GroupVersionKind, metadata: JsonObject, spec: JsonObject) -> JsonObject:

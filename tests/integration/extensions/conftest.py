@@ -16,7 +16,7 @@ from pergola.sandbox import Sandbox, start, stop
 
 @pytest.fixture(scope="session")
 def shoot_sandbox() -> Iterator[Sandbox]:
-    """For tests of the xdist_group `shoot`, which run one after the other."""
+    """One for each process that runs tests: they run one after the other in it."""
     name = f"shoot-{os.getpid()}-{secrets.token_hex(3)}"
     with ThreadPoolExecutor(max_workers=1) as thread:
         yield thread.submit(asyncio.run, start(name)).result()

@@ -96,7 +96,6 @@ class Site:
         self,
         *webhooks: Webhook,
         disabled: frozenset[str] = frozenset(),
-        managed_resource: str = "",
         owner: str = "",
         clock: Clock | None = None,
         client: Client | None = None,
@@ -116,7 +115,6 @@ class Site:
             webhooks,
             settings,
             Metrics(),
-            managed_resource=managed_resource,
             clock=clock,
         )
 
@@ -360,12 +358,14 @@ async def test_its_own_rules_are_all_that_registration_needs(site: Site, kubecon
 
 async def test_shoots_trust_a_renewed_authority_at_once(site: Site) -> None:
     clock, name = FakeClock(NOW), f"webhooks-{site.token}"
-    found = site.webhooks(dns_webhook(site), managed_resource=name, clock=clock)
+    webhook = dns_webhook(site)
+    found = site.webhooks(webhook, clock=clock)
+    shoot_configurations = found.in_shoots(site.component, name, [webhook])
     key = Key(site.namespace, name)
     with pytest.raises(RequeueAfter, match="has no certificates of the webhooks yet"):
-        await found.shoot_configurations()
+        await shoot_configurations()
     async with site.serving(found) as units:
-        objects = Registry(*await found.shoot_configurations())
+        objects = Registry(*await shoot_configurations())
         written = await apply(
             site.client, for_shoot(*key, objects, origin="test", keep_objects=True)
         )
@@ -379,7 +379,7 @@ async def test_shoots_trust_a_renewed_authority_at_once(site: Site) -> None:
             key,
             lambda obj: obj["spec"]["secretRefs"] != written["spec"]["secretRefs"],
         )
-        again = for_shoot(*key, Registry(*await found.shoot_configurations()), origin="test")
+        again = for_shoot(*key, Registry(*await shoot_configurations()), origin="test")
     wanted = again.managed_resource["spec"]["secretRefs"]
     assert changed["spec"] == written["spec"] | {"secretRefs": wanted}
     assert changed["metadata"]["labels"] == written["metadata"]["labels"]
@@ -390,9 +390,11 @@ async def test_shoots_trust_a_renewed_authority_at_once(site: Site) -> None:
 async def test_a_webhook_for_shoots_changes_objects_there(
     site: Site, second_sandbox_client: Client
 ) -> None:
-    found = site.webhooks(dns_webhook(site))
+    webhook = dns_webhook(site)
+    found = site.webhooks(webhook)
+    shoot_configurations = found.in_shoots(site.component, "unused", [webhook])
     async with site.serving(found), AsyncExitStack() as stack:
-        for configuration in await found.shoot_configurations():
+        for configuration in await shoot_configurations():
             await stack.enter_async_context(created(second_sandbox_client, configuration))
         created_there = await until_changed(second_sandbox_client, site.token)
     assert created_there["data"] == {"Corefile": "bind 0.0.0.0"}

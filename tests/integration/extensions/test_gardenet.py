@@ -40,9 +40,6 @@ from pergola.testing.network_site import of_type, python_of, renamed, shoot_mana
 from pergola.testing.waiting import running, settled, until, until_gone
 from pergola.testing.world import CONFIG_MAP, SECRET, RecordingClient
 
-# The objects in the Shoot have fixed names: one test after the other.
-pytestmark = pytest.mark.xdist_group("shoot")
-
 ROOT: Final = Path(__file__).parents[3]
 TUTORIAL: Final = ROOT / "docs" / "tutorial-network-extension.md"
 EXAMPLE: Final = ROOT / "examples" / "network" / "gardenet"

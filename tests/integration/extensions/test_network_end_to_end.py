@@ -30,9 +30,6 @@ from pergola.testing.proxy import CuttableProxy
 from pergola.testing.waiting import running, until_gone
 from pergola.testing.world import is_ready
 
-# The objects in the Shoot have fixed names: one test after the other.
-pytestmark = pytest.mark.xdist_group("shoot")
-
 EXAMPLES: Final = Path(__file__).parents[3] / "examples" / "network"
 DAEMON_SET: Final = GroupVersionKind("apps", "v1", "DaemonSet")
 CLOCK: Final = SystemClock()

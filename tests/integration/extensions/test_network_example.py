@@ -20,8 +20,6 @@ from pergola.testing.extension_site import operation
 from pergola.testing.network_site import shoot_manager
 from pergola.testing.waiting import until, until_gone
 
-pytestmark = pytest.mark.xdist_group("shoot")
-
 ROOT = Path(__file__).parents[3]
 README = ROOT / "examples" / "network" / "gardenet" / "README.md"
 OVERVIEW = ROOT / "examples" / "network" / "README.md"

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -117,3 +118,25 @@ def test_the_order_of_checks_does_not_change_the_status(
     one, other = aggregate(results, None, NOW), aggregate(shuffled, None, NOW)
     assert (one.status, one.reason) == (other.status, other.reason)
     assert (one.status == "True") == all(result is HEALTHY for result in results)
+
+
+@pytest.mark.parametrize("status", ["True", "False", "Unknown"])
+def test_a_check_that_a_condition_is_all_about_uses_its_own_words(status: Any) -> None:
+    verdict = Verdict(status, "tcp 443 is missing", (Code.CONFIGURATION_PROBLEM,), reason="Rules")
+    assert aggregate([Result("rules", verdict)], None, NOW) == Said(
+        status, "Rules", "tcp 443 is missing", (Code.CONFIGURATION_PROBLEM,)
+    )
+
+
+def test_beside_other_checks_it_speaks_as_they_do() -> None:
+    cannot_tell = Result("rules", Verdict("Unknown", "a prefix list is used", reason="Rules"))
+    assert aggregate([HEALTHY, cannot_tell], None, NOW) == Said(
+        "Unknown", "ConditionCheckError", "failed to execute 1 health check: a prefix list is used."
+    )
+    fine = Result("rules", Verdict("True", "with a note", reason="Rules"))
+    assert aggregate([HEALTHY, fine], None, NOW).message == "All health checks successful"
+
+
+def test_a_check_that_cannot_tell_has_to_say_why() -> None:
+    with pytest.raises(ValueError, match="reason"):
+        Verdict("Unknown", "who knows")

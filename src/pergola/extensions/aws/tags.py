@@ -53,11 +53,19 @@ def only_one(
     return found[0] if found else None
 
 
+def differing(
+    work: Work, thing: JsonObject, tags: Mapping[str, str]
+) -> tuple[dict[str, str], list[str]]:
+    """How the tags of a thing of ours differ: what is missing or changed, and keys to be removed."""
+    present = tags_of(thing)
+    changed = {key: value for key, value in tags.items() if present.get(key) != value}
+    return changed, [key for key in present if key not in tags and not _stays(work, key)]
+
+
 async def retag(work: Work, name: str, thing: JsonObject, tags: Mapping[str, str]) -> None:
     """Gives a thing of ours exactly these tags, save those that are to be ignored."""
     present = tags_of(thing)
-    changed = {key: value for key, value in tags.items() if present.get(key) != value}
-    unknown = [key for key in present if key not in tags and not _stays(work, key)]
+    changed, unknown = differing(work, thing, tags)
     if unknown:
         await work.aws.call(
             "ec2", "DeleteTags", Resources=[name], Tags=[{"Key": key} for key in unknown]

@@ -14,7 +14,7 @@ from pergola.extensions.caller.readiness import is_pending
 from pergola.extensions.caller.states import State
 from pergola.extensions.caller.wait import Explain
 from pergola.extensions.cluster import CLUSTER, Cluster, MalformedCluster
-from pergola.extensions.heartbeat import NAME, is_alive
+from pergola.extensions.heartbeat import LABEL, NAME, is_alive
 from pergola.kube.client import Client
 from pergola.kube.errors import KubeError, NotFound
 from pergola.runtime.clock import Clock
@@ -113,6 +113,7 @@ async def _heartbeat_symptom(
     if not is_pending(obj) and map_at(obj, "status", "lastOperation"):
         return ""
     found = await client.list(LEASE, extension.namespace, fields=f"metadata.name={NAME}")
+    found = [*found, *await client.list(LEASE, extension.namespace, labels=LABEL)]
     return heartbeat_symptom(found, str(map_at(obj, "spec").get("type")), extension.name, now)
 
 

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from pergola.api.conditions import FALSE, PROGRESSING, TRUE, UNKNOWN
 from pergola.api.objects import JsonObject
-from pergola.extensions.errors import Code
+from pergola.extensions.errors import Code, ExtensionError
 from pergola.extensions.health_checks.checks import Verdict
 from pergola.health.times import read_time
 
@@ -47,6 +47,9 @@ def aggregate(results: Iterable[Result], old: JsonObject | None, now: datetime) 
     Args:
         old: the condition as it is; None if there is none.
     """
+    results = list(results)
+    if len(results) == 1 and (said := _in_own_words(results[0].outcome)):
+        return said
     raised, unhealthy, rolling = _sorted(results)
     details = _details(raised, unhealthy, rolling)
     if raised:
@@ -64,15 +67,24 @@ def aggregate(results: Iterable[Result], old: JsonObject | None, now: datetime) 
 _Found = list[tuple[str, Verdict]]
 
 
+def _in_own_words(outcome: Verdict | Exception) -> Said | None:
+    """What a check says that its condition is all about; None if it uses the common words."""
+    if not isinstance(outcome, Verdict) or not outcome.reason:
+        return None
+    return Said(outcome.status, outcome.reason, outcome.detail, outcome.codes)
+
+
 def _sorted(results: Iterable[Result]) -> tuple[list[tuple[str, Exception]], _Found, _Found]:
-    """Those that raised, those that are unhealthy, those that progress."""
+    """Those that raised or cannot tell, those that are unhealthy, those that progress."""
     raised: list[tuple[str, Exception]] = []
     found: dict[str, _Found] = {TRUE: [], FALSE: [], PROGRESSING: []}
     for name, outcome in results:
-        if isinstance(outcome, Verdict):
-            found[outcome.status].append((name, outcome))
-        else:
+        if not isinstance(outcome, Verdict):
             raised.append((name, outcome))
+        elif outcome.status == UNKNOWN:
+            raised.append((name, ExtensionError(outcome.detail, *outcome.codes)))
+        else:
+            found[outcome.status].append((name, outcome))
     return raised, found[FALSE], found[PROGRESSING]
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal
 
-from pergola.api.conditions import FALSE, PROGRESSING
+from pergola.api.conditions import FALSE, PROGRESSING, UNKNOWN
 from pergola.api.managed_resource_status import progressing_problem
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
@@ -35,16 +35,24 @@ class Verdict:
     """What a check found.
 
     Attributes:
-        status: `Progressing` for what may become healthy without anybody's doing.
+        status: `Progressing` for what may become healthy without anybody's doing; `Unknown` only
+            with a reason.
         detail: a sentence for the user: what is wrong, and where.
         codes: whom it concerns.
         threshold: seconds for which it may go on progressing; None for as long as it takes.
+        reason: a word of the check's own, for a condition that nothing but this check is about;
+            the condition then says exactly what the check does. Empty for the common words.
     """
 
-    status: Literal["True", "False", "Progressing"]
+    status: Literal["True", "False", "Progressing", "Unknown"]
     detail: str = ""
     codes: tuple[Code, ...] = ()
     threshold: float | None = None
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        if self.status == UNKNOWN and not self.reason:
+            raise ValueError("a check that cannot tell says so by a reason of its own, or raises")
 
 
 HEALTHY: Final = Verdict("True")

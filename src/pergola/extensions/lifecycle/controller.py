@@ -31,16 +31,21 @@ def extension_controller(
     actuator: Actuator,
     settings: Settings,
     *,
+    name: str = "",
     metrics: Metrics,
     clock: Clock | None = None,
     random_source: random.Random | None = None,
 ) -> Unit:
-    """The controller of the resources of an actuator's kind and type; named like the kind."""
+    """The controller of the resources of an actuator's kind and type.
+
+    Args:
+        name: of the controller; like the kind if empty.
+    """
     predicate = Predicate(actuator.type, settings.classes, settings.ignore_operation_annotation)
     objects = Cache(client, actuator.gvk(), look, random_source=random_source)
     lifecycle = Lifecycle(client, actuator, settings, predicate, clock or SystemClock())
     controller = Controller(
-        actuator.kind.lower(),
+        name or actuator.kind.lower(),
         lifecycle.reconcile,
         workers=settings.max_concurrent,
         metrics=metrics,

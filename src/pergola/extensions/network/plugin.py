@@ -25,6 +25,9 @@ from pergola.extensions.network.families import effective_families, wanted_famil
 from pergola.extensions.network.seed_objects import SeedObjects
 from pergola.extensions.network.shipping import Shipping
 from pergola.extensions.provider_config import read_strict
+from pergola.extensions.webhooks.declare import Webhook
+from pergola.extensions.webhooks.garden import Garden
+from pergola.extensions.webhooks.shoot_mutator import ShootDefault
 from pergola.kube.errors import KubeError
 from pergola.runtime.logging import get_logger
 
@@ -123,6 +126,16 @@ class NetworkPlugin(Actuator, Generic[C]):
             ExtensionError: the plan cannot be rendered.
         """
         raise NotImplementedError
+
+    def shoot_defaults(self) -> Sequence[ShootDefault]:
+        """What new Shoots with the plugin get where they say nothing; nothing by default."""
+        return ()
+
+    def admission_webhooks(self, garden: Garden) -> Sequence[Webhook]:
+        """The defaults, if there are any, and the refusals by `check` and `check_shoot` (§7.3)."""
+        from pergola.extensions.webhooks.admission import admission_webhooks  # made of plugins
+
+        return admission_webhooks(self, self.shoot_defaults())
 
     @classmethod
     def config_gvk(cls) -> GroupVersionKind:

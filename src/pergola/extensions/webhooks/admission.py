@@ -1,12 +1,13 @@
 """The webhooks of a network plugin's admission component, which runs at the garden (spec 40 §7.3).
 
-They are served and registered by `ExtensionWebhooks`, with a client of the garden.
+`pergola extension admission` serves and registers them, as it does with what other actuators say.
 """
 
 from collections.abc import Sequence
 from typing import TypeVar
 
 from pergola.api.schema.declare import Value
+from pergola.extensions.actuator import Actuator
 from pergola.extensions.network.plugin import NetworkPlugin
 from pergola.extensions.webhooks.declare import Webhook
 from pergola.extensions.webhooks.shoot_mutator import ShootDefault, shoot_mutator
@@ -15,9 +16,9 @@ from pergola.extensions.webhooks.shoot_validator import shoot_validator
 C = TypeVar("C", bound=Value)
 
 
-def component_of(plugin: NetworkPlugin[C]) -> str:
-    """The name of a plugin's admission component, such as `admission-calico`."""
-    return f"admission-{plugin.type}"
+def component_of(actuator: Actuator) -> str:
+    """The name of an actuator's admission component, such as `admission-calico`."""
+    return f"admission-{actuator.type}"
 
 
 def admission_webhooks(

@@ -4,8 +4,9 @@ The server and the webhook configurations are made of the same declarations, so 
 registered that is not served, and the other way round.
 """
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pergola.admission.http import Endpoint
@@ -55,21 +56,43 @@ def configuration_name(component: str) -> str:
 
 
 def enabled(webhooks: Iterable[Webhook], disabled: Collection[str]) -> list[Webhook]:
-    """The webhooks without those that are switched off.
+    """The webhooks without those that are switched off, by their names or the first parts of them.
 
     Raises:
         WebhookError: a name to be switched off is unknown, or two webhooks share a name or path.
     """
     known = list(webhooks)
     names = {webhook.short_name for webhook in known}
-    if unknown := sorted(set(disabled) - names):
+    if unknown := sorted(set(disabled) - names - {webhook.registration.name for webhook in known}):
         raise WebhookError(
             f"--disable-webhooks names {', '.join(unknown)}, but the webhooks are "
             f"{', '.join(sorted(names)) or 'none'}"
         )
     _check_unique({w.registration.name: [] for w in known}, known, "name")
     _check_unique({w.registration.path: [] for w in known}, known, "path")
-    return [webhook for webhook in known if webhook.short_name not in disabled]
+    return [
+        webhook
+        for webhook in known
+        if not {webhook.short_name, webhook.registration.name} & set(disabled)
+    ]
+
+
+def side_by_side(owned: Iterable[tuple[str, Sequence[Webhook]]]) -> list[list[Webhook]]:
+    """The webhooks of several owners, so that one server can have them all.
+
+    A path that several owners have is followed by the owner, as in `/webhooks/validate/calico`.
+    """
+    groups = list(owned)
+    owners = Counter(
+        path for _, webhooks in groups for path in {w.registration.path for w in webhooks}
+    )
+    return [
+        [
+            _at(webhook, owner) if owners[webhook.registration.path] > 1 else webhook
+            for webhook in webhooks
+        ]
+        for owner, webhooks in groups
+    ]
 
 
 def endpoints(webhooks: Iterable[Webhook], metrics: Metrics) -> dict[str, Endpoint]:
@@ -87,6 +110,11 @@ def endpoints(webhooks: Iterable[Webhook], metrics: Metrics) -> dict[str, Endpoi
 def selects(label: str, values: Iterable[str]) -> JsonObject:
     """A requirement of a LabelSelector: the label has one of the values."""
     return {"key": label, "operator": "In", "values": sorted(values)}
+
+
+def _at(webhook: Webhook, owner: str) -> Webhook:
+    path = f"{webhook.registration.path}/{owner}"
+    return replace(webhook, registration=replace(webhook.registration, path=path))
 
 
 def _check_unique(owners: Mapping[str, list[str]], webhooks: Iterable[Webhook], what: str) -> None:

@@ -4,11 +4,12 @@ The process makes its own authority, which is renewed before its 30 days are ove
 trusted until it ends. Every replica serves; the leader renews and registers.
 """
 
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Final, NamedTuple
 
 from pergola.admission.certificates import Certificates
 from pergola.admission.configurations import configurations
@@ -27,6 +28,7 @@ from pergola.extensions.webhooks.declare import (
 from pergola.extensions.webhooks.permissions import certificates_of
 from pergola.extensions.webhooks.settings import WebhookSettings
 from pergola.extensions.webhooks.shoot_registration import (
+    CONTROLLER,
     shoot_configurations,
     shoot_registration,
 )
@@ -41,6 +43,17 @@ _NAMESPACE: Final = GroupVersionKind("", "v1", "Namespace")
 _LONGEST_COMMON_NAME: Final = 60
 _SOON: Final = 5.0
 
+ShootWebhooks = Callable[[], Awaitable[Sequence[JsonObject]]]
+"""The webhook configurations for a Shoot, with the authorities that it has to trust now."""
+
+
+class _InShoots(NamedTuple):
+    """Webhooks that come into Shoots together."""
+
+    component: str
+    managed_resource: str
+    webhooks: Sequence[Webhook]
+
 
 class ExtensionWebhooks:
     """The webhooks of a component.
@@ -49,7 +62,6 @@ class ExtensionWebhooks:
         client: for the cluster whose API server asks: the seed, or the garden.
         component: such as `networking-cilium` or `admission-calico`.
         webhooks: all that the component has.
-        managed_resource: the name under which actuators bring webhooks into Shoots, if they do.
 
     Attributes:
         units: what every replica runs beside the server.
@@ -66,7 +78,6 @@ class ExtensionWebhooks:
         settings: WebhookSettings,
         metrics: Metrics,
         *,
-        managed_resource: str = "",
         clock: Clock | None = None,
     ) -> None:
         self._client = client
@@ -75,10 +86,10 @@ class ExtensionWebhooks:
         self._webhooks = enabled(declared, settings.disabled)
         self._settings = settings
         self._metrics = metrics
-        self._managed_resource = managed_resource
         self._clock = clock
         self._own: SelfSigned | None = None
         self._owner: JsonObject | None = None
+        self._in_shoots: list[_InShoots] = []
         self.is_needed = bool(declared)
         self.units: list[Unit] = []
         self.port = 0
@@ -115,21 +126,47 @@ class ExtensionWebhooks:
             self.port = await stack.enter_async_context(server)
             yield
 
+    def in_shoots(
+        self, component: str, managed_resource: str, webhooks: Iterable[Webhook]
+    ) -> ShootWebhooks:
+        """Brings some of the webhooks into Shoots, by a ManagedResource that an actuator writes.
+
+        Args:
+            component: what the webhook configurations in the Shoots are named by.
+            managed_resource: its name; it is kept up to date as authorities change.
+            webhooks: those of them that are not for Shoots do not matter.
+
+        Returns:
+            What the actuator asks for its content: the webhook configurations as they have to be
+            now. Raises RequeueAfter while there are no certificates yet, or a KubeError.
+        """
+        names = {webhook.registration.name for webhook in webhooks if webhook.of_shoots}
+        found = [w for w in self._webhooks if w.registration.name in names]
+        group = _InShoots(component, managed_resource, found)
+        if found:
+            self._in_shoots.append(group)
+
+        async def configurations_now() -> list[JsonObject]:
+            return self._for_shoots(group, await self._bundle())
+
+        return configurations_now
+
     def leading(self) -> list[Unit]:
         """What the leader runs: renewal and registration, here and in Shoots."""
         units = [self._own.leading(self._metrics)] if self._own else []
-        if self._managed_resource and any(webhook.of_shoots for webhook in self._webhooks):
-            units.append(
-                shoot_registration(
-                    self._client,
-                    self.secret,
-                    self._managed_resource,
-                    self._for_shoots,
-                    metrics=self._metrics,
-                    clock=self._clock,
-                )
-            )
-        return units
+        return [*units, *(self._shoot_registration(group) for group in self._in_shoots)]
+
+    def _shoot_registration(self, group: "_InShoots") -> Unit:
+        is_only = len(self._in_shoots) == 1
+        return shoot_registration(
+            self._client,
+            self.secret,
+            group.managed_resource,
+            partial(self._for_shoots, group),
+            name=CONTROLLER if is_only else f"{CONTROLLER}-{group.component}",
+            metrics=self._metrics,
+            clock=self._clock,
+        )
 
     async def unregister(self) -> None:
         """Deletes the registration: nothing shall wait for this component any more."""
@@ -155,13 +192,7 @@ class ExtensionWebhooks:
                 configuration["metadata"]["ownerReferences"] = [self._owner]
         return found
 
-    async def shoot_configurations(self) -> list[JsonObject]:
-        """The webhook configurations for a Shoot, as they have to be now; for an actuator.
-
-        Raises:
-            RequeueAfter: the certificates are not there yet.
-            KubeError: they cannot be read.
-        """
+    async def _bundle(self) -> bytes:
         try:
             identity = read_identity(await self._client.get(SECRET, self.secret))
         except NotFound:
@@ -169,11 +200,11 @@ class ExtensionWebhooks:
         if identity is None:
             missing = WebhookError(f"Secret {self.secret} has no certificates of the webhooks yet")
             raise RequeueAfter(_SOON, missing)
-        return self._for_shoots(identity.bundle)
+        return identity.bundle
 
-    def _for_shoots(self, bundle: bytes) -> list[JsonObject]:
+    def _for_shoots(self, group: "_InShoots", bundle: bytes) -> list[JsonObject]:
         endpoint = self._settings.shoot_endpoint(self._component)
-        return shoot_configurations(self._component, self._webhooks, endpoint, bundle)
+        return shoot_configurations(group.component, group.webhooks, endpoint, bundle)
 
     def _directory(self, stack: AsyncExitStack) -> Path:
         if not self._settings.cert_dir:

@@ -10,21 +10,18 @@ from typing import Final
 from pergola.admission.draft import Draft, Path
 from pergola.admission.registration import Registration
 from pergola.admission.review import Request
-from pergola.api.objects import JsonObject, JsonValue, map_at
-from pergola.extensions.cluster import Shoot
+from pergola.api.objects import JsonObject, JsonValue
 from pergola.extensions.webhooks.declare import Webhook, WebhookError, webhook_name
 from pergola.extensions.webhooks.mutation import Mutate, mutating
 from pergola.extensions.webhooks.provider_configs import SHOOT_NETWORK_CONFIG
 from pergola.extensions.webhooks.shoots import (
     cloud_of,
-    is_moving,
-    is_rescheduled,
+    is_left_alone,
     network_of,
     of_cloud,
     of_network,
     shoot_rule,
 )
-from pergola.kube.patches import same
 
 PATH: Final = "/webhooks/mutate"
 
@@ -92,7 +89,7 @@ def shoot_mutator(
 
     def choose(request: Request, obj: JsonObject) -> Iterator[Mutate]:
         is_mine = network_of(obj) == network if network else cloud_of(obj) == cloud
-        if is_mine and not _is_left_alone(obj, request.old_object):
+        if is_mine and not is_left_alone(obj, request.old_object):
             yield from (_setter(d) for d in defaults if _concerns(d, obj))
 
     keeps = any(default.stays for default in defaults)
@@ -104,14 +101,6 @@ def shoot_mutator(
         object_selector=of_network(network) if network else of_cloud(cloud),
     )
     return Webhook(registration=registration, handler=mutating(choose))
-
-
-def _is_left_alone(new: JsonObject, old: JsonObject | None) -> bool:
-    if Shoot(new).is_workerless or is_moving(new):
-        return True
-    return old is not None and (
-        is_rescheduled(new, old) or same(map_at(new, "spec"), map_at(old, "spec"))
-    )
 
 
 def _concerns(default: ShootDefault, shoot: JsonObject) -> bool:

@@ -61,6 +61,7 @@ def shoot_registration(
     managed_resource: str,
     render: Render,
     *,
+    name: str = CONTROLLER,
     metrics: Metrics,
     clock: Clock | None = None,
 ) -> Unit:
@@ -71,8 +72,9 @@ def shoot_registration(
     Args:
         secret: with the identity of the webhook server.
         managed_resource: holds what `render` gives, and nothing else.
+        name: of the controller.
     """
-    found = _ShootRegistration(client, secret, managed_resource, render, metrics, clock)
+    found = _ShootRegistration(client, secret, managed_resource, render, name, metrics, clock)
     return Unit(caches=[found.identities, found.resources], controllers=[found.controller])
 
 
@@ -83,6 +85,7 @@ class _ShootRegistration:
         secret: Key,
         managed_resource: str,
         render: Render,
+        controller: str,
         metrics: Metrics,
         clock: Clock | None,
     ) -> None:
@@ -93,7 +96,7 @@ class _ShootRegistration:
         self._clock = clock
         self._wanted: tuple[bytes, frozenset[str]] = (b"", frozenset())
         self.controller: Controller[Key] = Controller(
-            CONTROLLER, self.reconcile, workers=2, metrics=metrics, deadline=60.0
+            controller, self.reconcile, workers=2, metrics=metrics, deadline=60.0
         )
         self.identities = Cache(
             client, SECRET, _bundle_of, namespace=secret.namespace,

@@ -5,6 +5,8 @@ from typing import Final
 from pergola.admission.registration import Rule
 from pergola.admission.review import Operation
 from pergola.api.objects import JsonObject, map_at
+from pergola.extensions.cluster import Shoot
+from pergola.kube.patches import same
 
 CORE: Final = "core.gardener.cloud"
 CORE_VERSION: Final = "v1beta1"
@@ -35,6 +37,15 @@ def network_of(shoot: JsonObject) -> str:
 def cloud_of(shoot: JsonObject) -> str:
     """`spec.provider.type`."""
     return str(map_at(shoot, "spec", "provider").get("type") or "")
+
+
+def is_left_alone(new: JsonObject, old: JsonObject | None) -> bool:
+    """Whether no default is for a Shoot: without workers, moving, or with the spec that it had."""
+    if Shoot(new).is_workerless or is_moving(new):
+        return True
+    return old is not None and (
+        is_rescheduled(new, old) or same(map_at(new, "spec"), map_at(old, "spec"))
+    )
 
 
 def is_moving(shoot: JsonObject) -> bool:

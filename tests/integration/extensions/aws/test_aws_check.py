@@ -1,4 +1,4 @@
-"""`pergola aws check` against an account: what it finds, and that its lines are true (spec 30 §5)."""
+"""`pergola aws check` against an account: what it finds, and what repairs it (spec 30 §5)."""
 
 import asyncio
 from pathlib import Path
@@ -150,6 +150,52 @@ async def test_what_the_lines_say_repairs_it(
     assert await checked(aws, file=file) == 0
 
 
+async def test_a_dual_stack_network_as_it_should_be_is_said_to_be_so(
+    aws: CorrectedAws, client: AwsClient, tmp_path: Path
+) -> None:
+    network = await Network.complete(client, zones=("a", "b"), ipv6=True)
+    without = await Network.complete(client, zones=("a", "b"))
+    await client.pages("ec2", "DescribeVpcs", "Vpcs")  # the block is associated by then
+
+    codes = [
+        await checked(
+            aws,
+            file=written(
+                tmp_path,
+                infrastructure({**each.config(), "dualStack": {"enabled": True}}),
+                cluster(),
+            ),
+        )
+        for each in (network, without)
+    ]
+
+    assert codes == [0, 1]
+
+
+async def test_missing_rules_of_a_security_group_are_a_hint_and_its_line_adds_them(
+    aws: CorrectedAws, client: AwsClient, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    network = await Network.complete(client, zones=("a", "b"))
+    group = await network.security_group(rules=False)
+    file = written(tmp_path, infrastructure(network.config(group=group)), cluster())
+
+    code = await checked(aws, file=file)
+    told, line, _ = capsys.readouterr().out.splitlines()
+    _, _, permissions = line.partition("--ip-permissions ")
+    await client.call(
+        "ec2",
+        "AuthorizeSecurityGroupIngress",
+        GroupId=group,
+        IpPermissions=orjson.loads(permissions.partition(" --region")[0].strip("'")),
+    )
+    await checked(aws, file=file)
+
+    assert code == 0
+    assert told.startswith(f"hint: networks.nodesSecurityGroupID: security group {group} lacks ")
+    assert line.startswith(f"  aws ec2 authorize-security-group-ingress --group-id {group} ")
+    assert capsys.readouterr().out == "AWS is as the cluster needs it\n"
+
+
 async def test_programs_get_json(
     aws: CorrectedAws, client: AwsClient, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -192,8 +238,8 @@ async def test_the_keys_of_a_secret_beside_it_are_used(
     assert any("AKIAOFTHESECRET" in identity for identity in aws.identities)
 
 
-async def test_throttling_is_no_finding(
-    aws: CorrectedAws, client: AwsClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_missing_permissions_are_no_findings_and_told_all_at_once(
+    aws: CorrectedAws, client: AwsClient, tmp_path: Path
 ) -> None:
     network = await Network.create(client)
     aws.fail("DescribeSubnets", "UnauthorizedOperation", status=403)

@@ -1,5 +1,7 @@
 """The AWS of our tests behaves where moto does not (spec 30 §12)."""
 
+from ipaddress import IPv6Network
+
 import pytest
 
 from pergola.api.objects import JsonObject
@@ -130,6 +132,18 @@ async def test_subnets_blocks_and_file_systems_are_not_ready_at_once(client: Aws
         vpc[0]["Ipv6CidrBlockAssociationSet"][0]["Ipv6CidrBlockState"]["State"] for vpc in vpcs
     ] == ["associating", "associated"]
     assert [each[0]["LifeCycleState"] for each in systems] == ["creating", "available"]
+
+
+async def test_the_ipv6_range_of_a_subnet_is_associated_and_in_the_block(
+    client: AwsClient,
+) -> None:
+    network = await Network.create(client, ipv6=True)
+
+    answer = await client.call("ec2", "DescribeSubnets", SubnetIds=[network.workers["a"]])
+
+    block = answer["Subnets"][0]["Ipv6CidrBlockAssociationSet"][0]
+    assert block["Ipv6CidrBlockState"] == {"State": "associated"}
+    assert IPv6Network(block["Ipv6CidrBlock"]).subnet_of(IPv6Network(network.block6))
 
 
 async def test_a_subnet_is_not_associated_twice(client: AwsClient) -> None:

@@ -132,7 +132,7 @@ async def test_a_key_that_is_not_seen_yet_is_no_obstacle(
 
 async def test_a_public_key_that_is_none_is_refused(client: AwsClient) -> None:
     cluster = StepsOf.brought(client, await Network.create(client))
-    cluster.want(ssh_public_key=b"no key")
+    cluster.want(ssh_public_key=b"ssh-rsa AAAA")
 
     with pytest.raises(FlowFailed, match="InvalidKey"):
         await cluster.ensure(key_pair.steps)

@@ -360,6 +360,16 @@ def test_l7_with_ipv6_a_subnet_has_one_range_and_the_fix_names_a_free_one(
     assert blocking(wanted(), change) == []
 
 
+def test_l7_several_subnets_are_offered_different_ranges() -> None:
+    def change(snapshot: Snapshot) -> None:
+        for each in snapshot.subnets.values():
+            each["Ipv6CidrBlockAssociationSet"] = []
+
+    offered = {finding.fix.split()[6] for finding in blocking(wanted(families=("IPv6",)), change)}
+
+    assert offered == {f"2001:db8:0:10{number}::/64" for number in range(6)}
+
+
 def test_l7_two_ipv6_ranges_are_one_too_many() -> None:
     def change(snapshot: Snapshot) -> None:
         ranges = snapshot.subnets["subnet-aw"]["Ipv6CidrBlockAssociationSet"]

@@ -1,8 +1,10 @@
 """The network plugin `calico` (spec 40 §5)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib.resources import files
+from typing import Final
 
 from pergola.api.field_errors import Cause
 from pergola.api.objects import JsonObject
@@ -35,6 +37,12 @@ from pergola.extensions.network.calico.values import (
 )
 from pergola.extensions.network.plugin import NetworkPlugin, Plan, Rendered
 
+_GATES: Final = {
+    "NonPrivilegedCalicoNode": "non_privileged_calico_node",
+    "SeamlessOverlaySwitch": "seamless_overlay_switch",
+}
+"""The fields of `FeatureGates` by the names that operators use."""
+
 
 class Calico(NetworkPlugin[NetworkConfig]):
     """Networks of type `calico`.
@@ -48,6 +56,7 @@ class Calico(NetworkPlugin[NetworkConfig]):
     type = "calico"
     name = "networking-calico"
     config = NetworkConfig
+    feature_gates = dict.fromkeys(_GATES, False)
 
     def __init__(
         self,
@@ -58,6 +67,11 @@ class Calico(NetworkPlugin[NetworkConfig]):
         self._images = images or ImageVector.from_environment(files(__package__) / "images.yaml")
         self._gates = gates or FeatureGates()
         self._nodes = nodes
+
+    def configure(self, gates: Mapping[str, bool]) -> None:
+        """Switches on what an operator asks for; what was switched on by hand stays on."""
+        asked = {_GATES[gate]: True for gate, is_on in gates.items() if is_on}
+        self._gates = replace(self._gates, **asked)
 
     def check(self, config: NetworkConfig, families: Sequence[str]) -> Iterator[Cause]:
         """What is wrong with a config; `families` are those that the Network asks for."""

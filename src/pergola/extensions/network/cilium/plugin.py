@@ -20,6 +20,7 @@ from pergola.extensions.network.cilium.render import Images, monitoring, shoot_o
 from pergola.extensions.network.cilium.values import Values, values
 from pergola.extensions.network.plugin import NetworkPlugin, Plan, Rendered
 from pergola.extensions.webhooks.declare import Webhook
+from pergola.extensions.webhooks.shoot_mutator import KUBE_PROXY_OFF, ShootDefault
 
 SHOOT_WEBHOOKS: Final = "extension-cilium-shoot-webhooks"
 """The ManagedResource with the webhook configuration for a Shoot."""
@@ -81,6 +82,10 @@ class Cilium(NetworkPlugin[NetworkConfig]):
     def webhooks(self) -> Sequence[Webhook]:
         """The webhook in Shoots that adapts node-local DNS."""
         return [node_local_dns.webhook()]
+
+    def shoot_defaults(self) -> Sequence[ShootDefault]:
+        """New Shoots need no kube-proxy."""
+        return [KUBE_PROXY_OFF]
 
     async def observe(self, context: Context, plan: Plan[NetworkConfig]) -> CiliumPlan:
         """Finds out how the cluster gives addresses to pods, unless that is known.

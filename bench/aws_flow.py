@@ -1,0 +1,199 @@
+"""Infrastructure in AWS as figures: how many requests it takes, and how long.
+
+    python -m bench aws-flow                  # 50 ms for each request, the table
+    python -m bench aws-flow --latency 0.02
+
+moto stands for AWS, behind a door at which each request waits, as on the way to AWS. NAT gateways
+and subnets are ready at the second look, and looks are 50 ms apart: what AWS itself takes its time
+for is left out. The critical path is the longest chain of steps, each as long as it took: no run of
+the same graph can be faster, so that the ratio is what the engine costs.
+"""
+
+import argparse
+import asyncio
+from base64 import b64encode
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from aiohttp import web
+from bench.managed_resources import show
+
+from pergola.api.objects import JsonObject
+from pergola.cloud.aws import AwsClient
+from pergola.extensions.aws.live import findings
+from pergola.extensions.aws.observe import observe
+from pergola.extensions.aws.reconcile import (
+    delete_steps,
+    name_zones,
+    reconcile_steps,
+    run_steps,
+)
+from pergola.extensions.aws.request import wanted_of
+from pergola.extensions.aws.step import Step, Work, graph_of
+from pergola.extensions.aws.wanted import Wanted
+from pergola.extensions.cluster import Cluster
+from pergola.flow import Report, State
+from pergola.runtime.logging import configure
+from pergola.testing.aws import moto
+from pergola.testing.aws_corrections import QUICK, CorrectedAws
+from pergola.testing.aws_site import PUBLIC_KEY, REGION, SHOOT
+from pergola.testing.aws_world import Network, managed_config
+
+TECHNICAL_ID: Final = "shoot--bench--web"
+POLL_SECONDS: Final = 0.05
+SAVE_SECONDS: Final = 0.005
+"""What an API server takes for a status patch."""
+TOO_SHORT: Final = 0.1
+"""A critical path on which nothing was asked: a ratio to it says nothing."""
+HEADINGS: Final = (
+    "what",
+    "reads",
+    "writes",
+    "target",
+    "state writes",
+    "seconds",
+    "flow",
+    "critical path",
+    "ratio",
+)
+
+
+class DistantAws(CorrectedAws):
+    """An AWS that is far away.
+
+    Attributes:
+        latency: seconds for which each request waits.
+    """
+
+    latency = 0.0
+
+    async def _pass(self, request: web.Request) -> web.Response:
+        await asyncio.sleep(self.latency)
+        return await super()._pass(request)
+
+
+@dataclass(slots=True)
+class Seed:
+    """Keeps a state, as the status of an Infrastructure does."""
+
+    data: dict[str, str]
+    writes: int = 0
+
+    async def write(self, data: dict[str, str]) -> None:
+        """Stores it."""
+        await asyncio.sleep(SAVE_SECONDS)
+        self.writes += 1
+        self.data = data
+
+
+class Case(NamedTuple):
+    """Something to be measured.
+
+    Attributes:
+        target: how many requests it may take (spec 30 §13).
+    """
+
+    name: str
+    target: str
+    delete: bool = False
+
+
+def wanted_by(config: JsonObject) -> Wanted:
+    """A cluster with this config."""
+    key = b64encode(PUBLIC_KEY.encode()).decode()
+    infrastructure: JsonObject = {
+        "metadata": {"name": "web", "namespace": TECHNICAL_ID},
+        "spec": {"type": "aws", "region": REGION, "sshPublicKey": key, "providerConfig": config},
+    }
+    cluster: JsonObject = {"metadata": {"name": TECHNICAL_ID}, "spec": {"shoot": SHOOT}}
+    return wanted_of(infrastructure, Cluster.from_object(cluster))
+
+
+async def measure(
+    aws: DistantAws, client: AwsClient, wanted: Wanted, seed: Seed, case: Case
+) -> tuple[str, ...]:
+    """One run as the actuator does it: a look, the checks, the flow; a row of the table."""
+    aws.taken()
+    seed.writes, state = 0, State(seed.data)
+    began = asyncio.get_running_loop().time()
+    snapshot = await observe(client, wanted, state)
+    if not case.delete:
+        findings(wanted, snapshot)
+        name_zones(wanted, state)
+    work = Work(
+        aws=client, wanted=wanted, state=state, snapshot=snapshot, poll_seconds=POLL_SECONDS
+    )
+    steps: list[Step] = delete_steps(wanted, state) if case.delete else reconcile_steps(wanted)
+    result = await run_steps(case.name, steps, work, write=seed.write, report=unheard)
+    seconds = asyncio.get_running_loop().time() - began
+    path = graph_of(case.name, steps, work).critical_path(result.durations)
+    calls, writes = len(aws.requests), len(aws.writes())
+    return (
+        case.name,
+        str(calls - writes),
+        str(writes),
+        case.target,
+        str(seed.writes),
+        f"{seconds:.2f}",
+        f"{result.seconds:.2f}",
+        f"{path.seconds:.2f}",
+        f"{result.seconds / path.seconds:.2f}" if path.seconds > TOO_SHORT else "-",
+    )
+
+
+async def unheard(_: Report) -> None:
+    """Nobody wants to know."""
+
+
+async def managed(aws: DistantAws, client: AwsClient, zones: str) -> list[tuple[str, ...]]:
+    """A network that is created, looked at again, and deleted."""
+    wanted, seed = wanted_by(managed_config(REGION, zones=zones)), Seed({})
+    number = len(zones)
+    cases = (
+        Case(f"managed, {number} zone(s): create", "≤ 45" if number == 1 else "≤ 75"),
+        Case(f"managed, {number} zone(s): steady", "≤ 14, 0 writes"),
+        Case(f"managed, {number} zone(s): delete", "-" if number == 1 else "≤ 45", delete=True),
+    )
+    return [await measure(aws, client, wanted, seed, case) for case in cases]
+
+
+async def brought(aws: DistantAws, client: AwsClient, zones: str) -> list[tuple[str, ...]]:
+    """A network that is brought: tagged, looked at again, and left."""
+    latency, aws.latency = aws.latency, 0.0
+    network = await Network.complete(client, zones=zones)
+    group = await network.security_group()
+    aws.latency = latency
+    wanted, seed = wanted_by(network.config(group=group)), Seed({})
+    number = len(zones)
+    cases = (
+        Case(f"brought, {number} zone(s): create", "≤ 16 reads"),
+        Case(f"brought, {number} zone(s): steady", "≤ 12, 0 writes"),
+        Case(f"brought, {number} zone(s): delete", "-", delete=True),
+    )
+    return [await measure(aws, client, wanted, seed, case) for case in cases]
+
+
+async def rows(server: str, latency: float) -> list[tuple[str, ...]]:
+    """All that is measured."""
+    found: list[tuple[str, ...]] = []
+    async with DistantAws(server) as aws, aws.client(REGION, retry=QUICK) as client:
+        # The descriptions of the services are parsed once in a process; that is not measured.
+        for service, operation in (("ec2", "DescribeVpcs"), ("iam", "ListRoles")):
+            await client.call(service, operation)
+        for service in ("elb", "elbv2"):
+            await client.call(service, "DescribeLoadBalancers")
+        aws.latency = latency
+        found += await managed(aws, client, "a")
+        found += await managed(aws, client, "abc")
+        found += await brought(aws, client, "abc")
+    return found
+
+
+def main() -> None:
+    """Measures and prints."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--latency", type=float, default=0.05, help="seconds for each request")
+    options = parser.parse_args()
+    configure("error", "text")
+    with moto() as server:
+        show(asyncio.run(rows(server, options.latency)), HEADINGS)

@@ -1,0 +1,150 @@
+"""Shows the extension of AWS at work: on a cluster of its own, and on an AWS that moto plays.
+
+    python examples/aws/demo.py
+
+The extension is a process of its own, as it would be in a seed. Speaks to the cluster of
+--kubeconfig instead of a new one, if that is given.
+"""
+
+import argparse
+import asyncio
+import base64
+import os
+import sys
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pergola import sandbox
+from pergola.api import marks
+from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
+from pergola.api.objects import JsonObject, Key, map_at
+from pergola.cli.crds import install
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import load
+from pergola.kube.yaml import dump, parse_documents
+from pergola.runtime.logging import configure
+from pergola.testing.aws import moto
+from pergola.testing.aws_site import PUBLIC_KEY
+from pergola.testing.waiting import until, until_gone
+
+FILE = Path(__file__).parent / "pattern-1-created.yaml"
+KEY = Key("shoot--demo--created", "created")
+PERGOLA = (str(Path(sys.executable).with_name("pergola")),)
+RUN = ("extension", "run", "pergola.extensions.aws.actuator:AwsInfrastructure")
+NO_ENDPOINTS = ("--metrics-bind-address=0", "--health-bind-address=0")
+PLAN = ("aws", "plan", "--name", KEY.name, "-n", KEY.namespace)
+PATIENCE = 120.0
+
+
+async def main(kubeconfig: Path | None) -> None:
+    """Starts a cluster if none is given, an AWS, and the extension between them."""
+    configure("error", "text")
+    async with AsyncExitStack() as stack:
+        if kubeconfig is None:
+            own = await sandbox.start("aws", progress=print)
+            stack.push_async_callback(own.stop)
+            kubeconfig = own.kubeconfig
+        server = stack.enter_context(moto())
+        environment = {"KUBECONFIG": str(kubeconfig), "AWS_ENDPOINT_URL": server}
+        client = await stack.enter_async_context(Client.connect(load(kubeconfig)))
+        await install(client)
+        async with extension(environment):
+            await show(client, environment)
+
+
+async def show(client: Client, environment: dict[str, str]) -> None:
+    """The four things that the README names."""
+    await prepare(client)
+    print("\n1. pergola aws plan: nothing is there yet")
+    await plan(environment)
+
+    print("\n2. The Infrastructure is asked for:")
+    await ask(client)
+    done = await finished(client)
+    print(dump({"status": told(done)}), end="")
+
+    print("\n3. pergola aws plan: all of it is kept")
+    await plan(environment, "-o", "table")
+
+    print("\n4. kubectl delete infrastructure:")
+    await client.patch(
+        INFRASTRUCTURE, KEY, {"metadata": {"annotations": {marks.CONFIRMATION_DELETION: "true"}}}
+    )
+    await client.delete(INFRASTRUCTURE, KEY)
+    await until_gone(client, INFRASTRUCTURE, KEY, patience=PATIENCE)
+    print("   everything is removed from AWS, and then the Infrastructure is gone")
+
+
+async def prepare(client: Client) -> None:
+    """All that has to be there: manifests, credentials, a public key; nothing is asked yet."""
+    for document in parse_documents(FILE.read_bytes()):
+        if isinstance(document.value, dict):
+            await client.apply(document.value, manager="demo", force=True)
+    await client.apply(credentials(), manager="demo", force=True)
+    key = base64.b64encode(PUBLIC_KEY.encode()).decode()
+    await client.patch(INFRASTRUCTURE, KEY, {"spec": {"sshPublicKey": key}})
+
+
+async def ask(client: Client) -> None:
+    """Asks as a caller does, by annotations."""
+    now = datetime.now(UTC).isoformat()
+    annotations = {marks.OPERATION: marks.OPERATION_RECONCILE, marks.TIMESTAMP: now}
+    await client.patch(INFRASTRUCTURE, KEY, {"metadata": {"annotations": annotations}})
+
+
+async def finished(client: Client) -> JsonObject:
+    """Waits until it is made."""
+    return await until(
+        client,
+        INFRASTRUCTURE,
+        KEY,
+        lambda obj: map_at(obj, "status", "lastOperation").get("state") == "Succeeded",
+        patience=PATIENCE,
+    )
+
+
+def credentials() -> JsonObject:
+    """Any will do."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "cloudprovider", "namespace": KEY.namespace},
+        "stringData": {"accessKeyID": "anybody", "secretAccessKey": "anything"},
+    }
+
+
+def told(obj: JsonObject) -> JsonObject:
+    """What others read of the status."""
+    status = map_at(obj, "status")
+    return {name: status[name] for name in ("providerStatus", "egressCIDRs", "networking")}
+
+
+@asynccontextmanager
+async def extension(environment: dict[str, str]) -> AsyncIterator[None]:
+    """The extension as a process, ended with the block."""
+    process = await asyncio.create_subprocess_exec(
+        *PERGOLA, *RUN, *NO_ENDPOINTS, env={**os.environ, **environment}, stderr=DEVNULL
+    )
+    try:
+        yield
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+async def plan(environment: dict[str, str], *options: str) -> None:
+    """Prints what the command prints."""
+    process = await asyncio.create_subprocess_exec(
+        *PERGOLA, *PLAN, *options, env={**os.environ, **environment}, stdout=PIPE
+    )
+    printed, _ = await process.communicate()
+    print(printed.decode(), end="")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kubeconfig", type=Path)
+    asyncio.run(main(parser.parse_args().kubeconfig))

@@ -1,0 +1,208 @@
+"""The Infrastructure of Shoots in AWS, as an actuator (spec 30 §2).
+
+    pergola extension run pergola.extensions.aws.actuator:AwsInfrastructure
+
+Spec, Cluster and Secret → `Wanted` and a client; one look at AWS → live checks → the flow, which
+saves its state as it goes. What was interrupted anywhere is run again from its start.
+"""
+
+import os
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from pergola.api.objects import JsonObject, Key, map_at
+from pergola.cloud.aws import AwsClient, Retry
+from pergola.extensions.actuator import Actuator, Context, Status
+from pergola.extensions.aws.codes import explained
+from pergola.extensions.aws.credentials import AwsClients, Place, reader
+from pergola.extensions.aws.health import health_checks
+from pergola.extensions.aws.live import demand
+from pergola.extensions.aws.observe import observe
+from pergola.extensions.aws.reconcile import (
+    DELETION,
+    RECONCILIATION,
+    delete_steps,
+    name_zones,
+    reconcile_steps,
+    run_steps,
+)
+from pergola.extensions.aws.request import wanted_of
+from pergola.extensions.aws.state import is_empty, read_state, state_object
+from pergola.extensions.aws.status import full_status
+from pergola.extensions.aws.step import Work
+from pergola.extensions.aws.telling import warn
+from pergola.extensions.aws.wanted import Wanted
+from pergola.extensions.errors import Code, ExtensionError
+from pergola.extensions.health_checks.checks import CheckContext, HealthCheck
+from pergola.flow import Report, Reporter, State, Write
+
+TAG_WORKER_SUBNETS: Final = "PERGOLA_AWS_TAG_BYO_WORKER_SUBNETS"
+"""The variable that switches the cluster's tag on worker subnets off, if it is `false` (§4.3)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwsSettings:
+    """How infrastructure in AWS is made.
+
+    Attributes:
+        endpoint_url: where all services are, instead of at AWS; the variable AWS_ENDPOINT_URL says
+            the same.
+        tag_worker_subnets: whether worker subnets that were brought get the cluster's tag.
+        retry: how often and when requests are repeated; the client's own way if None.
+        poll_seconds: between two looks at something that AWS is making or removing.
+    """
+
+    endpoint_url: str = ""
+    tag_worker_subnets: bool = True
+    retry: Retry | None = None
+    poll_seconds: float = 5.0
+
+
+class AwsInfrastructure(Actuator):
+    """Creates, keeps and removes the network and the identities for a Shoot's nodes in AWS.
+
+    Args:
+        settings: those of the environment if None.
+    """
+
+    kind = "Infrastructure"
+    type = "aws"
+    name = "provider-aws"
+
+    def __init__(self, settings: AwsSettings | None = None) -> None:
+        self._settings = settings or settings_from(os.environ)
+        self._clients = AwsClients(
+            endpoint_url=self._settings.endpoint_url, retry=self._settings.retry
+        )
+
+    async def reconcile(self, context: Context, obj: JsonObject) -> Status | None:
+        """Checks the account, then creates what is missing and changes what differs."""
+        with explained():
+            wanted, state = self._wanted(context, obj), _state(obj)
+            async with self._work(context, obj, wanted, state) as work:
+                hints = demand(wanted, work.snapshot)
+                await _begin(context, wanted, state)
+                await run_steps(
+                    RECONCILIATION,
+                    reconcile_steps(wanted),
+                    work,
+                    write=_writer(context),
+                    report=_reporter(context),
+                )
+        told = [*(f"{hint} (to repair: {hint.fix})" for hint in hints), *work.warnings]
+        await warn(context.client, obj, told, context.clock)
+        return full_status(wanted, state)
+
+    async def delete(self, context: Context, obj: JsonObject) -> Status | None:
+        """Removes what was created, and the cluster's own tags from what was brought.
+
+        Where nothing was ever created, neither a valid config nor credentials are needed.
+        """
+        with explained():
+            state = _state(obj)
+            if is_empty(state):
+                return None
+            wanted = self._wanted(context, obj)
+            async with self._work(context, obj, wanted, state) as work:
+                await run_steps(
+                    DELETION,
+                    delete_steps(wanted, state),
+                    work,
+                    write=_writer(context),
+                    report=_reporter(context),
+                )
+        await warn(context.client, obj, work.warnings, context.clock)
+        return None
+
+    async def force_delete(self, context: Context, obj: JsonObject) -> Status | None:
+        """Leaves everything in AWS as it is."""
+        return None
+
+    async def migrate(self, context: Context, obj: JsonObject) -> Status | None:
+        """Leaves everything in AWS as it is; the state is in the status already."""
+        return None
+
+    def health_checks(self) -> Sequence[HealthCheck]:
+        """What users bring: the nodes' security group, and subnets for load balancers."""
+        return health_checks(self._access)
+
+    async def close(self) -> None:
+        """Closes the connections to AWS that nobody uses."""
+        await self._clients.close()
+
+    def _wanted(self, context: Context, obj: JsonObject) -> Wanted:
+        return wanted_of(obj, context.cluster, tag_worker_subnets=self._settings.tag_worker_subnets)
+
+    @asynccontextmanager
+    async def _work(
+        self, context: Context, obj: JsonObject, wanted: Wanted, state: State
+    ) -> AsyncGenerator[Work]:
+        """What the steps work with, after one look at AWS."""
+        place = Place(secret_of(obj), wanted.region)
+        now = context.clock.now()
+        async with self._clients.use(reader(context.client), place, now) as aws:
+            yield Work(
+                aws=aws,
+                wanted=wanted,
+                state=state,
+                snapshot=await observe(aws, wanted, state),
+                poll_seconds=self._settings.poll_seconds,
+            )
+
+    @asynccontextmanager
+    async def _access(self, context: CheckContext, obj: JsonObject) -> AsyncGenerator[AwsClient]:
+        """For health checks, which read nothing but what they look at."""
+        place = Place(secret_of(obj), str(map_at(obj, "spec").get("region", "")))
+        async with self._clients.use(context.read, place, context.now) as aws:
+            yield aws
+
+
+def settings_from(environment: Mapping[str, str]) -> AwsSettings:
+    """The settings as the variables of a process say them."""
+    return AwsSettings(
+        tag_worker_subnets=environment.get(TAG_WORKER_SUBNETS, "").lower() != "false"
+    )
+
+
+def secret_of(infrastructure: JsonObject) -> Key:
+    """The Secret with the credentials.
+
+    Raises:
+        ExtensionError: the spec names none.
+    """
+    reference = map_at(infrastructure, "spec", "secretRef")
+    key = Key(str(reference.get("namespace") or ""), str(reference.get("name") or ""))
+    if not (key.namespace and key.name):
+        raise ExtensionError(
+            f"Infrastructure {Key.of(infrastructure)}: spec.secretRef needs a name and a "
+            "namespace; name the Secret with the AWS credentials",
+            Code.CONFIGURATION_PROBLEM,
+        )
+    return key
+
+
+async def _begin(context: Context, wanted: Wanted, state: State) -> None:
+    """Makes sure that the state says that there may be something to be deleted."""
+    if is_empty(state):
+        name_zones(wanted, state)
+        await _writer(context)(state.snapshot())
+
+
+def _state(obj: JsonObject) -> State:
+    return read_state(map_at(obj, "status", "state"))
+
+
+def _writer(context: Context) -> Write:
+    async def write(data: dict[str, str]) -> None:
+        await context.save({"state": state_object(data)})
+
+    return write
+
+
+def _reporter(context: Context) -> Reporter:
+    async def report(now: Report) -> None:
+        await context.progress(now.percent, now.description)
+
+    return report

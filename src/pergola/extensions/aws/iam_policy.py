@@ -1,0 +1,232 @@
+"""What the identity of the extension itself has to be allowed in AWS, and no more (spec 30 §14).
+
+One table of the operations that the steps use; a test holds it against the code and against the
+calls of whole flows.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from pergola.api.objects import JsonObject
+
+
+class Mode(StrEnum):
+    """What the extension shall do in an account."""
+
+    MANAGED = "managed"
+    """It creates networks, or parts of them."""
+    BYO = "byo"
+    """It uses networks of users, and creates only what identifies nodes."""
+    CHECK = "check"
+    """It only reads: `pergola aws check` and `plan`."""
+
+
+class Feature(StrEnum):
+    """What a cluster may have besides, which needs further permissions."""
+
+    EFS = "efs"
+    """File systems."""
+    IPV6 = "ipv6"
+    """IPv6, alone or with IPv4."""
+    SECURITY_GROUP = "security-group"
+    """A security group that is created in a network of a user; in managed networks it always is."""
+    POD_ROUTES = "pod-routes"
+    """The removal of routes to pods that are left in tables of a user."""
+    BASTION = "bastion"
+    """Hosts through which people get to nodes."""
+
+
+class _Row(NamedTuple):
+    """Operations of a service.
+
+    Attributes:
+        modes: in which they are used.
+        feature: only with which; None if always.
+    """
+
+    service: str
+    operations: str
+    modes: tuple[Mode, ...]
+    feature: Feature | None = None
+
+
+_ALWAYS: Final = (Mode.MANAGED, Mode.BYO, Mode.CHECK)
+_WRITING: Final = (Mode.MANAGED, Mode.BYO)
+_MANAGED: Final = (Mode.MANAGED,)
+_BYO: Final = (Mode.BYO,)
+_TABLE: Final = (
+    _Row(
+        "ec2",
+        """
+        DescribeAddresses DescribeDhcpOptions DescribeInternetGateways DescribeKeyPairs
+        DescribeNatGateways DescribeRouteTables DescribeSecurityGroups DescribeSubnets
+        DescribeVpcAttribute DescribeVpcEndpoints DescribeVpcs
+        """,
+        _ALWAYS,
+    ),
+    _Row("iam", "GetInstanceProfile GetRole GetRolePolicy", _ALWAYS),
+    _Row(
+        "iam",
+        """
+        AddRoleToInstanceProfile CreateInstanceProfile CreateRole DeleteInstanceProfile DeleteRole
+        DeleteRolePolicy PutRolePolicy RemoveRoleFromInstanceProfile UpdateAssumeRolePolicy
+        """,
+        _WRITING,
+    ),
+    _Row("ec2", "CreateTags DeleteKeyPair DeleteTags ImportKeyPair", _WRITING),
+    # Load balancers of Services, and their security groups, are left behind in every network.
+    _Row("ec2", "DeleteSecurityGroup RevokeSecurityGroupEgress", _WRITING),
+    _Row("ec2", "RevokeSecurityGroupIngress", _WRITING),
+    _Row(
+        "elasticloadbalancing",
+        """
+        DeleteLoadBalancer DeleteTargetGroup DescribeLoadBalancers DescribeTags
+        DescribeTargetGroups
+        """,
+        _WRITING,
+    ),
+    _Row(
+        "ec2",
+        """
+        AllocateAddress AssociateDhcpOptions AssociateRouteTable AttachInternetGateway
+        CreateDhcpOptions CreateInternetGateway CreateNatGateway CreateRoute CreateRouteTable
+        CreateSubnet CreateVpc CreateVpcEndpoint DeleteDhcpOptions DeleteInternetGateway
+        DeleteNatGateway DeleteRouteTable DeleteSubnet DeleteVpc DeleteVpcEndpoints
+        DetachInternetGateway ModifySubnetAttribute ModifyVpcAttribute
+        ModifyVpcEndpoint ReleaseAddress ReplaceRoute ReplaceRouteTableAssociation
+        """,
+        _MANAGED,
+    ),
+    _Row(
+        "ec2",
+        "AuthorizeSecurityGroupEgress AuthorizeSecurityGroupIngress CreateSecurityGroup",
+        _MANAGED,
+    ),
+    _Row(
+        "ec2",
+        "AuthorizeSecurityGroupEgress AuthorizeSecurityGroupIngress CreateSecurityGroup",
+        _BYO,
+        Feature.SECURITY_GROUP,
+    ),
+    _Row("ec2", "DeleteRoute", _BYO, Feature.POD_ROUTES),
+    _Row("ec2", "DescribeEgressOnlyInternetGateways", _ALWAYS, Feature.IPV6),
+    # Networks that are created and whose IPv6 was switched off again are still looked at.
+    _Row("ec2", "DescribeEgressOnlyInternetGateways", _MANAGED),
+    _Row(
+        "ec2",
+        "CreateSubnetCidrReservation DeleteSubnetCidrReservation GetSubnetCidrReservations",
+        _WRITING,
+        Feature.IPV6,
+    ),
+    _Row(
+        "ec2",
+        """
+        AssociateSubnetCidrBlock AssociateVpcCidrBlock CreateEgressOnlyInternetGateway
+        DeleteEgressOnlyInternetGateway
+        """,
+        _MANAGED,
+        Feature.IPV6,
+    ),
+    _Row(
+        "elasticfilesystem",
+        "DescribeFileSystems DescribeMountTargets",
+        _ALWAYS,
+        Feature.EFS,
+    ),
+    _Row(
+        "elasticfilesystem",
+        "CreateFileSystem CreateMountTarget DeleteFileSystem DeleteMountTarget TagResource",
+        _MANAGED,
+        Feature.EFS,
+    ),
+    # What EFS itself does in the name of whoever creates or deletes a mount target.
+    _Row(
+        "ec2",
+        "CreateNetworkInterface DeleteNetworkInterface DescribeNetworkInterfaces",
+        _MANAGED,
+        Feature.EFS,
+    ),
+    _Row(
+        "ec2",
+        """
+        AuthorizeSecurityGroupEgress AuthorizeSecurityGroupIngress CreateSecurityGroup
+        DescribeInstances RunInstances TerminateInstances
+        """,
+        _WRITING,
+        Feature.BASTION,
+    ),
+)
+_READS: Final = ("Describe", "Get", "List")
+_TAGGING: Final = ("ec2:CreateTags", "ec2:DeleteTags")
+_TAG_KEYS: Final = (
+    "Name",
+    "gardener.cloud/managed-tag",
+    "kubernetes.io/cluster/*",
+    "kubernetes.io/role/elb",
+    "kubernetes.io/role/internal-elb",
+)
+_NODES: Final = ("role/{names}-nodes", "instance-profile/{names}-nodes")
+
+
+def iam_policy(
+    mode: Mode,
+    features: Collection[Feature] = (),
+    *,
+    names: str = "shoot--*",
+    partition: str = "aws",
+) -> JsonObject:
+    """An IAM policy with what the extension needs in a mode, and nothing else.
+
+    Args:
+        names: of the clusters, their technical ids, as IAM writes patterns.
+        partition: of AWS, such as `aws-cn`.
+    """
+    wanted = actions(mode, features)
+    reads = [action for action in wanted if _is_read(action)]
+    writes = [action for action in wanted if action not in reads]
+    statements = [_statement("Reads", reads)]
+    if mode is not Mode.CHECK:
+        statements += _writing(mode, writes, names, partition)
+    return {"Version": "2012-10-17", "Statement": statements}
+
+
+def actions(mode: Mode, features: Collection[Feature] = ()) -> list[str]:
+    """The actions of a mode, in order, such as `ec2:CreateVpc`."""
+    return sorted(
+        {
+            f"{row.service}:{operation}"
+            for row in _TABLE
+            if mode in row.modes and (row.feature is None or row.feature in features)
+            for operation in row.operations.split()
+        }
+    )
+
+
+def _writing(mode: Mode, writes: list[str], names: str, partition: str) -> Iterator[JsonObject]:
+    identity = [action for action in writes if action.startswith("iam:")]
+    tagging = [action for action in writes if mode is Mode.BYO and action in _TAGGING]
+    others = [action for action in writes if action not in identity and action not in tagging]
+    yield _statement("Writes", others)
+    if tagging:
+        # Tags of others in networks of users cannot be touched, even by mistake.
+        own = {"ForAllValues:StringLike": {"aws:TagKeys": list(_TAG_KEYS)}}
+        yield {**_statement("WritesOwnTags", tagging), "Condition": own}
+    nodes = [f"arn:{partition}:iam::*:{each.format(names=names)}" for each in _NODES]
+    yield _statement("WritesIdentityOfNodes", identity, nodes)
+    to_instances = {"StringLike": {"iam:PassedToService": "ec2.amazonaws.com*"}}
+    passing = _statement("GivesRoleToNodes", ["iam:PassRole"], nodes[:1])
+    yield {**passing, "Condition": to_instances}
+
+
+def _statement(name: str, allowed: Iterable[str], on: Iterable[str] = ("*",)) -> JsonObject:
+    return {
+        "Sid": f"Pergola{name}",
+        "Effect": "Allow",
+        "Action": list(allowed),
+        "Resource": list(on),
+    }
+
+
+def _is_read(action: str) -> bool:
+    return action.partition(":")[2].startswith(_READS)

@@ -1,0 +1,96 @@
+"""The flows as a whole: which steps there are, what they would do, and running them (spec 30 §3.3).
+
+The same steps are drawn by `pergola aws plan` and run by the actuator.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from pergola.extensions.aws import state as keys
+from pergola.extensions.aws.codes import diagnose
+from pergola.extensions.aws.deletion.network import deletion_steps
+from pergola.extensions.aws.step import Step, Work, graph_of
+from pergola.extensions.aws.steps import efs, iam, key_pair, names, security_group
+from pergola.extensions.aws.steps.byo import byo_steps
+from pergola.extensions.aws.steps.byo import names as byo
+from pergola.extensions.aws.steps.network import network_steps
+from pergola.extensions.aws.wanted import Wanted
+from pergola.flow import Progress, Reporter, Result, Saver, Settings, State, Write, run
+from pergola.flow.picture import Fate, Note
+
+RECONCILIATION: Final = "Infrastructure reconciliation"
+DELETION: Final = "Infrastructure deletion"
+_NEED_SUBNETS: Final = (names.SERVICE_RANGE, names.EGRESS_RANGES)
+_SETTINGS: Final = Settings(diagnose=diagnose)
+
+
+def reconcile_steps(wanted: Wanted) -> list[Step]:
+    """All steps that create a cluster's infrastructure and keep it, in every mode."""
+    brought = (byo.READ,) if wanted.config.brings_subnets else ()
+    return in_one_graph(
+        [
+            *(_after(step, brought) for step in network_steps(wanted)),
+            *byo_steps(wanted, after=(names.VPC,)),
+            *security_group.steps(wanted),
+            *efs.steps(wanted),
+            *iam.steps(wanted),
+            *key_pair.steps(wanted),
+        ]
+    )
+
+
+def delete_steps(wanted: Wanted, state: State) -> list[Step]:
+    """All steps that remove it; what was brought only loses its tags."""
+    return in_one_graph(deletion_steps(wanted, state))
+
+
+def in_one_graph(steps: list[Step]) -> list[Step]:
+    """The steps without order after steps that this mode does not have."""
+    known = {step.name for step in steps}
+    return [
+        replace(step, after=tuple(name for name in step.after if name in known)) for step in steps
+    ]
+
+
+def _after(step: Step, brought: tuple[str, ...]) -> Step:
+    """The step behind those that read what was brought, if it needs the subnets."""
+    if step.name not in _NEED_SUBNETS:
+        return step
+    return replace(step, after=(*step.after, *brought))
+
+
+def foresee(steps: list[Step], work: Work) -> dict[str, Note]:
+    """What would become of each step, by its name; asks nothing and changes nothing in AWS."""
+    return {
+        step.name: Note(Fate.SKIP, step.skip) if step.skip else step.plan(work) for step in steps
+    }
+
+
+def name_zones(wanted: Wanted, state: State) -> None:
+    """Gives each zone its `zN`: with that, the state of a new cluster is no longer empty.
+
+    Only what has a state is ever deleted, so it is written before the first thing is created.
+    """
+    for zone in wanted.config.networks.zones:
+        keys.suffix_of(state, zone.name)
+
+
+async def run_steps(
+    name: str, steps: list[Step], work: Work, *, write: Write, report: Reporter
+) -> Result:
+    """Runs the steps as a flow.
+
+    Args:
+        name: of the flow, as users see it.
+        write: stores the state's data.
+
+    Raises:
+        FlowFailed: something went wrong; all of it is told.
+    """
+    graph = graph_of(name, steps, work)
+    return await run(
+        graph,
+        saver=Saver(work.state, write),
+        progress=Progress(graph, report),
+        settings=_SETTINGS,
+    )

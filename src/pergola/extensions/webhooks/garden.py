@@ -1,0 +1,83 @@
+"""What webhooks at the garden look up beside the object that they judge.
+
+A webhook answers at once and asks nobody meanwhile: what it needs is watched from the start.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Final
+
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    map_at,
+    metadata_of,
+    namespace_of,
+)
+from pergola.extensions.webhooks.shoots import CORE, CORE_VERSION
+from pergola.kube.client import Client
+from pergola.runtime.cache import Cache
+from pergola.runtime.unit import Unit
+
+CLOUD_PROFILE: Final = GroupVersionKind(CORE, CORE_VERSION, "CloudProfile")
+NAMESPACED_CLOUD_PROFILE: Final = GroupVersionKind(CORE, CORE_VERSION, "NamespacedCloudProfile")
+
+CloudProfiles = Callable[[JsonObject], JsonObject | None]
+"""From a Shoot to its CloudProfile or NamespacedCloudProfile; None if there is none."""
+
+
+class Garden:
+    """The garden's cluster, for those who declare webhooks.
+
+    Attributes:
+        client: for what is not watched.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self._caches: list[Cache[JsonObject]] = []
+        self._watched = cache(self._watch)
+
+    def watch(self, gvk: GroupVersionKind) -> Cache[JsonObject]:
+        """All objects of a kind, which are there before the first webhook is asked.
+
+        A kind that the garden does not serve has no objects.
+        """
+        return self._watched(gvk)
+
+    def cloud_profiles(self) -> CloudProfiles:
+        """Finds the cloud profiles of Shoots from now on."""
+        everywhere, of_projects = self.watch(CLOUD_PROFILE), self.watch(NAMESPACED_CLOUD_PROFILE)
+
+        def find(shoot: JsonObject) -> JsonObject | None:
+            kind, key = cloud_profile_of(shoot)
+            found = of_projects if kind == NAMESPACED_CLOUD_PROFILE.kind else everywhere
+            return found.get(key)
+
+        return find
+
+    def unit(self) -> Unit:
+        """What keeps everything up to date that was asked for so far."""
+        return Unit(caches=self._caches)
+
+    def _watch(self, gvk: GroupVersionKind) -> Cache[JsonObject]:
+        found = Cache(self.client, gvk, _without_history)
+        self._caches.append(found)
+        return found
+
+
+def cloud_profile_of(shoot: JsonObject) -> tuple[str, Key]:
+    """The kind of the cloud profile that a Shoot names, and its key; an empty name for none."""
+    spec = map_at(shoot, "spec")
+    reference = map_at(spec, "cloudProfile")
+    if reference.get("kind") == NAMESPACED_CLOUD_PROFILE.kind:
+        key = Key(namespace_of(shoot), str(reference.get("name") or ""))
+        return NAMESPACED_CLOUD_PROFILE.kind, key
+    name = reference.get("name") or spec.get("cloudProfileName") or ""
+    return CLOUD_PROFILE.kind, Key("", str(name))
+
+
+def _without_history(obj: JsonObject) -> JsonObject:
+    metadata = {name: v for name, v in metadata_of(obj).items() if name != "managedFields"}
+    return {**obj, "metadata": metadata}

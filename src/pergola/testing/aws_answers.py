@@ -1,0 +1,207 @@
+"""Requests to AWS and AWS's answers, as an `AwsDouble` sees them pass: read, changed, made up."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
+from urllib.parse import parse_qsl, urlencode
+from xml.etree.ElementTree import Element, SubElement, fromstring, tostring
+
+from aiohttp import web
+
+_READS: Final = ("Describe", "Get", "List", "Search", "Lookup")
+_EFS: Final = "elasticfilesystem"
+# Of services that speak REST: method, path, operation.
+_PATHS: Final = (
+    ("POST", r".*/file-systems", "CreateFileSystem"),
+    ("GET", r".*/file-systems", "DescribeFileSystems"),
+    ("DELETE", r".*/file-systems/[^/]+", "DeleteFileSystem"),
+    ("POST", r".*/mount-targets", "CreateMountTarget"),
+    ("GET", r".*/mount-targets", "DescribeMountTargets"),
+    ("DELETE", r".*/mount-targets/[^/]+", "DeleteMountTarget"),
+    ("GET", r".*/mount-targets/[^/]+/security-groups", "DescribeMountTargetSecurityGroups"),
+    ("PUT", r".*/mount-targets/[^/]+/security-groups", "ModifyMountTargetSecurityGroups"),
+    ("POST", r".*/resource-tags/[^/]+", "TagResource"),
+    ("DELETE", r".*/resource-tags/[^/]+", "UntagResource"),
+    ("GET", r".*/resource-tags/[^/]+", "ListTagsForResource"),
+)
+
+
+class Call(NamedTuple):
+    """A request to AWS.
+
+    Attributes:
+        service: as it is signed, such as `ec2` or `elasticfilesystem`.
+        operation: such as `CreateTags`.
+        parameters: flat, as the query protocol has them: `Tag.1.Key`; those of REST are left out.
+    """
+
+    service: str
+    operation: str
+    parameters: Mapping[str, str]
+
+    @property
+    def is_write(self) -> bool:
+        """Whether it may change something."""
+        return not self.operation.startswith(_READS)
+
+    def values(self, name: str) -> list[str]:
+        """A parameter, or all elements of one that is a list."""
+        return [
+            value
+            for key, value in self.parameters.items()
+            if key == name or (key.startswith(f"{name}.") and key[len(name) + 1 :].isdigit())
+        ]
+
+    def filters(self) -> dict[str, list[str]]:
+        """The filters of a describing request: values by their names."""
+        found: dict[str, list[str]] = {}
+        for key, name in self.parameters.items():
+            if key.startswith("Filter.") and key.endswith(".Name"):
+                found[name] = self.values(f"{key.removesuffix('.Name')}.Value")
+        return found
+
+    def without_filter(self, name: str) -> "Call":
+        """The same request with one filter less."""
+        prefixes = tuple(
+            key.removesuffix("Name")
+            for key, value in self.parameters.items()
+            if key.startswith("Filter.") and key.endswith(".Name") and value == name
+        )
+        kept = {
+            key: value
+            for key, value in self.parameters.items()
+            if not (prefixes and key.startswith(prefixes))
+        }
+        return self._replace(parameters=kept)
+
+    def body(self) -> bytes:
+        """As the query protocol sends it."""
+        return urlencode(self.parameters).encode()
+
+    def __str__(self) -> str:
+        return f"{self.service} {self.operation}"
+
+
+class Refusal(NamedTuple):
+    """What AWS says when it does not do what it was asked for."""
+
+    code: str
+    message: str = ""
+    status: int = 400
+
+    def answer(self, service: str) -> web.Response:
+        """In the form of the service."""
+        message = self.message or self.code
+        if service == _EFS:
+            body = {"ErrorCode": self.code, "Message": message}
+            return web.json_response(
+                body, status=self.status, headers={"x-amzn-ErrorType": self.code}
+            )
+        said = f"<Code>{self.code}</Code><Message>{message}</Message>"
+        if service == "ec2":
+            errors = f"<Errors><Error>{said}</Error></Errors>"
+            text = f"<Response>{errors}<RequestID>r</RequestID></Response>"
+        else:
+            error = f"<Error><Type>Sender</Type>{said}</Error>"
+            text = f"<ErrorResponse>{error}<RequestId>r</RequestId></ErrorResponse>"
+        return web.Response(status=self.status, text=text, content_type="text/xml")
+
+
+def call_of(service: str, method: str, path: str, body: bytes) -> Call:
+    """What is asked by a request."""
+    parameters = {} if service == _EFS else dict(parse_qsl(body.decode(), keep_blank_values=True))
+    operation = parameters.get("Action") or _operation_at(method, path)
+    return Call(service, operation, parameters)
+
+
+def identity_of(authorization: str) -> str:
+    """The access key id in the header of that name; empty if the request is not signed."""
+    return authorization.partition("Credential=")[2].partition("/")[0]
+
+
+class Answer:
+    """An XML answer of moto's that can be changed."""
+
+    def __init__(self, body: bytes) -> None:
+        self.root = fromstring(body)  # noqa: S314 - moto's own answers
+
+    def items(self, name: str) -> Iterator[tuple[Element, Element]]:
+        """The items of a set below the root, each with the set."""
+        for found in list(self.root):
+            if local(found) == name:
+                yield from ((found, item) for item in list(found))
+
+    def named(self, name: str) -> list[Element]:
+        """The elements with a name, anywhere."""
+        return [each for each in self.root.iter() if local(each) == name]
+
+    def text(self, name: str) -> str:
+        """The text of the first element with a name, anywhere."""
+        return next((each.text or "" for each in self.named(name)), "")
+
+    def body(self) -> bytes:
+        """As it is sent."""
+        return tostring(self.root)
+
+
+def local(element: Element) -> str:
+    """The name of an element without its namespace."""
+    return element.tag.rpartition("}")[2]
+
+
+def child(element: Element, *path: str) -> Element | None:
+    """The first element at a path."""
+    for name in path:
+        found = next((each for each in element if local(each) == name), None)
+        if found is None:
+            return None
+        element = found
+    return element
+
+
+def children(element: Element, *path: str) -> list[Element]:
+    """What is in the first element at a path; nothing if there is none."""
+    found = child(element, *path)
+    return [] if found is None else list(found)
+
+
+def text_at(element: Element, *path: str) -> str:
+    """The text at a path; empty if there is none."""
+    found = child(element, *path)
+    return "" if found is None else found.text or ""
+
+
+def put(element: Element, name: str, text: str = "") -> Element:
+    """The child with a name, made if there is none, with a text."""
+    found = child(element, name)
+    if found is None:
+        namespace = element.tag.rpartition("}")
+        found = SubElement(element, f"{namespace[0]}{namespace[1]}{name}")
+    found.text = text
+    return found
+
+
+def add(element: Element, name: str, children: Iterable[tuple[str, str]]) -> None:
+    """A further child with children of its own."""
+    namespace = "".join(element.tag.rpartition("}")[:2])
+    item = SubElement(element, f"{namespace}{name}")
+    for key, text in children:
+        put(item, key, text)
+
+
+def drop(element: Element, *names: str) -> None:
+    """Removes children."""
+    for each in [each for each in element if local(each) in names]:
+        element.remove(each)
+
+
+def tags_of_item(item: Element) -> dict[str, str]:
+    """The tags of an item."""
+    return {text_at(tag, "key"): text_at(tag, "value") for tag in children(item, "tagSet")}
+
+
+def _operation_at(method: str, path: str) -> str:
+    for verb, pattern, operation in _PATHS:
+        if verb == method and re.fullmatch(pattern, path.rstrip("/")):
+            return operation
+    return f"{method} {path}"

@@ -1,0 +1,146 @@
+"""An extension whose process may do what its installation says, and nothing else (spec 40 §8)."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from pergola.admission.configurations import MUTATING
+from pergola.api.extensions_v1alpha1 import NETWORK
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at, name_of
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.extensions.heartbeat import NAME as HEARTBEAT
+from pergola.extensions.installation import Installation, installation_documents, installation_of
+from pergola.extensions.lifecycle import Settings
+from pergola.extensions.network.cilium import Cilium
+from pergola.extensions.process import Options, serve
+from pergola.extensions.webhooks.clouds import AZURE
+from pergola.extensions.webhooks.declare import Webhook
+from pergola.extensions.webhooks.network_mutator import network_mutator
+from pergola.extensions.webhooks.settings import WebhookSettings
+from pergola.kube.client import Client
+from pergola.kube.errors import ApiError, Forbidden, NotFound
+from pergola.kube.kubeconfig import load
+from pergola.runtime.lease import LEASE
+from pergola.testing.extension_site import ExtensionSite, extension_site
+from pergola.testing.service_accounts import service_account_config, until_allowed
+from pergola.testing.waiting import until
+
+SECRET = GroupVersionKind("", "v1", "Secret")
+CLUSTER_SCOPED = ("ClusterRole", "ClusterRoleBinding")
+RBAC_KINDS = ("ServiceAccount", "Role", "RoleBinding", *CLUSTER_SCOPED)
+SHOOT: JsonObject = {
+    "spec": {
+        "dns": {"domain": "web.example.org"},
+        "kubernetes": {"version": "1.33.0", "kubeProxy": {"enabled": False}},
+        "networking": {"pods": "100.64.0.0/11", "nodes": "10.250.0.0/16"},
+        "provider": {"type": "local", "workers": [{"name": "w"}]},
+    }
+}
+
+
+@dataclass
+class Installed:
+    """Cilium with a type of its own, a webhook at the seed besides, and its identity."""
+
+    site: ExtensionSite
+    actuator: Cilium
+    installation: Installation
+
+
+@pytest.fixture
+async def installed(cluster_client: Client, namespace: str) -> AsyncIterator[Installed]:
+    site = await extension_site(cluster_client, namespace)
+    await site.put_cluster(SHOOT)
+    component = f"networking-{site.type[-20:].strip('-')}"
+
+    class Own(Cilium):
+        type = site.type
+        name = component
+
+        def webhooks(self) -> Sequence[Webhook]:
+            changed = network_mutator(component, site.type, {site.type: AZURE["calico"]})
+            return [*super().webhooks(), changed]
+
+    actuator = Own()
+    found = installation_of([actuator], ["own.py:Own"], "registry.example/x:1")
+    installation = replace(found, namespace=namespace)
+    documents = installation_documents(installation)
+    for document in documents:
+        await cluster_client.create(document, dry_run=document["kind"] not in RBAC_KINDS)
+    yield Installed(site, actuator, installation)
+    for document in documents:
+        if document["kind"] in CLUSTER_SCOPED:
+            gvk = GroupVersionKind.of(document)
+            await cluster_client.delete(gvk, Key("", name_of(document)))
+    with suppress(NotFound):
+        await cluster_client.delete(MUTATING, Key("", f"gardener-extension-{component}"))
+    await site.clean_up()
+
+
+async def test_a_process_with_webhooks_works_with_just_what_its_roles_allow(
+    installed: Installed, kubeconfig: Path
+) -> None:
+    site, name = installed.site, installed.installation.name
+    account = await service_account_config(load(kubeconfig), site.namespace, name)
+    async with Client.connect(account) as restricted:
+        await until_allowed(restricted, NETWORK)
+        with pytest.raises(Forbidden):
+            await restricted.list(MUTATING)
+        with pytest.raises(Forbidden):
+            await restricted.list(SECRET, site.namespace)
+    running = asyncio.create_task(serve(account, [installed.actuator], options(site)))
+    try:
+        await works(site, name)
+        assert not running.done()
+    finally:
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
+
+
+async def works(site: ExtensionSite, name: str) -> None:
+    """The extension is alive, registered, and reconciles and deletes a Network."""
+    registered = Key("", f"gardener-extension-{name}")
+    configuration = await until(site.client, MUTATING, registered, lambda _: True)
+    [entry] = maps_at(configuration, "webhooks")
+    assert entry["clientConfig"]["url"].endswith("/network")
+    lease = await until(site.client, LEASE, Key(site.namespace, HEARTBEAT), lambda _: True)
+    assert lease["spec"]["holderIdentity"] == name
+    await site.create("reconcile")
+    await site.until_operation("Create")
+    resources = await site.client.list(MANAGED_RESOURCE, site.namespace)
+    assert len(resources) == 2  # the network, and the webhooks in the Shoot
+    await site.delete()
+    while resources:  # as a resource manager does for a Shoot that is not there
+        for resource in resources:
+            patch: JsonObject = {"metadata": {"finalizers": []}}
+            with suppress(NotFound, ApiError):
+                await site.client.patch(MANAGED_RESOURCE, Key.of(resource), patch)
+        resources = await site.client.list(MANAGED_RESOURCE, site.namespace)
+    await site.until_gone()
+
+
+def options(site: ExtensionSite) -> Options:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+    return Options(
+        lifecycle=Settings(),
+        webhooks=WebhookSettings(
+            mode="url",
+            url=f"127.0.0.1:{port}",
+            namespace=site.namespace,
+            owner_namespace=site.namespace,
+            host="127.0.0.1",
+            port=port,
+        ),
+        leader_election_namespace=site.namespace,
+        heartbeat_namespace=site.namespace,
+        metrics_bind_address="0",
+        health_bind_address="0",
+    )

@@ -1,0 +1,100 @@
+"""`pergola extension register`: what it prints."""
+
+import pytest
+
+from pergola.api.objects import JsonObject, map_at, maps_at
+from pergola.bundle.lint import lint
+from pergola.cli import app
+from pergola.cli.extension_options import ExtensionCommandError
+from pergola.extensions.errors import ExtensionError
+from pergola.kube.yaml import parse_documents
+
+CALICO = "pergola.extensions.network.calico:Calico"
+CILIUM = "pergola.extensions.network.cilium:Cilium"
+IMAGE = "registry.example/pergola@sha256:" + "0" * 64
+REFERENCE = "registry.example/charts/cilium:v1"
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[JsonObject]:
+    with pytest.raises(SystemExit, match="0"):
+        app(["extension", "register", *arguments])
+    documents = parse_documents(capsys.readouterr().out)
+    return [document.value for document in documents if isinstance(document.value, dict)]
+
+
+def kinds(documents: list[JsonObject]) -> list[str]:
+    return [document["kind"] for document in documents]
+
+
+def test_an_operator_gets_one_extension(capsys: pytest.CaptureFixture[str]) -> None:
+    [document] = printed(capsys, CILIUM, "--ref", REFERENCE)
+    assert document["kind"] == "Extension"
+    assert document["spec"]["resources"] == [{"kind": "Network", "type": "cilium"}]
+    helm = document["spec"]["deployment"]["extension"]["helm"]
+    assert helm == {"ociRepository": {"ref": REFERENCE}}
+
+
+def test_a_landscape_without_operator_gets_two_documents(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found = printed(capsys, CILIUM, "--ref", REFERENCE, "--format", "controller")
+    assert kinds(found) == ["ControllerDeployment", "ControllerRegistration"]
+    assert found[0]["helm"] == {"ociRepository": {"ref": REFERENCE}}
+
+
+def test_an_image_is_enough(capsys: pytest.CaptureFixture[str]) -> None:
+    found = printed(capsys, CALICO, "--image", IMAGE)
+    assert kinds(found) == ["ControllerDeployment", "ControllerRegistration"]
+    assert found[0]["helm"]["rawChart"]
+
+
+def test_an_extension_with_webhooks_gets_a_service_a_port_and_the_permissions(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found = printed(capsys, CILIUM, "--install", IMAGE, "--namespace", "extension-x")
+    by_kind = {document["kind"]: document for document in found}
+    service = by_kind["Service"]
+    assert service["metadata"]["name"] == "gardener-extension-networking-cilium"
+    [port] = service["spec"]["ports"]
+    pod = by_kind["Deployment"]["spec"]["template"]
+    [container] = pod["spec"]["containers"]
+    assert service["spec"]["selector"] == pod["metadata"]["labels"]
+    assert {"name": port["targetPort"], "containerPort": 10250, "protocol": "TCP"} in (
+        container["ports"]
+    )
+    assert "--webhook-config-owner-namespace=extension-x" in container["args"]
+    mounts = {mount["mountPath"]: mount for mount in container["volumeMounts"]}
+    assert "readOnly" not in mounts["/var/run/pergola/tls"]
+    assert "--webhook-config-cert-dir=/var/run/pergola/tls" in container["args"]
+    named = [rule for rule in maps_at(by_kind["ClusterRole"], "rules") if "resourceNames" in rule]
+    assert [rule["resourceNames"] for rule in named] == [["gardener-extension-networking-cilium"]]
+    secrets = [
+        rule for rule in maps_at(by_kind["Role"], "rules") if rule["resources"] == ["secrets"]
+    ]
+    assert secrets[1]["resourceNames"] == ["gardener-extension-networking-cilium-webhooks"]
+    assert lint(found, external=["ConfigMap extension-x/kube-root-ca.crt"]) == []
+
+
+def test_an_extension_without_webhooks_gets_none_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    found = printed(capsys, CALICO, "--install", IMAGE)
+    assert "Service" not in kinds(found)
+    [deployment] = [document for document in found if document["kind"] == "Deployment"]
+    [container] = map_at(deployment, "spec", "template", "spec")["containers"]
+    assert [port["name"] for port in container["ports"]] == ["metrics", "health"]
+    assert "admissionregistration" not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((), "name an actuator"),
+        ((CALICO,), "say where the extension comes from: --ref"),
+        ((CALICO, "--ref", "x", "--image", "y"), "say where the extension comes from: --ref"),
+        ((CALICO, "--image", "x", "--format", "operator"), "needs a chart in a registry: --ref"),
+        ((CALICO, "--install", "x", "--ref", "y"), "--install goes with none of --ref"),
+        ((CALICO, CILIUM, "--ref", "x"), "one extension is registered at a time"),
+    ],
+)
+def test_a_mistake_is_one_sentence(arguments: tuple[str, ...], sentence: str) -> None:
+    with pytest.raises((ExtensionCommandError, ExtensionError), match=sentence):
+        app(["extension", "register", *arguments])

@@ -1,0 +1,132 @@
+"""Several actuators in one process: names, paths, feature gates, and cloud profiles."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from pergola.admission.registration import Registration
+from pergola.admission.review import Request, Verdict, allowed
+from pergola.api.objects import JsonObject, Key
+from pergola.extensions.actuator import Actuator
+from pergola.extensions.network.calico import Calico, FeatureGates
+from pergola.extensions.options import options_from
+from pergola.extensions.process import StartError, configure, controller_names
+from pergola.extensions.webhooks.declare import Webhook, enabled, side_by_side
+from pergola.extensions.webhooks.garden import cloud_profile_of
+from pergola.extensions.webhooks.shoots import shoot_rule
+
+
+class Weft(Actuator):
+    kind, type, name = "Network", "weft", "networking-weft"
+    feature_gates = {"Loose": False, "Tight": True}  # noqa: RUF012 - never changed
+
+    def configure(self, gates: Mapping[str, bool]) -> None:
+        self.gates = dict(gates)
+
+
+class Warp(Actuator):
+    kind, type, name = "Network", "warp", "networking-warp"
+
+
+class Dye(Actuator):
+    kind, type, name = "DNSRecord", "dye", "dns-dye"
+
+
+def webhook(path: str, component: str) -> Webhook:
+    def handle(_: Request) -> Verdict:
+        return allowed()
+
+    registration = Registration(
+        name=f"{path.rpartition('/')[2]}.{component}.extensions.gardener.cloud",
+        path=path,
+        kind="validating",
+        rules=(shoot_rule("CREATE"),),
+    )
+    return Webhook(registration=registration, handler=handle)
+
+
+def paths(groups: list[list[Webhook]]) -> list[list[str]]:
+    return [[w.registration.path for w in group] for group in groups]
+
+
+def test_a_controller_is_named_like_its_kind() -> None:
+    assert controller_names([Weft(), Dye()]) == ["network", "dnsrecord"]
+
+
+def test_controllers_of_one_kind_are_named_by_their_types_too() -> None:
+    assert controller_names([Weft(), Dye(), Warp()]) == [
+        "network-weft",
+        "dnsrecord",
+        "network-warp",
+    ]
+
+
+def test_a_path_that_several_want_is_followed_by_the_owner() -> None:
+    groups = [
+        ("weft", [webhook("/validate", "weft"), webhook("/network", "weft")]),
+        ("warp", [webhook("/validate", "warp")]),
+    ]
+    assert paths(side_by_side(groups)) == [["/validate/weft", "/network"], ["/validate/warp"]]
+
+
+def test_a_webhook_alone_keeps_the_path_of_the_contract() -> None:
+    assert paths(side_by_side([("weft", [webhook("/validate", "weft")])])) == [["/validate"]]
+
+
+def test_a_webhook_is_switched_off_by_its_name_where_several_start_alike() -> None:
+    both = [webhook("/a/validate", "weft"), webhook("/b/validate", "warp")]
+    left = enabled(both, {"validate.weft.extensions.gardener.cloud"})
+    assert left == both[1:]
+    assert enabled(both, {"validate"}) == []
+
+
+def test_feature_gates_reach_the_actuator_that_has_them() -> None:
+    weft = Weft()
+    configure([weft, Warp()], {"Loose": True})
+    assert weft.gates == {"Loose": True, "Tight": True}
+
+
+def test_a_feature_gate_that_nobody_has_is_told() -> None:
+    with pytest.raises(StartError, match="names Silk; there are Loose, Tight"):
+        configure([Weft(), Warp()], {"Silk": True})
+    with pytest.raises(StartError, match="names Silk; there are none"):
+        configure([Warp()], {"Silk": True})
+
+
+def test_calicos_feature_gates_have_the_names_of_the_original() -> None:
+    calico = Calico()
+    configure([calico], {"SeamlessOverlaySwitch": True})
+    assert calico._gates == FeatureGates(seamless_overlay_switch=True)
+    configure([calico], {"NonPrivilegedCalicoNode": True})
+    assert calico._gates.non_privileged_calico_node
+
+
+def test_the_command_line_wins_for_each_feature_gate(tmp_path: Path) -> None:
+    file = tmp_path / "options.yaml"
+    file.write_text("featureGates: {Loose: true, Tight: true}\n")
+    options = options_from(file, {"featureGates": {"Tight": False}})
+    assert options.feature_gates == {"Loose": True, "Tight": False}
+
+
+@pytest.mark.parametrize(
+    ("spec", "kind", "key"),
+    [
+        ({"cloudProfileName": "aws"}, "CloudProfile", Key("", "aws")),
+        ({"cloudProfile": {"name": "aws"}}, "CloudProfile", Key("", "aws")),
+        (
+            {"cloudProfile": {"kind": "CloudProfile", "name": "b"}, "cloudProfileName": "a"},
+            "CloudProfile",
+            Key("", "b"),
+        ),
+        (
+            {"cloudProfile": {"kind": "NamespacedCloudProfile", "name": "own"}},
+            "NamespacedCloudProfile",
+            Key("garden-dev", "own"),
+        ),
+        ({}, "CloudProfile", Key("", "")),
+    ],
+)
+def test_a_shoot_names_its_cloud_profile(spec: JsonObject, kind: str, key: Key) -> None:
+    shoot = {"metadata": {"namespace": "garden-dev"}, "spec": spec}
+    assert cloud_profile_of(shoot) == (kind, key)
