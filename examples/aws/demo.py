@@ -27,6 +27,7 @@ from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import dump, parse_documents
 from pergola.runtime.logging import configure
 from pergola.testing.aws import moto
+from pergola.testing.aws_corrections import CorrectedAws
 from pergola.testing.aws_site import PUBLIC_KEY
 from pergola.testing.waiting import until, until_gone
 
@@ -48,7 +49,8 @@ async def main(kubeconfig: Path | None) -> None:
             stack.push_async_callback(own.stop)
             kubeconfig = own.kubeconfig
         server = stack.enter_context(moto())
-        environment = {"KUBECONFIG": str(kubeconfig), "AWS_ENDPOINT_URL": server}
+        aws = await stack.enter_async_context(CorrectedAws(server))
+        environment = {"KUBECONFIG": str(kubeconfig), "AWS_ENDPOINT_URL": aws.url}
         client = await stack.enter_async_context(Client.connect(load(kubeconfig)))
         await install(client)
         async with extension(environment):

@@ -1,5 +1,8 @@
 """Manifests into ManagedResources: unique names, compression, splitting, references.
 
+Beside it, for the same producers: `image_vector` chooses images and lets operators override them,
+`lint` checks manifests against house rules.
+
 For producers: what the resource manager does with a ManagedResource is not here.
 
     bundle = for_seed("garden", "greeter", Registry(config_map, deployment))

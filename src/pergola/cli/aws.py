@@ -7,9 +7,9 @@ from typing import Final
 
 from cyclopts import App
 
-from pergola.cli.aws_plan import plan
 from pergola.cli.aws_check import check
 from pergola.cli.aws_iam_policy import iam_policy
+from pergola.cli.aws_plan import plan
 from pergola.cli.aws_validate import validate
 
 app: Final = App(

@@ -116,7 +116,8 @@ def admission(*actuators: str, process: Process = _DEFAULT) -> None:
 
     _check_named(actuators, "admission")
     process.configure_logging()
-    run_admission(process.cluster(), _loaded(actuators), process.options())
+    options = process.options()
+    run_admission(process.cluster(), _loaded(actuators), options)
 
 
 def _check_named(actuators: tuple[str, ...], command: str) -> None:

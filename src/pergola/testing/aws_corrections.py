@@ -21,7 +21,7 @@ from pergola.testing.aws import AwsDouble, service_of
 from pergola.testing.aws_answers import Answer, Call, Refusal, call_of, identity_of
 from pergola.testing.aws_dependencies import dependencies
 from pergola.testing.aws_file_systems import FileSystems
-from pergola.testing.aws_forgotten import CreationTags, Dns64
+from pergola.testing.aws_forgotten import forgotten
 from pergola.testing.aws_gaps import (
     AttachedTables,
     Correction,
@@ -98,7 +98,7 @@ class CorrectedAws(AwsDouble):
         super().__init__(server)
         self.requests: list[Call] = []
         self.identities: set[str] = set()
-        self.gaps = Standard(reads, (*dependencies(), CreationTags(), Dns64()))
+        self.gaps = Standard(reads, (*dependencies(), *forgotten()))
         self._file_systems = FileSystems(reads)
         self._hooks: list[tuple[str, bool, Hook]] = []
         self._lost: list[str] = []

@@ -1,35 +1,45 @@
-"""What moto is told and forgets, where AWS does not (spec 30 §12)."""
+"""What moto forgets, or takes half a minute to remember, where AWS does not (spec 30 §12)."""
 
 import re
+from collections.abc import Mapping
 from typing import Final
+from xml.etree.ElementTree import Element
 
-from pergola.testing.aws_answers import Answer, Call, put, text_at
+from pergola.testing.aws_answers import Answer, Call, child, put, text_at
 from pergola.testing.aws_gaps import Correction
 
 _TAG: Final = re.compile(r"TagSpecification\.\d+\.(Tag\.\d+\.(?:Key|Value))")
-_IDS: Final = {
-    "CreateDhcpOptions": "dhcpOptionsId",
-    "CreateSubnetCidrReservation": "subnetCidrReservationId",
+_FEW_ADDRESSES: Final = 126
+_DNS64: Final = "enableDns64"
+_LAUNCH: Final = {
+    "EnableDns64.Value": _DNS64,
+    "EnableResourceNameDnsAAAARecordOnLaunch.Value": "enableResourceNameDnsAAAARecord",
+    "PrivateDnsHostnameTypeOnLaunch": "hostnameType",
 }
 
 
+def forgotten() -> tuple[Correction, ...]:
+    """All of these corrections."""
+    return CreationTags(), SubnetAttributes(), Reservations()
+
+
 class CreationTags(Correction):
-    """DHCP options and reservations have the tags they are created with; in moto they have none."""
+    """DHCP options have the tags that they are created with; in moto they have none."""
 
     def __init__(self) -> None:
         self._created = ""
 
     def answered(self, call: Call, answer: Answer) -> None:
         """Learns what was created."""
-        if call.operation in _IDS:
-            self._created = answer.text(_IDS[call.operation])
+        if call.operation == "CreateDhcpOptions":
+            self._created = answer.text("dhcpOptionsId")
 
     def afterwards(self, call: Call) -> list[Call]:
         """The tags, in a call of their own."""
         tags = {
             found[1]: text for key, text in call.parameters.items() if (found := _TAG.match(key))
         }
-        if call.operation not in _IDS or not tags:
+        if call.operation != "CreateDhcpOptions" or not tags:
             return []
         parameters = {
             "Action": "CreateTags",
@@ -40,17 +50,57 @@ class CreationTags(Correction):
         return [Call("ec2", "CreateTags", parameters)]
 
 
-class Dns64(Correction):
-    """A subnet says whether its DNS translates for IPv6; moto takes the attribute and drops it."""
+class SubnetAttributes(Correction):
+    """Subnets show attributes as they were set; moto takes those for IPv6 and drops them."""
 
     def __init__(self) -> None:
-        self._on: dict[str, str] = {}
+        self._set: dict[str, dict[str, str]] = {}
 
     def answered(self, call: Call, answer: Answer) -> None:
-        """Learns where it was switched on, and shows it."""
-        asked = call.parameters.get("EnableDns64.Value")
-        if call.operation == "ModifySubnetAttribute" and asked is not None:
-            self._on[call.parameters["SubnetId"]] = asked
+        """Learns what was set, and shows it."""
+        if call.operation == "ModifySubnetAttribute":
+            given = {
+                name: call.parameters[key]
+                for key, name in _LAUNCH.items()
+                if key in call.parameters
+            }
+            self._set.setdefault(call.parameters["SubnetId"], {}).update(given)
         elif call.operation == "DescribeSubnets":
             for _, item in answer.items("subnetSet"):
-                put(item, "enableDns64", self._on.get(text_at(item, "subnetId"), "false"))
+                self._show(item, self._set.get(text_at(item, "subnetId"), {}))
+
+    def _show(self, item: Element, given: Mapping[str, str]) -> None:
+        put(item, _DNS64, given.get(_DNS64, "false"))
+        options = child(item, "privateDnsNameOptionsOnLaunch")
+        for name, value in given.items():
+            if name != _DNS64 and options is not None:
+                put(options, name, value)
+
+
+class Reservations(Correction):
+    """A range of IPv6 is reserved at once; moto remembers each of its million addresses.
+
+    So moto is asked for a few of them, and what it says of them is put right.
+    """
+
+    def __init__(self) -> None:
+        self._ranges: dict[str, str] = {}
+
+    def request(self, call: Call) -> Call:
+        """The beginning of the range only."""
+        if call.operation != "CreateSubnetCidrReservation" or ":" not in call.parameters["Cidr"]:
+            return call
+        first = call.parameters["Cidr"].partition("/")[0]
+        few = {**call.parameters, "Cidr": f"{first}/{_FEW_ADDRESSES}"}
+        return call._replace(parameters=few)
+
+    def answered(self, call: Call, answer: Answer) -> None:
+        """Learns how long the range is, and shows it."""
+        if call.operation == "CreateSubnetCidrReservation":
+            name = answer.text("subnetCidrReservationId")
+            self._ranges[name] = call.parameters["Cidr"]
+        if call.operation.endswith(("SubnetCidrReservation", "SubnetCidrReservations")):
+            for item in answer.root.iter():
+                known = self._ranges.get(text_at(item, "subnetCidrReservationId"))
+                if known:
+                    put(item, "cidr", known)

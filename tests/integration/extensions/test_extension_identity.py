@@ -36,7 +36,7 @@ RBAC_KINDS = ("ServiceAccount", "Role", "RoleBinding", *CLUSTER_SCOPED)
 SHOOT: JsonObject = {
     "spec": {
         "dns": {"domain": "web.example.org"},
-        "kubernetes": {"version": "1.33.0", "kubeProxy": {"enabled": False}},
+        "kubernetes": {"version": "1.33.0", "kubeProxy": {"enabled": True}},
         "networking": {"pods": "100.64.0.0/11", "nodes": "10.250.0.0/16"},
         "provider": {"type": "local", "workers": [{"name": "w"}]},
     }
@@ -54,9 +54,9 @@ class Installed:
 
 @pytest.fixture
 async def installed(cluster_client: Client, namespace: str) -> AsyncIterator[Installed]:
-    site = await extension_site(cluster_client, namespace)
+    site = await extension_site(cluster_client, namespace, f"own-{namespace[-6:]}")
     await site.put_cluster(SHOOT)
-    component = f"networking-{site.type[-20:].strip('-')}"
+    component = f"networking-{site.type}"
 
     class Own(Cilium):
         type = site.type

@@ -8,7 +8,9 @@ import secrets
 import socket
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -387,6 +389,35 @@ async def test_shoots_trust_a_renewed_authority_at_once(site: Site) -> None:
         await site.client.get(MUTATING, Key("", site.name))
 
 
+async def test_two_types_bring_their_own_webhooks_into_shoots(site: Site) -> None:
+    webhook = dns_webhook(site)
+    registration = replace(webhook.registration, name=f"other.{site.token}.example.org", path="/b")
+    groups = {"weft": webhook, "warp": replace(webhook, registration=registration)}
+    clock = FakeClock(NOW)
+    found = site.webhooks(*groups.values(), clock=clock)
+    asked = {kind: found.in_shoots(kind, f"{kind}-{site.token}", [w]) for kind, w in groups.items()}
+    async with site.serving(found) as units:
+        names = [controller.name for unit in units for controller in unit.controllers]
+        assert names[-2:] == ["shoot-webhooks-weft", "shoot-webhooks-warp"]
+        for kind, configurations in asked.items():
+            [configuration] = await configurations()
+            assert configuration["metadata"]["name"] == f"gardener-extension-{kind}-shoot"
+            [entry] = maps_at(configuration, "webhooks")
+            assert entry["name"] == groups[kind].registration.name
+            objects = Registry(configuration)
+            name = f"{kind}-{site.token}"
+            await apply(site.client, for_shoot(site.namespace, name, objects, origin="test"))
+        keys = {kind: Key(site.namespace, f"{kind}-{site.token}") for kind in groups}
+        before = {kind: await site.client.get(MANAGED_RESOURCE, keys[kind]) for kind in groups}
+        await passes(site, found, clock, timedelta(days=29))
+        for kind, key in keys.items():
+            changed = partial(differs, before[kind])
+            live = await until(site.client, MANAGED_RESOURCE, key, changed)
+            wanted = for_shoot(*key, Registry(*await asked[kind]()), origin="test")
+            references = wanted.managed_resource["spec"]["secretRefs"]
+            assert live["spec"]["secretRefs"] == references
+
+
 async def test_a_webhook_for_shoots_changes_objects_there(
     site: Site, second_sandbox_client: Client
 ) -> None:
@@ -482,6 +513,10 @@ async def until_changed(client: Client, token: str) -> JsonObject:
             stored = await client.create(obj, dry_run=True)
             if stored["data"] != obj["data"]:
                 return stored
+
+
+def differs(before: JsonObject, resource: JsonObject) -> bool:
+    return bool(resource["spec"]["secretRefs"] != before["spec"]["secretRefs"])
 
 
 def trusted(configuration: JsonObject) -> bytes:

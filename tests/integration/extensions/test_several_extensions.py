@@ -204,36 +204,20 @@ async def test_the_heartbeat_of_the_second_extension_is_found_by_who_waits(
             ("run", CALICO, "--feature-gates", "Faster=true"),
             "--feature-gates names Faster; there are NonPrivilegedCalicoNode, SeamlessOverlay",
         ),
-        (("run", CALICO, "--feature-gates", "Faster"), '--feature-gates is "Faster"; write Name='),
         (
             ("run", CALICO, CILIUM, "--controllers", "network"),
             "--controllers names network; there are heartbeat, network-calico, network-calico-heal",
         ),
-        (("admission",), "name an actuator: pergola extension admission module:Actuator"),
-        (("admission", CALICO), "the webhooks' certificates: --webhook-config-namespace"),
-        (
-            ("admission", "{here}/aws.py:Silent", "--webhook-config-namespace", "default"),
-            "provider-aws has nothing to say to objects of the garden",
-        ),
-        (
-            ("admission", CALICO, "--webhook-config-namespace", "x", "--disable-webhooks", "y"),
-            "--disable-webhooks names y, but the webhooks are validator",
-        ),
     ],
 )
 async def test_a_mistake_is_one_sentence(
-    own: Sandbox, tmp_path: Path, arguments: tuple[str, ...], sentence: str
+    own: Sandbox, arguments: tuple[str, ...], sentence: str
 ) -> None:
-    (tmp_path / "aws.py").write_text(
-        AWS
-        + "\n\nclass Silent(Aws):\n    def admission_webhooks(self, garden):\n        return ()\n"
-    )
-    given = [argument.format(here=tmp_path) for argument in arguments]
     environ = {name: v for name, v in os.environ.items() if name != "LEADER_ELECTION_NAMESPACE"}
     addresses = ("--health-bind-address", "0", "--metrics-bind-address", "0")
     running = await asyncio.create_subprocess_exec(
         PERGOLA,
-        *("extension", *given, "--kubeconfig", str(own.kubeconfig), *addresses),
+        *("extension", *arguments, "--kubeconfig", str(own.kubeconfig), *addresses),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
         env=environ,

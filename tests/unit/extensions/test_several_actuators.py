@@ -7,14 +7,23 @@ import pytest
 
 from pergola.admission.registration import Registration
 from pergola.admission.review import Request, Verdict, allowed
-from pergola.api.objects import JsonObject, Key
+from pergola.api.objects import JsonObject, JsonValue, Key
+from pergola.cli import app
+from pergola.cli.extension_options import ExtensionCommandError, Process
 from pergola.extensions.actuator import Actuator
+from pergola.extensions.garden_process import admission
 from pergola.extensions.network.calico import Calico, FeatureGates
+from pergola.extensions.network.cilium import Cilium
 from pergola.extensions.options import options_from
 from pergola.extensions.process import StartError, configure, controller_names
 from pergola.extensions.webhooks.declare import Webhook, enabled, side_by_side
-from pergola.extensions.webhooks.garden import cloud_profile_of
+from pergola.extensions.webhooks.garden import Garden, cloud_profile_of
+from pergola.extensions.webhooks.serving import ExtensionWebhooks
 from pergola.extensions.webhooks.shoots import shoot_rule
+from pergola.kube.client import Client
+from pergola.kube.credentials import StaticToken
+from pergola.kube.kubeconfig import ClusterConfig
+from pergola.runtime.metrics import Metrics
 
 
 class Weft(Actuator):
@@ -130,3 +139,80 @@ def test_the_command_line_wins_for_each_feature_gate(tmp_path: Path) -> None:
 def test_a_shoot_names_its_cloud_profile(spec: JsonObject, kind: str, key: Key) -> None:
     shoot = {"metadata": {"namespace": "garden-dev"}, "spec": spec}
     assert cloud_profile_of(shoot) == (kind, key)
+
+
+# The admission component
+
+
+class Cloth(Weft):
+    def admission_webhooks(self, garden: Garden) -> list[Webhook]:
+        garden.cloud_profiles()
+        return [webhook("/webhooks/validate", self.type)]
+
+
+def garden() -> Garden:
+    """One that is not asked."""
+    config = ClusterConfig(
+        server="https://127.0.0.1:1",
+        ca=None,
+        insecure=False,
+        tls_server_name=None,
+        proxy_url=None,
+        credentials=StaticToken("none"),
+        namespace="",
+        context="",
+    )
+    return Garden(Client.connect(config))
+
+
+def at_garden(*actuators: Actuator, at: Garden, **given: JsonValue) -> ExtensionWebhooks:
+    return admission(at, actuators, options_from(None, given), Metrics())
+
+
+async def test_an_admission_component_is_named_by_the_first_actuator() -> None:
+    found = at_garden(Cloth(), Warp(), at=garden(), webhookConfigNamespace="garden")
+    assert found.secret == Key("garden", "gardener-extension-admission-weft-webhooks")
+
+
+async def test_cloud_profiles_are_watched_once_however_many_look_at_them() -> None:
+    at = garden()
+    assert at.unit().caches == ()
+    at_garden(Cloth(), at=at, webhookConfigNamespace="garden")
+    at_garden(Cloth(), at=at, webhookConfigNamespace="garden")
+    kinds = [cache.gvk.kind for cache in at.unit().caches]
+    assert kinds == ["CloudProfile", "NamespacedCloudProfile"]
+
+
+async def test_who_has_nothing_to_say_to_shoots_is_told_so() -> None:
+    with pytest.raises(StartError, match="networking-warp has nothing to say to objects of the"):
+        at_garden(Warp(), at=garden(), webhookConfigNamespace="garden")
+
+
+async def test_an_admission_component_needs_a_namespace() -> None:
+    with pytest.raises(StartError, match="certificates: --webhook-config-namespace"):
+        at_garden(Cloth(), at=garden())
+
+
+async def test_calico_refuses_shoots_and_cilium_fits_them_too() -> None:
+    at = garden()
+    names = [w.short_name for w in Calico().admission_webhooks(at)]
+    assert names == ["validator"]
+    names = [w.short_name for w in Cilium().admission_webhooks(at)]
+    assert names == ["mutator", "validator"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("run",), "name an actuator: pergola extension run module:Actuator"),
+        (("admission",), "name an actuator: pergola extension admission module:Actuator"),
+        (("run", "x", "--feature-gates", "Loose"), '--feature-gates is "Loose"; write Name=true'),
+        (("admission", "x", "--feature-gates", "a=true,b=on"), '--feature-gates is "b=on"'),
+    ],
+)
+def test_a_mistake_of_the_command_line_is_one_sentence(
+    arguments: tuple[str, ...], sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Process, "configure_logging", lambda _: None)
+    with pytest.raises(ExtensionCommandError, match=sentence):
+        app(["extension", *arguments])

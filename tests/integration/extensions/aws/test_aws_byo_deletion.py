@@ -74,6 +74,20 @@ async def test_named_subnets_that_the_user_had_tagged_keep_their_tags_even_if_as
     assert tags[network.public["a"]] == {ROLE_PUBLIC: "1"}
 
 
+async def test_tags_of_the_user_are_not_taken_for_ours_after_a_first_run_that_failed(
+    client: AwsClient,
+) -> None:
+    network = await Network.complete(client, zones=("a",))
+    await network.tag(network.workers["a"], **{CLUSTER: "shared"})
+    cluster = StepsOf.brought(client, network)
+    await cluster.ensure(iam.steps)
+
+    await cluster.ensure(byo_steps)
+    await cluster.ensure(deletion.steps)
+
+    assert (await tags_of_subnets(client))[network.workers["a"]] == {CLUSTER: "shared"}
+
+
 async def test_two_clusters_share_all_subnets_and_one_leaves_without_the_other(
     client: AwsClient,
 ) -> None:

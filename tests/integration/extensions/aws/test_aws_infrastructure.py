@@ -90,14 +90,48 @@ async def test_a_second_reconciliation_writes_nothing_to_aws(site: AwsSite) -> N
         assert again["status"][field] == created["status"][field]
 
 
-async def test_a_steady_infrastructure_costs_at_most_fourteen_reads(site: AwsSite) -> None:
+@pytest.mark.parametrize(("zones", "most"), [("a", 45), ("abc", 75)])
+async def test_requests_are_not_more_than_they_have_to_be(
+    site: AwsSite, zones: str, most: int
+) -> None:
     async with running(site.controller()):
-        await site.ask(managed_config(site.region, zones="abc"))
+        await site.ask(managed_config(site.region, zones=zones))
         await site.until_operation("Create")
-        site.aws.taken()
+        create = without_polls(site.aws.taken())
         await site.again()
+        steady = site.aws.taken()
+        await site.delete()
+        await site.until_gone()
+        delete = without_polls(site.aws.taken())
 
-    assert len(site.aws.taken()) <= 14
+    assert len(create) <= most
+    assert len(steady) <= 14
+    assert len(delete) <= 45
+
+
+async def test_a_network_that_is_brought_costs_few_requests(
+    site: AwsSite, client: AwsClient
+) -> None:
+    network = await Network.complete(client)
+    group = await network.security_group()
+    site.aws.taken()
+    async with running(site.controller()):
+        await site.ask(network.config(group=group))
+        await site.until_operation("Create")
+        create = [call for call in site.aws.requests if not call.is_write]
+        writes = site.aws.writes()
+        await site.again()
+        steady = site.aws.taken()
+
+    assert len(create) <= 16
+    assert len(steady) <= 12
+    assert len(writes) <= 5 + 3  # one CreateTags for each set of tags
+
+
+def without_polls(calls: list[str]) -> list[str]:
+    """The calls with one look at NAT gateways: how often they are looked at is up to AWS."""
+    polls = "ec2 DescribeNatGateways"
+    return [call for call in calls if call != polls] + [polls] * (polls in calls)
 
 
 async def test_a_network_that_is_not_as_it_has_to_be_is_a_configuration_problem(

@@ -20,7 +20,7 @@ PARTS = 8
 """Kills are spread over so many tests, so that these can run beside each other."""
 LEAST_CALLS = 20
 """A flow with fewer calls was none."""
-LONGEST = 120
+LONGEST = 40
 
 
 @pytest.fixture
@@ -159,11 +159,12 @@ async def test_with_a_network_that_is_brought_one_may_be_killed_after_any_call(
     network = await Network.complete(client, zones=("a", "b"))
     group = await network.security_group()
     cluster = Flows(mortal, client, wanted(network.config(group=group)))
-    await cluster.run(creation)
-    whole = await cluster.picture()
-    await cluster.run(deletion)
-    cluster.saved = {}
-    brought = await cluster.picture()
+    for _ in range(2):  # tags of roles stay from the first time
+        await cluster.run(creation)
+        whole = await cluster.picture()
+        await cluster.run(deletion)
+        cluster.saved = {}
+        brought = await cluster.picture()
 
     for call in count(1):
         created = await is_killed_once(cluster, creation, call)
@@ -179,7 +180,7 @@ async def test_with_a_network_that_is_brought_one_may_be_killed_after_any_call(
             break
 
 
-@pytest.mark.parametrize("every", [2, 3, 7])
+@pytest.mark.parametrize("every", [7, 11])
 async def test_whoever_is_killed_again_and_again_arrives_all_the_same(
     mortal: MortalAws, client: AwsClient, every: int
 ) -> None:

@@ -10,6 +10,7 @@ from pergola.extensions.aws import state as keys
 from pergola.extensions.aws.snapshot import tags_of
 from pergola.extensions.aws.steps import names
 from pergola.extensions.aws.steps.network import network_steps
+from pergola.extensions.aws.steps.zones.wanted_subnets import PLACES, part
 from pergola.flow import FlowFailed
 from pergola.flow.picture import Fate
 from pergola.testing.aws_corrections import CorrectedAws
@@ -246,13 +247,7 @@ async def test_a_cluster_with_both_families_gets_ipv6_everywhere(
     state = found.saved
 
     world = await everything(client)
-    block = state[keys.VPC_IPV6_BLOCK].removesuffix("00::/56")
-    subnets = (keys.SUBNET_WORKERS, keys.SUBNET_INTERNAL, keys.SUBNET_PUBLIC)
-    found_ranges = [
-        world[f"Subnets/{state[in_zone(key)]}"]["Ipv6CidrBlockAssociationSet"][0]["Ipv6CidrBlock"]
-        for key in subnets
-    ]
-    assert found_ranges == [f"{block}{place:02x}::/64" for place in range(3)]
+    assert await places_of(found) == [0, 1, 2]
     workers = world[f"Subnets/{state[in_zone(keys.SUBNET_WORKERS)]}"]
     assert workers["AssignIpv6AddressOnCreation"]
     assert not workers.get("EnableDns64")
@@ -266,7 +261,7 @@ async def test_a_cluster_with_both_families_gets_ipv6_everywhere(
         "0.0.0.0/0": state[keys.INTERNET_GATEWAY],
         "::/0": state[keys.INTERNET_GATEWAY],
     }
-    assert state[keys.SERVICE_CIDR] == f"{block}00::10:0/108"
+    assert state[keys.SERVICE_CIDR] == part(state[keys.VPC_IPV6_BLOCK], 108, 1)
     aws.taken()
     await found.ensure(network_steps)
     assert aws.writes() == []
@@ -308,13 +303,14 @@ async def test_a_cluster_that_gets_ipv6_later_keeps_its_subnets(client: AwsClien
     assert workers["AssignIpv6AddressOnCreation"]
 
 
-async def places_of(found: StepsOf) -> list[str]:
+async def places_of(found: StepsOf) -> list[int]:
     """Which places in the VPC's IPv6 block the subnets have: for workers, internal and public."""
     world = await everything(found.client)
     subnets = (keys.SUBNET_WORKERS, keys.SUBNET_INTERNAL, keys.SUBNET_PUBLIC)
     described = [world[f"Subnets/{found.saved[in_zone(key)]}"] for key in subnets]
     ranges = [each["Ipv6CidrBlockAssociationSet"][0]["Ipv6CidrBlock"] for each in described]
-    return [each.removesuffix("::/64")[-2:] for each in ranges]
+    block = found.saved[keys.VPC_IPV6_BLOCK]
+    return [[part(block, 64, place) for place in range(PLACES)].index(each) for each in ranges]
 
 
 async def test_ranges_of_ipv6_that_are_taken_are_passed_over(client: AwsClient) -> None:
@@ -325,7 +321,7 @@ async def test_ranges_of_ipv6_that_are_taken_are_passed_over(client: AwsClient) 
 
     await found.ensure(network_steps)
 
-    assert await places_of(found) == ["03", "01", "02"]
+    assert await places_of(found) == [3, 1, 2]
 
 
 async def test_ranges_of_ipv6_that_somebody_just_took_are_passed_over(
@@ -337,7 +333,7 @@ async def test_ranges_of_ipv6_that_somebody_just_took_are_passed_over(
     await found.ensure(network_steps)
 
     places = await places_of(found)
-    assert places.count("03") == 1
+    assert places.count(3) == 1
     assert len(set(places)) == 3
 
 
@@ -411,7 +407,7 @@ async def test_a_nat_gateway_that_failed_is_told_and_another_one_is_made(
     await found.ensure(network_steps)
 
     assert not failed
-    assert aws.writes() == ["ec2 CreateNatGateway", "ec2 CreateRoute"]
+    assert aws.writes() == ["ec2 DeleteNatGateway", "ec2 CreateNatGateway", "ec2 CreateRoute"]
     assert found.saved[keys.EGRESS_CIDRS].endswith("/32")
 
 

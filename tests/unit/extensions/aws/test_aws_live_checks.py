@@ -10,7 +10,6 @@ import pytest
 from pergola.api.objects import JsonObject
 from pergola.extensions.aws.config import INFRASTRUCTURE_CONFIG, InfrastructureConfig
 from pergola.extensions.aws.live import Finding, demand, findings
-from pergola.extensions.aws.live.hints import table_of
 from pergola.extensions.aws.snapshot import Snapshot
 from pergola.extensions.aws.wanted import Wanted
 from pergola.extensions.errors import Code, ExtensionError
@@ -567,14 +566,6 @@ def test_every_finding_has_one_line_that_repairs_it() -> None:
 # Hints
 
 
-def test_a_subnet_without_an_association_has_the_main_table() -> None:
-    snapshot = healthy()
-    snapshot.route_tables["rtb-main"] = {"RouteTableId": "rtb-main", "Associations": [{"Main": 1}]}
-
-    assert (table_of(snapshot, "subnet-x") or {})["RouteTableId"] == "rtb-main"
-    assert (table_of(snapshot, "subnet-aw") or {})["RouteTableId"] == "rtb-w"
-
-
 def test_workers_without_a_way_out_are_told_for_each_zone() -> None:
     def change(snapshot: Snapshot) -> None:
         snapshot.route_tables["rtb-w"]["Routes"].pop()
@@ -707,10 +698,18 @@ def test_zones_without_tagged_subnets_are_told_when_others_have_some() -> None:
     assert "application load balancer needs two" in str(found[1])
 
 
-def test_several_tagged_subnets_in_a_zone_are_told_with_their_ids() -> None:
+def test_several_tagged_subnets_in_a_zone_are_refused_with_their_ids() -> None:
     several = ("subnet-ap", "subnet-ai", "subnet-bp")
-    field, message, fix = only(hints(wanted(untagged()), tagged("elb", *several)))
+    field, message, fix = only(blocking(wanted(untagged()), tagged("elb", *several)))
 
     assert field == "networks.zones[0].publicSubnetID"
     assert "subnet-ai, subnet-ap" in message
     assert f"delete-tags --resources subnet-ap --tags Key={CLUSTER} " in fix
+
+
+def test_a_tagged_subnet_beside_the_named_one_is_refused_and_named_in_the_repair() -> None:
+    field, message, fix = only(blocking(wanted(), tagged("elb", "subnet-ai")))
+
+    assert field == "networks.zones[0].publicSubnetID"
+    assert "subnet-ai, subnet-ap" in message
+    assert f"delete-tags --resources subnet-ai --tags Key={CLUSTER} " in fix

@@ -6,6 +6,7 @@ vpc             L1 to L4: DNS, IPv6, gateways, DHCP options
 ranges          L5: ranges of subnets to be created
 subnets         L6 to L9: subnets that are brought
 others          L10, L12, L13: security groups, elastic IPs, the file system
+ambiguity       subnets for load balancers that compete with each other
 hints           what may be wrong, but forbids nothing: routes, endpoints, free addresses, tags
 security_group  `check_rules`: the same for rules, for people who ask
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from pergola.api.field_errors import sentence
-from pergola.extensions.aws.live import hints, others, ranges, subnets, vpc
+from pergola.extensions.aws.live import ambiguity, hints, others, ranges, subnets, vpc
 from pergola.extensions.aws.live.finding import Finding
 from pergola.extensions.aws.snapshot import Snapshot
 from pergola.extensions.aws.wanted import Wanted
@@ -17,6 +17,7 @@ def findings(wanted: Wanted, snapshot: Snapshot) -> list[Finding]:
         *ranges.check(wanted, snapshot),
         *subnets.check(wanted, snapshot),
         *others.check(wanted, snapshot),
+        *ambiguity.check(wanted, snapshot),
     ]
     return [*found, *hints.check(wanted, snapshot)]
 

@@ -9,6 +9,7 @@ from typing import Final
 from pergola.api.objects import JsonObject
 from pergola.extensions.aws.live.finding import Finding, ec2, hint, subnets_in, zone_path
 from pergola.extensions.aws.live.subnets import INTERNAL, PUBLIC, WORKERS, Named, named
+from pergola.extensions.aws.routing import table_of
 from pergola.extensions.aws.snapshot import Snapshot, tags_of
 from pergola.extensions.aws.wanted import ROLE_INTERNAL, ROLE_PUBLIC, SHARED, Wanted
 
@@ -17,7 +18,7 @@ FREE_ADDRESSES: Final = 8
 _ZONES_FOR_ALB: Final = 2
 _ANYWHERE: Final = ("0.0.0.0/0", "::/0")
 _INTERNET: Final = "igw-"
-_ROLES: Final = {PUBLIC: ROLE_PUBLIC, INTERNAL: ROLE_INTERNAL}
+ROLES: Final = {PUBLIC: ROLE_PUBLIC, INTERNAL: ROLE_INTERNAL}
 
 
 def check(wanted: Wanted, snapshot: Snapshot) -> Iterator[Finding]:
@@ -35,18 +36,6 @@ def check(wanted: Wanted, snapshot: Snapshot) -> Iterator[Finding]:
     yield from _balancers(wanted, snapshot)
 
 
-def table_of(snapshot: Snapshot, subnet: str) -> JsonObject | None:
-    """The route table that a subnet has: its own, or else the main one of the VPC."""
-    main = None
-    for table in snapshot.route_tables.values():
-        for association in table.get("Associations") or ():
-            if association.get("SubnetId") == subnet:
-                return table
-            if association.get("Main"):
-                main = table
-    return main
-
-
 def balancer_subnets(wanted: Wanted, snapshot: Snapshot, field: str) -> dict[str, set[str]]:
     """The subnets for load balancers, by zone: those that are named, and those that are tagged.
 
@@ -59,7 +48,7 @@ def balancer_subnets(wanted: Wanted, snapshot: Snapshot, field: str) -> dict[str
             found[each.zone].add(each.id)
     for name, subnet in snapshot.subnets.items():
         tags = tags_of(subnet)
-        tagged = tags.get(_ROLES[field]) == "1" and wanted.cluster_tag in tags
+        tagged = tags.get(ROLES[field]) == "1" and wanted.cluster_tag in tags
         if tagged and subnet["AvailabilityZone"] in found:
             found[subnet["AvailabilityZone"]].add(name)
     return found
@@ -198,7 +187,7 @@ def _way_in(wanted: Wanted, snapshot: Snapshot, each: Named) -> Iterator[Finding
 
 def _balancers(wanted: Wanted, snapshot: Snapshot) -> Iterator[Finding]:
     """Whether load balancers find subnets, and enough of them."""
-    found = {field: balancer_subnets(wanted, snapshot, field) for field in _ROLES}
+    found = {field: balancer_subnets(wanted, snapshot, field) for field in ROLES}
     if not any(any(zones.values()) for zones in found.values()):
         text = (
             "no subnet is for load balancers: the Service controller is switched off, and "
@@ -216,26 +205,18 @@ def _coverage(wanted: Wanted, field: str, zones: dict[str, set[str]]) -> Iterato
         return
     for index, (zone, several) in enumerate(zones.items()):
         if not several:
-            text = f"zone {zone} has no subnet for {_kind(field)} load balancers; others have"
-            yield hint(zone_path(index, field), text, _tag(wanted, "SUBNET", _ROLES[field]))
-        elif len(several) > 1:
-            names = ", ".join(sorted(several))
-            text = (
-                f"zone {zone} has several subnets for {_kind(field)} load balancers: {names}; "
-                "remove the tag of all but one"
-            )
-            surplus = max(several)
-            command = f"delete-tags --resources {surplus} --tags Key={wanted.cluster_tag}"
-            yield hint(zone_path(index, field), text, ec2(wanted, command))
+            text = f"zone {zone} has no subnet for {kind_of(field)} load balancers; others have"
+            yield hint(zone_path(index, field), text, _tag(wanted, "SUBNET", ROLES[field]))
     if len(covered) < _ZONES_FOR_ALB:
         text = (
-            f"subnets for {_kind(field)} load balancers are in one zone only; an application load "
-            "balancer needs two"
+            f"subnets for {kind_of(field)} load balancers are in one zone only; an application "
+            "load balancer needs two"
         )
-        yield hint("networks.zones", text, _tag(wanted, "SUBNET", _ROLES[field]))
+        yield hint("networks.zones", text, _tag(wanted, "SUBNET", ROLES[field]))
 
 
-def _kind(field: str) -> str:
+def kind_of(field: str) -> str:
+    """Which load balancers a zone's field is about."""
     return "public" if field == PUBLIC else "internal"
 
 

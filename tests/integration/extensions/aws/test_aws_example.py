@@ -1,0 +1,39 @@
+"""`examples/aws`: the demo shows what its README says, with the extension as a process."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from pergola.sandbox import Sandbox
+
+pytestmark = pytest.mark.xdist_group("shoot")
+
+EXAMPLE = Path(__file__).parents[4] / "examples" / "aws"
+
+
+async def test_the_demo_plans_creates_keeps_and_deletes(shoot_sandbox: Sandbox) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        EXAMPLE / "demo.py",
+        "--kubeconfig",
+        shoot_sandbox.kubeconfig,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    output, _ = await process.communicate()
+    said = output.decode()
+
+    assert process.returncode == 0, said
+    first, second = (line for line in said.splitlines() if ", skip: " in line)
+    assert first.startswith("would create: ")
+    assert second.startswith("keep: ")
+    assert "kind: InfrastructureStatus" in said
+    assert said.rstrip().endswith("and then the Infrastructure is gone")
+
+
+def test_every_manifest_is_in_the_readme() -> None:
+    readme = (EXAMPLE / "README.md").read_text()
+
+    assert all(f"`{path.name}`" in readme for path in EXAMPLE.glob("*.yaml"))
