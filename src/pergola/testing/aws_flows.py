@@ -45,12 +45,20 @@ class MortalAws(CorrectedAws):
         self._running = 0
         self._still = asyncio.Event()
         self._at: tuple[int, Callable[[], None]] | None = None
+        self._armed: tuple[int, Callable[[], None]] | None = None
         self._anticipated: set[str] = set()
 
-    def after_calls(self, calls: int, then: Callable[[], None]) -> None:
-        """Does something once so many calls more were carried out, before the last is answered."""
+    def arm(self, calls: int, then: Callable[[], None]) -> None:
+        """Does something once so many calls were carried out, before the last is answered.
+
+        They are counted from where the next flow has looked at AWS and begins to act.
+        """
+        self._armed = (calls, then)
+
+    def begin(self) -> None:
+        """A flow begins to act."""
         self.count = 0
-        self._at = (calls, then)
+        self._at, self._armed = self._armed, None
 
     def anticipate(self, *operations: str) -> None:
         """Whatever is asked for by these operations, somebody else has just done."""
@@ -60,7 +68,7 @@ class MortalAws(CorrectedAws):
         """Nothing goes wrong any more."""
         super().heal()
         self._anticipated.clear()
-        self._at = None
+        self._at = self._armed = None
 
     async def quiet(self) -> None:
         """Waits until all calls are carried out, also those whose answers nobody awaits."""
@@ -128,7 +136,7 @@ class Flows:
             poll_seconds=POLL_SECONDS,
         )
         self.warnings = work.warnings
-        self._arm()
+        self._begin()
         await run(graph_of("flow", steps, work), saver=Saver(state, self._save))
 
     async def is_killed_after(self, calls: int, build: Build) -> bool:
@@ -179,11 +187,11 @@ class Flows:
         found = await everything(self.client)
         return {key: thing for key, thing in found.items() if key not in self._before}
 
-    def _arm(self) -> None:
-        self.aws.count = 0
+    def _begin(self) -> None:
         flow = asyncio.current_task()
         if flow is not None and self._dies_after is not None:
-            self.aws.after_calls(self._dies_after, lambda: self._kill(flow))
+            self.aws.arm(self._dies_after, lambda: self._kill(flow))
+        self.aws.begin()
 
     def _kill(self, flow: "asyncio.Task[object]") -> None:
         self._is_dead = not flow.done()

@@ -93,7 +93,7 @@ async def group_of(client: AwsClient, vpc: str, name: str, **tags: str) -> str:
     return group
 
 
-async def classic(client: AwsClient, name: str, subnet: str, **tags: str) -> None:
+async def classic(client: AwsClient, name: str, subnet: str, group: str = "", **tags: str) -> None:
     listener = {"Protocol": "TCP", "LoadBalancerPort": 80, "InstancePort": 30080}
     await client.call(
         "elb",
@@ -101,6 +101,7 @@ async def classic(client: AwsClient, name: str, subnet: str, **tags: str) -> Non
         LoadBalancerName=name,
         Listeners=[listener],
         Subnets=[subnet],
+        SecurityGroups=[group] if group else [],
         Tags=as_list(tags),
     )
 
@@ -203,7 +204,6 @@ async def test_what_somebody_else_has_deleted_counts_as_deleted(
         "DeleteVpcEndpoints",
         "DetachInternetGateway",
         "ReleaseAddress",
-        "RemoveRoleFromInstanceProfile",
     )
 
     await cluster.run(deletion)
@@ -282,7 +282,7 @@ async def test_load_balancers_and_their_groups_go_before_what_they_use(
         GroupId=cluster.saved[keys.NODES_SECURITY_GROUP],
         IpPermissions=[{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": group}]}],
     )
-    await classic(client, "web", subnet, **of_owner(CLUSTER_TAG))
+    await classic(client, "web", subnet, group, **of_owner(CLUSTER_TAG))
     await network_balancer(client, "api", vpc, subnet, **of_owner(CLUSTER_TAG))
     await target_group(client, "forgotten", vpc, **of_owner(CLUSTER_TAG))
     mortal.taken()
@@ -505,6 +505,7 @@ async def test_of_what_was_brought_only_tags_of_roles_are_left(
     mortal: MortalAws, client: AwsClient
 ) -> None:
     _, _, cluster = await in_brought_subnets(mortal, client, "a", "b", "c")
+    await everything(client)  # subnets are pending at first
     before = await everything(client)
     await cluster.run(creation)
     mortal.taken()

@@ -1,16 +1,12 @@
 """Infrastructures in AWS from a request to the outcome: spec 30 §2, §11 and §14."""
 
 import asyncio
-import re
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
-import yaml
-from aiohttp import web
 
-from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -21,19 +17,16 @@ from pergola.api.objects import (
 from pergola.cloud.aws import AwsClient
 from pergola.kube.client import Client
 from pergola.kube.errors import ApiError
-from pergola.kube.kubeconfig import ClusterConfig, load
+from pergola.kube.kubeconfig import load
 from pergola.testing.aws_answers import Call
 from pergola.testing.aws_corrections import CorrectedAws
 from pergola.testing.aws_site import AwsSite, aws_site, codes_in, state_of
 from pergola.testing.aws_world import Network, everything, managed_config
 from pergola.testing.extension_site import operation
-from pergola.testing.service_accounts import service_account_config, until_allowed
 from pergola.testing.waiting import running
 from pergola.testing.world import RecordingClient
 
 EVENT = GroupVersionKind("events.k8s.io", "v1", "Event")
-SECRET = GroupVersionKind("", "v1", "Secret")
-RBAC = Path(__file__).parents[4] / "charts" / "extension-aws" / "rbac.yaml"
 FINALIZER = "extensions.gardener.cloud/infrastructure"
 
 
@@ -88,50 +81,6 @@ async def test_a_second_reconciliation_writes_nothing_to_aws(site: AwsSite) -> N
     assert site.aws.writes() == []
     for field in ("providerStatus", "state", "egressCIDRs", "networking"):
         assert again["status"][field] == created["status"][field]
-
-
-@pytest.mark.parametrize(("zones", "most"), [("a", 45), ("abc", 75)])
-async def test_requests_are_not_more_than_they_have_to_be(
-    site: AwsSite, zones: str, most: int
-) -> None:
-    async with running(site.controller()):
-        await site.ask(managed_config(site.region, zones=zones))
-        await site.until_operation("Create")
-        create = without_polls(site.aws.taken())
-        await site.again()
-        steady = site.aws.taken()
-        await site.delete()
-        await site.until_gone()
-        delete = without_polls(site.aws.taken())
-
-    assert len(create) <= most
-    assert len(steady) <= 14
-    assert len(delete) <= 45
-
-
-async def test_a_network_that_is_brought_costs_few_requests(
-    site: AwsSite, client: AwsClient
-) -> None:
-    network = await Network.complete(client)
-    group = await network.security_group()
-    site.aws.taken()
-    async with running(site.controller()):
-        await site.ask(network.config(group=group))
-        await site.until_operation("Create")
-        create = [call for call in site.aws.requests if not call.is_write]
-        writes = site.aws.writes()
-        await site.again()
-        steady = site.aws.taken()
-
-    assert len(create) <= 16
-    assert len(steady) <= 12
-    assert len(writes) <= 5 + 3  # one CreateTags for each set of tags
-
-
-def without_polls(calls: list[str]) -> list[str]:
-    """The calls with one look at NAT gateways: how often they are looked at is up to AWS."""
-    polls = "ec2 DescribeNatGateways"
-    return [call for call in calls if call != polls] + [polls] * (polls in calls)
 
 
 async def test_a_network_that_is_not_as_it_has_to_be_is_a_configuration_problem(
@@ -280,18 +229,6 @@ async def test_deleting_leaves_an_account_as_it_was(site: AwsSite, client: AwsCl
     assert await everything(client) == before
 
 
-async def test_what_was_never_created_goes_without_credentials(site: AwsSite) -> None:
-    await site.client.delete(SECRET, Key(site.namespace, "cloudprovider"))
-    async with running(site.controller()):
-        await site.ask(managed_config(site.region))
-        failed = await site.until_failed("does not exist; create it")
-        await site.delete()
-        await site.until_gone()
-
-    assert codes_in(failed) == ["ERR_INFRA_UNAUTHENTICATED"]
-    assert site.aws.taken() == []
-
-
 async def test_a_forced_deletion_asks_aws_nothing(site: AwsSite) -> None:
     async with running(site.controller()):
         await site.ask(managed_config(site.region))
@@ -328,100 +265,6 @@ async def test_a_control_plane_moves_without_a_write_to_aws(site: AwsSite) -> No
     assert restored["status"]["providerStatus"] == migrated["status"]["providerStatus"]
 
 
-class Identified(CorrectedAws):
-    """Remembers who asked."""
-
-    who: Sequence[str] = ()
-
-    async def _pass(self, request: web.Request) -> web.Response:
-        found = re.search("Credential=([^/]+)/", request.headers.get("Authorization", ""))
-        self.who = [*self.who, found[1] if found else "nobody"]
-        return await super()._pass(request)
-
-
-@pytest.fixture
-async def identified(
-    cluster_client: Client, namespace: str, moto_server: str
-) -> AsyncIterator[AwsSite]:
-    async with Identified(moto_server) as aws:
-        site = await aws_site(cluster_client, namespace, aws)
-        yield site
-        await site.clean_up()
-
-
-async def test_rotated_credentials_are_used_at_the_next_run(identified: AwsSite) -> None:
-    site, aws = identified, identified.aws
-    assert isinstance(aws, Identified)
-    async with running(site.controller()):
-        await site.put_secret(accessKeyID="AKIAFIRST", secretAccessKey="one")
-        await site.ask(managed_config(site.region))
-        await site.until_operation("Create")
-        first, aws.who = set(aws.who), []
-        await site.put_secret(accessKeyID="AKIASECOND", secretAccessKey="two")
-        await site.again()
-
-    assert (first, set(aws.who)) == ({"AKIAFIRST"}, {"AKIASECOND"})
-
-
-async def test_a_workload_identity_takes_its_role_once(identified: AwsSite) -> None:
-    site, aws = identified, identified.aws
-    assert isinstance(aws, Identified)
-    role = "arn:aws:iam::123456789012:role/gardener"
-    async with running(site.controller()):
-        await site.client.delete(SECRET, Key(site.namespace, "cloudprovider"))
-        await site.put_secret(roleARN=role, token="a.projected.token")
-        await site.ask(managed_config(site.region))
-        await site.until_operation("Create")
-        await site.again()
-
-    assert aws.who.count("nobody") == 1
-    assert len(set(aws.who) - {"nobody"}) == 1
-
-
-async def test_credentials_that_expire_on_the_way_are_replaced(site: AwsSite) -> None:
-    async def expire(_: Call) -> None:
-        site.aws.expire()
-
-    site.aws.before("CreateNatGateway", expire)
-    async with running(site.controller()):
-        await site.ask(managed_config(site.region))
-        failed = await site.until_failed()
-        site.aws.heal()
-        await site.put_secret(accessKeyID="AKIANEW", secretAccessKey="new")
-        await site.again(kind="Create")
-
-    assert codes_in(failed) == ["ERR_INFRA_UNAUTHENTICATED"]
-
-
-async def test_a_network_that_is_brought_is_only_tagged(site: AwsSite, client: AwsClient) -> None:
-    network = await Network.complete(client)
-    group = await network.security_group()
-    before = await everything(client)
-    site.aws.taken()
-    async with running(site.controller()):
-        await site.ask(network.config(group=group))
-        done = await site.until_operation("Create")
-        created = site.aws.writes()
-        await site.again()
-        assert site.aws.writes() == []
-        await site.delete()
-        await site.until_gone()
-
-    assert set(created) == {
-        "iam CreateRole",
-        "iam PutRolePolicy",
-        "iam CreateInstanceProfile",
-        "iam AddRoleToInstanceProfile",
-        "ec2 ImportKeyPair",
-        "ec2 CreateTags",
-    }
-    assert done["status"]["providerStatus"]["vpc"]["securityGroups"] == [
-        {"purpose": "nodes", "id": group}
-    ]
-    after = await everything(client)
-    assert after.keys() == before.keys()
-
-
 async def test_what_may_be_wrong_is_told_as_an_event(site: AwsSite, client: AwsClient) -> None:
     network = await Network.create(client)  # without routes, nor subnets for load balancers
     async with running(site.controller()):
@@ -433,43 +276,6 @@ async def test_what_may_be_wrong_is_told_as_an_event(site: AwsSite, client: AwsC
     notes = [event["note"] for event in events if event["reason"] == "InfrastructureWarning"]
     assert len(notes) == len(set(notes)) > 0
     assert any("to repair: aws ec2" in note for note in notes)
-
-
-async def test_the_chart_s_role_is_enough(site: AwsSite, kubeconfig: Path, namespace: str) -> None:
-    config = await restricted(site.client, load(kubeconfig), namespace)
-    async with RecordingClient.connect(config) as client:
-        await until_allowed(client, INFRASTRUCTURE)
-        async with running(site.controller(client)):
-            await site.ask(managed_config(site.region))
-            await site.until_operation("Create")
-            await site.delete()
-            await site.until_gone()
-
-
-async def restricted(admin: Client, config: ClusterConfig, namespace: str) -> ClusterConfig:
-    """A ServiceAccount with the chart's role."""
-    role, _ = yaml.safe_load_all(RBAC.read_text())
-    name = f"{role['metadata']['name']}:{namespace}"
-    role["metadata"]["name"] = name
-    binding: JsonObject = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": name},
-        "roleRef": {
-            "apiGroup": "rbac.authorization.k8s.io",
-            "kind": "ClusterRole",
-            "name": name,
-        },
-        "subjects": [{"kind": "ServiceAccount", "name": "extension", "namespace": namespace}],
-    }
-    account: JsonObject = {
-        "apiVersion": "v1",
-        "kind": "ServiceAccount",
-        "metadata": {"name": "extension", "namespace": namespace},
-    }
-    for obj in (role, binding, account):
-        await admin.apply(obj, manager="test", force=True)
-    return await service_account_config(config, namespace, "extension")
 
 
 class Forgetful(RecordingClient):
