@@ -5,7 +5,7 @@ what was forgotten is still there and can be told by its tags.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from pergola.testing.aws_answers import Answer, Call, Refusal
@@ -59,11 +59,23 @@ class SubnetsInTables(Correction):
 class EndpointsInTables(Correction):
     """A gateway endpoint with route tables can be deleted; moto fails on those that came later.
 
-    It also fails on endpoints that were created without their type, which are gateways in AWS.
+    It also fails on endpoints that were created without their type, which are gateways in AWS; it
+    changes those that are deleted, and keeps tables in them that are.
     """
 
     def __init__(self) -> None:
         self._tables: dict[str, set[str]] = {}
+        self._deleted: set[str] = set()
+
+    def refusal(self, call: Call) -> Refusal | None:
+        """For an endpoint or a table that is deleted."""
+        if call.operation != "ModifyVpcEndpoint":
+            return None
+        for name in (call.parameters["VpcEndpointId"], *call.values("AddRouteTableId")):
+            if name in self._deleted:
+                kind = "VpcEndpointId" if name.startswith("vpce") else "RouteTableID"
+                return Refusal(f"Invalid{kind}.NotFound", f"'{name}' does not exist")
+        return None
 
     def request(self, call: Call) -> Call:
         """The type that AWS takes if none is said."""
@@ -76,12 +88,7 @@ class EndpointsInTables(Correction):
         if call.operation != "DeleteVpcEndpoints":
             return []
         return [
-            _more(
-                call,
-                "ModifyVpcEndpoint",
-                VpcEndpointId=name,
-                **{f"RemoveRouteTableId.{n}": table for n, table in enumerate(sorted(tables), 1)},
-            )
+            _without(call, name, tables)
             for name in call.values("VpcEndpointId")
             if (tables := self._tables.pop(name, None))
         ]
@@ -92,6 +99,20 @@ class EndpointsInTables(Correction):
             tables = self._tables.setdefault(call.parameters["VpcEndpointId"], set())
             tables.update(call.values("AddRouteTableId"))
             tables.difference_update(call.values("RemoveRouteTableId"))
+        elif call.operation == "DeleteVpcEndpoints":
+            self._deleted.update(call.values("VpcEndpointId"))
+        elif call.operation == "DeleteRouteTable":
+            self._deleted.add(call.parameters["RouteTableId"])
+
+    def afterwards(self, call: Call) -> list[Call]:
+        """Endpoints leave a table that is deleted."""
+        if call.operation != "DeleteRouteTable":
+            return []
+        table = call.parameters["RouteTableId"]
+        leaving = [name for name, tables in self._tables.items() if table in tables]
+        for name in leaving:
+            self._tables[name].discard(table)
+        return [_without(call, name, {table}) for name in leaving]
 
 
 class FullVpcs(Correction):
@@ -200,6 +221,12 @@ def _leaving(call: Call) -> Iterator[str]:
         yield call.parameters["EgressOnlyInternetGatewayId"]
     elif call.operation == "DeleteVpcEndpoints":
         yield from call.values("VpcEndpointId")
+
+
+def _without(call: Call, endpoint: str, tables: Iterable[str]) -> Call:
+    """An endpoint leaves route tables."""
+    leaving = {f"RemoveRouteTableId.{n}": table for n, table in enumerate(sorted(tables), 1)}
+    return _more(call, "ModifyVpcEndpoint", VpcEndpointId=endpoint, **leaving)
 
 
 def _more(call: Call, operation: str, **parameters: str) -> Call:

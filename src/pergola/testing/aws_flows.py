@@ -14,6 +14,7 @@ A kill is hard: the call is carried out, its answer never comes, and nothing is 
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from aiohttp import web
@@ -23,7 +24,7 @@ from pergola.cloud.aws import AwsClient
 from pergola.extensions.aws.observe import observe
 from pergola.extensions.aws.reconcile import delete_steps, name_zones, reconcile_steps
 from pergola.extensions.aws.state import is_empty
-from pergola.extensions.aws.step import Step, Work, graph_of
+from pergola.extensions.aws.step import CLEANUP_TIMEOUT, Step, Work, graph_of
 from pergola.extensions.aws.wanted import Wanted
 from pergola.flow import FlowFailed, Saver, State, run
 from pergola.testing.aws_answers import Call
@@ -101,6 +102,7 @@ class Flows:
         wanted: what is to be; may be replaced between flows.
         saved: the state as it was written last.
         warnings: of the last flow.
+        longest: seconds that a step may take, if it would take more.
     """
 
     def __init__(self, aws: MortalAws, client: AwsClient, wanted: Wanted) -> None:
@@ -109,6 +111,7 @@ class Flows:
         self.wanted = wanted
         self.saved: dict[str, str] = {}
         self.warnings: list[str] = []
+        self.longest = CLEANUP_TIMEOUT
         self._is_dead = False
         self._dies_after: int | None = None
         self._before: frozenset[str] = frozenset()
@@ -125,7 +128,10 @@ class Flows:
         """
         self._is_dead = False
         state = State(self.saved)
-        steps = build(self.wanted, state)
+        steps = [
+            replace(step, timeout=min(step.timeout, self.longest))
+            for step in build(self.wanted, state)
+        ]
         # Before anything is created there is a state, as the actuator sees to it.
         await self._save(state.snapshot())
         work = Work(

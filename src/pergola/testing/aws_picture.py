@@ -25,6 +25,7 @@ _READY: Final = ("associated", "associating", "available", "creating", "pending"
 """States that become one another by waiting."""
 _DIFFERENT: Final = frozenset(
     {
+        "AssociationId",
         "AvailableIpAddressCount",
         "CarrierIp",
         "CreateDate",

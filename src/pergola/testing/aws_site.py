@@ -7,6 +7,7 @@ async with running(site.controller()):
 """
 
 import base64
+from collections.abc import Callable
 from typing import Final
 
 from pergola.api import marks
@@ -19,6 +20,7 @@ from pergola.runtime.unit import Unit
 from pergola.testing.aws_corrections import QUICK, CorrectedAws
 from pergola.testing.crds import install_extension_crds, served
 from pergola.testing.extension_site import ExtensionSite, operation
+from pergola.testing.waiting import until_gone
 
 REGION: Final = "eu-west-1"
 PUBLIC_KEY: Final = (
@@ -39,6 +41,8 @@ SHOOT: Final[JsonObject] = {
     },
 }
 """The Shoot for which `aws_world.managed_config` and `Network` have ranges."""
+PATIENCE: Final = 90.0
+"""With a first request to AWS in a process, its descriptions are parsed."""
 _SECRET: Final = "cloudprovider"  # noqa: S105 - a name
 
 
@@ -98,6 +102,16 @@ class AwsSite(ExtensionSite):
     async def ask(self, config: JsonObject, asked: str = "reconcile") -> JsonObject:
         """Creates an Infrastructure with a config, and asks for an operation."""
         return await self.create(asked, spec=self.spec(config))
+
+    async def until(
+        self, holds: Callable[[JsonObject], bool], *, patience: float = PATIENCE
+    ) -> JsonObject:
+        """Waits until the Infrastructure is as `holds` says."""
+        return await super().until(holds, patience=patience)
+
+    async def until_gone(self) -> None:
+        """Waits until the Infrastructure is gone."""
+        await until_gone(self.client, self.gvk, self.key, patience=PATIENCE)
 
     async def until_failed(self, text: str = "") -> JsonObject:
         """Waits until the last operation failed; with an error that says this."""

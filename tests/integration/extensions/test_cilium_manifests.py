@@ -18,6 +18,7 @@ from pergola.kube.yaml import parse_documents
 from pergola.sandbox import Sandbox
 from pergola.testing.cilium_crds import cilium_crds, install, open_crd
 from pergola.testing.cilium_plans import cilium_config, cilium_plan, cilium_shoot
+from pergola.testing.shared import private
 
 EXAMPLE: Final = Path(__file__).parents[3] / "examples" / "network" / "cilium"
 V4: Final = ("IPv4",)
@@ -75,10 +76,17 @@ def render(fields: JsonObject, shoot: Shoot, families: tuple[str, ...]) -> Rende
     return plugin.render(plan)
 
 
+@pytest.fixture(scope="module")
+def shoot_cluster() -> Iterator[Sandbox]:
+    """A cluster of this module's: what is stored elsewhere under these names stays out of it."""
+    with private() as own:
+        yield own
+
+
 @pytest.fixture
-async def target(second_sandbox: Sandbox) -> AsyncIterator[Client]:
-    """An API server that knows all kinds; nothing is stored but CRDs that no other test has."""
-    async with Client.connect(load(second_sandbox.kubeconfig)) as client:
+async def target(shoot_cluster: Sandbox) -> AsyncIterator[Client]:
+    """Its API server, which knows all kinds; nothing is stored but CRDs."""
+    async with Client.connect(load(shoot_cluster.kubeconfig)) as client:
         await install(client, [*cilium_crds(), *OF_OTHERS])
         yield client
 

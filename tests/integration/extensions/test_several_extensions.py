@@ -50,17 +50,7 @@ REFUSAL: Final = (
 OFF: Final[JsonObject] = {"kubeProxy": {"enabled": False}}
 EBPF: Final[JsonObject] = {"ebpfDataplane": {"enabled": True}}
 
-AWS = """
-from pergola.extensions import Actuator
-from pergola.extensions.aws.shoot_webhooks import aws_shoot_mutator, aws_shoot_validator
-
-
-class Aws(Actuator):
-    kind, type, name = "Infrastructure", "aws", "provider-aws"
-
-    def admission_webhooks(self, garden):
-        return [aws_shoot_mutator(), aws_shoot_validator(garden.cloud_profiles())]
-"""
+AWS: Final = "pergola.extensions.aws.actuator:AwsInfrastructure"
 
 
 @pytest.fixture(scope="module")
@@ -286,10 +276,8 @@ async def test_shoots_are_judged_by_the_plugin_that_they_have(
 
 
 async def test_a_provider_looks_at_cloud_profiles(
-    own: Sandbox, client: Client, namespace: str, tmp_path: Path
+    own: Sandbox, client: Client, namespace: str
 ) -> None:
-    file = tmp_path / "aws.py"
-    file.write_text(AWS)
     zones = [{"name": "eu-west-1", "zones": [{"name": "eu-west-1a"}]}]
     await client.apply(
         {
@@ -300,7 +288,7 @@ async def test_a_provider_looks_at_cloud_profiles(
         },
         manager="test",
     )
-    async with process(own, namespace, "admission", f"{file}:Aws"):
+    async with process(own, namespace, "admission", AWS):
         denied = aws_shoot(namespace, "denied", zone="eu-west-1z")
         text = await refused(client, denied)
         assert "spec.provider.infrastructureConfig.networks.zones[0].name" in text

@@ -29,6 +29,7 @@ from pergola.extensions.aws.reconcile import (
     run_steps,
 )
 from pergola.extensions.aws.request import wanted_of
+from pergola.extensions.aws.shoot_webhooks import aws_shoot_mutator, aws_shoot_validator
 from pergola.extensions.aws.state import is_empty, read_state, state_object
 from pergola.extensions.aws.status import full_status
 from pergola.extensions.aws.step import Work
@@ -36,6 +37,8 @@ from pergola.extensions.aws.telling import warn
 from pergola.extensions.aws.wanted import Wanted
 from pergola.extensions.errors import Code, ExtensionError
 from pergola.extensions.health_checks.checks import CheckContext, HealthCheck
+from pergola.extensions.webhooks.declare import Webhook
+from pergola.extensions.webhooks.garden import Garden
 from pergola.flow import Report, Reporter, State, Write
 
 TAG_WORKER_SUBNETS: Final = "PERGOLA_AWS_TAG_BYO_WORKER_SUBNETS"
@@ -127,6 +130,10 @@ class AwsInfrastructure(Actuator):
     def health_checks(self) -> Sequence[HealthCheck]:
         """What users bring: the nodes' security group, and subnets for load balancers."""
         return health_checks(self._access)
+
+    def admission_webhooks(self, garden: Garden) -> Sequence[Webhook]:
+        """What Shoots in AWS get where their owners say nothing, and what they may not say."""
+        return [aws_shoot_mutator(), aws_shoot_validator(garden.cloud_profiles())]
 
     async def close(self) -> None:
         """Closes the connections to AWS that nobody uses."""

@@ -56,7 +56,7 @@ def only_one(
 def differing(
     work: Work, thing: JsonObject, tags: Mapping[str, str]
 ) -> tuple[dict[str, str], list[str]]:
-    """How the tags of a thing of ours differ: what is missing or changed, and keys to be removed."""
+    """How the tags of a thing of ours differ: those to be written, and keys to be removed."""
     present = tags_of(thing)
     changed = {key: value for key, value in tags.items() if present.get(key) != value}
     return changed, [key for key in present if key not in tags and not _stays(work, key)]

@@ -1,10 +1,11 @@
 """Flows in an AWS in which everything goes wrong that can: in the end all is as it should be."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from pergola.cloud.aws import AwsClient
+from pergola.cloud.aws import AwsClient, Credentials
 from pergola.cloud.errors import CloudError
 from pergola.extensions.aws import state as keys
 from pergola.extensions.aws.wanted import Wanted
@@ -30,8 +31,17 @@ async def mortal(moto_server: str) -> AsyncIterator[MortalAws]:
 
 @pytest.fixture
 async def client(mortal: MortalAws) -> AsyncIterator[AwsClient]:
-    async with mortal.client(REGION, retry=QUICK) as client:
+    credentials = Credentials("test", "test")
+    async with AwsClient(
+        REGION, credentials=credentials, endpoint_url=mortal.url, retry=QUICK, sleep=at_once
+    ) as client:
         yield client
+
+
+async def at_once(seconds: float) -> None:
+    """Does not wait when AWS is throttling."""
+    del seconds
+    await asyncio.sleep(0)
 
 
 def wanted() -> Wanted:
@@ -148,6 +158,8 @@ async def test_what_is_created_may_be_invisible_for_a_while(
 
     mortal.heal()
     await known.cluster.run(creation)
+    for _ in range(reads):
+        await known.cluster.things()
     await known.is_whole()
     await known.cluster.run(deletion)
     await known.is_gone()
@@ -191,6 +203,8 @@ def vanishing(describe: str, items: str, name: str, delete: str, by: str = "Filt
     async def vanish(client: AwsClient) -> None:
         tagged = {by: [{"Name": "tag-key", "Values": [f"kubernetes.io/cluster/{TECHNICAL_ID}"]}]}
         for thing in await client.pages("ec2", describe, items, **tagged):
+            if thing.get("State") == "deleted":
+                continue
             names = [thing[name]] if delete == "DeleteVpcEndpoints" else thing[name]
             parameter = "VpcEndpointIds" if delete == "DeleteVpcEndpoints" else name
             try:
@@ -234,6 +248,7 @@ async def test_what_somebody_deletes_while_the_flow_runs_is_created_again(
         await VANISHING[created](client)
 
     mortal.after(created, vanish)
+    known.cluster.longest = 10
 
     await known.cluster.run_until_done(creation, runs=4)
     await known.cluster.run(creation)

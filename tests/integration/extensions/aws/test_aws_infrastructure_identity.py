@@ -9,11 +9,7 @@ import yaml
 from aiohttp import web
 
 from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
-from pergola.api.objects import (
-    GroupVersionKind,
-    JsonObject,
-    Key,
-)
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
 from pergola.cloud.aws import AwsClient
 from pergola.extensions.process import Options, assemble
 from pergola.kube.client import Client
