@@ -103,6 +103,8 @@ class Flows:
         saved: the state as it was written last.
         warnings: of the last flow.
         longest: seconds that a step may take, if it would take more.
+        interval: seconds for which what is not urgent may remain unsaved; whoever dies before has
+            only saved what was created.
     """
 
     def __init__(self, aws: MortalAws, client: AwsClient, wanted: Wanted) -> None:
@@ -112,6 +114,7 @@ class Flows:
         self.saved: dict[str, str] = {}
         self.warnings: list[str] = []
         self.longest = CLEANUP_TIMEOUT
+        self.interval = 1.0
         self._is_dead = False
         self._dies_after: int | None = None
         self._before: frozenset[str] = frozenset()
@@ -143,7 +146,8 @@ class Flows:
         )
         self.warnings = work.warnings
         self._begin()
-        await run(graph_of("flow", steps, work), saver=Saver(state, self._save))
+        saver = Saver(state, self._save, interval=self.interval)
+        await run(graph_of("flow", steps, work), saver=saver)
 
     async def is_killed_after(self, calls: int, build: Build) -> bool:
         """Runs a flow that dies at the end of its n-th call; False if it ended before.
