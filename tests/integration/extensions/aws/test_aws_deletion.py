@@ -9,8 +9,12 @@ from pergola.cloud.aws import AwsClient
 from pergola.extensions.aws import state as keys
 from pergola.extensions.aws.deletion.network import deletion_steps
 from pergola.extensions.aws.deletion.removing import LONG_LOOKS
+from pergola.extensions.aws.observe import observe
+from pergola.extensions.aws.reconcile import foresee
+from pergola.extensions.aws.step import Work
 from pergola.extensions.aws.wanted import Wanted
 from pergola.flow import FlowFailed, State
+from pergola.flow.picture import Fate, Note
 from pergola.testing.aws_corrections import QUICK
 from pergola.testing.aws_flows import Flows, MortalAws, creation, deletion
 from pergola.testing.aws_picture import differences
@@ -72,6 +76,14 @@ async def in_brought_subnets(
     network = await Network.complete(client, zones=zones)
     group = await network.security_group()
     return network, group, Flows(mortal, client, wanted(network.config(group=group)))
+
+
+async def planned(cluster: Flows) -> dict[str, Note]:
+    """What a deletion would do."""
+    state = State(cluster.saved)
+    snapshot = await observe(cluster.client, cluster.wanted, state)
+    work = Work(aws=cluster.client, wanted=cluster.wanted, state=state, snapshot=snapshot)
+    return foresee(deletion_steps(cluster.wanted, state), work)
 
 
 async def names_of(
@@ -264,6 +276,25 @@ async def test_deleting_three_zones_takes_no_more_than_45_calls(
     polls = calls.count("ec2 DescribeNatGateways") - 1
     assert await cluster.things() == {}
     assert len(calls) - polls <= 45
+
+
+async def test_a_plan_of_the_deletion_names_what_would_be_deleted(
+    mortal: MortalAws, client: AwsClient
+) -> None:
+    cluster = await created(mortal, client, managed_config(REGION))
+    there = await planned(cluster)
+    await cluster.run(deletion)
+    gone = await planned(cluster)
+
+    assert there["delete VPC"].why.startswith("vpc-")
+    kept = {name for name, note in there.items() if note.fate is not Fate.DELETE}
+    assert kept == {
+        "delete EFS",
+        "delete egress-only internet gateway",
+        "delete gateway endpoints",
+        "forget default security group",
+    }
+    assert not [name for name, note in gone.items() if note.fate is Fate.DELETE]
 
 
 # Load balancers
