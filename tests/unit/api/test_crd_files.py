@@ -14,9 +14,7 @@ FOLDER = Path(__file__).parents[3] / "charts" / "crds"
 FILES = {
     "managedresources.resources.gardener.cloud": "resources.gardener.cloud_managedresources.yaml",
     "networks.extensions.gardener.cloud": "extensions.gardener.cloud_networks.yaml",
-    "infrastructures.extensions.gardener.cloud": (
-        "extensions.gardener.cloud_infrastructures.yaml"
-    ),
+    "infrastructures.extensions.gardener.cloud": "extensions.gardener.cloud_infrastructures.yaml",
     "clusters.extensions.gardener.cloud": "extensions.gardener.cloud_clusters.yaml",
 }
 
