@@ -10,6 +10,7 @@ from cyclopts import App
 from pergola.cli.aws_check import check
 from pergola.cli.aws_iam_policy import iam_policy
 from pergola.cli.aws_plan import plan
+from pergola.cli.aws_show import show
 from pergola.cli.aws_validate import validate
 
 app: Final = App(
@@ -21,3 +22,4 @@ app.command(validate)
 app.command(check)
 app.command(iam_policy)
 app.command(plan)
+app.command(show)

@@ -42,7 +42,7 @@ class Asked(NamedTuple):
 
 def check(
     *,
-    file: Annotated[str, Parameter(alias="-f")] = "",
+    file: Annotated[str, Parameter(alias="-f", allow_leading_hyphen=True)] = "",
     name: str = "",
     namespace: Namespace = "default",
     aws_credentials: str = "",

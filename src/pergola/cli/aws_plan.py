@@ -38,7 +38,7 @@ class Plan(NamedTuple):
 
 def plan(
     *,
-    file: Annotated[str, Parameter(alias="-f")] = "",
+    file: Annotated[str, Parameter(alias="-f", allow_leading_hyphen=True)] = "",
     name: str = "",
     namespace: Namespace = "default",
     delete: Flag = False,
