@@ -99,6 +99,7 @@ async def _show(
     own_cluster: bool,
 ) -> None:
     from pergola.cli.crds import install
+    from pergola.cli.up_aws import show_aws
     from pergola.cli.up_tour import show_network_policies, show_token, show_webhooks
 
     console.print("Installing the ManagedResource API …")
@@ -113,6 +114,7 @@ async def _show(
             await show_network_policies(client, console)
             if own_cluster:
                 await show_webhooks(client, console)
+                await show_aws(client, console)
         _how_to_look_further(console, kubeconfig)
         if not once:
             await running

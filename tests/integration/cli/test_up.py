@@ -50,6 +50,11 @@ async def test_once_shows_everything_and_leaves_nothing() -> None:
         "ingress-to-web-tcp-http",
         "networking.resources.gardener.cloud/to-web-tcp-http:allowed",
         "The webhook gave it one: RuntimeDefault",
+        "Pattern 1: everything is created",
+        "Pattern 5: created, with a security group that is brought",
+        "100% Successfully reconciled Infrastructure",
+        "[the user's, with our tag]",
+        "NAT gateway nat-",
         "export KUBECONFIG=",
     ):
         assert text in said
