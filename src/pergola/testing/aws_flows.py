@@ -9,7 +9,7 @@
             await cluster.run(creation)
         assert await cluster.picture() == there
 
-A kill is hard: the call is carried out, its answer never comes, and nothing is saved any more.
+A kill is hard: the write is carried out, its answer never comes, and nothing is saved any more.
 """
 
 import asyncio
@@ -38,7 +38,10 @@ POLL_SECONDS: Final = 0.002
 
 
 class MortalAws(CorrectedAws):
-    """An AWS whose calls are counted, so that whoever asks can die at any of them."""
+    """An AWS whose writes are counted, so that whoever asks can die at any of them.
+
+    What is read in between changes nothing: who dies there is no worse off than at the next write.
+    """
 
     def __init__(self, server: str, *, reads: int = 1) -> None:
         super().__init__(server, reads=reads)
@@ -49,12 +52,12 @@ class MortalAws(CorrectedAws):
         self._armed: tuple[int, Callable[[], None]] | None = None
         self._anticipated: set[str] = set()
 
-    def arm(self, calls: int, then: Callable[[], None]) -> None:
-        """Does something once so many calls were carried out, before the last is answered.
+    def arm(self, writes: int, then: Callable[[], None]) -> None:
+        """Does something once so many writes were carried out, before the last is answered.
 
         They are counted from where the next flow has looked at AWS and begins to act.
         """
-        self._armed = (calls, then)
+        self._armed = (writes, then)
 
     def begin(self) -> None:
         """A flow begins to act."""
@@ -84,15 +87,16 @@ class MortalAws(CorrectedAws):
         finally:
             self._running -= 1
             self._still.set()
-        self.count += 1
-        if self._at is not None and self.count == self._at[0]:
-            self._at[1]()
         return answer
 
     async def _corrected(self, request: web.Request, call: Call, body: bytes) -> web.Response:
         if call.operation in self._anticipated:
             await super()._corrected(request, call, body)
-        return await super()._corrected(request, call, body)
+        answer = await super()._corrected(request, call, body)
+        self.count += call.is_write
+        if self._at is not None and call.is_write and self.count == self._at[0]:
+            self._at[1]()
+        return answer
 
 
 class Flows:
@@ -149,15 +153,13 @@ class Flows:
         saver = Saver(state, self._save, interval=self.interval)
         await run(graph_of("flow", steps, work), saver=saver)
 
-    async def is_killed_after(self, calls: int, build: Build) -> bool:
-        """Runs a flow that dies at the end of its n-th call; False if it ended before.
-
-        The look at AWS that comes first is not counted: it changes nothing.
+    async def is_killed_after(self, writes: int, build: Build) -> bool:
+        """Runs a flow that dies at the end of its n-th write; False if it ended before.
 
         Raises:
             FlowFailed: it failed before.
         """
-        self._dies_after = calls
+        self._dies_after = writes
         flow = asyncio.create_task(self.run(build))
         try:
             await asyncio.wait([flow])
