@@ -84,14 +84,16 @@ class Lifecycle:
         self._clock = clock
         self._gvk = actuator.gvk()
         self._finalizer = finalizer_of(actuator.kind)
+        self._begun: set[Key] = set()  # requests that were taken off, and have no outcome yet
 
     async def reconcile(self, key: Key) -> Outcome:
         """One look at an object, and whatever it asks for."""
         try:
             obj = await self._client.get(self._gvk, key)
-            if not self._predicate.is_responsible(look(obj)) or waits_for_state(obj):
+            if waits_for_state(obj) or not self._is_wanted(key, obj):
                 return DONE
         except NotFound:
+            self._begun.discard(key)
             return DONE
         cluster = await self._cluster(obj)
         if cluster is not None and cluster.shoot is not None and cluster.shoot.is_failed:
@@ -100,7 +102,15 @@ class Lifecycle:
         try:
             return await self._work(obj, cluster)
         except NotFound:  # it went while it was worked on
+            self._begun.discard(key)
             return DONE
+
+    def _is_wanted(self, key: Key, obj: JsonObject) -> bool:
+        """Whether something is still asked for: an event may be older than what was done for it."""
+        seen = look(obj)
+        return self._predicate.appeared(seen) or (
+            key in self._begun and self._predicate.is_responsible(seen)
+        )
 
     async def _cluster(self, obj: JsonObject) -> Cluster | None:
         """The Shoot that the object belongs to; None for those that belong to none."""
@@ -115,9 +125,11 @@ class Lifecycle:
             ) from error
 
     async def _work(self, obj: JsonObject, cluster: Cluster | None) -> Outcome:
-        operation = next_operation(obj, self._finalizer)
+        operation, key = next_operation(obj, self._finalizer), Key.of(obj)
+        self._begun.add(key)
         obj = await self._accept(obj, operation)
         if operation is None:
+            self._begun.discard(key)
             return DONE
         report = Report(self._client, obj, operation, self._clock)
         await report.begin()
@@ -129,6 +141,7 @@ class Lifecycle:
                 raise  # the outcome could not be written: the run is repeated
             return await self._failed(report, error)
         await self._complete(report.written, obj, operation)
+        self._begun.discard(key)
         log.info("done", object=self._title(Key.of(obj)), operation=str(operation))
         return DONE
 
