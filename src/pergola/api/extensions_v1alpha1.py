@@ -131,15 +131,9 @@ class NamedResourceReference(Value):
     """The object."""
 
 
-class NetworkStatus(Value):
-    """What the extension has to say; nobody else writes it."""
+class ExtensionStatus(Value):
+    """What the SDK and an actuator keep of every extension resource (spec 40 §2.4)."""
 
-    ip_families: IpFamilies = field(name="ipFamilies", default_factory=list)
-    """The IP families that are rolled out; fewer than wanted while nodes are migrated."""
-    provider_status: JsonObject | None = None
-    """What the plugin alone understands, with an `apiVersion` and a `kind` of its own."""
-    conditions: list[Condition] = []
-    """Whether the network works."""
     last_operation: LastOperation | None = None
     """What the extension did last, or does now."""
     last_error: LastError | None = None
@@ -152,6 +146,17 @@ class NetworkStatus(Value):
     """What has to survive the move of the control plane to another seed."""
     resources: list[NamedResourceReference] = []
     """The objects that `state` refers to."""
+
+
+class NetworkStatus(ExtensionStatus):
+    """What the extension has to say; nobody else writes it."""
+
+    ip_families: IpFamilies = field(name="ipFamilies", default_factory=list)
+    """The IP families that are rolled out; fewer than wanted while nodes are migrated."""
+    provider_status: JsonObject | None = None
+    """What the plugin alone understands, with an `apiVersion` and a `kind` of its own."""
+    conditions: list[Condition] = []
+    """Whether the network works."""
 
 
 @kind(

@@ -12,9 +12,7 @@ from pergola.api.extensions_v1alpha1 import (
     API_VERSION,
     GROUP,
     VERSION,
-    LastError,
-    LastOperation,
-    NamedResourceReference,
+    ExtensionStatus,
 )
 from pergola.api.objects import GroupVersionKind, JsonObject
 from pergola.api.schema.crd import crd
@@ -62,7 +60,7 @@ class InfrastructureNetworking(Value):
     """Ranges of the addresses of nodes."""
 
 
-class InfrastructureStatus(Value):
+class InfrastructureStatus(ExtensionStatus):
     """What the extension has to say; nobody else writes it."""
 
     provider_status: JsonObject | None = None
@@ -75,18 +73,6 @@ class InfrastructureStatus(Value):
     """The range of nodes; older callers read it in place of `networking`."""
     conditions: list[Condition] = []
     """Whether the infrastructure is as nodes need it."""
-    last_operation: LastOperation | None = None
-    """What the extension did last, or does now."""
-    last_error: LastError | None = None
-    """Why the last operation failed; absent if it did not."""
-    observed_generation: int | None = None
-    """The generation that was worked on last."""
-    observed_timestamp: str | None = None
-    """The annotation `gardener.cloud/timestamp` of the request that was worked on last."""
-    state: JsonObject | None = None
-    """What has to survive the move of the control plane to another seed."""
-    resources: list[NamedResourceReference] = []
-    """The objects that `state` refers to."""
 
 
 @kind(

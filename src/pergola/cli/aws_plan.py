@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
 
 from cyclopts import Parameter
 
-from pergola.cli.aws_check import Asked, AwsCheckError, from_cluster, from_file
+from pergola.cli.aws_asked import Asked, AwsCheckError, asked_at, looked, place_of
 
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject
-    from pergola.cloud.aws import AwsClient
     from pergola.extensions.aws.live import Finding
-    from pergola.extensions.aws.step import Work
     from pergola.flow import Graph
     from pergola.flow.picture import Notes
 
@@ -82,18 +80,12 @@ def plan(
     context
         Context of that kubeconfig.
     """
-    if bool(file) == bool(name):
-        raise AwsCheckError("give either --file or --name")
+    place = place_of(file, name, namespace, aws_credentials, kubeconfig, context)
     if dot and mermaid:
         raise AwsCheckError("give either --dot or --mermaid")
 
     async def main() -> Plan:
-        asked = (
-            from_file(file, aws_credentials)
-            if file
-            else await from_cluster(name, namespace, aws_credentials, kubeconfig, context)
-        )
-        return await _foreseen(asked, endpoint_url, delete=delete)
+        return await _foreseen(await asked_at(place), endpoint_url, delete=delete)
 
     found = asyncio.run(main())
     print(_rendered(found, "dot" if dot else "mermaid" if mermaid else output), end="")
@@ -102,7 +94,6 @@ def plan(
 
 
 async def _foreseen(asked: Asked, endpoint_url: str, *, delete: bool) -> Plan:
-    from pergola.cloud.aws import AwsClient
     from pergola.extensions.aws.live import findings
     from pergola.extensions.aws.reconcile import (
         DELETION,
@@ -115,37 +106,15 @@ async def _foreseen(asked: Asked, endpoint_url: str, *, delete: bool) -> Plan:
     from pergola.extensions.aws.step import graph_of
     from pergola.flow import Graph
 
-    region = str(asked.infrastructure.get("spec", {}).get("region", ""))
-    async with AwsClient(region, credentials=asked.credentials, endpoint_url=endpoint_url) as aws:
-        work = await _work(asked, aws)
+    if asked.cluster is None:
+        print("no Cluster beside it: planned as IPv4, and without ranges", file=sys.stderr)
+    async with looked(asked, endpoint_url) as work:
         if delete and is_empty(work.state):
             return Plan(Graph(DELETION), {}, [])
         steps = delete_steps(work.wanted, work.state) if delete else reconcile_steps(work.wanted)
         graph = graph_of(DELETION if delete else RECONCILIATION, steps, work)
         found = [] if delete else findings(work.wanted, work.snapshot)
         return Plan(graph, foresee(steps, work), found)
-
-
-async def _work(asked: Asked, aws: "AwsClient") -> "Work":
-    """What the steps judge by: the state in the status, and AWS as it is now."""
-    from pergola.api.objects import map_at
-    from pergola.extensions.aws.observe import observe
-    from pergola.extensions.aws.request import wanted_of
-    from pergola.extensions.aws.state import read_state
-    from pergola.extensions.aws.step import Work
-    from pergola.extensions.cluster import Cluster
-    from pergola.flow.errors import sentence_of
-
-    cluster = Cluster.from_object(asked.cluster) if asked.cluster else None
-    if cluster is None:
-        print("no Cluster beside it: planned as IPv4, and without ranges", file=sys.stderr)
-    wanted = wanted_of(asked.infrastructure, cluster)
-    state = read_state(map_at(asked.infrastructure, "status", "state"))
-    try:
-        snapshot = await observe(aws, wanted, state)
-    except ExceptionGroup as several:
-        raise AwsCheckError(sentence_of(several)) from None
-    return Work(aws=aws, wanted=wanted, state=state, snapshot=snapshot)
 
 
 def _rendered(found: Plan, output: str) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from pergola.cli.aws_check import Asked, AwsCheckError, from_cluster, from_file
+from pergola.cli.aws_asked import asked_at, looked, place_of
 
 if TYPE_CHECKING:
     from pergola.extensions.aws.show import Thing
@@ -52,42 +52,13 @@ def show(
     context
         Context of that kubeconfig.
     """
-    from pergola.extensions.aws.show import svg, tree
+    from pergola.extensions.aws.show import svg, things, tree
 
-    if bool(file) == bool(name):
-        raise AwsCheckError("give either --file or --name")
+    place = place_of(file, name, namespace, aws_credentials, kubeconfig, context)
 
     async def main() -> "Thing":
-        asked = (
-            from_file(file, aws_credentials)
-            if file
-            else await from_cluster(name, namespace, aws_credentials, kubeconfig, context)
-        )
-        return await _seen(asked, endpoint_url)
+        async with looked(await asked_at(place), endpoint_url) as work:
+            return things(work.wanted, work.snapshot, work.state)
 
     seen = asyncio.run(main())
     print(svg(seen) if output == "svg" else tree(seen), end="")
-
-
-async def _seen(asked: Asked, endpoint_url: str) -> "Thing":
-    from pergola.api.objects import map_at
-    from pergola.cloud.aws import AwsClient
-    from pergola.extensions.aws.observe import observe
-    from pergola.extensions.aws.request import wanted_of
-    from pergola.extensions.aws.show import things
-    from pergola.extensions.aws.state import read_state
-    from pergola.extensions.cluster import Cluster
-    from pergola.flow.errors import sentence_of
-
-    wanted = wanted_of(
-        asked.infrastructure, Cluster.from_object(asked.cluster) if asked.cluster else None
-    )
-    state = read_state(map_at(asked.infrastructure, "status", "state"))
-    async with AwsClient(
-        wanted.region, credentials=asked.credentials, endpoint_url=endpoint_url
-    ) as aws:
-        try:
-            snapshot = await observe(aws, wanted, state)
-        except ExceptionGroup as several:
-            raise AwsCheckError(sentence_of(several)) from None
-    return things(wanted, snapshot, state)

@@ -92,16 +92,12 @@ class Lifecycle:
             obj = await self._client.get(self._gvk, key)
             if waits_for_state(obj) or not self._is_wanted(key, obj):
                 return DONE
-        except NotFound:
-            self._begun.discard(key)
-            return DONE
-        cluster = await self._cluster(obj)
-        if cluster is not None and cluster.shoot is not None and cluster.shoot.is_failed:
-            log.info("the Shoot has failed: nothing is done", object=self._title(key))
-            return DONE
-        try:
+            cluster = await self._cluster(obj)
+            if cluster is not None and cluster.shoot is not None and cluster.shoot.is_failed:
+                log.info("the Shoot has failed: nothing is done", object=self._title(key))
+                return DONE
             return await self._work(obj, cluster)
-        except NotFound:  # it went while it was worked on
+        except NotFound:  # it is gone, or went while it was worked on
             self._begun.discard(key)
             return DONE
 

@@ -10,7 +10,7 @@ import yaml
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.cli import aws_check
-from pergola.cli.aws_check import AwsCheckError
+from pergola.cli.aws_asked import AwsCheckError
 from pergola.cli.aws_file import AwsFileError
 from pergola.cloud.aws import AwsClient
 from pergola.cloud.errors import CredentialsInvalid

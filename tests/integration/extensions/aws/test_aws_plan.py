@@ -10,7 +10,7 @@ import yaml
 
 from pergola.api.objects import JsonObject
 from pergola.cli import aws_plan
-from pergola.cli.aws_check import AwsCheckError
+from pergola.cli.aws_asked import AwsCheckError
 from pergola.cloud.aws import AwsClient
 from pergola.extensions.aws.reconcile import name_zones, reconcile_steps, run_steps
 from pergola.extensions.aws.request import wanted_of

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pergola.api.field_errors import forbidden
 from pergola.extensions.aws.live.finding import Finding, ec2, zone_path
-from pergola.extensions.aws.live.hints import ROLES, balancer_subnets, kind_of
+from pergola.extensions.aws.live.hints import ROLES, balancer_subnets
 from pergola.extensions.aws.live.subnets import named
 from pergola.extensions.aws.snapshot import Snapshot
 from pergola.extensions.aws.wanted import Wanted
@@ -31,7 +31,7 @@ def _finding(
 ) -> Finding:
     kept = 0 if len(surplus) < len(several) else 1
     text = (
-        f"zone {zone} has several subnets for {kind_of(field)} load balancers: "
+        f"zone {zone} has several subnets for {ROLES[field]} load balancers: "
         f"{', '.join(sorted(several))}; remove the tag of all but one"
     )
     resources = " ".join(surplus[kept:])

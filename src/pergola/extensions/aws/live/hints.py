@@ -9,16 +9,17 @@ from typing import Final
 from pergola.api.objects import JsonObject
 from pergola.extensions.aws.live.finding import Finding, ec2, hint, subnets_in, zone_path
 from pergola.extensions.aws.live.subnets import INTERNAL, PUBLIC, WORKERS, Named, named
+from pergola.extensions.aws.load_balancers import Role, tagged
 from pergola.extensions.aws.routing import table_of
-from pergola.extensions.aws.snapshot import Snapshot, tags_of
-from pergola.extensions.aws.wanted import ROLE_INTERNAL, ROLE_PUBLIC, SHARED, Wanted
+from pergola.extensions.aws.snapshot import Snapshot
+from pergola.extensions.aws.wanted import ROLE_INTERNAL, SHARED, Wanted
 
 FREE_ADDRESSES: Final = 8
 """So many a load balancer wants in each of its subnets."""
 _ZONES_FOR_ALB: Final = 2
 _ANYWHERE: Final = ("0.0.0.0/0", "::/0")
 _INTERNET: Final = "igw-"
-ROLES: Final = {PUBLIC: ROLE_PUBLIC, INTERNAL: ROLE_INTERNAL}
+ROLES: Final = {PUBLIC: Role.PUBLIC, INTERNAL: Role.INTERNAL}
 
 
 def check(wanted: Wanted, snapshot: Snapshot) -> Iterator[Finding]:
@@ -42,16 +43,12 @@ def balancer_subnets(wanted: Wanted, snapshot: Snapshot, field: str) -> dict[str
     Args:
         field: `publicSubnetID` or `internalSubnetID`.
     """
-    found: dict[str, set[str]] = {zone.name: set() for zone in wanted.config.networks.zones}
-    for each in named(wanted):
-        if each.field == field:
-            found[each.zone].add(each.id)
-    for name, subnet in snapshot.subnets.items():
-        tags = tags_of(subnet)
-        tagged = tags.get(ROLES[field]) == "1" and wanted.cluster_tag in tags
-        if tagged and subnet["AvailabilityZone"] in found:
-            found[subnet["AvailabilityZone"]].add(name)
-    return found
+    role = ROLES[field]
+    found = tagged(wanted, role, snapshot.subnets)
+    return {
+        zone.name: {*found.get(zone.name, ()), *filter(None, (role.named_by(zone),))}
+        for zone in wanted.config.networks.zones
+    }
 
 
 def _way_out(wanted: Wanted, snapshot: Snapshot, each: Named) -> Iterator[Finding]:
@@ -205,19 +202,14 @@ def _coverage(wanted: Wanted, field: str, zones: dict[str, set[str]]) -> Iterato
         return
     for index, (zone, several) in enumerate(zones.items()):
         if not several:
-            text = f"zone {zone} has no subnet for {kind_of(field)} load balancers; others have"
-            yield hint(zone_path(index, field), text, _tag(wanted, "SUBNET", ROLES[field]))
+            text = f"zone {zone} has no subnet for {ROLES[field]} load balancers; others have"
+            yield hint(zone_path(index, field), text, _tag(wanted, "SUBNET", ROLES[field].tag))
     if len(covered) < _ZONES_FOR_ALB:
         text = (
-            f"subnets for {kind_of(field)} load balancers are in one zone only; an application "
+            f"subnets for {ROLES[field]} load balancers are in one zone only; an application "
             "load balancer needs two"
         )
-        yield hint("networks.zones", text, _tag(wanted, "SUBNET", ROLES[field]))
-
-
-def kind_of(field: str) -> str:
-    """Which load balancers a zone's field is about."""
-    return "public" if field == PUBLIC else "internal"
+        yield hint("networks.zones", text, _tag(wanted, "SUBNET", ROLES[field].tag))
 
 
 def _tag(wanted: Wanted, subnet: str, role: str) -> str:
