@@ -130,6 +130,24 @@ class Cache(Generic[T]):
         """Returns when the first list is complete, or the kind turned out not to be served."""
         await self._synced.wait()
 
+    async def is_behind(self) -> bool:
+        """Whether the server holds what has not arrived here yet; asks it for a list.
+
+        Raises:
+            KubeError: the server cannot be asked.
+        """
+        if self.served is False:
+            return False
+        listed: set[Key] = set()
+        newest = 0
+        pages = self._client.pages(self.gvk, self.namespace, **self._selection, metadata_only=True)
+        async with aclosing(pages):
+            async for page in pages:
+                for obj in page.items:
+                    listed.add(Key.of(obj))
+                    newest = max(newest, _number(resource_version_of(obj)))
+        return newest > self._highest or any(key not in listed for key in self._objects)
+
     # Wiring
 
     def subscribe(self, subscriber: Subscriber[T]) -> None:

@@ -35,12 +35,14 @@ from pergola.testing.aws_world import everything
 Build = Callable[[Wanted, State], list[Step]]
 """The steps of a flow, such as `creation` and `deletion`."""
 POLL_SECONDS: Final = 0.002
+_REFUSED: Final = 300
 
 
 class MortalAws(CorrectedAws):
     """An AWS whose writes are counted, so that whoever asks can die at any of them.
 
-    What is read in between changes nothing: who dies there is no worse off than at the next write.
+    What is read in between or is refused changes nothing: who dies there is no worse off than at
+    the next write.
     """
 
     def __init__(self, server: str, *, reads: int = 1) -> None:
@@ -93,9 +95,10 @@ class MortalAws(CorrectedAws):
         if call.operation in self._anticipated:
             await super()._corrected(request, call, body)
         answer = await super()._corrected(request, call, body)
-        self.count += call.is_write
-        if self._at is not None and call.is_write and self.count == self._at[0]:
-            self._at[1]()
+        if call.is_write and answer.status < _REFUSED:
+            self.count += 1
+            if self._at is not None and self.count == self._at[0]:
+                self._at[1]()
         return answer
 
 

@@ -122,14 +122,10 @@ class AwsSite(ExtensionSite):
             )
         )
 
-    async def again(self, asked: str = "reconcile", *, kind: str = "") -> JsonObject:
-        """Asks for an operation, and waits until it succeeded.
-
-        Args:
-            kind: of the operation, where that is not what was asked for.
-        """
+    async def again(self, asked: str = "reconcile") -> JsonObject:
+        """Asks for an operation, and waits until it succeeded."""
         annotations = map_at(await self.annotate(asked), "metadata", "annotations")
-        done = (kind or asked.capitalize(), "Succeeded")
+        done = (asked.capitalize(), "Succeeded")
         return await self.until(
             lambda obj: (
                 map_at(obj, "status").get("observedTimestamp") == annotations[marks.TIMESTAMP]

@@ -9,7 +9,7 @@ async with running(unit):
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import orjson
 
@@ -20,6 +20,7 @@ from pergola.runtime.unit import Unit
 
 PATIENCE: Final = 30.0
 _IDLE_LOOKS: Final = 3
+_RUNNING: Final[list[Unit]] = []
 
 
 async def until(
@@ -67,12 +68,24 @@ class MayBeIdle(Protocol):
 
 
 async def settled(working: MayBeIdle, client: Client, *, patience: float = PATIENCE) -> None:
-    """Waits until there is nothing to do, and round trips to the server bring nothing new."""
+    """Waits until there is nothing to do, and the server holds nothing that has not arrived.
+
+    That counts for the caches of all units that are `running`: a server under load tells its
+    watches late.
+    """
     async with asyncio.timeout(patience):
-        idle = 0
-        while idle < _IDLE_LOOKS:
-            idle = idle + 1 if working.is_idle else 0
-            await client.get_raw("/version")
+        while True:
+            idle = 0
+            while idle < _IDLE_LOOKS:
+                idle = idle + 1 if working.is_idle else 0
+                await client.get_raw("/version")
+            behind = await asyncio.gather(*(cache.is_behind() for cache in _caches()))
+            if not any(behind) and working.is_idle:
+                return
+
+
+def _caches() -> list[Cache[Any]]:
+    return [c for unit in _RUNNING for c in unit.caches if isinstance(c, Cache)]
 
 
 @asynccontextmanager
@@ -82,6 +95,7 @@ async def running(*units: Unit) -> AsyncGenerator[None]:
     The end is like a kill: between any two awaits. What a unit raised meanwhile is raised here.
     """
     tasks = [asyncio.create_task(unit.run()) for unit in units]
+    _RUNNING.extend(units)
     try:
         for task, unit in zip(tasks, units, strict=True):
             filling = asyncio.ensure_future(unit.synced())
@@ -91,7 +105,8 @@ async def running(*units: Unit) -> AsyncGenerator[None]:
                 task.result()
         yield
     finally:
-        for task in tasks:
+        for task, unit in zip(tasks, units, strict=True):
+            _RUNNING.remove(unit)
             task.cancel()
         outcomes = await asyncio.gather(*tasks, return_exceptions=True)
     for outcome in outcomes:

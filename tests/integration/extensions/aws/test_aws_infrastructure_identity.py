@@ -106,7 +106,7 @@ async def test_credentials_that_expire_on_the_way_are_replaced(site: AwsSite) ->
         failed = await site.until_failed()
         site.aws.heal()
         await site.put_secret(accessKeyID="AKIANEW", secretAccessKey="new")
-        await site.again(kind="Create")
+        await site.until_operation("Create")
 
     assert codes_in(failed) == ["ERR_INFRA_UNAUTHENTICATED"]
 
