@@ -22,7 +22,7 @@ up: $(READY) ## Start a control plane on this machine, with Pergola in it
 
 test: $(READY) ## Run all tests, against a real API server
 	@$(BIN)/pergola sandbox build --all
-	@$(BIN)/pytest -n $(JOBS) $(ARGS)
+	@$(BIN)/pytest -n $(JOBS) --dist worksteal $(ARGS)
 
 lint: $(READY) ## Check style, types and the layering of the rooms
 	@$(BIN)/ruff check .

@@ -11,7 +11,7 @@ moto runs as a process of its own: what it keeps is global, and importing it tak
 needed for development only; the package does not depend on it.
 """
 
-import re
+import os
 import subprocess
 import sys
 from collections import deque
@@ -25,19 +25,11 @@ import aiohttp
 from aiohttp import web
 
 from pergola.cloud.aws import AwsClient, Credentials, Retry
+from pergola.testing.aws_answers import signed_for
 
 ACCOUNT: Final = "123456789012"
 """The account to which everything belongs."""
 _LOCALHOST: Final = "127.0.0.1"
-_PROGRAM: Final = f"""
-import sys
-from moto.server import ThreadedMotoServer
-server = ThreadedMotoServer("{_LOCALHOST}", 0, verbose=False)
-server.start()
-print(server.get_host_and_port()[1], flush=True)
-sys.stdin.read()
-"""
-_SERVICE: Final = re.compile(r"Credential=[^/]+/\d+/[^/]+/([^/]+)/aws4_request")
 _HOP_BY_HOP: Final = frozenset({"connection", "content-length", "transfer-encoding", "date"})
 
 
@@ -54,7 +46,8 @@ class _Fault(NamedTuple):
 def moto() -> Iterator[str]:
     """A server of moto's on a free port, and its URL; it ends with the context."""
     with subprocess.Popen(
-        [sys.executable, "-c", _PROGRAM],
+        [sys.executable, "-m", "pergola.testing.aws_server"],
+        env=os.environ | {"MOTO_EC2_LOAD_DEFAULT_AMIS": "false"},  # thousands, at each reset
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -164,8 +157,7 @@ class AwsDouble:
 
 def service_of(request: web.Request) -> str:
     """The service to which a request is signed; `?` if it is not signed."""
-    found = _SERVICE.search(request.headers.get("Authorization", ""))
-    return found[1] if found else "?"
+    return signed_for(request.headers.get("Authorization", "")) or "?"
 
 
 def _refusal(fault: _Fault, service: str) -> web.Response:

@@ -9,6 +9,8 @@ from xml.etree.ElementTree import Element, SubElement, fromstring, tostring
 from aiohttp import web
 
 _READS: Final = ("Describe", "Get", "List", "Search", "Lookup")
+_SCOPE: Final = 5
+"""Key, day, region, service, version."""
 _EFS: Final = "elasticfilesystem"
 # Of services that speak REST: method, path, operation.
 _PATHS: Final = (
@@ -117,6 +119,12 @@ def call_of(service: str, method: str, path: str, body: bytes) -> Call:
 def identity_of(authorization: str) -> str:
     """The access key id in the header of that name; empty if the request is not signed."""
     return authorization.partition("Credential=")[2].partition("/")[0]
+
+
+def signed_for(authorization: str) -> str:
+    """The service in the header of that name; empty if the request is not signed."""
+    scope = authorization.partition("Credential=")[2].partition(",")[0].split("/")
+    return scope[3] if len(scope) == _SCOPE else ""
 
 
 class Answer:

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import re
-import secrets
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,7 +16,7 @@ from pergola.api import marks
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, annotations_of, labels_of
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
-from pergola.sandbox import API_ONLY, Sandbox, start, stop
+from pergola.sandbox import Sandbox
 from pergola.testing.crds import install_crds
 from pergola.testing.world import CONFIG_MAP, RecordingClient, World
 
@@ -215,12 +214,10 @@ async def test_a_rejected_token_is_one_sentence(sandbox: Sandbox, tmp_path: Path
     assert "Traceback" not in said
 
 
-async def test_a_missing_definition_says_how_to_install_it(tmp_path: Path) -> None:
-    untouched = await start(f"untouched-{secrets.token_hex(4)}", components=API_ONLY)
-    try:
-        code, said = await end(configuration(untouched.kubeconfig), tmp_path)
-    finally:
-        await stop(untouched.name)
+async def test_a_missing_definition_says_how_to_install_it(
+    private_sandbox: Sandbox, tmp_path: Path
+) -> None:
+    code, said = await end(configuration(private_sandbox.kubeconfig), tmp_path)
     assert code != 0
     assert "pergola crds --apply" in said
 
