@@ -8,6 +8,7 @@ from typing import Final
 from cyclopts import App
 
 from pergola.cli.aws_check import check
+from pergola.cli.aws_cloud_config import cloud_config
 from pergola.cli.aws_iam_policy import iam_policy
 from pergola.cli.aws_plan import plan
 from pergola.cli.aws_show import show
@@ -23,3 +24,4 @@ app.command(check)
 app.command(iam_policy)
 app.command(plan)
 app.command(show)
+app.command(cloud_config)

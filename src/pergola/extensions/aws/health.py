@@ -67,11 +67,16 @@ class Said(NamedTuple):
 
 
 class _Need(NamedTuple):
-    """A rule that has to be there: for each of the peers, by whatever rules together."""
+    """A rule that has to be there: for each of the peers, by whatever rules together.
+
+    Attributes:
+        by_group: only a rule that names the group will do, for what goes without IP addresses.
+    """
 
     rule: Rule
     peers: tuple[str, ...]
     purpose: str
+    by_group: bool = False
 
     def __str__(self) -> str:
         described = self.rule._replace(peer=" or ".join(self.peers) or self.rule.peer)
@@ -125,6 +130,9 @@ def _needs(wanted: Wanted, group: str, zones: Sequence[Ranges]) -> Iterator[_Nee
             rule = Rule(INGRESS, protocol, NODE_PORTS, everywhere)
             yield _Need(rule, peers, "Services of type LoadBalancer and NodePort")
     yield _Need(Rule(EGRESS, ALL, None, EVERYWHERE), (), "nodes join and pull images")
+    if wanted.uses_efa:
+        rule = Rule(EGRESS, ALL, None, group)
+        yield _Need(rule, (group,), "Elastic Fabric Adapters reach each other", by_group=True)
 
 
 def _everywhere(wanted: Wanted) -> list[str]:
@@ -136,7 +144,7 @@ def _is_met(need: _Need, rules: Iterable[Rule]) -> bool:
     if not need.peers:  # which destinations are enough, only the user knows
         return bool(of_direction)
     if "/" not in need.peers[0]:
-        open_to = (EVERYWHERE, EVERYWHERE_6, need.peers[0])
+        open_to = need.peers if need.by_group else (EVERYWHERE, EVERYWHERE_6, *need.peers)
         return any(rule.protocol == ALL and rule.peer in open_to for rule in of_direction)
     everywhere, *balancers = need.peers
     ranges = [rule for rule in of_direction if rule.is_range and _is_of(need.rule, rule)]

@@ -2,16 +2,27 @@
 
 from base64 import b64decode
 from binascii import Error as NotBase64
+from typing import Final
 
-from pergola.api.objects import JsonObject, Key, map_at, namespace_of
-from pergola.extensions.aws.config import INFRASTRUCTURE_CONFIG, InfrastructureConfig
+from pergola.api.objects import (
+    GroupKind,
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    map_at,
+    maps_at,
+    namespace_of,
+)
+from pergola.extensions.aws.config import GROUP, INFRASTRUCTURE_CONFIG, InfrastructureConfig
 from pergola.extensions.aws.overlay import has_overlay
 from pergola.extensions.aws.wanted import Wanted
 from pergola.extensions.cluster import Cluster, Shoot
 from pergola.extensions.errors import Code, ExtensionError
 from pergola.extensions.provider_config import read_strict
 
-_IPV4 = "IPv4"
+_IPV4: Final = "IPv4"
+_WORKER_CONFIG: Final = GroupKind(GROUP, "WorkerConfig")
+_EFA_INTERFACES: Final = ("efa", "efa-only")
 
 
 def wanted_of(
@@ -44,7 +55,7 @@ def wanted_of(
         shoot_uid=str(map_at(shoot.raw, "metadata").get("uid") or ""),
         ssh_public_key=_public_key(infrastructure),
         overlay=has_overlay(shoot.raw),
-        uses_efa=False,
+        uses_efa=_uses_efa(shoot),
         tag_worker_subnets=tag_worker_subnets,
     )
 
@@ -53,6 +64,21 @@ def _said(shoot: Shoot, of: str) -> tuple[str, ...]:
     """The Shoot's own range; those of its status come from here, and would come back."""
     value = map_at(shoot.raw, "spec", "networking").get(of)
     return (value,) if isinstance(value, str) and value else ()
+
+
+def _uses_efa(shoot: Shoot) -> bool:
+    """Whether a pool of workers says so: `networkInterfaces[].type` of its `WorkerConfig`.
+
+    The type of machine tells nothing: many can have such interfaces, and have none unless asked.
+    """
+    pools = maps_at(shoot.raw, "spec", "provider", "workers")
+    configs = [map_at(pool, "providerConfig") for pool in pools]
+    return any(
+        interface.get("type") in _EFA_INTERFACES
+        for config in configs
+        if GroupVersionKind.of(config).group_kind == _WORKER_CONFIG
+        for interface in maps_at(config, "networkInterfaces")
+    )
 
 
 def _public_key(infrastructure: JsonObject) -> bytes:

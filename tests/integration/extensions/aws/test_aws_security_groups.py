@@ -105,6 +105,23 @@ async def test_both_families_are_allowed_where_the_cluster_has_both(
     }
 
 
+async def test_the_rule_for_elastic_fabric_adapters_comes_and_goes_with_them(
+    aws: CorrectedAws, client: AwsClient
+) -> None:
+    cluster = await StepsOf.managed(client)
+    cluster.want(uses_efa=True)
+    await cluster.ensure(security_group.steps)
+    group = (await cluster.groups())[NODES]
+    to_itself = Rule(EGRESS, ALL, None, group["GroupId"])
+    assert to_itself in rules_of(group)
+    assert (await cluster.plan(security_group.steps))[NODES_GROUP].fate is Fate.KEEP
+
+    cluster.want(uses_efa=False)
+    await cluster.ensure(security_group.steps)
+
+    assert rules_of((await cluster.groups())[NODES]) == rules_of(group) - {to_itself}
+
+
 async def test_rules_that_do_not_belong_there_are_revoked_after_the_others_are_allowed(
     aws: CorrectedAws, client: AwsClient
 ) -> None:

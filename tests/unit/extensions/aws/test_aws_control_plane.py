@@ -3,15 +3,19 @@
 import pytest
 
 from pergola.api.objects import JsonObject
+from pergola.api.schema.read import Malformed
 from pergola.extensions.aws.control_plane import (
     cloud_controller_arguments,
     cloud_provider_config,
     cloud_provider_config_map,
     cloud_subnet,
+    given,
     places_load_balancers,
+    route_controller,
     route_controller_replicas,
 )
 from pergola.extensions.aws.control_plane_config import CloudControllerManager, ControlPlaneConfig
+from pergola.extensions.cluster import Shoot
 from pergola.extensions.errors import Code, ExtensionError
 
 NAME = "shoot--p--s"
@@ -107,6 +111,7 @@ def test_each_family_has_a_line(families: list[str], lines: list[str]) -> None:
         (ControlPlaneConfig(), ["IPv4"], 1, 0),
         (routes(enabled=False), ["IPv4"], 1, 0),
         (routes(enabled=True), ["IPv4"], 1, 1),
+        (routes(enabled=True), [], 1, 1),
         (routes(enabled=True), ["IPv4", "IPv6"], 1, 1),
         (routes(enabled=True), ["IPv6"], 1, 0),
         (routes(enabled=True), ["IPv4"], 0, 0),
@@ -116,3 +121,74 @@ def test_the_route_controller_runs_without_an_overlay_and_with_ipv4(
     config: ControlPlaneConfig | None, families: list[str], awake: int, replicas: int
 ) -> None:
     assert route_controller_replicas(config, families, awake=awake) == replicas
+
+
+def shoot(
+    *, overlay: object = None, switch: object = None, families: str = "IPv4", asleep: bool = False
+) -> Shoot:
+    config = {"cloudControllerManager": {"useCustomRouteController": switch}}
+    return Shoot(
+        {
+            "spec": {
+                "hibernation": {"enabled": asleep},
+                "networking": {
+                    "ipFamilies": families.split(),
+                    "providerConfig": {"overlay": {"enabled": overlay}},
+                },
+                "provider": {"controlPlaneConfig": None if switch is None else config},
+            }
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("asking", "replicas", "reason"),
+    [
+        (shoot(), 0, "through an overlay, and need no routes"),
+        (shoot(overlay=False, switch=True), 1, "there is no overlay"),
+        (shoot(overlay=False, switch=True, families=""), 1, "there is no overlay"),
+        (shoot(overlay=False, switch=True, asleep=True), 0, "the Shoot sleeps"),
+        (shoot(overlay=False, switch=True, families="IPv6"), 0, "only IPv6"),
+        (shoot(overlay=False), 0, "nobody writes routes to pods"),
+        (shoot(overlay=False, switch=False), 0, "useCustomRouteController to true"),
+        (shoot(overlay=True, switch=True), 1, "useCustomRouteController is true, though"),
+    ],
+)
+def test_the_replicas_of_the_route_controller_have_a_reason(
+    asking: Shoot, replicas: int, reason: str
+) -> None:
+    found = route_controller(asking)
+
+    assert found.replicas == replicas
+    assert reason in found.reason
+
+
+def test_an_overlay_that_is_neither_on_nor_off_is_an_error() -> None:
+    with pytest.raises(ExtensionError, match=r"overlay\.enabled is not a boolean"):
+        route_controller(shoot(overlay="no"))
+
+
+def test_a_switch_that_is_neither_on_nor_off_is_named() -> None:
+    path = "spec.provider.controlPlaneConfig.cloudControllerManager.useCustomRouteController"
+    with pytest.raises(Malformed, match=path):
+        route_controller(shoot(switch="yes"))
+
+
+@pytest.mark.parametrize(
+    ("namespace", "provider_status", "said"),
+    [
+        ("", status("nodes"), "Infrastructure s: metadata.namespace is missing"),
+        (NAME, {"kind": "InfrastructureStatus"}, "is no InfrastructureStatus.aws.provider"),
+    ],
+)
+def test_an_infrastructure_that_tells_nothing_of_a_network_in_aws_is_refused(
+    namespace: str, provider_status: JsonObject, said: str
+) -> None:
+    infrastructure: JsonObject = {
+        "metadata": {"name": "s", "namespace": namespace},
+        "status": {"providerStatus": provider_status},
+    }
+    with pytest.raises(ExtensionError, match=said) as caught:
+        given(infrastructure, Shoot({}))
+
+    assert caught.value.codes == (Code.CONFIGURATION_PROBLEM,)

@@ -1,5 +1,7 @@
 """Conditions about what users bring: spec 30 §6.4, Beyond 10."""
 
+from dataclasses import replace
+
 import pytest
 
 from pergola.api.objects import JsonObject
@@ -186,6 +188,15 @@ def test_ipv6_needs_rules_of_its_own() -> None:
     assert nodes_security_group_valid(wanted(families), group(*COMPLETE)).status == "False"
     assert nodes_security_group_valid(wanted(families), group(*COMPLETE, *more)).status == "True"
     assert nodes_security_group_valid(wanted(("IPv6",)), group(SELF, *more)).status == "True"
+
+
+def test_elastic_fabric_adapters_need_the_group_itself_as_a_destination() -> None:
+    with_adapters = replace(wanted(), uses_efa=True)
+    said = nodes_security_group_valid(with_adapters, group(*COMPLETE), BALANCERS)
+    assert (said.status, said.reason) == ("False", "MissingRequiredRules")
+    assert said.message.endswith("(Elastic Fabric Adapters reach each other)")
+    complete = group(*COMPLETE, Rule(EGRESS, ALL, None, GROUP))
+    assert nodes_security_group_valid(with_adapters, complete, BALANCERS).status == "True"
 
 
 def test_how_a_file_system_is_reached_is_noted() -> None:

@@ -6,7 +6,9 @@ import pytest
 
 from pergola.api.objects import JsonObject
 from pergola.api.schema.read import Malformed
+from pergola.extensions.aws.config import GROUP
 from pergola.extensions.aws.request import wanted_of
+from pergola.extensions.aws.security_rules import ALL, EGRESS, Rule, desired_rules
 from pergola.extensions.cluster import Cluster, Shoot
 from pergola.extensions.errors import Code, ExtensionError
 from pergola.testing.aws_world import managed_config
@@ -60,6 +62,38 @@ def test_ranges_that_the_infrastructure_itself_reported_do_not_come_back() -> No
     cluster.shoot.raw["status"] = {"networking": {"pods": ["2001:db8::/56", "10.1.0.0/16"]}}
 
     assert wanted_of(infrastructure(), cluster).pod_ranges == ("10.1.0.0/16",)
+
+
+def pool(*types: object, kind: str = "WorkerConfig", group: str = GROUP) -> JsonObject:
+    interfaces = [{"type": each} for each in types]
+    config = {"apiVersion": f"{group}/v1alpha1", "kind": kind, "networkInterfaces": interfaces}
+    return {"name": "w", "providerConfig": config}
+
+
+@pytest.mark.parametrize(
+    ("workers", "uses"),
+    [
+        ([], False),
+        ([{"name": "w"}, {"name": "x", "providerConfig": None}], False),
+        ([pool()], False),
+        ([pool("interface")], False),
+        ([pool(["efa"])], False),
+        ([pool("efa", kind="SomethingElse")], False),
+        ([pool("efa", group="elsewhere.example")], False),
+        ([pool("efa")], True),
+        ([{"name": "w"}, pool("interface", "efa-only")], True),
+    ],
+)
+def test_one_pool_with_an_elastic_fabric_adapter_is_enough(
+    workers: list[JsonObject], *, uses: bool
+) -> None:
+    cluster = Cluster("shoot--p--s", Shoot({"spec": {"provider": {"workers": workers}}}))
+
+    asked = wanted_of(infrastructure(), cluster)
+
+    assert asked.uses_efa is uses
+    to_itself = Rule(EGRESS, ALL, None, "sg-1")
+    assert (to_itself in desired_rules(asked, "sg-1", [])) is uses
 
 
 @pytest.mark.parametrize(
