@@ -19,8 +19,9 @@ from pathlib import Path
 
 from pergola import sandbox
 from pergola.api import marks
+from pergola.api.bastion_v1alpha1 import BASTION
 from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
-from pergola.api.objects import JsonObject, Key, map_at
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at
 from pergola.cli.crds import install
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
@@ -31,10 +32,17 @@ from pergola.testing.aws_corrections import CorrectedAws
 from pergola.testing.aws_site import PUBLIC_KEY
 from pergola.testing.waiting import until, until_gone
 
-FILE = Path(__file__).parent / "pattern-1-created.yaml"
+HERE = Path(__file__).parent
+FILE = HERE / "pattern-1-created.yaml"
+BASTION_FILE = HERE / "bastion.yaml"
 KEY = Key("shoot--demo--created", "created")
+BASTION_KEY = Key(KEY.namespace, "cli-demo")
 PERGOLA = (str(Path(sys.executable).with_name("pergola")),)
-RUN = ("extension", "run", "pergola.extensions.aws.actuator:AwsInfrastructure")
+ACTUATORS = (
+    "pergola.extensions.aws.actuator:AwsInfrastructure",
+    "pergola.extensions.aws.bastion:AwsBastion",
+)
+RUN = ("extension", "run", *ACTUATORS)
 NO_ENDPOINTS = ("--metrics-bind-address=0", "--health-bind-address=0")
 PLAN = ("aws", "plan", "--name", KEY.name, "-n", KEY.namespace)
 PATIENCE = 120.0
@@ -58,20 +66,28 @@ async def main(kubeconfig: Path | None) -> None:
 
 
 async def show(client: Client, environment: dict[str, str]) -> None:
-    """The four things that the README names."""
+    """The five things that the README names."""
     await prepare(client)
     print("\n1. pergola aws plan: nothing is there yet")
     await plan(environment)
 
     print("\n2. The Infrastructure is asked for:")
-    await ask(client)
-    done = await finished(client)
+    await ask(client, INFRASTRUCTURE, KEY)
+    done = await finished(client, INFRASTRUCTURE, KEY)
     print(dump({"status": told(done)}), end="")
 
-    print("\n3. pergola aws plan: all of it is kept")
-    await plan(environment, "-o", "table")
+    print("\n3. A Bastion is asked for, and deleted:")
+    await apply(client, BASTION_FILE.read_bytes())
+    await ask(client, BASTION, BASTION_KEY)
+    done = await finished(client, BASTION, BASTION_KEY)
+    print(dump({"status": {"ingress": done["status"]["ingress"]}}), end="")
+    await client.delete(BASTION, BASTION_KEY)
 
-    print("\n4. kubectl delete infrastructure:")
+    print("\n4. pergola aws plan: all of it is kept")
+    await plan(environment, "-o", "table")
+    await until_gone(client, BASTION, BASTION_KEY, patience=PATIENCE)
+
+    print("\n5. kubectl delete infrastructure:")
     await client.patch(
         INFRASTRUCTURE, KEY, {"metadata": {"annotations": {marks.CONFIRMATION_DELETION: "true"}}}
     )
@@ -82,27 +98,32 @@ async def show(client: Client, environment: dict[str, str]) -> None:
 
 async def prepare(client: Client) -> None:
     """All that has to be there: manifests, credentials, a public key; nothing is asked yet."""
-    for document in parse_documents(FILE.read_bytes()):
-        if isinstance(document.value, dict):
-            await client.apply(document.value, manager="demo", force=True)
+    await apply(client, FILE.read_bytes())
     await client.apply(credentials(), manager="demo", force=True)
     key = base64.b64encode(PUBLIC_KEY.encode()).decode()
     await client.patch(INFRASTRUCTURE, KEY, {"spec": {"sshPublicKey": key}})
 
 
-async def ask(client: Client) -> None:
+async def apply(client: Client, text: bytes) -> None:
+    """Applies all documents of a manifest."""
+    for document in parse_documents(text):
+        if isinstance(document.value, dict):
+            await client.apply(document.value, manager="demo", force=True)
+
+
+async def ask(client: Client, gvk: GroupVersionKind, key: Key) -> None:
     """Asks as a caller does, by annotations."""
     now = datetime.now(UTC).isoformat()
     annotations = {marks.OPERATION: marks.OPERATION_RECONCILE, marks.TIMESTAMP: now}
-    await client.patch(INFRASTRUCTURE, KEY, {"metadata": {"annotations": annotations}})
+    await client.patch(gvk, key, {"metadata": {"annotations": annotations}})
 
 
-async def finished(client: Client) -> JsonObject:
+async def finished(client: Client, gvk: GroupVersionKind, key: Key) -> JsonObject:
     """Waits until it is made."""
     return await until(
         client,
-        INFRASTRUCTURE,
-        KEY,
+        gvk,
+        key,
         lambda obj: map_at(obj, "status", "lastOperation").get("state") == "Succeeded",
         patience=PATIENCE,
     )

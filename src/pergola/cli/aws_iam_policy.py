@@ -27,7 +27,8 @@ def iam_policy(
     security_group:
         In networks of users, it creates the security group of the nodes.
     pod_routes:
-        It removes routes to pods that clusters left in route tables of users.
+        It removes routes to pods that clusters left in route tables of users: it runs with
+        PERGOLA_AWS_REMOVE_DEAD_POD_ROUTES=true.
     bastion:
         There are Bastions.
     names:

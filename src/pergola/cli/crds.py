@@ -56,11 +56,18 @@ def crds(
 
 def definitions() -> list["JsonObject"]:
     """Every CustomResourceDefinition of ours."""
+    from pergola.api.bastion_v1alpha1 import bastion_crd
     from pergola.api.extensions_v1alpha1 import cluster_crd, network_crd
     from pergola.api.infrastructure_v1alpha1 import infrastructure_crd
     from pergola.api.resources_v1alpha1 import managed_resource_crd
 
-    return [managed_resource_crd(), cluster_crd(), network_crd(), infrastructure_crd()]
+    return [
+        managed_resource_crd(),
+        cluster_crd(),
+        network_crd(),
+        infrastructure_crd(),
+        bastion_crd(),
+    ]
 
 
 def rendered(objects: list["JsonObject"]) -> str:

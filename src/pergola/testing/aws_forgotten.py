@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 from xml.etree.ElementTree import Element
 
-from pergola.testing.aws_answers import Answer, Call, child, put, text_at
+from pergola.testing.aws_answers import Answer, Call, child, children, put, text_at
 from pergola.testing.aws_gaps import Correction
 
 _TAG: Final = re.compile(r"TagSpecification\.\d+\.(Tag\.\d+\.(?:Key|Value))")
@@ -20,7 +20,7 @@ _LAUNCH: Final = {
 
 def forgotten() -> tuple[Correction, ...]:
     """All of these corrections."""
-    return CreationTags(), SubnetAttributes(), Reservations()
+    return CreationTags(), SubnetAttributes(), Reservations(), BlackHoles()
 
 
 class CreationTags(Correction):
@@ -104,3 +104,20 @@ class Reservations(Correction):
                 known = self._ranges.get(text_at(item, "subnetCidrReservationId"))
                 if known:
                     put(item, "cidr", known)
+
+
+class BlackHoles(Correction):
+    """A route to a network interface that is gone is a `blackhole`; in moto it stays `active`."""
+
+    def __init__(self) -> None:
+        self._gone: set[str] = set()
+
+    def answered(self, call: Call, answer: Answer) -> None:
+        """Learns which interfaces are gone, and tells the states of routes to them."""
+        if call.operation == "DeleteNetworkInterface":
+            self._gone.add(call.parameters.get("NetworkInterfaceId", ""))
+        elif call.operation == "DescribeRouteTables":
+            for _, table in answer.items("routeTableSet"):
+                for route in children(table, "routeSet"):
+                    if text_at(route, "networkInterfaceId") in self._gone:
+                        put(route, "state", "blackhole")

@@ -15,6 +15,7 @@ from pergola.api.extensions_v1alpha1 import CLUSTER
 from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
 from pergola.api.objects import JsonObject, map_at
 from pergola.extensions.aws.actuator import AwsInfrastructure, AwsSettings
+from pergola.extensions.aws.bastion import AwsBastion
 from pergola.kube.client import Client
 from pergola.runtime.unit import Unit
 from pergola.testing.aws_corrections import QUICK, CorrectedAws
@@ -41,6 +42,27 @@ SHOOT: Final[JsonObject] = {
     },
 }
 """The Shoot for which `aws_world.managed_config` and `Network` have ranges."""
+AMI: Final = "ami-0123456789abcdef0"
+CLOUD_PROFILE: Final[JsonObject] = {
+    "spec": {
+        "machineTypes": [
+            {"name": "m5.large", "cpu": "2", "gpu": "0", "memory": "8Gi"},
+            {"name": "t3.micro", "cpu": "1", "gpu": "0", "memory": "1Gi"},
+        ],
+        "machineImages": [{"name": "gardenlinux", "versions": [{"version": "1592.3.0"}]}],
+        "providerConfig": {
+            "machineImages": [
+                {
+                    "name": "gardenlinux",
+                    "versions": [
+                        {"version": "1592.3.0", "regions": [{"name": REGION, "ami": AMI}]}
+                    ],
+                }
+            ]
+        },
+    }
+}
+"""A CloudProfile with a machine and an image for bastions."""
 PATIENCE: Final = 90.0
 """With a first request to AWS in a process, its descriptions are parsed."""
 _SECRET: Final = "cloudprovider"  # noqa: S105 - a name
@@ -56,7 +78,7 @@ class AwsSite(ExtensionSite):
 
     aws: CorrectedAws
     region = REGION
-    _actuators: tuple[AwsInfrastructure, ...] = ()
+    _actuators: tuple[AwsInfrastructure | AwsBastion, ...] = ()
 
     def actuator(self) -> AwsInfrastructure:
         """A new one that knows nothing yet, as after a restart; it waits for nothing long."""
@@ -64,9 +86,22 @@ class AwsSite(ExtensionSite):
         class Own(AwsInfrastructure):
             type = self.type
 
-        actuator = Own(AwsSettings(endpoint_url=self.aws.url, retry=QUICK, poll_seconds=0.01))
+        actuator = Own(self._settings())
         self._actuators += (actuator,)
         return actuator
+
+    def bastion_actuator(self) -> AwsBastion:
+        """A new one for Bastions beside the Infrastructure."""
+
+        class Own(AwsBastion):
+            type = self.type
+
+        actuator = Own(self._settings())
+        self._actuators += (actuator,)
+        return actuator
+
+    def _settings(self) -> AwsSettings:
+        return AwsSettings(endpoint_url=self.aws.url, retry=QUICK, poll_seconds=0.01)
 
     async def clean_up(self) -> None:
         """Removes what is not removed with the namespace, and closes connections."""

@@ -3,6 +3,7 @@
 import asyncio
 from typing import Final
 
+from pergola.api.bastion_v1alpha1 import bastion_crd
 from pergola.api.extensions_v1alpha1 import cluster_crd, network_crd
 from pergola.api.infrastructure_v1alpha1 import infrastructure_crd
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at, name_of
@@ -19,12 +20,13 @@ async def install_crds(client: Client) -> None:
 
 
 async def install_extension_crds(client: Client) -> None:
-    """Returns when ManagedResources, Clusters, Networks and Infrastructures are served."""
+    """Returns when ManagedResources, Clusters and the extension kinds of ours are served."""
     for definition in (
         managed_resource_crd(),
         network_crd(),
         cluster_crd(),
         infrastructure_crd(),
+        bastion_crd(),
     ):
         await _install(client, definition)
 

@@ -15,6 +15,7 @@ FILES = {
     "managedresources.resources.gardener.cloud": "resources.gardener.cloud_managedresources.yaml",
     "networks.extensions.gardener.cloud": "extensions.gardener.cloud_networks.yaml",
     "infrastructures.extensions.gardener.cloud": "extensions.gardener.cloud_infrastructures.yaml",
+    "bastions.extensions.gardener.cloud": "extensions.gardener.cloud_bastions.yaml",
     "clusters.extensions.gardener.cloud": "extensions.gardener.cloud_clusters.yaml",
 }
 

@@ -11,6 +11,10 @@ from pergola.kube.yaml import parse_documents
 
 CALICO = "pergola.extensions.network.calico:Calico"
 CILIUM = "pergola.extensions.network.cilium:Cilium"
+AWS = (
+    "pergola.extensions.aws.actuator:AwsInfrastructure",
+    "pergola.extensions.aws.bastion:AwsBastion",
+)
 IMAGE = "registry.example/pergola@sha256:" + "0" * 64
 REFERENCE = "registry.example/charts/cilium:v1"
 
@@ -32,6 +36,27 @@ def test_an_operator_gets_one_extension(capsys: pytest.CaptureFixture[str]) -> N
     assert document["spec"]["resources"] == [{"kind": "Network", "type": "cilium"}]
     helm = document["spec"]["deployment"]["extension"]["helm"]
     assert helm == {"ociRepository": {"ref": REFERENCE}}
+
+
+def test_all_kinds_of_an_extension_are_registered_together(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    [document] = printed(capsys, *AWS, "--ref", "registry.example/charts/aws:v1")
+    assert document["metadata"]["name"] == "provider-aws"
+    assert document["spec"]["resources"] == [
+        {"kind": "Infrastructure", "type": "aws"},
+        {"kind": "Bastion", "type": "aws"},
+    ]
+
+
+def test_bastions_alone_may_look_at_infrastructures(capsys: pytest.CaptureFixture[str]) -> None:
+    found = printed(capsys, AWS[1], "--install", IMAGE)
+    [role] = [document for document in found if document["kind"] == "ClusterRole"]
+    about = {
+        resource: rule["verbs"] for rule in maps_at(role, "rules") for resource in rule["resources"]
+    }
+    assert about["infrastructures"] == ["list"]
+    assert "watch" in about["bastions"]
 
 
 def test_a_landscape_without_operator_gets_two_documents(

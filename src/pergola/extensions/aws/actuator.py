@@ -32,7 +32,7 @@ from pergola.extensions.aws.request import wanted_of
 from pergola.extensions.aws.shoot_webhooks import aws_shoot_mutator, aws_shoot_validator
 from pergola.extensions.aws.state import is_empty, read_state, state_object
 from pergola.extensions.aws.status import full_status
-from pergola.extensions.aws.step import Work
+from pergola.extensions.aws.step import Step, Work
 from pergola.extensions.aws.telling import warn
 from pergola.extensions.aws.wanted import Wanted
 from pergola.extensions.errors import Code, ExtensionError
@@ -43,6 +43,9 @@ from pergola.flow import Report, Reporter, State, Write
 
 TAG_WORKER_SUBNETS: Final = "PERGOLA_AWS_TAG_BYO_WORKER_SUBNETS"
 """The variable that switches the cluster's tag on worker subnets off, if it is `false` (§4.3)."""
+REMOVE_POD_ROUTES: Final = "PERGOLA_AWS_REMOVE_DEAD_POD_ROUTES"
+"""The variable that lets deletions remove dead routes to pods, if it is `true` (§7.2)."""
+_SWITCH: Final = {"true": True, "false": False}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,12 +56,15 @@ class AwsSettings:
         endpoint_url: where all services are, instead of at AWS; the variable AWS_ENDPOINT_URL says
             the same.
         tag_worker_subnets: whether worker subnets that were brought get the cluster's tag.
+        remove_pod_routes: whether a deletion removes routes to pods that lead nowhere from route
+            tables that were brought.
         retry: how often and when requests are repeated; the client's own way if None.
         poll_seconds: between two looks at something that AWS is making or removing.
     """
 
     endpoint_url: str = ""
     tag_worker_subnets: bool = True
+    remove_pod_routes: bool = False
     retry: Retry | None = None
     poll_seconds: float = 5.0
 
@@ -111,7 +117,7 @@ class AwsInfrastructure(Actuator):
             async with self._work(context, obj, wanted, state) as work:
                 await run_steps(
                     DELETION,
-                    delete_steps(wanted, state),
+                    self._delete_steps(wanted, state),
                     work,
                     write=_writer(context),
                     report=_reporter(context),
@@ -142,6 +148,9 @@ class AwsInfrastructure(Actuator):
     def _wanted(self, context: Context, obj: JsonObject) -> Wanted:
         return wanted_of(obj, context.cluster, tag_worker_subnets=self._settings.tag_worker_subnets)
 
+    def _delete_steps(self, wanted: Wanted, state: State) -> list[Step]:
+        return delete_steps(wanted, state, remove_pod_routes=self._settings.remove_pod_routes)
+
     @asynccontextmanager
     async def _work(
         self, context: Context, obj: JsonObject, wanted: Wanted, state: State
@@ -167,9 +176,23 @@ class AwsInfrastructure(Actuator):
 
 
 def settings_from(environment: Mapping[str, str]) -> AwsSettings:
-    """The settings as the variables of a process say them."""
+    """The settings as the variables of a process say them.
+
+    Raises:
+        ExtensionError: variables are neither `true` nor `false`; all of them are told.
+    """
+    said = {
+        name: value
+        for name in (TAG_WORKER_SUBNETS, REMOVE_POD_ROUTES)
+        if (value := environment.get(name, "").strip())
+    }
+    wrong = [f'{name} is "{value}"' for name, value in said.items() if value.lower() not in _SWITCH]
+    if wrong:
+        raise ExtensionError(f"{' and '.join(wrong)}; write true or false")
+    switched = {name: _SWITCH[value.lower()] for name, value in said.items()}
     return AwsSettings(
-        tag_worker_subnets=environment.get(TAG_WORKER_SUBNETS, "").lower() != "false"
+        tag_worker_subnets=switched.get(TAG_WORKER_SUBNETS, True),
+        remove_pod_routes=switched.get(REMOVE_POD_ROUTES, False),
     )
 
 

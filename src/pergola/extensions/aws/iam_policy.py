@@ -32,7 +32,7 @@ class Feature(StrEnum):
     SECURITY_GROUP = "security-group"
     """A security group that is created in a network of a user; in managed networks it always is."""
     POD_ROUTES = "pod-routes"
-    """The removal of routes to pods that are left in tables of a user."""
+    """The removal of dead routes to pods from tables of a user, which operators may switch on."""
     BASTION = "bastion"
     """Hosts through which people get to nodes."""
 

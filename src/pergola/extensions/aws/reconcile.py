@@ -39,9 +39,13 @@ def reconcile_steps(wanted: Wanted) -> list[Step]:
     )
 
 
-def delete_steps(wanted: Wanted, state: State) -> list[Step]:
-    """All steps that remove it; what was brought only loses its tags."""
-    return in_one_graph(deletion_steps(wanted, state))
+def delete_steps(wanted: Wanted, state: State, *, remove_pod_routes: bool = False) -> list[Step]:
+    """All steps that remove it; what was brought only loses its tags.
+
+    Args:
+        remove_pod_routes: and its dead routes to pods, which stay otherwise (§7.2).
+    """
+    return in_one_graph(deletion_steps(wanted, state, remove_pod_routes=remove_pod_routes))
 
 
 def in_one_graph(steps: list[Step]) -> list[Step]:

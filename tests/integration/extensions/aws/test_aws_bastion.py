@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from pergola.api.bastion_v1alpha1 import BASTION
 from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.cloud.aws import AwsClient
@@ -26,33 +27,14 @@ from pergola.extensions.aws.snapshot import tags_of
 from pergola.extensions.cluster import Cluster, Shoot
 from pergola.extensions.errors import Code, ExtensionError, RequeueAfter
 from pergola.kube.client import Client
+from pergola.kube.errors import Invalid
 from pergola.runtime.clock import SystemClock
 from pergola.testing.aws_corrections import QUICK, CorrectedAws
+from pergola.testing.aws_site import AMI, CLOUD_PROFILE, REGION
 from pergola.testing.aws_world import Network
 from pergola.testing.crds import install_extension_crds
 
-REGION = "eu-west-1"
 EVENT = GroupVersionKind("events.k8s.io", "v1", "Event")
-AMI = "ami-0123456789abcdef0"
-CLOUD_PROFILE: JsonObject = {
-    "spec": {
-        "machineTypes": [
-            {"name": "m5.large", "cpu": "2", "gpu": "0", "memory": "8Gi"},
-            {"name": "t3.micro", "cpu": "1", "gpu": "0", "memory": "1Gi"},
-        ],
-        "machineImages": [{"name": "gardenlinux", "versions": [{"version": "1592.3.0"}]}],
-        "providerConfig": {
-            "machineImages": [
-                {
-                    "name": "gardenlinux",
-                    "versions": [
-                        {"version": "1592.3.0", "regions": [{"name": REGION, "ami": AMI}]}
-                    ],
-                }
-            ]
-        },
-    }
-}
 
 
 @dataclass
@@ -68,9 +50,11 @@ class BastionSite:
     actuator: AwsBastion
     families: list[str] = field(default_factory=lambda: ["IPv4"])
     ingress: list[str] = field(default_factory=lambda: ["10.1.2.3/16", "192.0.2.7/32"])
+    excepted: list[str] = field(default_factory=list)
 
     @property
     def bastion(self) -> JsonObject:
+        excepted = {"except": self.excepted} if self.excepted else {}
         return {
             "apiVersion": "extensions.gardener.cloud/v1alpha1",
             "kind": "Bastion",
@@ -78,7 +62,7 @@ class BastionSite:
             "spec": {
                 "type": "aws",
                 "userData": base64.b64encode(b"#!/bin/sh\n").decode(),
-                "ingress": [{"ipBlock": {"cidr": cidr}} for cidr in self.ingress],
+                "ingress": [{"ipBlock": {"cidr": cidr, **excepted}} for cidr in self.ingress],
             },
         }
 
@@ -392,4 +376,33 @@ async def test_what_is_wrong_in_a_bastion_is_told_before_anything_is_made(
     with pytest.raises(ExtensionError, match=r'spec.ingress\[1\].ipBlock.cidr: "nowhere"'):
         await site.reconcile()
 
+    site.ingress, site.excepted = ["10.0.0.0/8"], ["10.1.0.0/16"]
+    with pytest.raises(ExtensionError, match=r"ingress\[0\].ipBlock.except: .* name the CIDRs"):
+        await site.reconcile()
+
     assert site.aws.writes() == []
+
+
+async def test_what_a_bastion_runs_when_it_starts_cannot_change(
+    cluster_client: Client, namespace: str
+) -> None:
+    await install_extension_crds(cluster_client)
+    spec = {"type": namespace, "userData": "YQ==", "ingress": []}
+    metadata = {"name": "cli-1", "namespace": namespace}
+    bastion = await cluster_client.create(
+        {
+            "apiVersion": BASTION.api_version,
+            "kind": BASTION.kind,
+            "metadata": metadata,
+            "spec": spec,
+        }
+    )
+
+    with pytest.raises(Invalid) as raised:
+        await cluster_client.patch(BASTION, Key.of(bastion), {"spec": {"userData": "Yg=="}})
+
+    [cause] = raised.value.causes
+    assert cause["field"] == "spec.userData"
+    assert "field is immutable" in cause["message"]
+    peer = {"ipBlock": {"cidr": "192.0.2.0/24"}}
+    await cluster_client.patch(BASTION, Key.of(bastion), {"spec": {"ingress": [peer]}})

@@ -1,20 +1,28 @@
 """Leaving a network that users brought: spec 30 §9.3, with moto as AWS."""
 
-from functools import partial
+import copy
 
 import pytest
 
+from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
+from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient
+from pergola.extensions.actuator import Context, Status
 from pergola.extensions.aws import state as keys
+from pergola.extensions.aws.actuator import AwsInfrastructure, AwsSettings
 from pergola.extensions.aws.deletion import byo as deletion
-from pergola.extensions.aws.step import Step
+from pergola.extensions.aws.iam_policy import Feature, Mode, actions
 from pergola.extensions.aws.steps import iam, service_range
 from pergola.extensions.aws.steps.byo import byo_steps
 from pergola.extensions.aws.wanted import MARKER, ROLE_INTERNAL, ROLE_PUBLIC
+from pergola.extensions.cluster import Cluster, Shoot
 from pergola.flow import FlowFailed
+from pergola.kube.client import Client
+from pergola.runtime.clock import SystemClock
 from pergola.testing.aws_answers import Call
 from pergola.testing.aws_brought import CLUSTER, OTHER, OTHER_CLUSTER, settle, tags_of_subnets
-from pergola.testing.aws_corrections import CorrectedAws
+from pergola.testing.aws_corrections import QUICK, CorrectedAws
+from pergola.testing.aws_site import SHOOT, AwsSite, aws_site
 from pergola.testing.aws_steps import StepsOf
 from pergola.testing.aws_world import Network, everything, tags_in, without_tags
 
@@ -256,35 +264,75 @@ async def test_a_reservation_that_another_cluster_uses_stays_until_that_leaves(
 
 
 async def test_routes_to_pods_that_are_gone_are_only_deleted_if_the_operator_allows_it(
-    aws: CorrectedAws, client: AwsClient
+    cluster_client: Client, namespace: str, aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.create(client)
-    table = network.tables[network.workers["a"]]
-    interface = await client.call("ec2", "CreateNetworkInterface", SubnetId=network.workers["a"])
-    card = interface["NetworkInterface"]["NetworkInterfaceId"]
-    for to in ("100.64.1.0/24", "100.64.2.0/24", "192.168.0.0/16"):
-        await network.route(network.workers["a"], to, NetworkInterfaceId=card)
-    cluster = StepsOf.brought(client, network)
-    cluster.want(overlay=False, pod_ranges=("100.64.0.0/16",))
-    await cluster.ensure(byo_steps)
-    work = await cluster.work()
-    # moto knows no black holes: a route stays active when what it leads to is gone.
-    for route in work.snapshot.route_tables[table]["Routes"]:
-        if route.get("DestinationCidrBlock") in ("100.64.1.0/24", "192.168.0.0/16"):
-            route["State"] = "blackhole"
+    subnet = network.workers["a"]
+    there, gone = [await _interface(client, subnet) for _ in range(2)]
+    await network.route(subnet, "100.64.1.0/24", NetworkInterfaceId=gone)
+    await network.route(subnet, "100.64.2.0/24", NetworkInterfaceId=there)
+    await network.route(subnet, "192.168.0.0/16", NetworkInterfaceId=gone)
+    await client.call("ec2", "DeleteNetworkInterface", NetworkInterfaceId=gone)
+    site = await aws_site(cluster_client, namespace, aws)
+    context, saved = _context(site)
+    obj = _infrastructure(site, network.config(group=await network.security_group()))
+    usual, allowed = (
+        AwsInfrastructure(AwsSettings(endpoint_url=aws.url, retry=QUICK, remove_pod_routes=allowed))
+        for allowed in (False, True)
+    )
+    await usual.reconcile(context, obj)
+    obj["status"] = copy.deepcopy(saved)  # a deletion forgets what it removed
     aws.writes()
 
-    usual = _named(deletion.steps(cluster.wanted), deletion.POD_ROUTES)
-    allowed = partial(deletion.steps, remove_pod_routes=True)
-    await _named(allowed(cluster.wanted), deletion.POD_ROUTES).ensure(work)
+    await usual.delete(context, obj)
+    left_alone = aws.writes()
+    await allowed.delete(context, obj)
 
-    assert usual.skip
-    assert [
-        (str(call), call.parameters["DestinationCidrBlock"])
-        for call in aws.requests
-        if call.is_write
-    ] == [("ec2 DeleteRoute", "100.64.1.0/24")]
+    assert "ec2 DeleteRoute" not in left_alone
+    deleted = [call.parameters for call in aws.requests if call.operation == "DeleteRoute"]
+    assert [(each["RouteTableId"], each["DestinationCidrBlock"]) for each in deleted] == [
+        (network.tables[subnet], "100.64.1.0/24")
+    ]
+    taken = {str(call).replace(" ", ":") for call in aws.requests}
+    assert taken - set(actions(Mode.BYO)) == {"ec2:DeleteRoute"}
+    assert taken - set(actions(Mode.BYO, [Feature.POD_ROUTES])) == set()
+    for actuator in (usual, allowed):
+        await actuator.close()
+    await site.clean_up()
 
 
-def _named(several: list[Step], name: str) -> Step:
-    return next(step for step in several if step.name == name)
+async def _interface(client: AwsClient, subnet: str) -> str:
+    answer = await client.call("ec2", "CreateNetworkInterface", SubnetId=subnet)
+    name: str = answer["NetworkInterface"]["NetworkInterfaceId"]
+    return name
+
+
+def _infrastructure(site: AwsSite, config: JsonObject) -> JsonObject:
+    return {
+        "apiVersion": INFRASTRUCTURE.api_version,
+        "kind": INFRASTRUCTURE.kind,
+        "metadata": {"name": "web", "namespace": site.namespace},
+        "spec": site.spec(config),
+    }
+
+
+def _context(site: AwsSite) -> tuple[Context, Status]:
+    """What an actuator works with, for a Shoot without overlay; and the status that it saves."""
+    saved: Status = {}
+
+    async def progress(percent: int, text: str) -> None:
+        del percent, text
+
+    async def save(status: Status) -> None:
+        saved.update(status)
+
+    networking = {**SHOOT["spec"]["networking"], "providerConfig": {"overlay": {"enabled": False}}}
+    context = Context(
+        client=site.client,
+        cluster=Cluster(site.namespace, shoot=Shoot({"spec": {"networking": networking}})),
+        namespace=site.namespace,
+        clock=SystemClock(),
+        progress=progress,
+        save=save,
+    )
+    return context, saved

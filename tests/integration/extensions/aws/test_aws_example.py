@@ -1,6 +1,7 @@
 """`examples/aws`: the demo shows what its README says, with the extension as a process."""
 
 import asyncio
+import re
 import sys
 from pathlib import Path
 
@@ -30,6 +31,7 @@ async def test_the_demo_plans_creates_keeps_and_deletes(shoot_sandbox: Sandbox) 
     assert first.startswith("would create: ")
     assert second.startswith("keep: ")
     assert "kind: InfrastructureStatus" in said
+    assert re.search(r'\n  ingress:\n(    hostname: .*\n)?    ip: "?[\d.]+"?\n', said)
     assert said.rstrip().endswith("and then the Infrastructure is gone")
 
 

@@ -1,5 +1,6 @@
 """As whom an Infrastructure is made, in AWS and in the seed (spec 30 §2 item 6)."""
 
+import base64
 import re
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -8,19 +9,23 @@ import pytest
 import yaml
 from aiohttp import web
 
+from pergola.api.bastion_v1alpha1 import BASTION
+from pergola.api.extensions_v1alpha1 import CLUSTER
 from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
 from pergola.cloud.aws import AwsClient
+from pergola.extensions.aws.telling import EVENT
 from pergola.extensions.process import Options, assemble
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.runtime.metrics import Metrics
 from pergola.testing.aws_answers import Call
 from pergola.testing.aws_corrections import CorrectedAws
-from pergola.testing.aws_site import AwsSite, aws_site, codes_in
+from pergola.testing.aws_site import CLOUD_PROFILE, PATIENCE, AwsSite, aws_site, codes_in
 from pergola.testing.aws_world import Network, managed_config
+from pergola.testing.extension_site import operation, request
 from pergola.testing.service_accounts import service_account_config, until_allowed
-from pergola.testing.waiting import running
+from pergola.testing.waiting import running, until, until_gone
 from pergola.testing.world import RecordingClient
 
 SECRET = GroupVersionKind("", "v1", "Secret")
@@ -119,20 +124,58 @@ async def test_the_chart_s_role_is_enough_for_all_that_runs(
     config = await restricted(site.client, load(kubeconfig), namespace)
     async with RecordingClient.connect(config) as restricted_client:
         await until_allowed(restricted_client, INFRASTRUCTURE)
-        parts = assemble(restricted_client, [site.actuator()], Options(), Metrics())
+        actuators = [site.actuator(), site.bastion_actuator()]
+        parts = assemble(restricted_client, actuators, Options(), Metrics())
         units = [part.unit for part in parts if part.unit is not None]
-        async with running(units[0]), running(units[1]):
+        async with running(*units):
             await site.ask(network.config(group=group))
             await site.until_operation("Create")
+            reached = await reachable_bastion(site)
+            told = await site.client.list(EVENT, namespace)
+            await site.client.delete(BASTION, Key.of(reached))
+            await until_gone(site.client, BASTION, Key.of(reached), patience=PATIENCE)
             checked = await site.until(
                 lambda obj: bool(maps_at(obj, "status", "conditions")), patience=60.0
             )
             await site.delete()
             await site.until_gone()
 
-    assert [part.name for part in parts] == ["infrastructure", "infrastructure-healthcheck"]
+    names = [part.name for part in parts]
+    assert names == ["infrastructure", "infrastructure-healthcheck", "bastion"]
+    assert reached["status"]["ingress"]["ip"]
+    about = {event["regarding"]["kind"]: event["note"] for event in told}
+    assert f"security group {group} was brought and is not changed" in about["Bastion"]
     found = {c["type"]: c["status"] for c in maps_at(checked, "status", "conditions")}
     assert found["NodesSecurityGroupValid"] == "True"
+
+
+async def reachable_bastion(site: AwsSite) -> JsonObject:
+    """A Bastion beside the Infrastructure of a site, once it can be reached."""
+    profile: JsonObject = {"spec": {"cloudProfile": CLOUD_PROFILE}}
+    await site.client.patch(CLUSTER, Key("", site.namespace), profile)
+    asked = await site.client.create(
+        {
+            "apiVersion": BASTION.api_version,
+            "kind": BASTION.kind,
+            "metadata": {
+                "name": "cli-1",
+                "namespace": site.namespace,
+                "annotations": request("reconcile"),
+            },
+            "spec": {
+                "type": site.type,
+                "userData": base64.b64encode(b"#!/bin/sh").decode(),
+                "ingress": [{"ipBlock": {"cidr": "192.0.2.0/24"}}],
+            },
+        }
+    )
+    return await until(
+        site.client,
+        BASTION,
+        Key.of(asked),
+        lambda obj: operation(obj) == ("Create", "Succeeded"),
+        patience=PATIENCE,
+    )
 
 
 async def restricted(admin: Client, config: ClusterConfig, namespace: str) -> ClusterConfig:

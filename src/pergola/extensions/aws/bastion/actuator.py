@@ -1,20 +1,21 @@
 """The Bastion of a Shoot in AWS, as an actuator (spec 30 §10.1).
 
-    pergola extension run pergola.extensions.aws.bastion:AwsBastion
+    pergola extension run pergola.extensions.aws.actuator:AwsInfrastructure \
+        pergola.extensions.aws.bastion:AwsBastion
 
 Everything that may be wrong is found before anything is created.
 """
 
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Final
+from typing import ClassVar, Final
 
 from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
 from pergola.api.objects import JsonObject, Key, map_at
 from pergola.cloud.aws import AwsClient
-from pergola.extensions.actuator import Actuator, Context, Status
+from pergola.extensions.actuator import GROUP, Actuator, Context, Status
 from pergola.extensions.aws.actuator import AwsSettings, secret_of, settings_from
 from pergola.extensions.aws.bastion import firewall, host
 from pergola.extensions.aws.bastion.machine import machine_of
@@ -27,8 +28,7 @@ from pergola.runtime.logging import get_logger
 
 log = get_logger("extension")
 
-_UNTIL_REACHABLE: Final = 5.0
-_UNTIL_TERMINATED: Final = 10.0
+_POLLS_UNTIL_TERMINATED: Final = 2
 
 
 class AwsBastion(Actuator):
@@ -41,6 +41,10 @@ class AwsBastion(Actuator):
     kind = "Bastion"
     type = "aws"
     name = "provider-aws"
+    # It is told by the Infrastructure beside it where it can be.
+    rules: ClassVar[Sequence[JsonObject]] = (
+        {"apiGroups": [GROUP], "resources": ["infrastructures"], "verbs": ["list"]},
+    )
 
     def __init__(self, settings: AwsSettings | None = None) -> None:
         self._settings = settings or settings_from(os.environ)
@@ -56,7 +60,7 @@ class AwsBastion(Actuator):
             ExtensionError: there is no place for a bastion, or nothing to make it of.
         """
         with explained():
-            infrastructure = await _infrastructure(context)
+            infrastructure = await self._infrastructure(context)
             if infrastructure is None:
                 raise ExtensionError(f"there is no Infrastructure in {context.namespace} yet")
             site = _site(context, obj, infrastructure)
@@ -72,7 +76,7 @@ class AwsBastion(Actuator):
         endpoint = host.endpoint_of(instance)
         if endpoint is None:
             waiting = f"instance {instance['InstanceId']} of the bastion has no public address yet"
-            raise RequeueAfter(_UNTIL_REACHABLE, ExtensionError(waiting))
+            raise RequeueAfter(self._settings.poll_seconds, ExtensionError(waiting))
         return {"ingress": endpoint}
 
     async def delete(self, context: Context, obj: JsonObject) -> Status | None:
@@ -83,13 +87,13 @@ class AwsBastion(Actuator):
             ExtensionError: a rule of the user still refers to it.
         """
         with explained():
-            infrastructure = await _infrastructure(context)
+            infrastructure = await self._infrastructure(context)
             if infrastructure is None:
                 log.warning("no Infrastructure, so there is no bastion", bastion=str(Key.of(obj)))
                 return None
             site = _site(context, obj, infrastructure)
             async with self._aws(context, infrastructure) as aws:
-                await _remove(aws, site)
+                await _remove(aws, site, self._settings.poll_seconds)
         return None
 
     async def force_delete(self, context: Context, obj: JsonObject) -> Status | None:
@@ -104,6 +108,13 @@ class AwsBastion(Actuator):
         """Closes the connections to AWS that nobody uses."""
         await self._clients.close()
 
+    async def _infrastructure(self, context: Context) -> JsonObject | None:
+        """The Infrastructure beside the Bastion; a Shoot has one."""
+        for each in await context.client.list(INFRASTRUCTURE, context.namespace):
+            if map_at(each, "spec").get("type") == self.type:
+                return each
+        return None
+
     @asynccontextmanager
     async def _aws(self, context: Context, infrastructure: JsonObject) -> AsyncGenerator[AwsClient]:
         place = Place(secret_of(infrastructure), _region(infrastructure))
@@ -111,7 +122,7 @@ class AwsBastion(Actuator):
             yield aws
 
 
-async def _remove(aws: AwsClient, site: Site) -> None:
+async def _remove(aws: AwsClient, site: Site, poll_seconds: float) -> None:
     group = firewall.own_group(site, await firewall.groups_of(aws, site))
     if group is not None:
         await firewall.close_for(aws, site, group)
@@ -120,17 +131,9 @@ async def _remove(aws: AwsClient, site: Site) -> None:
     if instances:
         names = ", ".join(str(instance["InstanceId"]) for instance in instances)
         waiting = ExtensionError(f"instance {names} of the bastion is being terminated")
-        raise RequeueAfter(_UNTIL_TERMINATED, waiting)
+        raise RequeueAfter(_POLLS_UNTIL_TERMINATED * poll_seconds, waiting)
     if group is not None:
         await firewall.delete_group(aws, group)
-
-
-async def _infrastructure(context: Context) -> JsonObject | None:
-    """The Infrastructure beside the Bastion; a Shoot has one."""
-    for each in await context.client.list(INFRASTRUCTURE, context.namespace):
-        if map_at(each, "spec").get("type") == AwsBastion.type:
-            return each
-    return None
 
 
 def _site(context: Context, obj: JsonObject, infrastructure: JsonObject) -> Site:

@@ -101,12 +101,19 @@ def _first(status: JsonObject, things: str, purpose: str) -> str:
 def _sources(bastion: JsonObject) -> tuple[str, ...]:
     found: list[str] = []
     for index, each in enumerate(maps_at(bastion, "spec", "ingress")):
-        cidr = str(map_at(each, "ipBlock").get("cidr") or "")
+        block, where = map_at(each, "ipBlock"), f"spec.ingress[{index}].ipBlock"
+        cidr = str(block.get("cidr") or "")
         try:
             found.append(str(ip_network(cidr, strict=False)))
         except ValueError:
-            where = f"Bastion {Key.of(bastion)}: spec.ingress[{index}].ipBlock.cidr"
-            raise _problem(f'{where}: "{cidr}" is no CIDR') from None
+            raise _problem(
+                f'Bastion {Key.of(bastion)}: {where}.cidr: "{cidr}" is no CIDR'
+            ) from None
+        if block.get("except"):  # to pass over it would let in whoever shall be kept out
+            raise _problem(
+                f"Bastion {Key.of(bastion)}: {where}.except: security groups cannot leave out "
+                "ranges: name the CIDRs that remain"
+            )
     if not found:
         raise _problem(
             f"Bastion {Key.of(bastion)}: spec.ingress is empty: name the CIDRs that may reach it"

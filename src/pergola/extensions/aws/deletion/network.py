@@ -20,12 +20,18 @@ from pergola.flow import State
 _OF_USER = "the VPC is the user's"
 
 
-def deletion_steps(wanted: Wanted, state: State) -> list[Step]:
+def deletion_steps(wanted: Wanted, state: State, *, remove_pod_routes: bool = False) -> list[Step]:
     """The steps that remove what was created, and the tags on what was brought.
 
     Nothing is to be done, and none of them run, if the state is empty.
+
+    Args:
+        remove_pod_routes: whether dead routes to pods go from route tables that were brought.
     """
-    network = _of_user(wanted) if wanted.config.brings_subnets else _created(wanted, state)
+    if wanted.config.brings_subnets:
+        network = _of_user(byo.steps(wanted, remove_pod_routes=remove_pod_routes))
+    else:
+        network = _created(wanted, state)
     return [
         *load_balancers.steps(),
         *key_pair.steps(),
@@ -35,8 +41,7 @@ def deletion_steps(wanted: Wanted, state: State) -> list[Step]:
     ]
 
 
-def _of_user(wanted: Wanted) -> list[Step]:
-    untagging = byo.steps(wanted)
+def _of_user(untagging: list[Step]) -> list[Step]:
     return [
         *untagging,
         *security_group.steps(
