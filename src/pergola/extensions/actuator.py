@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from prometheus_client import CollectorRegistry
+
 from pergola.api.objects import GroupVersionKind, JsonObject
 from pergola.extensions.cluster import Cluster
 from pergola.extensions.health_checks.checks import HealthCheck
@@ -74,6 +76,12 @@ class Actuator:
 
     def configure(self, gates: Mapping[str, bool]) -> None:
         """Takes over the feature gates, all that it has; called once before anything runs."""
+
+    def measure(self, registry: CollectorRegistry) -> None:
+        """Registers metrics besides those that the SDK has of every extension; none by default.
+
+        Called once before anything runs; other actuators of the process have the same registry.
+        """
 
     async def reconcile(self, context: Context, obj: JsonObject) -> Status | None:
         """Creates and updates everything that the resource asks for."""

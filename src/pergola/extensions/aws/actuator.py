@@ -12,8 +12,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
 
+from prometheus_client import CollectorRegistry
+
 from pergola.api.objects import JsonObject, Key, map_at
 from pergola.cloud.aws import AwsClient, Retry
+from pergola.cloud.aws.metrics import aws_metrics
 from pergola.extensions.actuator import Actuator, Context, Status
 from pergola.extensions.aws.codes import explained
 from pergola.extensions.aws.credentials import AwsClients, Place, reader
@@ -40,6 +43,7 @@ from pergola.extensions.health_checks.checks import CheckContext, HealthCheck
 from pergola.extensions.webhooks.declare import Webhook
 from pergola.extensions.webhooks.garden import Garden
 from pergola.flow import Report, Reporter, State, Write
+from pergola.flow.metrics import FlowMetrics, flow_metrics
 
 TAG_WORKER_SUBNETS: Final = "PERGOLA_AWS_TAG_BYO_WORKER_SUBNETS"
 """The variable that switches the cluster's tag on worker subnets off, if it is `false` (§4.3)."""
@@ -85,6 +89,12 @@ class AwsInfrastructure(Actuator):
         self._clients = AwsClients(
             endpoint_url=self._settings.endpoint_url, retry=self._settings.retry
         )
+        self._flows: FlowMetrics | None = None
+
+    def measure(self, registry: CollectorRegistry) -> None:
+        """Counts requests to AWS, and how long the steps of flows wait and take."""
+        self._clients.observe(aws_metrics(registry).request)
+        self._flows = flow_metrics(registry)
 
     async def reconcile(self, context: Context, obj: JsonObject) -> Status | None:
         """Checks the account, then creates what is missing and changes what differs."""
@@ -99,6 +109,7 @@ class AwsInfrastructure(Actuator):
                     work,
                     write=_writer(context),
                     report=_reporter(context),
+                    metrics=self._flows,
                 )
         told = [*(f"{hint} (to repair: {hint.fix})" for hint in hints), *work.warnings]
         await warn(context.client, obj, told, context.clock)
@@ -121,6 +132,7 @@ class AwsInfrastructure(Actuator):
                     work,
                     write=_writer(context),
                     report=_reporter(context),
+                    metrics=self._flows,
                 )
         await warn(context.client, obj, work.warnings, context.clock)
         return None

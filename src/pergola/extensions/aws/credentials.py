@@ -70,19 +70,12 @@ class AwsClients:
     Args:
         endpoint_url: where all services are, instead of at AWS.
         retry: how often and when requests are repeated; the client's own way if None.
-        observe: is told of every attempt of a request.
     """
 
-    def __init__(
-        self,
-        *,
-        endpoint_url: str = "",
-        retry: Retry | None = None,
-        observe: Observer = unobserved,
-    ) -> None:
+    def __init__(self, *, endpoint_url: str = "", retry: Retry | None = None) -> None:
         self._endpoint_url = endpoint_url
         self._retry = retry
-        self._observe = observe
+        self._observe: Observer = unobserved
         self._kept: dict[Place, _Shared] = {}
 
     @asynccontextmanager
@@ -114,6 +107,10 @@ class AwsClients:
             shared.users -= 1
             if not shared.is_current:
                 await self._retire(shared)
+
+    def observe(self, observer: Observer) -> None:
+        """Tells of every attempt of a request, of all clients that are opened from now on."""
+        self._observe = observer
 
     async def close(self) -> None:
         """Closes all that nobody uses."""

@@ -16,6 +16,7 @@ from pergola.extensions.aws.steps.byo import names as byo
 from pergola.extensions.aws.steps.network import network_steps
 from pergola.extensions.aws.wanted import Wanted
 from pergola.flow import Progress, Reporter, Result, Saver, Settings, State, Write, run
+from pergola.flow.metrics import FlowMetrics
 from pergola.flow.picture import Fate, Note
 
 RECONCILIATION: Final = "Infrastructure reconciliation"
@@ -80,13 +81,20 @@ def name_zones(wanted: Wanted, state: State) -> None:
 
 
 async def run_steps(
-    name: str, steps: list[Step], work: Work, *, write: Write, report: Reporter
+    name: str,
+    steps: list[Step],
+    work: Work,
+    *,
+    write: Write,
+    report: Reporter,
+    metrics: FlowMetrics | None = None,
 ) -> Result:
     """Runs the steps as a flow.
 
     Args:
         name: of the flow, as users see it.
         write: stores the state's data.
+        metrics: where the steps are counted; nowhere if None.
 
     Raises:
         FlowFailed: something went wrong; all of it is told.
@@ -96,5 +104,6 @@ async def run_steps(
         graph,
         saver=Saver(work.state, write),
         progress=Progress(graph, report),
+        observers=[metrics.of(name)] if metrics else [],
         settings=_SETTINGS,
     )

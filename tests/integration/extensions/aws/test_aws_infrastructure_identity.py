@@ -14,6 +14,7 @@ from pergola.api.extensions_v1alpha1 import CLUSTER
 from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
 from pergola.cloud.aws import AwsClient
+from pergola.extensions.aws.reconcile import DELETION
 from pergola.extensions.aws.telling import EVENT
 from pergola.extensions.process import Options, assemble
 from pergola.kube.client import Client
@@ -125,7 +126,8 @@ async def test_the_chart_s_role_is_enough_for_all_that_runs(
     async with RecordingClient.connect(config) as restricted_client:
         await until_allowed(restricted_client, INFRASTRUCTURE)
         actuators = [site.actuator(), site.bastion_actuator()]
-        parts = assemble(restricted_client, actuators, Options(), Metrics())
+        metrics = Metrics()
+        parts = assemble(restricted_client, actuators, Options(), metrics)
         units = [part.unit for part in parts if part.unit is not None]
         async with running(*units):
             await site.ask(network.config(group=group))
@@ -147,6 +149,10 @@ async def test_the_chart_s_role_is_enough_for_all_that_runs(
     assert f"security group {group} was brought and is not changed" in about["Bastion"]
     found = {c["type"]: c["status"] for c in maps_at(checked, "status", "conditions")}
     assert found["NodesSecurityGroupValid"] == "True"
+    value = metrics.registry.get_sample_value
+    asked = {"service": "ec2", "operation": "RunInstances", "result": "success"}
+    assert value("pergola_aws_requests_total", asked) == 1
+    assert value("flow_duration_seconds_count", {"flow": DELETION}) == 1
 
 
 async def reachable_bastion(site: AwsSite) -> JsonObject:

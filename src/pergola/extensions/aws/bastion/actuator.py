@@ -12,9 +12,12 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import ClassVar, Final
 
+from prometheus_client import CollectorRegistry
+
 from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
 from pergola.api.objects import JsonObject, Key, map_at
 from pergola.cloud.aws import AwsClient
+from pergola.cloud.aws.metrics import aws_metrics
 from pergola.extensions.actuator import GROUP, Actuator, Context, Status
 from pergola.extensions.aws.actuator import AwsSettings, secret_of, settings_from
 from pergola.extensions.aws.bastion import firewall, host
@@ -51,6 +54,10 @@ class AwsBastion(Actuator):
         self._clients = AwsClients(
             endpoint_url=self._settings.endpoint_url, retry=self._settings.retry
         )
+
+    def measure(self, registry: CollectorRegistry) -> None:
+        """Counts requests to AWS."""
+        self._clients.observe(aws_metrics(registry).request)
 
     async def reconcile(self, context: Context, obj: JsonObject) -> Status | None:
         """Makes the bastion, and waits until it can be reached.

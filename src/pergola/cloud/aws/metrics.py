@@ -1,0 +1,40 @@
+"""What dashboards read about requests to AWS: how many, how they ended, and how long they took."""
+
+from typing import Final
+from weakref import WeakKeyDictionary
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+_SECONDS: Final = (0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+_OF_REGISTRIES: Final["WeakKeyDictionary[CollectorRegistry, AwsMetrics]"] = WeakKeyDictionary()
+
+
+class AwsMetrics:
+    """The metrics of all clients of a process; `request` is what an `AwsClient` observes by."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._requests = Counter(
+            "pergola_aws_requests_total",
+            "Attempts of requests to AWS by result: success, or AWS's error code",
+            ["service", "operation", "result"],
+            registry=registry,
+        )
+        self._seconds = Histogram(
+            "pergola_aws_request_duration_seconds",
+            "How long AWS takes to answer",
+            ["service"],
+            buckets=_SECONDS,
+            registry=registry,
+        )
+
+    def request(self, service: str, operation: str, seconds: float, result: str) -> None:
+        """AWS answered an attempt, or did not."""
+        self._requests.labels(service, operation, result).inc()
+        self._seconds.labels(service).observe(seconds)
+
+
+def aws_metrics(registry: CollectorRegistry) -> AwsMetrics:
+    """The metrics of a registry, whoever asks first."""
+    if registry not in _OF_REGISTRIES:
+        _OF_REGISTRIES[registry] = AwsMetrics(registry)
+    return _OF_REGISTRIES[registry]
