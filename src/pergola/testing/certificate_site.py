@@ -11,15 +11,14 @@ its own ones.
 
 import asyncio
 import secrets
-from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
-from pergola.kube.client import Client
+from pergola.kube.client import Client, ObjectList
 from pergola.kube.credentials import Combined, Constant
 from pergola.kube.errors import NotFound
 from pergola.kube.kubeconfig import ClusterConfig
@@ -43,9 +42,51 @@ KEY: Final = new_key()
 
 
 class OwnRequests(RecordingClient):
-    """Watches only the CertificateSigningRequests of one test: they belong to no namespace."""
+    """Watches only the CertificateSigningRequests of one test: they belong to no namespace.
+
+    Attributes:
+        reads: how many objects and lists were asked for.
+    """
 
     label = ""
+    reads = 0
+
+    async def get(
+        self, gvk: GroupVersionKind, key: Key, *, metadata_only: bool = False
+    ) -> JsonObject:
+        """Counts the read."""
+        self.reads += 1
+        return await super().get(gvk, key, metadata_only=metadata_only)
+
+    async def list(
+        self,
+        gvk: GroupVersionKind,
+        namespace: str = "",
+        *,
+        labels: str = "",
+        fields: str = "",
+        metadata_only: bool = False,
+    ) -> list[JsonObject]:
+        """Counts the read."""
+        self.reads += 1
+        return await super().list(
+            gvk, namespace, labels=labels, fields=fields, metadata_only=metadata_only
+        )
+
+    def pages(
+        self,
+        gvk: GroupVersionKind,
+        namespace: str = "",
+        *,
+        labels: str = "",
+        fields: str = "",
+        metadata_only: bool = False,
+    ) -> AsyncGenerator[ObjectList]:
+        """Adds the label of the test."""
+        labels = self.label if gvk == CSR else labels
+        return super().pages(
+            gvk, namespace, labels=labels, fields=fields, metadata_only=metadata_only
+        )
 
     def stream(
         self, path: str, query: dict[str, str], *, accept: str, silence: float
@@ -62,7 +103,6 @@ class Site:
 
     Attributes:
         recorder: as whom the approver works.
-        requests: how many requests the approver made, by method.
     """
 
     client: Client
@@ -70,7 +110,6 @@ class Site:
     config: ClusterConfig
     namespace: str
     name: str
-    requests: Counter[str] = field(default_factory=Counter)
 
     @property
     def user(self) -> str:
@@ -195,15 +234,10 @@ async def certificate_site(
 ) -> AsyncGenerator[Site]:
     """A site without Node and Machine, whose users may ask for certificates."""
     name = f"n-{secrets.token_hex(4)}"
-    requests: Counter[str] = Counter()
-
-    def observe(method: str, code: str, host: str, seconds: float) -> None:
-        requests[method] += 1
-
     async with AsyncExitStack() as stack:
-        recorder = await stack.enter_async_context(OwnRequests.connect(config, observe=observe))
+        recorder = await stack.enter_async_context(OwnRequests.connect(config))
         recorder.label = f"site={name}"
-        site = Site(client, recorder, config, namespace, name, requests)
+        site = Site(client, recorder, config, namespace, name)
         stack.push_async_callback(_leave, client, name)
         await _serve_machines(client)
         await _let_ask(site)
