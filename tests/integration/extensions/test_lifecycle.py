@@ -84,6 +84,7 @@ async def test_only_the_annotation_starts_a_reconciliation_and_is_gone_before_pr
     unit = site.unit(actuator, client=recorder)
     async with running(unit):
         await created(site, actuator)
+        await settled(unit, site.client)
         recorder.states.clear()
         recorder.taken()
 
