@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
+from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient, Credentials
 from pergola.cloud.errors import CloudError
 from pergola.extensions.aws.wanted import Wanted
@@ -18,6 +19,11 @@ from pergola.testing.aws_world import managed_config
 
 REGION = "eu-west-1"
 
+TAGGED_BY = (
+    *("NatGatewayId", "AllocationId", "SubnetId", "RouteTableId", "GroupId", "KeyPairId"),
+    *("InternetGatewayId", "VpcEndpointId", "DhcpOptionsId", "VpcId"),
+)
+"""The fields of ids, those of what is inside of others first."""
 Disturb = Callable[[MortalAws, str], None]
 
 
@@ -252,6 +258,37 @@ async def test_what_somebody_deletes_while_the_flow_runs_is_created_again(
     await known.cluster.run(creation)
 
     await known.is_whole()
+
+
+@pytest.mark.parametrize("created", sorted(VANISHING))
+async def test_what_somebody_deletes_between_two_runs_is_created_again(
+    client: AwsClient, known: Undisturbed, created: str
+) -> None:
+    await known.cluster.run(creation)
+    await VANISHING[created](client)
+
+    await known.cluster.run_until_done(creation, runs=4)
+
+    await known.is_whole()
+
+
+async def test_tags_that_somebody_removes_come_back(client: AwsClient, known: Undisturbed) -> None:
+    await known.cluster.run(creation)
+    names = [name for name in map(ec2_name, (await known.cluster.things()).values()) if name]
+
+    for several in [*([name] for name in names), names]:
+        await client.call("ec2", "DeleteTags", Resources=several)
+        await known.cluster.run(creation)
+        assert differences(await known.cluster.picture(), known.whole) == [], several
+
+    await known.cluster.run(deletion)
+    await known.is_gone()
+
+
+def ec2_name(thing: JsonObject) -> str:
+    """How EC2 calls something that has tags; empty for what has none."""
+    own = [str(thing[field]) for field in TAGGED_BY if field in thing and thing.get("Tags")]
+    return next(iter(own), "")
 
 
 async def test_a_nat_gateway_that_failed_is_replaced(mortal: MortalAws, known: Undisturbed) -> None:
