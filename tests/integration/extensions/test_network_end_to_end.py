@@ -33,7 +33,9 @@ from pergola.testing.world import is_ready
 EXAMPLES: Final = Path(__file__).parents[3] / "examples" / "network"
 DAEMON_SET: Final = GroupVersionKind("apps", "v1", "DaemonSet")
 CLOCK: Final = SystemClock()
-KIND: Final = replace(caller.NETWORK, interval=0.5, severe=3.0, timeout=60.0)
+# A garbage collector that learns of new kinds stands still for up to a minute; workloads go by it.
+KIND: Final = replace(caller.NETWORK, interval=0.5, severe=3.0, timeout=150.0)
+pytestmark = pytest.mark.timeout(300)
 PLUGINS: Final = {
     "gardenet": (str(EXAMPLES / "gardenet" / "gardenet.py") + ":Gardenet", "gardenet-node"),
     "calico": ("pergola.extensions.network.calico.plugin:Calico", "calico-node"),

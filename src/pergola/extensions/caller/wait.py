@@ -9,7 +9,7 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from pergola.api.objects import JsonObject, Key, map_at
 from pergola.extensions.caller.errors import CallerError, NotDeleted, NotMigrated, NotReady
@@ -26,6 +26,8 @@ from pergola.extensions.caller.states import Latest, State, States, following, w
 from pergola.kube.client import Client
 from pergola.kube.errors import UnknownKind
 from pergola.runtime.clock import monotonic
+
+_EXPLAIN_SECONDS: Final = 5.0
 
 
 class Progress(NamedTuple):
@@ -196,7 +198,7 @@ class _Wait:
 
     async def _explain(self) -> str:
         try:
-            async with asyncio.timeout(self._kind.interval):
+            async with asyncio.timeout(_EXPLAIN_SECONDS):
                 return await self._waiting.explain(self._state)
         except TimeoutError:
             return ""

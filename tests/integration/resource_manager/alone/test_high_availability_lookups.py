@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -71,13 +70,25 @@ async def hvpas(lone_client: Client) -> AsyncIterator[None]:
     crd["metadata"]["annotations"] = {"api-approved.kubernetes.io": "unapproved, it is for tests"}
     await lone_client.apply(crd, manager="tests", force=True)
     await until(lone_client, CRD, Key.of(crd), is_established)
+    await until_discovered(lone_client, wanted=True)
     yield
     await lone_client.delete(CRD, Key.of(crd))
-    # Discovery is behind for a moment, in which a client of the next test would believe it.
+    await until_discovered(lone_client, wanted=False)
+
+
+async def until_discovered(client: Client, *, wanted: bool) -> None:
+    """Discovery is behind for a moment, in which a client of the next test would believe it."""
     async with asyncio.timeout(PATIENCE):
-        with suppress(NotFound):
-            while await lone_client.get_raw("/apis/autoscaling.k8s.io/v1alpha1"):
-                pass
+        while await is_discovered(client) != wanted:
+            pass
+
+
+async def is_discovered(client: Client) -> bool:
+    try:
+        await client.get_raw("/apis/autoscaling.k8s.io/v1alpha1")
+    except NotFound:
+        return False
+    return True
 
 
 async def most(around: ClusterSurroundings, namespace: str, name: str) -> int | None:

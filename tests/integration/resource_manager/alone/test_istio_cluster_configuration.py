@@ -44,7 +44,7 @@ def unit(client: Client) -> Unit:
 
 @pytest.fixture
 async def istio(lone_client: Client) -> AsyncIterator[Client]:
-    """The cluster with the kinds of Istio, and without any object of them."""
+    """The cluster with the kinds of Istio, and without any object of them or gateways."""
     for crd in documents("1-crds.yaml"):
         await lone_client.apply(crd, manager="tests", force=True)
         await until(lone_client, CRD, Key("", crd["metadata"]["name"]), is_established)
@@ -52,6 +52,10 @@ async def istio(lone_client: Client) -> AsyncIterator[Client]:
         async with asyncio.timeout(PATIENCE):
             while not await is_served(lone_client, gvk):
                 await lone_client.get_raw("/version")
+    selector = ",".join(f"{key}={value}" for key, value in INGRESS.items())
+    for namespace in await lone_client.list(NAMESPACE, labels=selector, metadata_only=True):
+        unlabelled: JsonObject = {"metadata": {"labels": dict.fromkeys(INGRESS)}}
+        await lone_client.patch(NAMESPACE, Key.of(namespace), unlabelled)
     yield lone_client
     for gvk in (RULE, FILTER):
         for obj in await lone_client.list(gvk, metadata_only=True):
