@@ -126,6 +126,20 @@ def test_an_object_that_nobody_marked_needs_no_fresh_operation() -> None:
     assert readiness(obj) == readiness(network())
 
 
+@pytest.mark.parametrize(
+    ("state", "problem"),
+    [
+        ("Succeeded", 'gardener operation "migrate" is not yet picked up by controller'),
+        ("Processing", "last operation is not a succeeded Migrate: Migrate is Processing"),
+    ],
+)
+def test_the_migration_of_an_earlier_request_is_none(state: str, problem: str) -> None:
+    asked = network(lastOperation={**DONE, "type": "Migrate", "state": state})
+    asked["metadata"]["annotations"] = {"gardener.cloud/operation": "migrate"}
+
+    assert migration(asked).problem == problem
+
+
 def test_only_a_succeeded_migrate_or_nothing_is_a_migration() -> None:
     assert migration(None).problem == ""
     assert migration(network(lastOperation={**DONE, "type": "Migrate"})).problem == ""

@@ -65,17 +65,23 @@ def readiness(obj: JsonObject | None, expected: str = "") -> Verdict:
 
 
 def migration(obj: JsonObject | None) -> Verdict:
-    """Whether the object was migrated away; one that is gone was."""
+    """Whether the object was migrated away; one that is gone was.
+
+    A success counts once the request is taken off: before, it may be the one of an earlier request.
+    """
     if obj is None:
         return Verdict()
-    operation = map_at(obj, "status", "lastOperation")
-    if operation.get("type") == "Migrate" and operation.get("state") == "Succeeded":
+    operation, pending = map_at(obj, "status", "lastOperation"), _pending_problem(obj)
+    migrates = operation.get("type") == "Migrate"
+    if migrates and operation.get("state") == "Succeeded" and not pending:
         return Verdict()
     failed = last_error(obj)
     if failed:
         return failed._replace(problem=f"error during migration: {failed.problem}", is_error=False)
+    if pending and (not migrates or operation.get("state") == "Succeeded"):
+        return Verdict(pending)
     now = f"{operation.get('type')} is {operation.get('state')}" if operation else "there is none"
-    return Verdict(_pending_problem(obj) or f"last operation is not a succeeded Migrate: {now}")
+    return Verdict(f"last operation is not a succeeded Migrate: {now}")
 
 
 def deletion(obj: JsonObject | None) -> Verdict:
