@@ -133,6 +133,8 @@ class Cache(Generic[T]):
     async def is_behind(self) -> bool:
         """Whether the server holds what has not arrived here yet; asks it for a list.
 
+        For tests that have to be sure; everybody else is told by the watch in time.
+
         Raises:
             KubeError: the server cannot be asked.
         """

@@ -1,4 +1,4 @@
-"""moto's server in one process and one thread, which answers several times faster than its own.
+"""moto's server in one process and one thread, which answers in less than half of its own time.
 
     python -m pergola.testing.aws_server
 

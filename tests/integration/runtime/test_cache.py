@@ -64,6 +64,22 @@ def mine(name: str, namespace: str, **data: str) -> JsonObject:
     return config_map(name, namespace, labels={"test": "mine"}, **data)
 
 
+async def test_a_cache_can_tell_whether_it_is_behind(
+    cluster_client: Client, namespace: str
+) -> None:
+    cache = Cache(cluster_client, CONFIG_MAP, keep_data, namespace=namespace, labels=MINE)
+    assert not await cache.is_behind()
+    async with running(cache) as log:
+        await cluster_client.create(mine("a", namespace))
+        await log.until(1)
+        assert not await cache.is_behind()
+
+    await cluster_client.patch(CONFIG_MAP, Key(namespace, "a"), {"data": {"x": "1"}})
+    assert await cache.is_behind()
+    await cluster_client.delete(CONFIG_MAP, Key(namespace, "a"))
+    assert await cache.is_behind()
+
+
 async def test_a_cache_lists_and_follows(cluster_client: Client, namespace: str) -> None:
     await cluster_client.create(mine("a", namespace, x="1"))
     cache = Cache(cluster_client, CONFIG_MAP, keep_data, namespace=namespace, labels=MINE)
