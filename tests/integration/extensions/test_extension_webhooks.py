@@ -304,8 +304,8 @@ async def test_the_registration_has_the_names_the_contract_says_and_belongs_to_a
         site.client.taken()
         await site.settled(units)
         assert site.client.taken() == []
-        await found.unregister()
-        await until_gone(site.client, MUTATING, Key("", site.name))
+    await found.unregister()
+    await until_gone(site.client, MUTATING, Key("", site.name))
 
 
 async def test_an_owner_that_is_not_there_is_told(site: Site) -> None:
@@ -348,11 +348,11 @@ async def test_its_own_rules_are_all_that_registration_needs(site: Site, kubecon
         async with site.serving(found):
             await site.registered()
             await site.effective(calico)
-            await found.unregister()
-            with pytest.raises(Forbidden):
-                await client.list(MUTATING)
-            with pytest.raises(Forbidden):
-                await client.list(SECRET, site.namespace)
+        await found.unregister()
+        with pytest.raises(Forbidden):
+            await client.list(MUTATING)
+        with pytest.raises(Forbidden):
+            await client.list(SECRET, site.namespace)
 
 
 # Inside of Shoots
