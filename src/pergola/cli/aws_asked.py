@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from pergola.cli.aws_file import AwsFileError, named, of_kind, read_objects
 
 if TYPE_CHECKING:
-    from pergola.api.objects import GroupVersionKind, JsonObject, Key
-    from pergola.cloud.aws import Credentials
+    from pergola.api.objects import JsonObject, Key
+    from pergola.cloud.aws import AwsClient, Credentials
     from pergola.extensions.aws.step import Work
-    from pergola.kube.client import Client
 
 ENVIRONMENT: Final = "environment"
 _EXTENSIONS: Final = "extensions.gardener.cloud"
@@ -71,10 +70,9 @@ async def asked_at(place: Place) -> Asked:
         AwsFileError, AwsCheckError: something is missing, or too much.
         KubeError: it cannot be read.
     """
-    file, name, namespace, aws_credentials, kubeconfig, context = place
-    if file:
-        return _from_file(file, aws_credentials)
-    return await _from_cluster(name, namespace, aws_credentials, kubeconfig, context)
+    if place.file:
+        return _from_file(place.file, place.aws_credentials)
+    return await _from_cluster(place)
 
 
 @asynccontextmanager
@@ -87,6 +85,20 @@ async def looked(asked: Asked, endpoint_url: str) -> "AsyncIterator[Work]":
     """
     from pergola.api.objects import map_at
     from pergola.cloud.aws import AwsClient
+
+    region = str(map_at(asked.infrastructure, "spec").get("region", ""))
+    async with AwsClient(region, credentials=asked.credentials, endpoint_url=endpoint_url) as aws:
+        yield await look(aws, asked)
+
+
+async def look(aws: "AwsClient", asked: Asked) -> "Work":
+    """The same, with a client of the region.
+
+    Raises:
+        AwsCheckError, CloudError: AWS refused, or did not answer.
+        ExtensionError: the Infrastructure cannot be read.
+    """
+    from pergola.api.objects import map_at
     from pergola.extensions.aws.observe import observe
     from pergola.extensions.aws.request import wanted_of
     from pergola.extensions.aws.state import read_state
@@ -97,14 +109,11 @@ async def looked(asked: Asked, endpoint_url: str) -> "AsyncIterator[Work]":
     cluster = Cluster.from_object(asked.cluster) if asked.cluster else None
     wanted = wanted_of(asked.infrastructure, cluster)
     state = read_state(map_at(asked.infrastructure, "status", "state"))
-    async with AwsClient(
-        wanted.region, credentials=asked.credentials, endpoint_url=endpoint_url
-    ) as aws:
-        try:
-            snapshot = await observe(aws, wanted, state)
-        except ExceptionGroup as several:
-            raise AwsCheckError(sentence_of(several)) from None
-        yield Work(aws=aws, wanted=wanted, state=state, snapshot=snapshot)
+    try:
+        snapshot = await observe(aws, wanted, state)
+    except ExceptionGroup as several:
+        raise AwsCheckError(sentence_of(several)) from None
+    return Work(aws=aws, wanted=wanted, state=state, snapshot=snapshot)
 
 
 def _from_file(file: str, aws_credentials: str) -> Asked:
@@ -136,13 +145,7 @@ def _from_file(file: str, aws_credentials: str) -> Asked:
     )
 
 
-async def _from_cluster(
-    name: str,
-    namespace: str,
-    aws_credentials: str,
-    kubeconfig: Path | None,
-    context: str | None,
-) -> Asked:
+async def _from_cluster(place: Place) -> Asked:
     """What an Infrastructure in a cluster asks.
 
     Raises:
@@ -150,26 +153,18 @@ async def _from_cluster(
         KubeError: it cannot be read.
     """
     from pergola.api.objects import GroupVersionKind, Key
+    from pergola.extensions.aws.credentials import SECRET, reader
     from pergola.extensions.cluster import CLUSTER
     from pergola.kube.client import Client
     from pergola.kube.kubeconfig import load
 
     infrastructure = GroupVersionKind(_EXTENSIONS, "v1alpha1", _INFRASTRUCTURE)
-    async with Client.connect(load(kubeconfig, context)) as client:
-        obj = await client.get(infrastructure, Key(namespace, name))
-        cluster = await _get(client, CLUSTER, Key("", namespace))
-        key = _secret_key(aws_credentials, obj)
-        secret = await client.get(GroupVersionKind("", "v1", "Secret"), key) if key else None
+    async with Client.connect(load(place.kubeconfig, place.context)) as client:
+        obj = await client.get(infrastructure, Key(place.namespace, place.name))
+        cluster = await reader(client)(CLUSTER, Key("", place.namespace))
+        key = _secret_key(place.aws_credentials, obj)
+        secret = await client.get(SECRET, key) if key else None
     return Asked(obj, cluster, _credentials(secret) if secret else None)
-
-
-async def _get(client: "Client", gvk: "GroupVersionKind", key: "Key") -> "JsonObject | None":
-    from pergola.kube.errors import NotFound
-
-    try:
-        return await client.get(gvk, key)
-    except NotFound:
-        return None
 
 
 def _secret_key(text: str, infrastructure: "JsonObject") -> "Key | None":

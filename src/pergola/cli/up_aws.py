@@ -186,16 +186,14 @@ async def _draw(client: "Client", aws: "AwsClient", pattern: Pattern, console: "
     from rich.markup import escape
 
     from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
-    from pergola.api.objects import Key, map_at
-    from pergola.extensions.aws.observe import observe
-    from pergola.extensions.aws.request import wanted_of
+    from pergola.api.objects import Key
+    from pergola.cli.aws_asked import Asked, look
     from pergola.extensions.aws.show import things, tree
-    from pergola.extensions.aws.state import read_state
-    from pergola.extensions.cluster import CLUSTER, Cluster
+    from pergola.extensions.cluster import CLUSTER
 
     obj = await client.get(INFRASTRUCTURE, Key(pattern.namespace, pattern.name))
-    cluster = Cluster.from_object(await client.get(CLUSTER, Key("", pattern.namespace)))
-    wanted, state = wanted_of(obj, cluster), read_state(map_at(obj, "status", "state"))
-    seen = things(wanted, await observe(aws, wanted, state), state)
+    cluster = await client.get(CLUSTER, Key("", pattern.namespace))
+    work = await look(aws, Asked(obj, cluster, credentials=None))
+    seen = things(work.wanted, work.snapshot, work.state)
     console.print(f"\n[bold]Pattern {pattern.title}[/]")
     console.print(escape(tree(seen)), soft_wrap=True, end="")

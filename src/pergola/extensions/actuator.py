@@ -4,13 +4,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from prometheus_client import CollectorRegistry
-
 from pergola.api.objects import GroupVersionKind, JsonObject
 from pergola.extensions.cluster import Cluster
 from pergola.extensions.health_checks.checks import HealthCheck
 from pergola.kube.client import Client
 from pergola.runtime.clock import Clock
+from pergola.runtime.metrics import Metrics
 
 if TYPE_CHECKING:  # webhooks are made of actuators
     from pergola.extensions.webhooks.declare import Webhook
@@ -77,10 +76,10 @@ class Actuator:
     def configure(self, gates: Mapping[str, bool]) -> None:
         """Takes over the feature gates, all that it has; called once before anything runs."""
 
-    def measure(self, registry: CollectorRegistry) -> None:
-        """Registers metrics besides those that the SDK has of every extension; none by default.
+    def measure(self, metrics: Metrics) -> None:
+        """Takes `further` metrics, besides what the SDK has of every extension; none by default.
 
-        Called once before anything runs; other actuators of the process have the same registry.
+        Called once before anything runs; other actuators of the process are given the same.
         """
 
     async def reconcile(self, context: Context, obj: JsonObject) -> Status | None:

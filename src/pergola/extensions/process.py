@@ -218,7 +218,7 @@ def assemble(
     _check_unique(actuators)
     parts: list[Part] = []
     for actuator, name in zip(actuators, controller_names(actuators), strict=True):
-        actuator.measure(metrics.registry)
+        actuator.measure(metrics)
         unit = extension_controller(client, actuator, options.lifecycle, name=name, metrics=metrics)
         parts.append(Part(name, unit.run, unit))
         if checks := actuator.health_checks():

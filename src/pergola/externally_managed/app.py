@@ -10,7 +10,7 @@ from typing import Final
 
 from pergola import __version__
 from pergola.api.objects import GroupKind
-from pergola.cloud.aws.metrics import aws_metrics
+from pergola.cloud.aws.metrics import AwsMetrics
 from pergola.externally_managed.aws import AWS, AWS_CLUSTER, AwsSettings, AwsSource
 from pergola.externally_managed.contract import ContractError
 from pergola.externally_managed.kinds import managed_kind
@@ -84,7 +84,7 @@ async def serve(config: ClusterConfig, options: Options) -> None:
         client = await stack.enter_async_context(
             Client.connect(config, observe=metrics.client_request)
         )
-        observe = aws_metrics(metrics.registry).request
+        observe = metrics.further(AwsMetrics).request
         aws = await stack.enter_async_context(AwsSource(client, options.aws, observe=observe))
         units = await assemble(client, options, metrics, aws)
         running: list[Unit] = []  # none on a replica that waits for its turn, which is ready too

@@ -1,14 +1,12 @@
 """What dashboards read about flows: how long tasks wait and take, and how they end."""
 
 from typing import Final
-from weakref import WeakKeyDictionary
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from pergola.flow.outcome import Ended, Outcome, Result
 
 _SECONDS: Final = (0.1, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 90, 120, 180, 300, 600, 900, 1800, 3600)
-_OF_REGISTRIES: Final["WeakKeyDictionary[CollectorRegistry, FlowMetrics]"] = WeakKeyDictionary()
 
 
 class FlowMetrics:
@@ -58,13 +56,6 @@ class FlowMetrics:
     def flow_finished(self, result: Result) -> None:
         """A flow is over, with or without errors."""
         self._flows.labels(result.flow).observe(result.seconds)
-
-
-def flow_metrics(registry: CollectorRegistry) -> FlowMetrics:
-    """The metrics of a registry, whoever asks first."""
-    if registry not in _OF_REGISTRIES:
-        _OF_REGISTRIES[registry] = FlowMetrics(registry)
-    return _OF_REGISTRIES[registry]
 
 
 class FlowObserver:

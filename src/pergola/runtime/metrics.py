@@ -6,7 +6,7 @@ Names, labels, types and buckets are those of processes built with controller-ru
 
 import time
 from collections.abc import Callable
-from typing import Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 from prometheus_client import (
     CollectorRegistry,
@@ -22,6 +22,7 @@ from prometheus_client import (
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
+M = TypeVar("M")
 Result = Literal["success", "error", "requeue", "requeue_after"]
 RESULTS: Final[tuple[Result, ...]] = ("success", "error", "requeue", "requeue_after")
 
@@ -53,6 +54,7 @@ class Metrics:
         self._monotonic = monotonic
         self._families = _Families(self.registry)
         self._requests: dict[tuple[str, str, str], tuple[Counter, Histogram]] = {}
+        self._further: dict[object, Any] = {}
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self.registry)
 
@@ -71,6 +73,13 @@ class Metrics:
     def certificates(self) -> "CertificateMetrics":
         """The metrics of the serving certificate."""
         return CertificateMetrics(self._families)
+
+    def further(self, of: Callable[[CollectorRegistry], M]) -> M:
+        """Metrics that are registered once in a process, whoever asks for them first."""
+        if of not in self._further:
+            self._further[of] = of(self.registry)
+        found: M = self._further[of]
+        return found
 
     def client_request(self, method: str, code: str, host: str, seconds: float) -> None:
         """An API server answered, or did not: then `code` is `<error>`."""

@@ -55,7 +55,7 @@ class OwnRequests(RecordingClient):
         self, gvk: GroupVersionKind, key: Key, *, metadata_only: bool = False
     ) -> JsonObject:
         """Counts the read."""
-        self.reads += 1
+        self._read(gvk)
         return await super().get(gvk, key, metadata_only=metadata_only)
 
     async def list(
@@ -68,7 +68,7 @@ class OwnRequests(RecordingClient):
         metadata_only: bool = False,
     ) -> list[JsonObject]:
         """Counts the read."""
-        self.reads += 1
+        self._read(gvk)
         return await super().list(
             gvk, namespace, labels=labels, fields=fields, metadata_only=metadata_only
         )
@@ -87,6 +87,10 @@ class OwnRequests(RecordingClient):
         return super().pages(
             gvk, namespace, labels=labels, fields=fields, metadata_only=metadata_only
         )
+
+    def _read(self, gvk: GroupVersionKind) -> None:
+        """Objects of a kind are about to be asked for."""
+        self.reads += 1
 
     def stream(
         self, path: str, query: dict[str, str], *, accept: str, silence: float

@@ -171,31 +171,12 @@ class Ailing(OwnRequests):
     kind = ""
     failures = 4
 
-    def _fail(self, kind: str) -> None:
-        if kind == self.kind and self.failures:
+    def _read(self, gvk: GroupVersionKind) -> None:
+        super()._read(gvk)
+        if gvk.kind == self.kind and self.failures:
             self.failures -= 1
             assert self.taken() == []
             raise ApiError(500, {"message": "the server has a bad day"})
-
-    async def get(
-        self, gvk: GroupVersionKind, key: Key, *, metadata_only: bool = False
-    ) -> JsonObject:
-        self._fail(gvk.kind)
-        return await super().get(gvk, key, metadata_only=metadata_only)
-
-    async def list(
-        self,
-        gvk: GroupVersionKind,
-        namespace: str = "",
-        *,
-        labels: str = "",
-        fields: str = "",
-        metadata_only: bool = False,
-    ) -> list[JsonObject]:
-        self._fail(gvk.kind)
-        return await super().list(
-            gvk, namespace, labels=labels, fields=fields, metadata_only=metadata_only
-        )
 
 
 @pytest.mark.parametrize("kind", ["Node", "Machine"])

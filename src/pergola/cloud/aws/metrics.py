@@ -1,12 +1,10 @@
 """What dashboards read about requests to AWS: how many, how they ended, and how long they took."""
 
 from typing import Final
-from weakref import WeakKeyDictionary
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 _SECONDS: Final = (0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
-_OF_REGISTRIES: Final["WeakKeyDictionary[CollectorRegistry, AwsMetrics]"] = WeakKeyDictionary()
 
 
 class AwsMetrics:
@@ -31,10 +29,3 @@ class AwsMetrics:
         """AWS answered an attempt, or did not."""
         self._requests.labels(service, operation, result).inc()
         self._seconds.labels(service).observe(seconds)
-
-
-def aws_metrics(registry: CollectorRegistry) -> AwsMetrics:
-    """The metrics of a registry, whoever asks first."""
-    if registry not in _OF_REGISTRIES:
-        _OF_REGISTRIES[registry] = AwsMetrics(registry)
-    return _OF_REGISTRIES[registry]

@@ -12,11 +12,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from prometheus_client import CollectorRegistry
-
 from pergola.api.objects import JsonObject, Key, map_at
 from pergola.cloud.aws import AwsClient, Retry
-from pergola.cloud.aws.metrics import aws_metrics
+from pergola.cloud.aws.metrics import AwsMetrics
 from pergola.extensions.actuator import Actuator, Context, Status
 from pergola.extensions.aws.codes import explained
 from pergola.extensions.aws.credentials import AwsClients, Place, reader
@@ -35,7 +33,7 @@ from pergola.extensions.aws.request import wanted_of
 from pergola.extensions.aws.shoot_webhooks import aws_shoot_mutator, aws_shoot_validator
 from pergola.extensions.aws.state import is_empty, read_state, state_object
 from pergola.extensions.aws.status import full_status
-from pergola.extensions.aws.step import Step, Work
+from pergola.extensions.aws.step import Work
 from pergola.extensions.aws.telling import warn
 from pergola.extensions.aws.wanted import Wanted
 from pergola.extensions.errors import Code, ExtensionError
@@ -43,7 +41,8 @@ from pergola.extensions.health_checks.checks import CheckContext, HealthCheck
 from pergola.extensions.webhooks.declare import Webhook
 from pergola.extensions.webhooks.garden import Garden
 from pergola.flow import Report, Reporter, State, Write
-from pergola.flow.metrics import FlowMetrics, flow_metrics
+from pergola.flow.metrics import FlowMetrics
+from pergola.runtime.metrics import Metrics
 
 TAG_WORKER_SUBNETS: Final = "PERGOLA_AWS_TAG_BYO_WORKER_SUBNETS"
 """The variable that switches the cluster's tag on worker subnets off, if it is `false` (§4.3)."""
@@ -91,10 +90,10 @@ class AwsInfrastructure(Actuator):
         )
         self._flows: FlowMetrics | None = None
 
-    def measure(self, registry: CollectorRegistry) -> None:
+    def measure(self, metrics: Metrics) -> None:
         """Counts requests to AWS, and how long the steps of flows wait and take."""
-        self._clients.observe(aws_metrics(registry).request)
-        self._flows = flow_metrics(registry)
+        self._clients.observe(metrics.further(AwsMetrics).request)
+        self._flows = metrics.further(FlowMetrics)
 
     async def reconcile(self, context: Context, obj: JsonObject) -> Status | None:
         """Checks the account, then creates what is missing and changes what differs."""
@@ -128,7 +127,7 @@ class AwsInfrastructure(Actuator):
             async with self._work(context, obj, wanted, state) as work:
                 await run_steps(
                     DELETION,
-                    self._delete_steps(wanted, state),
+                    delete_steps(wanted, state, remove_pod_routes=self._settings.remove_pod_routes),
                     work,
                     write=_writer(context),
                     report=_reporter(context),
@@ -159,9 +158,6 @@ class AwsInfrastructure(Actuator):
 
     def _wanted(self, context: Context, obj: JsonObject) -> Wanted:
         return wanted_of(obj, context.cluster, tag_worker_subnets=self._settings.tag_worker_subnets)
-
-    def _delete_steps(self, wanted: Wanted, state: State) -> list[Step]:
-        return delete_steps(wanted, state, remove_pod_routes=self._settings.remove_pod_routes)
 
     @asynccontextmanager
     async def _work(

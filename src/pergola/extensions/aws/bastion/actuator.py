@@ -12,12 +12,10 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import ClassVar, Final
 
-from prometheus_client import CollectorRegistry
-
 from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
 from pergola.api.objects import JsonObject, Key, map_at
 from pergola.cloud.aws import AwsClient
-from pergola.cloud.aws.metrics import aws_metrics
+from pergola.cloud.aws.metrics import AwsMetrics
 from pergola.extensions.actuator import GROUP, Actuator, Context, Status
 from pergola.extensions.aws.actuator import AwsSettings, secret_of, settings_from
 from pergola.extensions.aws.bastion import firewall, host
@@ -28,6 +26,7 @@ from pergola.extensions.aws.credentials import AwsClients, Place, reader
 from pergola.extensions.aws.telling import warn
 from pergola.extensions.errors import ExtensionError, RequeueAfter
 from pergola.runtime.logging import get_logger
+from pergola.runtime.metrics import Metrics
 
 log = get_logger("extension")
 
@@ -55,9 +54,9 @@ class AwsBastion(Actuator):
             endpoint_url=self._settings.endpoint_url, retry=self._settings.retry
         )
 
-    def measure(self, registry: CollectorRegistry) -> None:
+    def measure(self, metrics: Metrics) -> None:
         """Counts requests to AWS."""
-        self._clients.observe(aws_metrics(registry).request)
+        self._clients.observe(metrics.further(AwsMetrics).request)
 
     async def reconcile(self, context: Context, obj: JsonObject) -> Status | None:
         """Makes the bastion, and waits until it can be reached.
