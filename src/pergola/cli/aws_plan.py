@@ -153,12 +153,13 @@ def _summary(found: Plan) -> str:
 def _json(found: Plan) -> str:
     import orjson
 
+    dependencies = found.graph.dependencies()
     steps: list[JsonObject] = [
         {
             "name": task.name,
             "fate": str(found.notes[task.name].fate),
             "why": found.notes[task.name].why,
-            "after": list(task.after),
+            "after": [each.name for each in dependencies[task.name]],
         }
         for task in found.graph.order()
     ]

@@ -1,17 +1,18 @@
-"""Tasks, and which of them come after which others."""
+"""Tasks and the order in which they may run."""
 
 import difflib
 import heapq
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 
 from pergola.flow.errors import Cycle, DuplicateTask, GraphError, UnknownDependency
 from pergola.flow.retry import ONCE, Retry
 
 Action = Callable[[], Awaitable[object]]
-"""What a task does. It is idempotent: it may run again, at any time, and after a part of it."""
+"""The work of a task. It is idempotent: it may run again at any time, even after a partial run."""
 Skip = str | Callable[[], str | None] | None
-"""Why there is nothing to do; or a function that says so when the task's turn has come."""
+"""Why a task has nothing to do, or a function that answers when the task's turn has come."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,28 +20,30 @@ class Task:
     """One small idempotent step of a flow.
 
     Attributes:
-        name: unique in the graph, and part of what users see.
-        after: the names of the tasks that must be done before, each once.
-        skip: a skipped task counts as done as soon as those before it are.
-        timeout: seconds for all attempts together and the waits between them; None for no limit.
+        name: unique in the graph, and shown to users.
+        after: names of the tasks that must finish first.
+        after_if_present: names of tasks that must finish first if the graph contains them.
+        skip: a skipped task counts as done once its dependencies are.
+        timeout: seconds for all attempts and the waits between them; None means no limit.
     """
 
     name: str
     action: Action
     after: tuple[str, ...] = ()
+    after_if_present: tuple[str, ...] = ()
     skip: Skip = None
     timeout: float | None = None
     retry: Retry = ONCE
 
     def why_skipped(self) -> str | None:
-        """Why there is nothing to do, asked now; None if there is."""
+        """Return why the task has nothing to do right now, or None if it has work."""
         reason = self.skip() if callable(self.skip) else self.skip
         return reason or None
 
 
 @dataclass(frozen=True, slots=True)
 class CriticalPath:
-    """The chain of tasks that takes longest: no run can be faster, however parallel it is."""
+    """The slowest chain of tasks: no run can be faster, however parallel it is."""
 
     seconds: float
     tasks: tuple[str, ...]
@@ -49,7 +52,7 @@ class CriticalPath:
 class Graph:
     """The tasks of a flow.
 
-    A task may name tasks that are added later; `order` finds what is missing, and cycles.
+    A task may depend on one that is added later; `order` reports missing tasks and cycles.
 
     Args:
         name: what the flow does, as users see it.
@@ -63,7 +66,7 @@ class Graph:
         return len(self._tasks)
 
     def __iter__(self) -> Iterator[Task]:
-        """The tasks as they were added."""
+        """Iterate over the tasks as they were added."""
         return iter(self._tasks.values())
 
     def __contains__(self, name: str) -> bool:
@@ -78,16 +81,20 @@ class Graph:
         action: Action,
         *,
         after: Iterable[Task | str] = (),
+        after_if_present: Iterable[str] = (),
         skip: Skip = None,
         timeout: float | None = None,
         retry: Retry = ONCE,
     ) -> Task:
-        """Adds a task, which starts as soon as everything in `after` is done.
+        """Add a task that starts as soon as its dependencies are done.
+
+        Args:
+            after_if_present: dependencies that some variants of this flow do not have.
 
         Raises:
-            DuplicateTask: there is a task of this name.
+            DuplicateTask: the name is taken.
             UnknownDependency: a task in `after` belongs to another graph.
-            GraphError: the task would be retried without end.
+            GraphError: the task would be retried forever.
         """
         if name in self._tasks:
             raise DuplicateTask(f'flow "{self.name}": there are two tasks "{name}"')
@@ -97,49 +104,85 @@ class Graph:
                 "give it a timeout or a number of attempts"
             )
         names = [each if isinstance(each, str) else self._own(name, each) for each in after]
-        task = Task(name, action, tuple(dict.fromkeys(names)), skip, timeout, retry)
+        required, optional = tuple(dict.fromkeys(names)), tuple(dict.fromkeys(after_if_present))
+        task = Task(name, action, required, optional, skip, timeout, retry)
         self._tasks[name] = task
         return task
 
-    def order(self) -> tuple[Task, ...]:
-        """All tasks, each after those it comes after; else as they were added.
+    def dependencies(self) -> dict[str, tuple[Task, ...]]:
+        """Return the tasks on which each task directly depends, by the task's name.
+
+        Raises:
+            UnknownDependency: a task comes after something that is not in the graph.
+        """
+        return {
+            task.name: tuple(self._tasks[name] for name in self._names_before(task))
+            for task in self
+        }
+
+    def dependants(self) -> dict[str, tuple[Task, ...]]:
+        """Return the tasks that directly depend on each task, by its name, as they were added.
+
+        Raises:
+            UnknownDependency: a task comes after something that is not in the graph.
+        """
+        found: dict[str, list[Task]] = {name: [] for name in self._tasks}
+        for name, dependencies in self.dependencies().items():
+            for each in dependencies:
+                found[each.name].append(self._tasks[name])
+        return {name: tuple(tasks) for name, tasks in found.items()}
+
+    def sorter(self) -> TopologicalSorter[str]:
+        """Return a prepared sorter of the tasks' names; ready tasks come as they were added.
 
         Raises:
             UnknownDependency: a task comes after something that is not in the graph.
             Cycle: tasks wait for each other.
         """
-        self._check_names()
-        ordered = self._sorted()
-        if len(ordered) < len(self._tasks):
-            raise self._cycle({task.name for task in ordered})
-        return tuple(ordered)
+        sorter: TopologicalSorter[str] = TopologicalSorter(dict.fromkeys(self._tasks, ()))
+        for name, found in self.dependencies().items():
+            sorter.add(name, *(each.name for each in found))
+        try:
+            sorter.prepare()
+        except CycleError as error:
+            raise self._cycle(error.args[1]) from None
+        return sorter
 
-    def dependants(self) -> dict[str, tuple[Task, ...]]:
-        """Which tasks come directly after a task, for every task, in the order they were added.
+    def order(self) -> tuple[Task, ...]:
+        """Return the tasks, each after its dependencies and otherwise as they were added.
 
         Raises:
             UnknownDependency: a task comes after something that is not in the graph.
+            Cycle: tasks wait for each other.
         """
-        self._check_names()
-        found: dict[str, list[Task]] = {name: [] for name in self._tasks}
-        for task in self:
-            for name in task.after:
-                found[name].append(task)
-        return {name: tuple(tasks) for name, tasks in found.items()}
+        sorter = self.sorter()
+        tasks = list(self)
+        positions = {task.name: position for position, task in enumerate(tasks)}
+        ready: list[int] = []
+        ordered: list[Task] = []
+        while sorter.is_active():
+            for name in sorter.get_ready():
+                heapq.heappush(ready, positions[name])
+            task = tasks[heapq.heappop(ready)]
+            ordered.append(task)
+            sorter.done(task.name)
+        return tuple(ordered)
 
     def critical_path(self, seconds: Mapping[str, float]) -> CriticalPath:
-        """The chain that takes longest, for these durations; a task without one takes no time.
+        """Return the slowest chain for these durations; a task without one takes no time.
 
         Args:
-            seconds: by the name of the task, such as `Result.durations`.
+            seconds: by task name, such as `Result.durations`.
 
         Raises:
-            GraphError: the graph is wrong, as `order` finds.
+            GraphError: the graph is invalid, see `order`.
         """
         ends: dict[str, float] = {}
         before: dict[str, str | None] = {}
+        dependencies = self.dependencies()
         for task in self.order():
-            last = max(task.after, key=lambda name: ends[name], default=None)
+            names = (each.name for each in dependencies[task.name])
+            last = max(names, key=lambda name: ends[name], default=None)
             before[task.name] = last
             ends[task.name] = seconds.get(task.name, 0.0) + (ends[last] if last else 0.0)
         at: str | None = max(ends, key=lambda name: ends[name], default=None)
@@ -158,42 +201,22 @@ class Graph:
             )
         return dependency.name
 
-    def _check_names(self) -> None:
-        for task in self:
-            for name in task.after:
-                if name not in self._tasks:
-                    raise UnknownDependency(self._unknown(task.name, name))
+    def _names_before(self, task: Task) -> list[str]:
+        missing = next((name for name in task.after if name not in self._tasks), None)
+        if missing is not None:
+            raise UnknownDependency(self._unknown(task.name, missing))
+        optional = (name for name in task.after_if_present if name in self._tasks)
+        return list(dict.fromkeys([*task.after, *optional]))
 
     def _unknown(self, task: str, missing: str) -> str:
         text = f'flow "{self.name}": task "{task}" comes after "{missing}", which is no task of it'
         alike = difflib.get_close_matches(missing, self._tasks, n=1)
         return f'{text}; did you mean "{alike[0]}"?' if alike else text
 
-    def _sorted(self) -> list[Task]:
-        tasks = list(self)
-        positions = {task.name: position for position, task in enumerate(tasks)}
-        missing = [len(task.after) for task in tasks]
-        dependants = self.dependants()
-        ready = [position for position, count in enumerate(missing) if not count]
-        ordered: list[Task] = []
-        while ready:
-            task = tasks[heapq.heappop(ready)]
-            ordered.append(task)
-            for dependant in dependants[task.name]:
-                position = positions[dependant.name]
-                missing[position] -= 1
-                if not missing[position]:
-                    heapq.heappush(ready, position)
-        return ordered
-
-    def _cycle(self, free: set[str]) -> Cycle:
-        at = next(name for name in self._tasks if name not in free)
-        walk: dict[str, None] = {}
-        # Each task that is left over comes after another one that is, so the walk meets itself.
-        while at not in walk:
-            walk[at] = None
-            at = next(name for name in self._tasks[at].after if name not in free)
-        names = list(walk)
-        names = names[names.index(at) :]
-        chain = " after ".join(f'"{name}"' for name in [*names, at])
+    def _cycle(self, walk: list[str]) -> Cycle:
+        """Describe a closed walk that leads from each task to one that waits for it."""
+        names = walk[:0:-1]
+        first = min(range(len(names)), key=lambda index: list(self._tasks).index(names[index]))
+        names = [*names[first:], *names[:first]]
+        chain = " after ".join(f'"{name}"' for name in [*names, names[0]])
         return Cycle(f'flow "{self.name}": tasks wait for each other: {chain}', names)

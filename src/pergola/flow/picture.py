@@ -176,10 +176,12 @@ def _edges(graph: Graph) -> dict[Task, tuple[str, ...]]:
     """What each task comes after, in order, without what follows from the rest."""
     behind: dict[str, set[str]] = {}
     edges: dict[Task, tuple[str, ...]] = {}
+    dependencies = graph.dependencies()
     for task in graph.order():
-        implied: set[str] = set().union(*(behind[name] for name in task.after))
-        edges[task] = tuple(name for name in task.after if name not in implied)
-        behind[task.name] = implied | set(task.after)
+        after = tuple(each.name for each in dependencies[task.name])
+        implied: set[str] = set().union(*(behind[name] for name in after))
+        edges[task] = tuple(name for name in after if name not in implied)
+        behind[task.name] = implied | set(after)
     return edges
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass
 from typing import Final
@@ -104,8 +104,8 @@ class _Execution:
     ) -> None:
         self._graph = graph
         self._order = graph.order()
+        self._sorter = graph.sorter()
         self._dependants = graph.dependants()
-        self._missing = {task.name: len(task.after) for task in self._order}
         self._saver = saver
         self._observers = observers
         self._settings = settings
@@ -124,7 +124,7 @@ class _Execution:
         limit = asyncio.timeout(self._settings.deadline)
         try:
             async with limit, asyncio.TaskGroup() as self._group:
-                self._start(task for task in self._order if not task.after)
+                self._start_ready()
         except TimeoutError:
             self._is_overdue = True
         finally:
@@ -154,19 +154,22 @@ class _Execution:
     def _overdue(self) -> str:
         return f"the flow took longer than {self._settings.deadline:g} s"
 
-    def _start(self, tasks: Iterable[Task]) -> None:
-        for task in tasks:
-            self._group.create_task(self._step(task), name=f"{self._graph.name}/{task.name}")
+    def _start_ready(self) -> None:
+        for name in self._sorter.get_ready():
+            self._group.create_task(
+                self._step(self._graph[name]), name=f"{self._graph.name}/{name}"
+            )
 
     async def _step(self, task: Task) -> None:
         RUNNING_TASK.set(task.name)
         ended = await self._perform(task)
         self._end(task, ended)
-        dependants = self._dependants[task.name]
-        if not dependants or ended.outcome not in _GOES_ON or not await self._is_durable(task):
+        is_last = not self._dependants[task.name]
+        if is_last or ended.outcome not in _GOES_ON or not await self._is_durable(task):
             return
         if not is_being_cancelled():  # an action may have ended well in spite of it
-            self._start([each for each in dependants if self._is_last_before(each)])
+            self._sorter.done(task.name)
+            self._start_ready()
 
     async def _perform(self, task: Task) -> Ended:
         try:
@@ -251,10 +254,6 @@ class _Execution:
             self._unsaved = error
             return False
         return True
-
-    def _is_last_before(self, dependant: Task) -> bool:
-        self._missing[dependant.name] -= 1
-        return not self._missing[dependant.name]
 
 
 def _now() -> float:

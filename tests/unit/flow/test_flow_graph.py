@@ -68,6 +68,57 @@ def test_an_unknown_dependency_that_resembles_nothing_is_named_alone() -> None:
         names({"a": ["zzz"]})
 
 
+def test_an_optional_dependency_orders_tasks_only_if_it_is_in_the_graph() -> None:
+    built = Graph("demo")
+    built.add("routes", nothing, after_if_present=["gateway", "peering"])
+    built.add("gateway", nothing)
+    assert [task.name for task in built.order()] == ["gateway", "routes"]
+    assert {
+        name: [each.name for each in tasks] for name, tasks in built.dependencies().items()
+    } == {
+        "routes": ["gateway"],
+        "gateway": [],
+    }
+
+
+def test_a_task_may_be_required_and_optional_and_counts_once() -> None:
+    built = graph({"a": []})
+    built.add("b", nothing, after=["a"], after_if_present=["a"])
+    assert [task.name for task in built.dependencies()["b"]] == ["a"]
+
+
+def test_an_optional_dependency_can_close_a_cycle() -> None:
+    built = Graph("demo")
+    built.add("a", nothing, after_if_present=["b"])
+    built.add("b", nothing, after=["a"])
+    with pytest.raises(Cycle, match='"a" after "b" after "a"'):
+        built.order()
+
+
+@given(st.data())
+def test_whatever_is_left_out_a_required_dependency_is_never_dropped_and_an_optional_one_is(
+    data: st.DataObject,
+) -> None:
+    names = list("abcdef")
+    present = set(data.draw(st.lists(st.sampled_from(names), unique=True)))
+    built = Graph("demo")
+    required: dict[str, set[str]] = {}
+    optional: dict[str, set[str]] = {}
+    for position, name in enumerate(names):
+        before = st.lists(st.sampled_from(names[:position] or ["missing"]), unique=True)
+        if name in present:
+            required[name], optional[name] = set(data.draw(before)), set(data.draw(before))
+            built.add(name, nothing, after=required[name], after_if_present=sorted(optional[name]))
+    if any(after - present for after in required.values()):
+        with pytest.raises(UnknownDependency):
+            built.order()
+        return
+    order = [task.name for task in built.order()]
+    for name in present:
+        for earlier in required[name] | (optional[name] & present):
+            assert order.index(earlier) < order.index(name)
+
+
 def test_a_task_of_another_graph_is_refused_even_if_the_name_is_known() -> None:
     other = Graph("other")
     foreign = other.add("a", nothing)

@@ -28,16 +28,14 @@ _SETTINGS: Final = Settings(diagnose=diagnose)
 def reconcile_steps(wanted: Wanted) -> list[Step]:
     """All steps that create a cluster's infrastructure and keep it, in every mode."""
     brought = (byo.READ,) if wanted.config.brings_subnets else ()
-    return in_one_graph(
-        [
-            *(_after(step, brought) for step in network_steps(wanted)),
-            *byo_steps(wanted, after=(names.VPC,)),
-            *security_group.steps(wanted),
-            *efs.steps(wanted),
-            *iam.steps(wanted),
-            *key_pair.steps(wanted),
-        ]
-    )
+    return [
+        *(_after(step, brought) for step in network_steps(wanted)),
+        *byo_steps(wanted, after=(names.VPC,)),
+        *security_group.steps(wanted),
+        *efs.steps(wanted),
+        *iam.steps(wanted),
+        *key_pair.steps(wanted),
+    ]
 
 
 def delete_steps(wanted: Wanted, state: State, *, remove_pod_routes: bool = False) -> list[Step]:
@@ -46,15 +44,7 @@ def delete_steps(wanted: Wanted, state: State, *, remove_pod_routes: bool = Fals
     Args:
         remove_pod_routes: and its dead routes to pods, which stay otherwise (§7.2).
     """
-    return in_one_graph(deletion_steps(wanted, state, remove_pod_routes=remove_pod_routes))
-
-
-def in_one_graph(steps: list[Step]) -> list[Step]:
-    """The steps without order after steps that this mode does not have."""
-    known = {step.name for step in steps}
-    return [
-        replace(step, after=tuple(name for name in step.after if name in known)) for step in steps
-    ]
+    return deletion_steps(wanted, state, remove_pod_routes=remove_pod_routes)
 
 
 def _after(step: Step, brought: tuple[str, ...]) -> Step:

@@ -1,5 +1,7 @@
 """The flows as graphs: spec 30 §3.3, §4.2."""
 
+from dataclasses import replace
+
 import msgspec
 import pytest
 
@@ -17,10 +19,10 @@ from pergola.extensions.aws.reconcile import (
 from pergola.extensions.aws.snapshot import Snapshot
 from pergola.extensions.aws.state import is_empty
 from pergola.extensions.aws.step import Step, Work, graph_of
-from pergola.extensions.aws.steps import names
+from pergola.extensions.aws.steps import key_pair, names
 from pergola.extensions.aws.steps.security_group import NODES_GROUP
 from pergola.extensions.aws.wanted import Wanted
-from pergola.flow import State
+from pergola.flow import State, UnknownDependency
 from pergola.flow.picture import Fate
 
 ZONES = ("eu-west-1a", "eu-west-1b")
@@ -88,6 +90,15 @@ def test_every_mode_has_a_graph_without_holes_and_cycles(
         (DELETION, delete_steps(asked, state)),
     ):
         assert len(graph_of(name, steps, work_of(asked)).order()) == len(steps) > 0
+
+
+def test_a_misspelt_dependency_of_a_step_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = wanted(MANAGED)
+    (step,) = key_pair.steps(asked)
+    monkeypatch.setattr(key_pair, "steps", lambda _: [replace(step, after=("ensure VCP",))])
+
+    with pytest.raises(UnknownDependency, match='did you mean "ensure VPC"'):
+        graph_of(RECONCILIATION, reconcile_steps(asked), work_of(asked)).order()
 
 
 def test_only_the_default_routes_wait_for_nat_gateways() -> None:

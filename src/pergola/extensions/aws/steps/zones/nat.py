@@ -37,7 +37,8 @@ def steps(wanted: Wanted, zone: Zone) -> list[Step]:
         timeout=LONG_TIMEOUT,
     )
     # Zones may exchange their addresses: all must be free before any is used.
-    others = (names.outdated_nat(each.name) for each in wanted.config.networks.zones)
+    zones = wanted.config.networks.zones
+    others = (names.outdated_nat(each.name) for each in zones if not each.workers_subnet_id)
     gateway = Step(
         name=names.nat(zone.name),
         plan=lambda work: _plan(work, zone),
