@@ -105,18 +105,19 @@ class Reviewer:
 
     async def _awaited(self, asked: Asked, waiting: Awaitable[Verdict], began: float) -> bytes:
         self._metrics.in_flight.inc()
+        limit = asyncio.timeout(self._budget)
         try:
-            async with asyncio.timeout(self._budget):
+            async with limit:
                 verdict = await waiting
-        except TimeoutError:
-            verdict = errored(
-                HTTPStatus.INTERNAL_SERVER_ERROR, f"no verdict within {self._budget:g} seconds"
-            )
         except Exception as error:
-            verdict = self._stumbled(error)
+            verdict = self._overdue() if limit.expired() else self._stumbled(error)
         finally:
             self._metrics.in_flight.dec()
         return self._answered(asked.version, asked.request.uid, verdict, began)
+
+    def _overdue(self) -> Verdict:
+        text = f"no verdict within {self._budget:g} seconds"
+        return errored(HTTPStatus.INTERNAL_SERVER_ERROR, text)
 
     def _stumbled(self, error: Exception) -> Verdict:
         """An API server's refusal keeps its code and reason; what is no answer is a bug of ours."""

@@ -46,7 +46,7 @@ async def wait_until(
     problem: str | None = "it was not read yet"
     try:
         async with (
-            asyncio.timeout(timeout),
+            asyncio.timeout(timeout) as limit,
             aclosing((states or watched)(client, key)) as seen,
         ):
             async for resource in seen:
@@ -57,7 +57,8 @@ async def wait_until(
                 if problem is None:
                     return resource
     except TimeoutError:
-        pass
+        if not limit.expired():
+            raise
     raise WaitTimeout(f"ManagedResource {key} is not ready after {timeout:g} s: {problem}")
 
 
@@ -96,7 +97,7 @@ async def wait_deleted(
     problem: str | None = None
     try:
         async with (
-            asyncio.timeout(timeout),
+            asyncio.timeout(timeout) as limit,
             aclosing((states or watched)(client, key)) as seen,
         ):
             async for resource in seen:
@@ -104,7 +105,8 @@ async def wait_deleted(
                     return
                 problem = deletion_problem(resource)
     except TimeoutError:
-        pass
+        if not limit.expired():
+            raise
     because = f": {problem}" if problem else ""
     raise WaitTimeout(f"ManagedResource {key} is not deleted after {timeout:g} s{because}")
 

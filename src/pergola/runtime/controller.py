@@ -84,11 +84,12 @@ class Controller(Generic[K]):
         loop = asyncio.get_running_loop()
         began = loop.time()
         self._metrics.active_workers.inc()
+        limit = asyncio.timeout(self._deadline)
         try:
-            async with asyncio.timeout(self._deadline):
+            async with limit:
                 outcome = await self._reconcile(key)
         except Exception as error:  # whatever happened, the key comes back
-            self._failed(key, error)
+            self._failed(key, error, overdue=limit.expired())
             self._metrics.observe("error", loop.time() - began)
         else:
             self.queue.forget(key)
@@ -100,14 +101,14 @@ class Controller(Generic[K]):
         finally:
             self._metrics.active_workers.dec()
 
-    def _failed(self, key: K, error: Exception) -> None:
+    def _failed(self, key: K, error: Exception, *, overdue: bool) -> None:
         delay = self.queue.retry(key)
         fields = {"controller": self.name, "object": str(key), "retry_seconds": round(delay, 3)}
         if isinstance(error, Conflict):
             log.debug("conflict", **fields, error=str(error))
         elif isinstance(error, ReconcileError | KubeError):
             log.error("reconcile failed", **fields, error=str(error))
-        elif isinstance(error, TimeoutError):
+        elif overdue and isinstance(error, TimeoutError):
             self._metrics.timed_out()
             log.error("reconcile took too long", **fields, deadline_seconds=self._deadline)
         else:

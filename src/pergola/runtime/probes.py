@@ -108,13 +108,14 @@ class _Endpoint:
 
 
 async def _run(check: Check) -> str | None:
+    limit = asyncio.timeout(CHECK_SECONDS)
     try:
-        async with asyncio.timeout(CHECK_SECONDS):
+        async with limit:
             result = check()
             return await result if inspect.isawaitable(result) else result
-    except TimeoutError:
-        return f"no result within {CHECK_SECONDS:g} seconds"
     except Exception as error:  # whatever a check stumbles over is its result
+        if limit.expired():
+            return f"no result within {CHECK_SECONDS:g} seconds"
         return str(error) or type(error).__name__
 
 

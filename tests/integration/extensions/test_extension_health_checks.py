@@ -1,5 +1,6 @@
 """Health checks become conditions of a Network, on a real API server (spec 40 §2.6)."""
 
+import asyncio
 import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -173,19 +174,26 @@ async def test_a_check_that_raises_and_one_that_hangs_do_not_keep_the_others_fro
 ) -> None:
     async def hang(context: CheckContext, obj: JsonObject) -> Verdict:
         await context.read(MANAGED_RESOURCE, Key(site.namespace, "x"))
-        raise TimeoutError
+        await asyncio.Event().wait()
+        raise AssertionError("unreachable")
+
+    async def cut_off(context: CheckContext, obj: JsonObject) -> Verdict:
+        raise TimeoutError("the load balancer did not answer")
 
     late = HealthCheck(name="slow one", condition="EveryNodeReady", run=hang)
+    cut = HealthCheck(name="cut off", condition="LoadBalancerReady", run=cut_off)
     broken = Switch(RuntimeError("no route"))
     fine = Switch(Verdict("True"))
     await site.create()
-    checks = (late, broken.check("ControlPlaneHealthy"), fine.check())
+    checks = (late, cut, broken.check("ControlPlaneHealthy"), fine.check())
     async with running(unit(site, *checks, settings=QUICK)):
         await site.until(says("True", "HealthCheckSuccessful"))
         text = "failed to execute 1 health check: no route."
         await site.until(says("Unknown", "ConditionCheckError", text, "ControlPlaneHealthy"))
         text = "slow one: no answer within 0.3 seconds."
         await site.until(says("Unknown", "ConditionCheckError", text, "EveryNodeReady"))
+        text = "the load balancer did not answer."
+        await site.until(says("Unknown", "ConditionCheckError", text, "LoadBalancerReady"))
 
 
 async def test_a_check_with_nothing_to_look_at_counts_as_true(site: ExtensionSite) -> None:

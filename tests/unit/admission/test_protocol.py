@@ -252,6 +252,14 @@ async def test_a_handler_that_takes_too_long_is_given_up() -> None:
     assert answer["response"]["status"]["message"] == "no verdict within 0.01 seconds"
 
 
+async def test_a_timeout_inside_a_handler_is_not_the_budget_of_the_review() -> None:
+    async def unanswered(_: Request) -> Verdict:
+        raise TimeoutError("the look-up did not answer")
+
+    answer = await Served(unanswered).answer(review(), budget=60)
+    assert "the look-up did not answer" in answer["response"]["status"]["message"]
+
+
 async def test_verdicts_are_counted_by_their_outcome() -> None:
     edits = (Edit("add", "/x", 1, ""),)
     verdicts = [allowed(), Verdict(edits=edits), denied("no"), errored(500, "x"), allowed()]

@@ -240,6 +240,14 @@ async def test_a_lookup_that_fails_allows_nothing() -> None:
     assert found["evaluationError"] == "500 the API server is not there"
 
 
+async def test_a_lookup_that_times_out_is_reported_in_its_own_words() -> None:
+    known = Known()
+    known.error = TimeoutError("the look-up did not answer")
+    found = await status(review(), known=known)
+    assert found["allowed"] is False
+    assert found["evaluationError"] == "500 the look-up did not answer"
+
+
 # What a configuration names
 
 

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import pytest
+from structlog.testing import capture_logs
 
 from pergola.kube.errors import Conflict, Unreachable
 from pergola.runtime.controller import DONE, Again, Controller, Outcome, ReconcileError
@@ -143,6 +144,20 @@ async def test_a_run_that_takes_too_long_is_ended_and_counted() -> None:
     assert began == pytest.approx([0, 60.005])
     assert value(metrics, "controller_runtime_reconcile_timeouts_total") == 1
     assert counted(metrics, "error") == 1
+
+
+async def test_a_timeout_inside_a_run_is_a_failure_and_not_the_deadline_of_the_run() -> None:
+    metrics = Metrics()
+    script = Script(TimeoutError("the cloud did not answer"), DONE)
+    with capture_logs() as logs:
+        async with running(controller_of(script, deadline=60, metrics=metrics)) as controller:
+            controller.queue.add("a")
+            await asyncio.sleep(10)
+    assert value(metrics, "controller_runtime_reconcile_timeouts_total") == 0
+    assert counted(metrics, "error") == 1
+    assert [(line["event"], str(line.get("exc_info"))) for line in logs] == [
+        ("reconcile failed", "the cloud did not answer")
+    ]
 
 
 class Slow:

@@ -105,6 +105,15 @@ async def test_a_check_that_hangs_fails_in_time(monkeypatch: pytest.MonkeyPatch)
     assert ended.is_set()
 
 
+async def test_a_timeout_inside_a_check_is_reported_in_its_own_words() -> None:
+    async def unanswered() -> str | None:
+        raise TimeoutError("the disk did not answer")
+
+    async with serve_probes("127.0.0.1", 0, {"a": unanswered}, {}) as port:
+        _, text = await get(port, "/healthz")
+    assert "failed: the disk did not answer" in text
+
+
 async def test_checks_are_asked_each_time() -> None:
     state = ["early"]
 

@@ -179,15 +179,16 @@ class _Health:
     async def _result(self, check: HealthCheck, context: CheckContext, obj: JsonObject) -> Result:
         """Whatever a check raises is its result: the others go on."""
         period = self._settings.sync_period
+        limit = asyncio.timeout(period)
         try:
             if not check.applies(obj):
                 return Result(check.name, HEALTHY)
-            async with asyncio.timeout(period):
+            async with limit:
                 return Result(check.name, await check.run(context, obj))
-        except TimeoutError:
-            late = ExtensionError(f"{check.name}: no answer within {period:g} seconds")
-            return Result(check.name, late)
         except Exception as error:
+            if limit.expired():
+                late = ExtensionError(f"{check.name}: no answer within {period:g} seconds")
+                return Result(check.name, late)
             if not isinstance(error, KubeError | ExtensionError):
                 log.error("check failed", check=check.name, exc_info=error)
             return Result(check.name, error)

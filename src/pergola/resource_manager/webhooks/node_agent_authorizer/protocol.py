@@ -55,14 +55,15 @@ class NodeAgentAuthorizer:
         version = review.get("apiVersion") if isinstance(review, dict) else None
         if version not in _VERSIONS or review.get("kind") != _KIND:
             return _failed(_VERSIONS[0], 400, f"expected a {_KIND} of {' or '.join(_VERSIONS)}")
+        limit = asyncio.timeout(BUDGET_SECONDS)
         try:
-            async with asyncio.timeout(BUDGET_SECONDS):
+            async with limit:
                 decision = await decide(
                     read_attributes(review), self._lookups, by_selectors=self._by_selectors
                 )
-        except TimeoutError:
-            return _failed(version, 500, f"no decision within {BUDGET_SECONDS:g} seconds")
         except Exception as error:  # whatever happened, nothing is allowed by it
+            if limit.expired():
+                return _failed(version, 500, f"no decision within {BUDGET_SECONDS:g} seconds")
             log.error("review failed", error=str(error))
             return _failed(version, 500, str(error) or type(error).__name__)
         return _answer(version, _status(decision))
