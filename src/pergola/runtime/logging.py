@@ -3,13 +3,17 @@
 JSON lines have the keys `level`, `ts`, `logger` and `msg`, then the fields (spec 10 §13.3). Fields
 that could hold a secret are masked by their name, at any depth. Exceptions become one `error`
 sentence; where a stack helps, it goes to `stacktrace` and nowhere else.
+
+Logging never raises. A line that cannot be written is counted in `pergola_log_lines_lost_total`,
+and the next line that can be is preceded by the number.
 """
 
 import json
 import logging
 import sys
+import threading
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal, TextIO, cast
 
 import orjson
@@ -43,16 +47,12 @@ def configure(
         stream: where the lines go.
         clock: what the time is.
     """
+    clock = clock or SystemClock()
+    sink = _Sink(stream, _json if format == "json" else _text, clock)
     structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            _stamp(clock or SystemClock()),
-            _render_exception,
-            _mask_secrets,
-            _render_json if format == "json" else _render_text,
-        ],
+        processors=[structlog.contextvars.merge_contextvars, _stamp(clock), _hand_over],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
-        logger_factory=structlog.WriteLoggerFactory(stream),
+        logger_factory=lambda *_names: sink,
         # Only what is logged from now on is cached, not what was before this call.
         cache_logger_on_first_use=True,
     )
@@ -64,6 +64,63 @@ def configure(
 def get_logger(name: str) -> FilteringBoundLogger:
     """A logger whose lines carry `logger: <name>`; may be made before `configure`."""
     return cast("FilteringBoundLogger", structlog.get_logger(logger_name=name))
+
+
+def lines_lost() -> int:
+    """Return how many lines of this process could not be written."""
+    return _Sink.lost
+
+
+class _Sink:
+    """The end of every log call: renders the event and writes the line, whatever happens.
+
+    Attributes:
+        lost: lines that could not be written, over all streams of the process.
+    """
+
+    lost = 0
+
+    def __init__(self, stream: TextIO, render: Callable[[EventDict], str], clock: Clock) -> None:
+        self._stream = stream
+        self._render = render
+        self._clock = clock
+        self._unreported = 0
+        self._lock = threading.Lock()
+
+    def log(self, event: EventDict) -> None:
+        """Write one line."""
+        line = self._rendered(event)
+        with self._lock:
+            try:
+                self._stream.write(f"{self._report()}{line}\n")
+                self._stream.flush()
+            except Exception:  # a full disk or a closed pipe costs the line, and nothing else
+                self._unreported += 1
+                _Sink.lost += 1
+            else:
+                self._unreported = 0
+
+    debug = info = warning = error = critical = exception = fatal = msg = log
+
+    def _rendered(self, event: EventDict) -> str:
+        first = {key: str(event.get(key, "")) for key in _FIRST_KEYS}
+        try:
+            return self._render(_mask_secrets(_render_exception(event)))
+        except Exception as error:  # a value that cannot be shown
+            return self._render({**first, "unprintable": type(error).__name__})
+
+    def _report(self) -> str:
+        """A line about the lines that were lost before this one."""
+        if not self._unreported:
+            return ""
+        event = _stamped("error", "logging", "log lines lost", self._clock)
+        return self._render({**event, "count": self._unreported}) + "\n"
+
+
+def _hand_over(
+    _logger: WrappedLogger, _method: str, event: EventDict
+) -> tuple[tuple[EventDict], dict[str, Any]]:
+    return (event,), {}
 
 
 class _Forward(logging.Handler):
@@ -82,18 +139,19 @@ class _Forward(logging.Handler):
 def _stamp(clock: Clock) -> Processor:
     def stamp(_logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
         """Puts the keys that every line has first."""
-        return {
-            "level": _LEVEL_NAMES.get(method, method),
-            "ts": clock.now().isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-            "logger": event.pop("logger_name", ""),
-            "msg": event.pop("event", ""),
-            **event,
-        }
+        level = _LEVEL_NAMES.get(method, method)
+        name, text = event.pop("logger_name", ""), event.pop("event", "")
+        return {**_stamped(level, name, text, clock), **event}
 
     return stamp
 
 
-def _render_exception(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+def _stamped(level: str, logger: str, text: object, clock: Clock) -> EventDict:
+    now = clock.now().isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return {"level": level, "ts": now, "logger": logger, "msg": text}
+
+
+def _render_exception(event: EventDict) -> EventDict:
     error = _exception(event.pop("exc_info", None))
     if error is not None:
         event.setdefault("error", describe(error))
@@ -116,7 +174,7 @@ def describe(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def _mask_secrets(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+def _mask_secrets(event: EventDict) -> EventDict:
     for key, value in event.items():
         if key.lower() in _SECRET_NAMES:
             event[key] = MASKED
@@ -135,11 +193,7 @@ def _masked(value: object) -> object:
     return [_masked(part) for part in value] if isinstance(value, list) else value
 
 
-def _render_json(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
-    return _json(event)
-
-
-def _render_text(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
+def _text(event: EventDict) -> str:
     stack = event.pop("stacktrace", "").rstrip()
     level, ts, logger, msg = (str(event.pop(key)) for key in _FIRST_KEYS)
     words = [ts, level.upper().ljust(5), *filter(None, (logger,)), msg, *_fields(event)]

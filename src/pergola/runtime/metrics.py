@@ -5,7 +5,7 @@ Names, labels, types and buckets are those of processes built with controller-ru
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final, Literal, TypeVar
 
 from prometheus_client import (
@@ -19,6 +19,10 @@ from prometheus_client import (
     disable_created_metrics,
     generate_latest,
 )
+from prometheus_client.core import CounterMetricFamily
+from prometheus_client.registry import Collector
+
+from pergola.runtime.logging import lines_lost
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -55,6 +59,7 @@ class Metrics:
         self._families = _Families(self.registry)
         self._requests: dict[tuple[str, str, str], tuple[Counter, Histogram]] = {}
         self._further: dict[object, Any] = {}
+        self.registry.register(_LostLogLines())
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self.registry)
 
@@ -221,6 +226,15 @@ class CertificateMetrics:
     def failed(self) -> None:
         """The files were read, and cannot be used."""
         self._errors.inc()
+
+
+class _LostLogLines(Collector):
+    """Counts log lines that could not be written, because nothing else could report them."""
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        family = CounterMetricFamily("pergola_log_lines_lost", "Log lines that were not written")
+        family.add_metric([], lines_lost())
+        yield family
 
 
 class _Families:

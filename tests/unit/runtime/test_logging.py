@@ -1,3 +1,4 @@
+import errno
 import io
 import json
 import logging
@@ -8,9 +9,11 @@ from typing import Any
 
 import pytest
 import structlog
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pergola.runtime.clock import FakeClock
-from pergola.runtime.logging import MASKED, Format, Level, configure, get_logger
+from pergola.runtime.logging import MASKED, Format, Level, configure, get_logger, lines_lost
 
 NOW = datetime(2026, 11, 21, 7, 26, 38, 123456, tzinfo=UTC)
 Logs = Callable[..., io.StringIO]
@@ -200,3 +203,84 @@ def test_any_value_can_be_logged(logs: Logs, value: object, shown: object) -> No
     stream = logs()
     get_logger("x").info("value", value=value)
     assert lines(stream)[0]["value"] == shown
+
+
+class Broken(io.StringIO):
+    """A stream that fails while `error` is set, as a full disk or a closed pipe does."""
+
+    error: Exception | None = None
+
+    def write(self, text: str) -> int:
+        if self.error is not None:
+            raise self.error
+        return super().write(text)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "no space left on device"),
+        BrokenPipeError(),
+        ValueError("I/O operation on closed file"),
+    ],
+)
+def test_a_log_that_cannot_be_written_does_not_raise_and_the_loss_is_counted(
+    logs: Logs, error: Exception
+) -> None:
+    logs()
+    stream = Broken()
+    configure("debug", "json", stream, FakeClock(NOW))
+    before = lines_lost()
+    stream.error = error
+    get_logger("x").info("one")
+    logging.getLogger("y").error("two")
+    get_logger("x").error("three", exc_info=ValueError("z"))
+    stream.error = None
+    get_logger("x").info("four")
+    assert lines_lost() == before + 3
+    assert [(line["msg"], line.get("count")) for line in lines(stream)] == [
+        ("log lines lost", 3),
+        ("four", None),
+    ]
+
+
+def test_a_full_device_does_not_end_the_process(logs: Logs) -> None:
+    logs()
+    before = lines_lost()
+    with io.TextIOWrapper(io.FileIO("/dev/full", "w"), write_through=True) as full:
+        configure("debug", "json", full, FakeClock(NOW))
+        get_logger("x").info("one")
+        assert lines_lost() == before + 1
+
+
+class Unprintable:
+    """A value that cannot be shown."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+    __repr__ = __str__
+
+
+@pytest.mark.parametrize("format", ["json", "text"])
+def test_a_value_that_cannot_be_shown_costs_its_fields_and_not_the_caller(
+    logs: Logs,
+    format: Format,  # noqa: A002 - as there
+) -> None:
+    stream = logs(format=format)
+    get_logger("x").info("created", object=Unprintable())
+    assert "created" in stream.getvalue()
+    assert "RuntimeError" in stream.getvalue()
+
+
+@given(st.dictionaries(st.text(min_size=1), st.text() | st.binary() | st.integers()))
+def test_no_fields_make_a_logger_raise(fields: dict[str, Any]) -> None:
+    stream = io.StringIO()
+    settings = structlog.get_config()
+    try:
+        configure("debug", "json", stream, FakeClock(NOW))
+        get_logger("x").info("event", **{f"_{name}": value for name, value in fields.items()})
+    finally:
+        structlog.configure(**settings)
+    assert stream.getvalue().count("\n") == 1
+    assert json.loads(stream.getvalue())["msg"] == "event"
