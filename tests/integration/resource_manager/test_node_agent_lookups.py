@@ -106,4 +106,4 @@ async def test_what_is_not_there_is_nobodys(pool: Pool) -> None:
     assert await pool.lookups.requester("gone") is None
     assert await pool.lookups.node_of_pod(Key("kube-system", "gone")) is None
     agent = await pool.lookups.agent(pool.node)
-    assert (agent.node, agent.node_labels) == (pool.node, None)
+    assert (agent.node, agent.node_labels) == ("", {})

@@ -27,7 +27,7 @@ class Known:
     """What the clusters would say of machine-1, which is node-1, and of node-2."""
 
     def __init__(self, node: str = "node-1", labels: dict[str, str] | None = None) -> None:
-        self.the_agent = Agent("machine-1", node, labels)
+        self.the_agent = Agent("machine-1", node, labels or {})
         self.error: Exception | None = None
 
     async def agent(self, name: str) -> Agent:
@@ -277,3 +277,35 @@ def test_the_secrets_of_files_count_unless_they_are_for_another_host() -> None:
 )
 def test_a_configuration_that_cannot_be_read_names_nothing(data: JsonObject) -> None:
     assert named_secrets({"data": data}, None) == set()
+
+
+@pytest.mark.parametrize(
+    ("spec", "error"),
+    [
+        ({"user": 1}, "400 spec.user: expected a string, found a number"),
+        ({"groups": "x"}, "400 spec.groups: expected a list of strings, found a string"),
+        ({"groups": [1]}, "400 spec.groups: expected a list of strings, found a list"),
+        ({"resourceAttributes": []}, "400 spec.resourceAttributes: expected a map, found a list"),
+        (
+            {"resourceAttributes": {"verb": True}},
+            "400 spec.resourceAttributes.verb: expected a string, found a boolean",
+        ),
+        (
+            {"resourceAttributes": {"fieldSelector": {"requirements": [1]}}},
+            "400 spec.resourceAttributes.fieldSelector.requirements[0]: expected a map, found a",
+        ),
+    ],
+)
+async def test_a_review_of_the_wrong_shape_is_an_error(spec: Any, error: str) -> None:
+    found = await status(review(**spec))
+    assert found["allowed"] is False
+    assert "denied" not in found
+    assert found["evaluationError"].startswith(error)
+
+
+async def test_a_spec_of_the_wrong_type_is_an_error() -> None:
+    body = orjson.dumps(
+        {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": []}
+    )
+    found = await status(body)
+    assert found["evaluationError"] == "400 spec: expected a map, found a list"

@@ -1,6 +1,5 @@
-"""Lets a node's agent touch what belongs to its node, and nothing else (spec 12 §16).
+"""Authorize a node's agent for the objects of its own node only (spec 12 §16).
 
-An authorization webhook: API servers ask it whether a request may pass before they serve it.
-`decide` is the table, over look-ups that are handed in; `lookups` asks the clusters; `protocol`
-speaks SubjectAccessReview.
+`decide` is the table, `lookups` reads from the clusters, and `protocol` decodes and answers
+SubjectAccessReviews.
 """

@@ -1,7 +1,8 @@
-"""Who may do what: the table of spec 12 §16, over look-ups that are handed in."""
+"""The authorization table of spec 12 §16, as a function of a request and lookups."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final, Literal, NamedTuple, Protocol
 
 from pergola.api.objects import Key
@@ -32,7 +33,7 @@ class Selection(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attributes:
-    """A request that somebody wants to make. All texts may be empty."""
+    """The request to authorize. Every string may be empty."""
 
     user: str
     groups: tuple[str, ...] = ()
@@ -47,7 +48,7 @@ class Attributes:
 
 
 class Decision(NamedTuple):
-    """The answer; a reason goes with `deny`."""
+    """The answer; only `deny` has a reason."""
 
     answer: Literal["allow", "deny", "no opinion"]
     reason: str = ""
@@ -58,65 +59,67 @@ NO_OPINION: Final = Decision("no opinion")
 
 
 class Agent(NamedTuple):
-    """Whom a request is judged for.
+    """The node agent that sends a request.
 
     Attributes:
-        name: of the Machine, or of the node where there are no Machines.
-        node: empty if there is none yet.
-        node_labels: None if the Node is not there.
+        name: the Machine's name, or in node mode the Node's.
+        node: the Node's name; empty if the Node does not exist (yet).
+        node_labels: empty without a Node.
+        secret: the Secret that the Machine names as the agent's configuration; empty in node mode.
     """
 
     name: str
-    node: str
-    node_labels: dict[str, str] | None
+    node: str = ""
+    node_labels: Mapping[str, str] = MappingProxyType({})
+    secret: str = ""
 
 
 class Lookups(Protocol):
-    """What has to be asked of the clusters. An error that is raised is never an allowance."""
+    """Reads from the clusters. A request is never allowed when one of them raises."""
 
     async def agent(self, name: str) -> Agent:
-        """The agent of a Machine, or of a node."""
+        """Return the agent of a Machine, or in node mode of a Node."""
         ...
 
     async def requester(self, signing_request: str) -> str | None:
-        """Who made a CertificateSigningRequest; None if there is none."""
+        """Return who created a CertificateSigningRequest, or None if it does not exist."""
         ...
 
     async def node_of_pod(self, pod: Key) -> str | None:
-        """On which node a pod is; None if there is no such pod."""
+        """Return the name of a pod's node, or None if the pod does not exist."""
         ...
 
     async def own_secrets(self, agent: Agent) -> frozenset[str]:
-        """The Secrets with the agent's configuration, and those that it names."""
+        """Return the names of the Secrets with the agent's configuration or named by it."""
         ...
 
 
 def deny(reason: str) -> Decision:
-    """The request may not pass."""
+    """Return a refusal."""
     return Decision("deny", reason)
 
 
 async def decide(request: Attributes, lookups: Lookups, *, by_selectors: bool = False) -> Decision:
-    """Whether a request may pass.
+    """Decide on one request.
 
     Args:
-        by_selectors: whether pods may be listed only with a selector for the agent's own node.
+        by_selectors: allow listing pods only with a field selector for the agent's own node.
 
     Raises:
-        Exception: a look-up failed; the request must not pass then.
+        Exception: A lookup failed; the caller must not allow the request.
     """
     if not request.user.startswith(USER_PREFIX) or GROUP not in request.groups:
         return NO_OPINION
     name = request.user.removeprefix(USER_PREFIX)
     if not name:
-        return deny("the user name names no machine")
+        return deny("the user name does not name a machine")
     if not request.is_resource:
-        return deny("node agents may only ask for resources")
+        return deny("node agents may only access resources")
     rule = _RULES.get((request.group, request.resource))
     if rule is None:
-        return deny(f'node agents have nothing to do with resource "{request.resource}"')
+        return deny(f'node agents may not access resource "{request.resource}"')
     if request.subresource and (request.resource, request.subresource) != ("nodes", "status"):
-        return deny(f'node agents may not use subresource "{request.subresource}"')
+        return deny(f'node agents may not access subresource "{request.subresource}"')
     if request.verb not in rule.verbs:
         verbs = " ".join(rule.verbs)
         return deny(f"only the following verbs are allowed for this resource type: [{verbs}]")
@@ -125,7 +128,7 @@ async def decide(request: Attributes, lookups: Lookups, *, by_selectors: bool = 
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """A request of an agent for something of which it may have a part."""
+    """A request whose verb is in the table."""
 
     request: Attributes
     name: str
@@ -144,7 +147,7 @@ async def _signing_requests(case: _Case) -> Decision:
     requester = await case.lookups.requester(request.name) if request.name else None
     if requester == request.user:
         return ALLOW
-    return deny(f'certificate signing request "{request.name}" was not made by "{request.user}"')
+    return deny(f'certificate signing request "{request.name}" was not created by "{request.user}"')
 
 
 async def _anything(_: _Case) -> Decision:
@@ -154,13 +157,13 @@ async def _anything(_: _Case) -> Decision:
 async def _leases(case: _Case) -> Decision:
     request = case.request
     if request.namespace != SYSTEM:
-        return deny(f'leases of node agents are in namespace "{SYSTEM}"')
-    if request.verb == "create":
-        return ALLOW
+        return deny(f'node agents may only access leases in namespace "{SYSTEM}"')
     agent = await case.agent_with_node()
     if isinstance(agent, Decision):
         return agent
-    own = {f"gardener-node-agent-{agent.node}", (agent.node_labels or {}).get(SECRET_NAME_LABEL)}
+    if request.verb == "create":
+        return ALLOW
+    own = {f"gardener-node-agent-{agent.node}", agent.node_labels.get(SECRET_NAME_LABEL)}
     if request.name and request.name in own:
         return ALLOW
     return deny(f'lease "{request.name}" does not belong to node "{agent.node}"')
@@ -175,17 +178,17 @@ async def _nodes(case: _Case) -> Decision:
         return agent
     if request.name == agent.node:
         return ALLOW
-    return deny(f'node "{request.name}" is not the node of this agent, which is "{agent.node}"')
+    return deny(f'node "{request.name}" is not this agent\'s node, which is "{agent.node}"')
 
 
 async def _pods(case: _Case) -> Decision:
     request = case.request
     listing = request.verb in ("list", "watch")
-    if listing and not case.by_selectors:
-        return ALLOW
     agent = await case.agent_with_node()
     if isinstance(agent, Decision):
         return agent
+    if listing and not case.by_selectors:
+        return ALLOW
     if listing and Selection("spec.nodeName", "In", (agent.node,)) in request.fields:
         return ALLOW
     if listing and not request.name:
@@ -200,13 +203,13 @@ async def _pods(case: _Case) -> Decision:
 async def _secrets(case: _Case) -> Decision:
     request = case.request
     if request.namespace != SYSTEM or not request.name:
-        return deny(f'node agents may only read single secrets of namespace "{SYSTEM}"')
+        return deny(f'node agents may only read secrets by name, in namespace "{SYSTEM}"')
     if request.name in _SHARED_SECRETS:
         return ALLOW
     own = await case.lookups.own_secrets(await case.lookups.agent(case.name))
     if request.name in own:
         return ALLOW
-    return deny(f'secret "{request.name}" is not for the agent of "{case.name}"')
+    return deny(f'secret "{request.name}" does not belong to the agent of "{case.name}"')
 
 
 class _Rule(NamedTuple):

@@ -1,8 +1,9 @@
-"""What the authorizer has to know of the clusters, asked when a request is judged.
+"""The authorizer's reads, live for every request.
 
-Nothing is cached: a node agent asks seldom, and an answer that is late must not be an allowance.
+Nothing is cached: node agents send few requests, and stale data must never allow one.
 """
 
+import asyncio
 import base64
 import binascii
 from typing import Final
@@ -36,12 +37,12 @@ _CONFIGURATION: Final = "osc.yaml"
 
 
 class ClusterLookups:
-    """The look-ups, by live reads.
+    """Live reads from the API servers.
 
     Args:
         source: the cluster of the Machines.
-        target: the cluster of the nodes.
-        machine_namespace: where the Machines are; empty where agents are named by their nodes.
+        target: the cluster of the Nodes.
+        machine_namespace: the namespace of the Machines; empty for node mode.
     """
 
     def __init__(self, source: Client, target: Client, machine_namespace: str = "") -> None:
@@ -50,47 +51,53 @@ class ClusterLookups:
         self._machines = machine_namespace
 
     async def agent(self, name: str) -> Agent:
-        """The agent of a Machine, or of a node.
+        """Return the agent of a Machine, or in node mode of a Node.
 
         Raises:
-            NotFound: there is no such Machine.
+            NotFound: The Machine does not exist.
         """
-        node = name
+        node, secret = name, ""
         if self._machines:
             machine = await self._source.get(MACHINE, Key(self._machines, name))
+            template = map_at(machine, "spec", "nodeTemplate", "metadata")
             node = labels_of(machine).get("node", "")
+            secret = map_at(template, "labels").get(SECRET_NAME_LABEL) or ""
         found = await _optional(self._target, NODE, Key("", node)) if node else None
-        return Agent(name, node, labels_of(found) if found is not None else None)
+        if found is None:
+            return Agent(name, secret=secret)
+        return Agent(name, node, labels_of(found), secret)
 
     async def requester(self, signing_request: str) -> str | None:
-        """Who made a CertificateSigningRequest; None if there is none."""
+        """Return who created a CertificateSigningRequest, or None if it does not exist."""
         found = await _optional(self._target, SIGNING_REQUEST, Key("", signing_request))
         return map_at(found, "spec").get("username") if found else None
 
     async def node_of_pod(self, pod: Key) -> str | None:
-        """On which node a pod is; None if there is no such pod."""
+        """Return the name of a pod's node, or None if the pod does not exist."""
         found = await _optional(self._target, POD, pod)
         return map_at(found, "spec").get("nodeName") if found else None
 
     async def own_secrets(self, agent: Agent) -> frozenset[str]:
-        """The Secrets with the agent's configuration, and those that it names."""
+        """Return the names of the Secrets with the agent's configuration or named by it.
+
+        A Machine's configuration is named even if it does not exist, so that the agent gets a 404
+        and may wait for it.
+        """
         configurations = await self._configurations(agent)
-        host = (agent.node_labels or {}).get(HOST_NAME_LABEL)
+        host = agent.node_labels.get(HOST_NAME_LABEL)
         names = {name_of(secret) for secret in configurations}
         for secret in configurations:
-            names |= named_secrets(secret, host)
-        return frozenset(names)
+            names |= await asyncio.to_thread(named_secrets, secret, host)
+        return frozenset(names | {agent.secret} - {""})
 
     async def _configurations(self, agent: Agent) -> list[JsonObject]:
         if self._machines:
-            machine = await self._source.get(MACHINE, Key(self._machines, agent.name))
-            template = map_at(machine, "spec", "nodeTemplate", "metadata")
-            return await self._named(map_at(template, "labels").get(SECRET_NAME_LABEL))
-        if agent.node_labels is None:
-            # The node is about to join: which pool it will belong to is not known yet.
+            return await self._named(agent.secret)
+        if not agent.node:
+            # The Node is about to be registered; its pool is not known yet.
             return await self._target.list(SECRET, SYSTEM, labels=POOL_LABEL)
         secrets = await self._named(agent.node_labels.get(SECRET_NAME_LABEL))
-        # A node may change its own labels: only what was made for nodes counts.
+        # Nodes may change their own labels: only Secrets that were created for nodes count.
         return [secret for secret in secrets if POOL_LABEL in labels_of(secret)]
 
     async def _named(self, name: str | None) -> list[JsonObject]:
@@ -99,11 +106,11 @@ class ClusterLookups:
 
 
 def named_secrets(configuration: JsonObject, host: str | None) -> set[str]:
-    """The Secrets from which files of a configuration are filled, as far as they are for a host.
+    """Return the names of the Secrets that a configuration's files refer to.
 
     Args:
         configuration: the Secret with the OperatingSystemConfig; unreadable content names none.
-        host: the node's host name; None if it is not known, then all files count.
+        host: skip the files of other hosts; None keeps all files.
     """
     try:
         text = base64.b64decode(map_at(configuration, "data").get(_CONFIGURATION) or "")

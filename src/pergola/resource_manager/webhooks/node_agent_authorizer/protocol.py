@@ -1,6 +1,6 @@
 """SubjectAccessReview, v1 and v1beta1, from bytes to bytes.
 
-The HTTP status is 200 always: what goes wrong is an `evaluationError`, which allows nothing.
+The HTTP status is always 200. Errors are reported as `evaluationError`, which allows nothing.
 """
 
 import asyncio
@@ -8,7 +8,14 @@ from typing import Final
 
 import orjson
 
-from pergola.api.objects import JsonObject, map_at, maps_at
+from pergola.api.objects import JsonObject
+from pergola.resource_manager.webhooks.decoding import (
+    Undecodable,
+    map_in,
+    maps_in,
+    text_in,
+    texts_in,
+)
 from pergola.resource_manager.webhooks.node_agent_authorizer.decide import (
     Attributes,
     Decision,
@@ -22,15 +29,29 @@ log = get_logger("node-agent-authorizer")
 
 PATH: Final = "/webhooks/auth/nodeagent"
 BUDGET_SECONDS: Final = 10.0
+_CONTENT_TYPE: Final = "application/json"
 _KIND: Final = "SubjectAccessReview"
 _VERSIONS: Final = ("authorization.k8s.io/v1", "authorization.k8s.io/v1beta1")
+_RESOURCE: Final = ("spec", "resourceAttributes")
+
+
+class _Unanswerable(Exception):
+    """The body is not a review that could be decided.
+
+    Attributes:
+        version: of the review, as far as it is known.
+    """
+
+    def __init__(self, code: int, text: str, version: str = _VERSIONS[0]) -> None:
+        self.version = version
+        super().__init__(f"{code} {text}")
 
 
 class NodeAgentAuthorizer:
-    """Answers reviews.
+    """The endpoint.
 
     Args:
-        by_selectors: whether pods may be listed only with a selector for the agent's own node.
+        by_selectors: allow listing pods only with a field selector for the agent's own node.
     """
 
     def __init__(self, lookups: Lookups, *, by_selectors: bool = False) -> None:
@@ -38,74 +59,74 @@ class NodeAgentAuthorizer:
         self._by_selectors = by_selectors
 
     def too_large(self) -> bytes:
-        """The answer to a body that is not even read."""
-        return _failed(_VERSIONS[0], 413, "request entity is too large")
+        """Answer a request whose body exceeds the limit and was not read."""
+        return _failed(_VERSIONS[0], "413 request entity is too large")
 
     async def __call__(self, content_type: str, body: bytes) -> bytes:
-        """The answer to one review; never an allowance if anything goes wrong."""
-        if not body:
-            return _failed(_VERSIONS[0], 422, "request body is empty")
-        if content_type != "application/json":
-            text = f"contentType={content_type}, expected application/json"
-            return _failed(_VERSIONS[0], 400, text)
+        """Answer one review. Any error denies the request."""
         try:
-            review = orjson.loads(body)
-        except orjson.JSONDecodeError as error:
-            return _failed(_VERSIONS[0], 400, str(error))
-        version = review.get("apiVersion") if isinstance(review, dict) else None
-        if version not in _VERSIONS or review.get("kind") != _KIND:
-            return _failed(_VERSIONS[0], 400, f"expected a {_KIND} of {' or '.join(_VERSIONS)}")
-        limit = asyncio.timeout(BUDGET_SECONDS)
+            version, attributes = read_review(content_type, body)
+        except _Unanswerable as error:
+            return _failed(error.version, str(error))
         try:
-            async with limit:
-                decision = await decide(
-                    read_attributes(review), self._lookups, by_selectors=self._by_selectors
-                )
-        except Exception as error:  # whatever happened, nothing is allowed by it
-            if limit.expired():
-                return _failed(version, 500, f"no decision within {BUDGET_SECONDS:g} seconds")
+            async with asyncio.timeout(BUDGET_SECONDS) as budget:
+                decision = await decide(attributes, self._lookups, by_selectors=self._by_selectors)
+        except Exception as error:
+            if budget.expired():
+                return _failed(version, f"500 no decision within {BUDGET_SECONDS:g} seconds")
             log.error("review failed", error=str(error))
-            return _failed(version, 500, str(error) or type(error).__name__)
+            return _failed(version, f"500 {str(error) or type(error).__name__}")
         return _answer(version, _status(decision))
 
 
-def read_attributes(review: JsonObject) -> Attributes:
-    """What a review asks; what is missing or of another type is empty."""
-    spec = map_at(review, "spec")
-    resource = map_at(spec, "resourceAttributes")
-    # v1beta1 has a key of its own for the groups.
-    groups = spec.get("groups") or spec.get("group")
+def read_review(content_type: str, body: bytes) -> tuple[str, Attributes]:
+    """Return the version of a review, and the request that it asks about."""
+    if not body:
+        raise _Unanswerable(422, "request body is empty")
+    if content_type != _CONTENT_TYPE:
+        raise _Unanswerable(400, f"contentType={content_type}, expected {_CONTENT_TYPE}")
+    try:
+        review = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise _Unanswerable(400, str(error)) from None
+    version = review.get("apiVersion") if isinstance(review, dict) else None
+    if version not in _VERSIONS or review.get("kind") != _KIND:
+        raise _Unanswerable(400, f"expected a {_KIND} of {' or '.join(_VERSIONS)}")
+    try:
+        return version, _attributes(review)
+    except Undecodable as error:
+        raise _Unanswerable(400, str(error), version) from None
+
+
+def _attributes(review: JsonObject) -> Attributes:
+    spec = map_in(review, "spec")
+    map_in(review, *_RESOURCE)
+    # v1beta1 calls the groups `group`.
+    groups = texts_in(review, "spec", "groups") or texts_in(review, "spec", "group")
     return Attributes(
-        user=_text(spec, "user"),
-        groups=tuple(map(str, groups)) if isinstance(groups, list) else (),
-        is_resource=isinstance(spec.get("resourceAttributes"), dict),
-        verb=_text(resource, "verb"),
-        group=_text(resource, "group"),
-        resource=_text(resource, "resource"),
-        subresource=_text(resource, "subresource"),
-        namespace=_text(resource, "namespace"),
-        name=_text(resource, "name"),
-        fields=tuple(_selections(resource)),
+        user=text_in(review, "spec", "user"),
+        groups=tuple(groups),
+        is_resource=spec.get("resourceAttributes") is not None,
+        verb=text_in(review, *_RESOURCE, "verb"),
+        group=text_in(review, *_RESOURCE, "group"),
+        resource=text_in(review, *_RESOURCE, "resource"),
+        subresource=text_in(review, *_RESOURCE, "subresource"),
+        namespace=text_in(review, *_RESOURCE, "namespace"),
+        name=text_in(review, *_RESOURCE, "name"),
+        fields=_selections(review),
     )
 
 
-def _selections(resource: JsonObject) -> list[Selection]:
-    found = []
-    for requirement in maps_at(resource, "fieldSelector", "requirements"):
-        values = requirement.get("values")
-        found.append(
-            Selection(
-                _text(requirement, "key"),
-                _text(requirement, "operator"),
-                tuple(map(str, values)) if isinstance(values, list) else (),
-            )
+def _selections(review: JsonObject) -> tuple[Selection, ...]:
+    path = (*_RESOURCE, "fieldSelector", "requirements")
+    return tuple(
+        Selection(
+            text_in(review, *path, index, "key"),
+            text_in(review, *path, index, "operator"),
+            tuple(texts_in(review, *path, index, "values")),
         )
-    return found
-
-
-def _text(part: JsonObject, name: str) -> str:
-    value = part.get(name)
-    return value if isinstance(value, str) else ""
+        for index, _ in enumerate(maps_in(review, *path))
+    )
 
 
 def _status(decision: Decision) -> JsonObject:
@@ -116,8 +137,8 @@ def _status(decision: Decision) -> JsonObject:
     return {"allowed": False}
 
 
-def _failed(version: str, code: int, text: str) -> bytes:
-    return _answer(version, {"allowed": False, "evaluationError": f"{code} {text}"})
+def _failed(version: str, text: str) -> bytes:
+    return _answer(version, {"allowed": False, "evaluationError": text})
 
 
 def _answer(version: str, status: JsonObject) -> bytes:
