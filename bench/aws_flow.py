@@ -20,24 +20,24 @@ from bench.managed_resources import show
 
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient
-from pergola.extensions.aws.live import findings
-from pergola.extensions.aws.observe import observe
-from pergola.extensions.aws.reconcile import (
+from pergola.extension_api.cluster import Cluster
+from pergola.flow import Report, State
+from pergola.providers.aws.observe import observe
+from pergola.providers.aws.preflight import findings
+from pergola.providers.aws.reconcile import (
     delete_steps,
     name_zones,
     reconcile_steps,
     run_steps,
 )
-from pergola.extensions.aws.request import wanted_of
-from pergola.extensions.aws.step import Step, Work, graph_of
-from pergola.extensions.aws.wanted import Wanted
-from pergola.extensions.cluster import Cluster
-from pergola.flow import Report, State
+from pergola.providers.aws.request import wanted_of
+from pergola.providers.aws.step import Step, Work, graph_of
+from pergola.providers.aws.wanted import Wanted
 from pergola.runtime.logging import configure
-from pergola.testing.aws import moto
-from pergola.testing.aws_corrections import QUICK, CorrectedAws
-from pergola.testing.aws_site import PUBLIC_KEY, REGION, SHOOT
-from pergola.testing.aws_world import Network, managed_config
+from pergola.testing.aws.corrections import QUICK, CorrectedAws
+from pergola.testing.aws.moto import moto
+from pergola.testing.aws.site import PUBLIC_KEY, REGION, SHOOT
+from pergola.testing.aws.world import Network, managed_config
 
 TECHNICAL_ID: Final = "shoot--bench--web"
 POLL_SECONDS: Final = 0.05

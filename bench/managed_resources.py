@@ -34,7 +34,7 @@ from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.kube.watch import watch
 from pergola.resource_manager.source import keep_resource
-from pergola.runtime.cache import Cache
+from pergola.runtime.caching.cache import Cache
 from pergola.testing.crds import install_crds
 from pergola.testing.world import is_applied, is_ready
 

@@ -30,10 +30,10 @@ from bench.managed_resources import PATIENCE, Process, show
 
 from pergola import sandbox
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.controllers.network_policy import Settings, network_policy
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
-from pergola.resource_manager.controllers.network_policy import Settings, network_policy
-from pergola.runtime.cache import Cache
+from pergola.runtime.caching.cache import Cache
 from pergola.runtime.logging import configure
 from pergola.runtime.metrics import Metrics
 

@@ -27,9 +27,9 @@ from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import dump, parse_documents
 from pergola.runtime.logging import configure
-from pergola.testing.aws import moto
-from pergola.testing.aws_corrections import CorrectedAws
-from pergola.testing.aws_site import PUBLIC_KEY
+from pergola.testing.aws.corrections import CorrectedAws
+from pergola.testing.aws.moto import moto
+from pergola.testing.aws.site import PUBLIC_KEY
 from pergola.testing.waiting import until, until_gone
 
 HERE = Path(__file__).parent
@@ -39,8 +39,8 @@ KEY = Key("shoot--demo--created", "created")
 BASTION_KEY = Key(KEY.namespace, "cli-demo")
 PERGOLA = (str(Path(sys.executable).with_name("pergola")),)
 ACTUATORS = (
-    "pergola.extensions.aws.actuator:AwsInfrastructure",
-    "pergola.extensions.aws.bastion:AwsBastion",
+    "pergola.providers.aws.actuator:AwsInfrastructure",
+    "pergola.providers.aws.bastion:AwsBastion",
 )
 RUN = ("extension", "run", *ACTUATORS)
 NO_ENDPOINTS = ("--metrics-bind-address=0", "--health-bind-address=0")

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from pergola import sandbox
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
-from pergola.extensions import caller
+from pergola.extension_api import caller
 from pergola.extensions.health_checks import health_controller
 from pergola.extensions.lifecycle import Settings, extension_controller
 from pergola.extensions.loading import load_actuator
@@ -57,10 +57,10 @@ CASES: Final = {
         {"gardenetCustomConfigField": "roses"},
     ),
     "calico": Case(
-        "pergola.extensions.network.calico:Calico", "calico-node", {"overlay": {"enabled": False}}
+        "pergola.providers.networking.calico:Calico", "calico-node", {"overlay": {"enabled": False}}
     ),
     "cilium": Case(
-        "pergola.extensions.network.cilium:Cilium", "cilium", {"overlay": {"enabled": False}}
+        "pergola.providers.networking.cilium:Cilium", "cilium", {"overlay": {"enabled": False}}
     ),
 }
 

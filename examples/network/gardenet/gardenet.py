@@ -12,7 +12,7 @@ from pergola.api.field_errors import Cause, forbidden, invalid, unsupported
 from pergola.api.objects import JsonObject
 from pergola.api.schema.declare import Value
 from pergola.extensions import Shoot
-from pergola.extensions.network.plugin import NetworkPlugin, Plan, Rendered
+from pergola.providers.networking.plugin import NetworkPlugin, Plan, Rendered
 
 NODE: Final = "gardenet-node"
 CONFIG: Final = "gardenet-config"

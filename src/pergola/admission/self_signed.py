@@ -25,12 +25,12 @@ from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists, NotFound
 from pergola.pki.certificates import Pair
 from pergola.pki.rotation import Identity, Plan, advance, next_change
-from pergola.runtime.cache import Cache, Change
+from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.clock import Clock, SystemClock
-from pergola.runtime.controller import Again, Controller, Outcome
+from pergola.runtime.controlling.controller import Again, Controller, Outcome
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.unit import Unit
 
 log = get_logger("webhook-certificates")
 

@@ -8,8 +8,8 @@ from typing import Final
 
 from pergola.admission.certificates import Certificates
 from pergola.admission.http import Connection, Endpoint, Limits, Shared
-from pergola.runtime.listening import listen
 from pergola.runtime.logging import get_logger
+from pergola.runtime.process.listening import listen
 
 log = get_logger("admission-server")
 

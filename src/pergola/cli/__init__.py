@@ -10,20 +10,20 @@ from typing import Final
 from cyclopts import App
 
 from pergola import __version__
-from pergola.cli.aws import app as aws
+from pergola.cli.aws.app import app as aws
 from pergola.cli.crds import app as crds
-from pergola.cli.explain import explain
-from pergola.cli.extension import app as extension
+from pergola.cli.explain.command import explain
+from pergola.cli.extension.app import app as extension
 from pergola.cli.garbage import garbage
 from pergola.cli.infra import app as infra
 from pergola.cli.infra import infra_manager
 from pergola.cli.manifests import app as manifests
-from pergola.cli.network import app as network
-from pergola.cli.network_policy import app as network_policy
+from pergola.cli.network.app import app as network
+from pergola.cli.network_policy.app import app as network_policy
 from pergola.cli.resource_manager import resource_manager
 from pergola.cli.sandbox import app as sandbox
 from pergola.cli.tokens import tokens
-from pergola.cli.up import up
+from pergola.cli.up.command import up
 from pergola.cli.version import version
 from pergola.cli.webhooks import app as webhooks
 

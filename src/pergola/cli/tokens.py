@@ -109,7 +109,7 @@ async def _requested(
     from pergola.resource_manager.controllers.token_requestor.observe import observe
     from pergola.resource_manager.controllers.token_requestor.place import SECRET
     from pergola.resource_manager.controllers.token_requestor.unit import NAME
-    from pergola.runtime.events import EVENT
+    from pergola.runtime.controlling.events import EVENT
 
     selector = names.selector(names.ALL_CLASSES)
     found = [observe(secret) for secret in await client.list(SECRET, namespace, labels=selector)]

@@ -3,9 +3,9 @@
 Not for what a kind means: networks are in `extensions.network`.
 """
 
+from pergola.extension_api.cluster import Cluster, Shoot
+from pergola.extension_api.errors import Code, ExtensionError, RequeueAfter, SeveralErrors
 from pergola.extensions.actuator import Actuator, Context, Status
-from pergola.extensions.cluster import Cluster, Shoot
-from pergola.extensions.errors import Code, ExtensionError, RequeueAfter, SeveralErrors
 
 __all__ = [
     "Actuator",

@@ -2,10 +2,11 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar
 
 from pergola.api.objects import GroupVersionKind, JsonObject
-from pergola.extensions.cluster import Cluster
+from pergola.extension_api.cluster import Cluster
+from pergola.extension_api.kinds import GROUP, VERSION
 from pergola.extensions.health_checks.checks import HealthCheck
 from pergola.kube.client import Client
 from pergola.runtime.clock import Clock
@@ -15,8 +16,6 @@ if TYPE_CHECKING:  # webhooks are made of actuators
     from pergola.extensions.webhooks.declare import Webhook
     from pergola.extensions.webhooks.garden import Garden
 
-GROUP: Final = "extensions.gardener.cloud"
-VERSION: Final = "v1alpha1"
 
 Status = JsonObject
 """Fields of `status` that an actuator sets: `providerStatus`, `state`, `resources`, `ipFamilies`, …

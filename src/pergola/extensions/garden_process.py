@@ -23,10 +23,10 @@ from pergola.extensions.webhooks.garden import Garden
 from pergola.extensions.webhooks.serving import ExtensionWebhooks
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import ClusterConfig
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.process import run as run_process
-from pergola.runtime.unit import Unit
+from pergola.runtime.process.signals import run as run_process
 
 log = get_logger("extension")
 

@@ -4,22 +4,18 @@ import asyncio
 from datetime import UTC, datetime
 from typing import Final, NoReturn
 
-from pergola.api.objects import JsonObject, Key, map_at
-from pergola.extensions.errors import ExtensionError
-from pergola.health.times import read_time
+from pergola.api.objects import JsonObject, Key
+from pergola.extension_api.errors import ExtensionError
+from pergola.extension_api.heartbeat import LABEL, NAME
 from pergola.kube.client import Client
 from pergola.kube.errors import KubeError, NotFound
 from pergola.runtime.clock import Clock, SystemClock
-from pergola.runtime.lease import LEASE
 from pergola.runtime.logging import get_logger
+from pergola.runtime.process.leader_election import LEASE
 
 log = get_logger("heartbeat")
 
-NAME: Final = "gardener-extension-heartbeat"
-LABEL: Final = "extensions.pergola.dev/heartbeat"
-"""On the Leases of further extensions of one process; the value is the extension's name."""
 RENEW_SECONDS: Final = 30
-STALE_SECONDS: Final = 300.0
 _FIRST_RETRY_SECONDS: Final = 0.1
 
 
@@ -103,25 +99,6 @@ def lease_spec(name: str, seconds: int, now: datetime) -> JsonObject:
         "leaseDurationSeconds": seconds,
         "renewTime": now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
     }
-
-
-def is_alive(lease: JsonObject | None, now: datetime, stale: float = STALE_SECONDS) -> str | None:
-    """Why an extension does not count as running, by its heartbeat; None if it does.
-
-    Args:
-        lease: in the namespace of its ControllerInstallation; None if there is none.
-        stale: seconds since the last renewal from which on it counts as dead.
-    """
-    if lease is None:
-        return f"the extension never ran there: no Lease {NAME}"
-    spec = map_at(lease, "spec")
-    extension = f"extension {spec.get('holderIdentity') or 'of an unknown name'}"
-    renewed = read_time(spec.get("renewTime"))
-    if renewed is None:
-        return f"{extension} did not write when it ran last: Lease {Key.of(lease)} has no renewTime"
-    if (now - renewed).total_seconds() > stale:
-        return f"{extension} is not running since {renewed.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
-    return None
 
 
 def outdated_report(kind: str) -> str:

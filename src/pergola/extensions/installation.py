@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pergola.api.objects import JsonObject
-from pergola.extensions.actuator import GROUP, Actuator
-from pergola.extensions.errors import ExtensionError
+from pergola.extension_api.errors import ExtensionError
+from pergola.extension_api.kinds import GROUP
+from pergola.extensions.actuator import Actuator
 from pergola.extensions.webhooks.declare import configuration_name
 from pergola.extensions.webhooks.permissions import cluster_rules, namespace_rules
 from pergola.extensions.webhooks.settings import PORT, SERVICE_PORT

@@ -8,8 +8,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final
 
+from pergola.extension_api.errors import ExtensionError
 from pergola.extensions.actuator import Actuator
-from pergola.extensions.errors import ExtensionError
 
 _NEEDED: Final = ("kind", "type", "name")
 

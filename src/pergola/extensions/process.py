@@ -11,8 +11,8 @@ from typing import Final, NamedTuple, TypeAlias
 
 from pergola import __version__
 from pergola.admission.certificates import ServingError
+from pergola.extension_api.errors import ExtensionError
 from pergola.extensions.actuator import Actuator
-from pergola.extensions.errors import ExtensionError
 from pergola.extensions.health_checks import Settings as HealthSettings
 from pergola.extensions.health_checks import health_controller
 from pergola.extensions.heartbeat import RENEW_SECONDS, Heartbeat
@@ -23,14 +23,14 @@ from pergola.extensions.webhooks.settings import WebhookSettings
 from pergola.kube.client import Client
 from pergola.kube.errors import KubeError
 from pergola.kube.kubeconfig import ClusterConfig
-from pergola.runtime.lease import LeaderElection, LostLeadership
-from pergola.runtime.listening import ListenError
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.probes import Check, serve_metrics, serve_probes
-from pergola.runtime.process import run as run_process
-from pergola.runtime.process import work_until_signalled
-from pergola.runtime.unit import Unit
+from pergola.runtime.process.endpoints import Check, serve_metrics, serve_probes
+from pergola.runtime.process.leader_election import LeaderElection, LostLeadership
+from pergola.runtime.process.listening import ListenError
+from pergola.runtime.process.signals import run as run_process
+from pergola.runtime.process.signals import work_until_signalled
 
 log = get_logger("extension")
 

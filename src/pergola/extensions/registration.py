@@ -11,8 +11,8 @@ from typing import Final
 
 from pergola.api.field_errors import Cause, duplicate, forbidden, invalid, required, unsupported
 from pergola.api.objects import JsonObject, map_at, maps_at, name_of
+from pergola.extension_api.kinds import EXTENSION_KINDS
 from pergola.extensions.actuator import Actuator
-from pergola.extensions.caller.kinds import EXTENSION_KINDS
 from pergola.extensions.installation import installation_of, name_of_extension, raw_chart
 
 POLICIES: Final = ("OnDemand", "Always", "AlwaysExceptNoShoots")

@@ -13,8 +13,8 @@ from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at
-from pergola.extensions.cluster import Cluster
-from pergola.extensions.errors import ExtensionError
+from pergola.extension_api.cluster import Cluster
+from pergola.extension_api.errors import ExtensionError
 from pergola.kube.client import Client
 from pergola.kube.credentials import StaticToken
 from pergola.kube.errors import AlreadyExists, NotFound

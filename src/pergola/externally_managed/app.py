@@ -20,14 +20,14 @@ from pergola.externally_managed.sources import PlainSource, Source
 from pergola.kube.client import Client
 from pergola.kube.errors import KubeError
 from pergola.kube.kubeconfig import ClusterConfig
-from pergola.runtime.lease import LeaderElection, LostLeadership
-from pergola.runtime.listening import ListenError
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.probes import serve_metrics, serve_probes
-from pergola.runtime.process import run as run_process
-from pergola.runtime.process import work_until_signalled
-from pergola.runtime.unit import Unit
+from pergola.runtime.process.endpoints import serve_metrics, serve_probes
+from pergola.runtime.process.leader_election import LeaderElection, LostLeadership
+from pergola.runtime.process.listening import ListenError
+from pergola.runtime.process.signals import run as run_process
+from pergola.runtime.process.signals import work_until_signalled
 
 log = get_logger("infra-manager")
 

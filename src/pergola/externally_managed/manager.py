@@ -43,14 +43,14 @@ from pergola.externally_managed.status import (
 )
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
-from pergola.runtime import controller as runtime
-from pergola.runtime.cache import Cache, Change
+from pergola.runtime.caching.cache import Cache, Change
+from pergola.runtime.caching.index import Index
 from pergola.runtime.clock import Clock, SystemClock
-from pergola.runtime.controller import DONE, Again, Controller
-from pergola.runtime.index import Index
+from pergola.runtime.controlling import controller as runtime
+from pergola.runtime.controlling.controller import DONE, Again, Controller
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.unit import Unit
 
 log = get_logger("infra-manager")
 

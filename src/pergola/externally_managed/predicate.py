@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from pergola.api.cluster_api import MANAGED_BY, PAUSED, WATCH_FILTER
 from pergola.api.objects import JsonObject, annotations_of, labels_of, map_at, metadata_of
-from pergola.runtime.cache import Change
+from pergola.runtime.caching.cache import Change
 
 
 def is_externally_managed(obj: Mapping[str, Any]) -> bool:

@@ -22,13 +22,13 @@ from pergola.externally_managed.mapping import infrastructure_reference, owner_c
 from pergola.externally_managed.predicate import is_paused, manager_of
 from pergola.externally_managed.status import Outcome, status_patch
 from pergola.kube.client import Client
-from pergola.runtime import controller as runtime
-from pergola.runtime.cache import Cache, Change
+from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.clock import Clock, SystemClock
-from pergola.runtime.controller import DONE, Controller
-from pergola.runtime.events import Recorder, Regarding
+from pergola.runtime.controlling import controller as runtime
+from pergola.runtime.controlling.controller import DONE, Controller
+from pergola.runtime.controlling.events import Recorder, Regarding
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.unit import Unit
 
 MARKED: Final = "MarkedReadyByUser"
 WITHDRAWN: Final = "MarkWithdrawnByUser"

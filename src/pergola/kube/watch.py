@@ -1,6 +1,6 @@
 """The changes of a kind, from one state on, until the server or the network ends them.
 
-Nothing here survives an end: `pergola.runtime.cache` does. A watch asks for bookmarks, and a
+Nothing here survives an end: the cache in `pergola.runtime` does. A watch asks for bookmarks, and a
 connection on which nothing is heard for 70 seconds counts as dead: the server sends a bookmark
 every minute, so silence means that nobody is there any more.
 """

@@ -36,13 +36,13 @@ from pergola.resource_manager.webhooks.high_availability_config.observe import (
     version_of,
 )
 from pergola.resource_manager.webhooks.high_availability_config.settings import Version
-from pergola.runtime.lease import LeaderElection, LostLeadership
-from pergola.runtime.listening import ListenError
 from pergola.runtime.logging import configure, get_logger
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.probes import serve_metrics, serve_probes
-from pergola.runtime.process import run as run_process
-from pergola.runtime.process import work_until_signalled
+from pergola.runtime.process.endpoints import serve_metrics, serve_probes
+from pergola.runtime.process.leader_election import LeaderElection, LostLeadership
+from pergola.runtime.process.listening import ListenError
+from pergola.runtime.process.signals import run as run_process
+from pergola.runtime.process.signals import work_until_signalled
 
 log = get_logger("resource-manager")
 

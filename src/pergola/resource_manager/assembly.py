@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from pergola.api.resource_manager_config import ResourceManagerConfiguration
+from pergola.controllers import network_policy as policies
 from pergola.kube.client import Client
 from pergola.resource_manager.controllers import csr_approver as csr
 from pergola.resource_manager.controllers import istio_cluster_configuration as istio
-from pergola.resource_manager.controllers import network_policy as policies
 from pergola.resource_manager.controllers import node_agent_reconciliation_delay as delay
 from pergola.resource_manager.controllers import node_critical_components as nodes
 from pergola.resource_manager.controllers import token_invalidator as invalidator
 from pergola.resource_manager.controllers import token_requestor as tokens
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.unit import Unit
 
 
 @dataclass(frozen=True, slots=True)

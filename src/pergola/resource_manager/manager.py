@@ -31,11 +31,11 @@ from pergola.resource_manager.controllers.secret import PROTECT, SecretMode, Sec
 from pergola.resource_manager.responsibility import DEFAULT_CLASS, Responsibility
 from pergola.resource_manager.source import SeenResource, SeenSecret, Source
 from pergola.resource_manager.target import PodSeen, Target, TargetChange
-from pergola.runtime.cache import Change
+from pergola.runtime.caching.cache import Change
 from pergola.runtime.clock import Clock, SystemClock
-from pergola.runtime.controller import Controller
+from pergola.runtime.controlling.controller import Controller
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.unit import Unit
 
 _COLLECT: Final = "target"
 _SECRET_DEADLINE: Final = 180.0

@@ -43,9 +43,9 @@ from pergola.resource_manager.webhooks.node_agent_authorizer.protocol import (
     PATH as AUTHORIZER_PATH,
 )
 from pergola.resource_manager.webhooks.node_agent_authorizer.protocol import NodeAgentAuthorizer
-from pergola.runtime.events import Recorder
+from pergola.runtime.controlling.events import Recorder
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.unit import Unit
 
 EXCLUDED_FROM_REMEDIATION: Final = "remediation.webhook.shoot.gardener.cloud/exclude"
 _REPORTER: Final = "deletion-protection-controller"

@@ -31,7 +31,7 @@ from pergola.api.objects import (
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
 from pergola.resource_manager.responsibility import Responsibility
-from pergola.runtime.cache import Cache, Change
+from pergola.runtime.caching.cache import Cache, Change
 
 T = TypeVar("T")
 SECRET: Final = GroupVersionKind("", "v1", "Secret")

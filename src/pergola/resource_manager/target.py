@@ -34,7 +34,7 @@ from pergola.kube.client import Client
 from pergola.kube.errors import NotFound, UnknownKind
 from pergola.kube.selectors import format_selector
 from pergola.resource_manager.controllers.managed_resource.compare import content_digest
-from pergola.runtime.cache import Cache, Change
+from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.logging import get_logger
 
 log = get_logger("target")

@@ -26,9 +26,9 @@ from pergola.resource_manager.controllers.csr_approver import Settings, csr_appr
 from pergola.resource_manager.controllers.csr_approver.observe import MACHINE, NODE
 from pergola.resource_manager.controllers.csr_approver.requests import CSR, KUBELET_SERVING
 from pergola.runtime.clock import Clock
-from pergola.runtime.events import EVENT
+from pergola.runtime.controlling.events import EVENT
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.unit import Unit
 from pergola.testing.certificate_requests import new_key, request_pem, signing_request
 from pergola.testing.crds import CRD, is_established
 from pergola.testing.objects import definition

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from pergola.api.objects import JsonObject
-from pergola.extensions.cluster import Shoot
-from pergola.extensions.network.cilium import NETWORK_CONFIG, NetworkConfig
-from pergola.extensions.network.plugin import Plan
+from pergola.extension_api.cluster import Shoot
 from pergola.extensions.provider_config import read_strict
+from pergola.providers.networking.cilium import NETWORK_CONFIG, NetworkConfig
+from pergola.providers.networking.plugin import Plan
 
 PODS: Final = "100.96.0.0/11"
 PODS_IPV6: Final = "2001:db8:1::/56"

@@ -23,8 +23,8 @@ from pergola.extensions.lifecycle import Settings, extension_controller
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.runtime.clock import Clock
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.unit import Unit
 from pergola.testing.crds import install_extension_crds
 from pergola.testing.waiting import PATIENCE, until, until_gone
 from pergola.testing.world import RecordingClient

@@ -7,13 +7,13 @@ from contextlib import AsyncExitStack, suppress
 from typing import Any, Final, Self
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, labels_of, map_at
+from pergola.controllers.network_policy import Settings, network_policy
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists
-from pergola.resource_manager.controllers.network_policy import Settings, network_policy
-from pergola.runtime.cache import Cache
-from pergola.runtime.events import EVENT
+from pergola.runtime.caching.cache import Cache
+from pergola.runtime.controlling.events import EVENT
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.unit import Unit
 from pergola.testing.crds import CRD, is_established
 from pergola.testing.objects import definition
 from pergola.testing.waiting import PATIENCE, running, settled, until, until_gone

@@ -28,10 +28,10 @@ from pergola.resource_manager.controllers.token_requestor import (
 )
 from pergola.resource_manager.controllers.token_requestor.observe import data_of, token_of
 from pergola.runtime.clock import FakeClock
-from pergola.runtime.controller import Again, Controller, Done, Outcome
-from pergola.runtime.events import EVENT
+from pergola.runtime.controlling.controller import Again, Controller, Done, Outcome
+from pergola.runtime.controlling.events import EVENT
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.unit import Unit
 from pergola.testing.namespaces import delete_namespace
 from pergola.testing.waiting import PATIENCE, running, settled, until
 from pergola.testing.world import SECRET, RecordingClient

@@ -15,8 +15,8 @@ import orjson
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.client import Client
-from pergola.runtime.cache import Cache
-from pergola.runtime.unit import Unit
+from pergola.runtime.caching.cache import Cache
+from pergola.runtime.controlling.unit import Unit
 
 PATIENCE: Final = 30.0
 _IDLE_LOOKS: Final = 3

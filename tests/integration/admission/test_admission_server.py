@@ -18,8 +18,8 @@ from pergola.admission.review import Request, Verdict, allowed
 from pergola.admission.server import dials, serve
 from pergola.api.objects import JsonObject
 from pergola.pki.certificates import Authority
-from pergola.runtime.listening import ListenError
 from pergola.runtime.metrics import Metrics
+from pergola.runtime.process.listening import ListenError
 
 PATH = "/webhooks/x"
 DAY = timedelta(days=1)

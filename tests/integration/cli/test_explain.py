@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
-from pergola.cli.explain import ExplainError, explain
+from pergola.cli.explain.command import ExplainError, explain
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.kube.yaml_writer import dump

@@ -11,8 +11,8 @@ import orjson
 import pytest
 
 from pergola.api.objects import JsonObject, annotations_of, map_at
+from pergola.extension_api.errors import ExtensionError
 from pergola.extensions.actuator import Context, Status
-from pergola.extensions.errors import ExtensionError
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.kube.kubeconfig import load

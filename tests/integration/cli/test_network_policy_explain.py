@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
-from pergola.cli.network_policy import UsageError, explain
-from pergola.cli.network_policy_explanation import ExplanationError
-from pergola.cli.network_policy_explanation import explain as explanation
+from pergola.cli.network_policy.app import UsageError, explain
+from pergola.cli.network_policy.explanation import ExplanationError
+from pergola.cli.network_policy.explanation import explain as explanation
+from pergola.controllers.network_policy import Settings, network_policy
 from pergola.kube.client import Client
-from pergola.resource_manager.controllers.network_policy import Settings, network_policy
 from pergola.runtime.metrics import Metrics
 from pergola.testing.namespaces import create_namespace, delete_namespace
 from pergola.testing.waiting import running, settled
@@ -72,7 +72,7 @@ class Asking:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-c",
-            "from pergola.cli.network_policy import app; app()",
+            "from pergola.cli.network_policy.app import app; app()",
             "explain",
             f"{self.namespace}/web",
             "--kubeconfig",

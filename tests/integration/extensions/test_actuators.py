@@ -22,7 +22,7 @@ from pergola.extensions.lifecycle import Settings
 from pergola.extensions.provider_config import read_strict
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
-from pergola.runtime.lease import LeaderElection
+from pergola.runtime.process.leader_election import LeaderElection
 from pergola.testing.extension_site import (
     ExtensionSite,
     RecordingActuator,

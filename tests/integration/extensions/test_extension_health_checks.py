@@ -13,7 +13,7 @@ from pergola.api.conditions import get_condition
 from pergola.api.extensions_v1alpha1 import CLUSTER, NETWORK
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
-from pergola.extensions.errors import Code
+from pergola.extension_api.errors import Code
 from pergola.extensions.health_checks import (
     SYSTEM_COMPONENTS_HEALTHY,
     CheckContext,
@@ -28,8 +28,8 @@ from pergola.extensions.installation import Installation, installation_documents
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.runtime.clock import Clock, FakeClock
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.unit import Unit
 from pergola.testing.extension_site import ExtensionSite, extension_site
 from pergola.testing.service_accounts import service_account_config, until_allowed
 from pergola.testing.waiting import running, settled

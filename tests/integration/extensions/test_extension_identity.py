@@ -13,10 +13,9 @@ from pergola.admission.configurations import MUTATING
 from pergola.api.extensions_v1alpha1 import NETWORK
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at, name_of
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
-from pergola.extensions.heartbeat import NAME as HEARTBEAT
+from pergola.extension_api.heartbeat import NAME as HEARTBEAT
 from pergola.extensions.installation import Installation, installation_documents, installation_of
 from pergola.extensions.lifecycle import Settings
-from pergola.extensions.network.cilium import Cilium
 from pergola.extensions.process import Options, serve
 from pergola.extensions.webhooks.clouds import AZURE
 from pergola.extensions.webhooks.declare import Webhook
@@ -25,7 +24,8 @@ from pergola.extensions.webhooks.settings import WebhookSettings
 from pergola.kube.client import Client
 from pergola.kube.errors import ApiError, Forbidden, NotFound
 from pergola.kube.kubeconfig import load
-from pergola.runtime.lease import LEASE
+from pergola.providers.networking.cilium import Cilium
+from pergola.runtime.process.leader_election import LEASE
 from pergola.testing.extension_site import ExtensionSite, extension_site
 from pergola.testing.service_accounts import service_account_config, until_allowed
 from pergola.testing.waiting import until

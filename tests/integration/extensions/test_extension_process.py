@@ -13,9 +13,9 @@ import orjson
 import pytest
 
 from pergola.api.objects import GroupVersionKind, Key, map_at
-from pergola.extensions.heartbeat import NAME as HEARTBEAT
+from pergola.extension_api.heartbeat import NAME as HEARTBEAT
 from pergola.kube.client import Client
-from pergola.runtime.lease import LEASE
+from pergola.runtime.process.leader_election import LEASE
 from pergola.testing.extension_site import ExtensionSite, extension_site, operation
 from pergola.testing.waiting import until
 

@@ -25,9 +25,8 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at, uid_
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.api.schema.declare import Value
 from pergola.bundle import Registry, apply, for_shoot
-from pergola.extensions.cluster import Shoot
-from pergola.extensions.errors import RequeueAfter
-from pergola.extensions.network.plugin import NetworkPlugin
+from pergola.extension_api.cluster import Shoot
+from pergola.extension_api.errors import RequeueAfter
 from pergola.extensions.webhooks.clouds import AZURE
 from pergola.extensions.webhooks.declare import Webhook, WebhookError
 from pergola.extensions.webhooks.mutation import from_objects
@@ -36,14 +35,15 @@ from pergola.extensions.webhooks.objects_mutator import ObjectMutation, shoot_ob
 from pergola.extensions.webhooks.permissions import cluster_rules, namespace_rules
 from pergola.extensions.webhooks.serving import ExtensionWebhooks
 from pergola.extensions.webhooks.settings import WebhookSettings
-from pergola.extensions.webhooks.shoot_validator import shoot_validator
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists, ApiError, Forbidden, Invalid, KubeError, NotFound
 from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.pki.certificates import read_bundle, renewal_of
+from pergola.providers.networking.plugin import NetworkPlugin
+from pergola.providers.networking.shoot_validator import shoot_validator
 from pergola.runtime.clock import Clock, FakeClock
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.unit import Unit
 from pergola.testing.crds import CRD, install_extension_crds, is_established
 from pergola.testing.objects import definition
 from pergola.testing.service_accounts import service_account_config

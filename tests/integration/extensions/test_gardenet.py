@@ -22,7 +22,8 @@ from pergola.api.objects import (
     uid_of,
 )
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
-from pergola.extensions import Actuator, Context, caller
+from pergola.extension_api import caller
+from pergola.extensions import Actuator, Context
 from pergola.extensions.health_checks import health_controller
 from pergola.extensions.lifecycle import Settings, extension_controller
 from pergola.extensions.loading import load_actuator
@@ -32,9 +33,9 @@ from pergola.kube.errors import NotFound
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import parse, parse_documents
 from pergola.runtime.clock import SystemClock
-from pergola.runtime.lease import LEASE
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.unit import Unit
+from pergola.runtime.process.leader_election import LEASE
 from pergola.testing.extension_site import ExtensionSite, extension_site, operation
 from pergola.testing.network_site import of_type, python_of, renamed, shoot_manager
 from pergola.testing.waiting import running, settled, until, until_gone

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
-from pergola.extensions.heartbeat import NAME, Heartbeat, is_alive
+from pergola.extension_api.heartbeat import NAME, is_alive
+from pergola.extensions.heartbeat import Heartbeat
 from pergola.kube.client import Client
 from pergola.kube.errors import Unreachable
 from pergola.kube.kubeconfig import load
 from pergola.runtime.clock import FakeClock
-from pergola.runtime.lease import LEASE
-from pergola.runtime.unit import Unit
+from pergola.runtime.controlling.unit import Unit
+from pergola.runtime.process.leader_election import LEASE
 from pergola.testing.waiting import running, until
 from pergola.testing.world import RecordingClient
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, name_of
-from pergola.extensions.caller import NETWORK, deploy, destroy, wait_deleted, wait_ready
+from pergola.extension_api.caller import NETWORK, deploy, destroy, wait_deleted, wait_ready
 from pergola.extensions.heartbeat import Heartbeat
 from pergola.extensions.installation import (
     Installation,
@@ -18,7 +18,7 @@ from pergola.kube.client import Client
 from pergola.kube.errors import Forbidden
 from pergola.kube.kubeconfig import load
 from pergola.runtime.clock import SystemClock
-from pergola.runtime.lease import LEASE
+from pergola.runtime.process.leader_election import LEASE
 from pergola.testing.extension_site import ExtensionSite, extension_site, recording_actuator
 from pergola.testing.service_accounts import service_account_config, until_allowed
 from pergola.testing.waiting import running, settled

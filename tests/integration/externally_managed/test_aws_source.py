@@ -35,7 +35,7 @@ from pergola.externally_managed.kinds import managed_kind
 from pergola.externally_managed.manager import Managed, Settings, external_manager
 from pergola.externally_managed.sources import SECRET, PlainSource
 from pergola.runtime.metrics import Metrics
-from pergola.testing.aws import ACCOUNT, AwsDouble, moto
+from pergola.testing.aws.moto import ACCOUNT, AwsDouble, moto
 from pergola.testing.cluster_api import cluster, infra_cluster, install
 from pergola.testing.waiting import running, settled, until
 from pergola.testing.world import RecordingClient

@@ -49,10 +49,10 @@ from pergola.kube.kubeconfig import load
 from pergola.kube.patches import merge_patch
 from pergola.kube.yaml import dump
 from pergola.pki.certificates import Authority
-from pergola.runtime.cache import Cache, Change
-from pergola.runtime.controller import DONE, Again, Controller, Outcome
+from pergola.runtime.caching.cache import Cache, Change
+from pergola.runtime.controlling.controller import DONE, Again, Controller, Outcome
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.unit import Unit
 from pergola.sandbox import Sandbox
 from pergola.testing.cluster_api import NEW, OLD, infra_cluster_crd, install
 from pergola.testing.objects import definition

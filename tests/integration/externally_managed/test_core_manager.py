@@ -42,8 +42,8 @@ from pergola.externally_managed.sources import CONFIG_MAP, PlainSource
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import dump
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.unit import Unit
 from pergola.sandbox import Sandbox
 from pergola.testing.capi import CoreManager
 from pergola.testing.cluster_api import NEW, OLD, cluster, infra_cluster

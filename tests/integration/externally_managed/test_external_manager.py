@@ -20,8 +20,8 @@ from pergola.externally_managed.manager import Managed, Settings, external_manag
 from pergola.externally_managed.sources import CONFIG_MAP, SECRET, PlainSource
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import dump
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.unit import Unit
 from pergola.testing.cluster_api import (
     NEW,
     OLD,

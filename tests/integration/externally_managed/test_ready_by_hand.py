@@ -10,9 +10,9 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
 from pergola.externally_managed.contract import contract_of, is_provisioned
 from pergola.externally_managed.manager import Managed, Settings
 from pergola.externally_managed.ready_by_hand import ready_by_hand
-from pergola.runtime.events import EVENT
+from pergola.runtime.controlling.events import EVENT
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.unit import Unit
 from pergola.testing.cluster_api import NEW, OLD, cluster, infra_cluster, infra_cluster_crd
 from pergola.testing.waiting import running, settled, until
 from pergola.testing.world import RecordingClient

@@ -21,7 +21,7 @@ from pergola.kube.yaml import parse_documents
 from pergola.resource_manager.controllers.csr_approver.observe import MACHINE, NODE
 from pergola.resource_manager.controllers.csr_approver.requests import API_CLIENT, CSR
 from pergola.runtime.clock import FakeClock
-from pergola.runtime.unit import Unit
+from pergola.runtime.controlling.unit import Unit
 from pergola.testing.certificate_requests import request_pem
 from pergola.testing.certificate_site import (
     KEY,

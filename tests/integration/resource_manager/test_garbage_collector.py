@@ -12,7 +12,7 @@ from pergola.kube.client import Client, ObjectList
 from pergola.kube.errors import ApiError, KubeError
 from pergola.resource_manager.controllers.garbage_collector import GarbageCollector
 from pergola.runtime.clock import FakeClock
-from pergola.runtime.controller import Again
+from pergola.runtime.controlling.controller import Again
 from pergola.testing.world import CONFIG_MAP, SECRET, World
 
 GARBAGE = {marks.GARBAGE_COLLECTABLE: "true"}

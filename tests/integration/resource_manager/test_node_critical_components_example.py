@@ -10,7 +10,7 @@ from pergola.resource_manager.controllers.node_critical_components import (
     Settings,
     node_critical_components,
 )
-from pergola.runtime.events import EVENT
+from pergola.runtime.controlling.events import EVENT
 from pergola.runtime.metrics import Metrics
 from pergola.testing.waiting import PATIENCE, running, until
 

@@ -18,7 +18,7 @@ from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import parse, parse_documents
 from pergola.resource_manager.app import options
 from pergola.resource_manager.manager import Options, ResourceManager
-from pergola.runtime.lease import LEASE, LeaderElection
+from pergola.runtime.process.leader_election import LEASE, LeaderElection
 from pergola.sandbox import Sandbox
 from pergola.testing.service_accounts import service_account_config, until_allowed
 from pergola.testing.world import CONFIG_MAP, SECRET, World, condition, has

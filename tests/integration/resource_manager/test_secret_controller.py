@@ -20,8 +20,8 @@ from pergola.kube.yaml import parse_documents
 from pergola.resource_manager.controllers.secret import Secrets
 from pergola.resource_manager.responsibility import Responsibility
 from pergola.resource_manager.source import SeenResource, SeenSecret, Source
-from pergola.runtime.cache import Change
-from pergola.runtime.controller import Controller
+from pergola.runtime.caching.cache import Change
+from pergola.runtime.controlling.controller import Controller
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
 from pergola.testing.namespaces import create_namespace

@@ -17,8 +17,8 @@ from pergola.kube.errors import Forbidden, NotFound
 from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.kube.yaml import parse_documents
 from pergola.resource_manager.controllers.token_invalidator import Settings, token_invalidator
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.unit import Unit
 from pergola.testing.service_accounts import (
     SERVICE_ACCOUNT,
     service_account_config,

@@ -24,7 +24,7 @@ from pergola.kube.kubeconfig import load
 from pergola.resource_manager.controllers.token_requestor import names
 from pergola.resource_manager.controllers.token_requestor.observe import data_of, token_of
 from pergola.resource_manager.controllers.token_requestor.token import _claims
-from pergola.runtime.controller import Again
+from pergola.runtime.controlling.controller import Again
 from pergola.sandbox import Sandbox
 from pergola.testing.token_clusters import (
     SERVICE_ACCOUNT,

@@ -16,8 +16,8 @@ from pergola.kube.errors import KubeError
 from pergola.kube.kubeconfig import load
 from pergola.resource_manager.controllers.token_requestor import names
 from pergola.resource_manager.controllers.token_requestor.observe import token_of
-from pergola.runtime.controller import Again
-from pergola.runtime.events import EVENT
+from pergola.runtime.controlling.controller import Again
+from pergola.runtime.controlling.events import EVENT
 from pergola.sandbox import Sandbox
 from pergola.testing.token_clusters import (
     Clusters,

@@ -15,7 +15,7 @@ from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.kube.yaml import parse_documents
 from pergola.resource_manager.controllers.token_requestor import names
 from pergola.resource_manager.controllers.token_requestor.observe import token_of
-from pergola.runtime.events import EVENT
+from pergola.runtime.controlling.events import EVENT
 from pergola.sandbox import Sandbox
 from pergola.testing.service_accounts import service_account_config, until_allowed
 from pergola.testing.token_clusters import SERVICE_ACCOUNT, Clusters, Recording, token_clusters

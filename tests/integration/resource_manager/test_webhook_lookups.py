@@ -26,7 +26,7 @@ from pergola.resource_manager.webhooks.lookups import (
 )
 from pergola.resource_manager.webhooks.projected_token_mount import ProjectedTokenMount
 from pergola.resource_manager.webhooks.system_components_config import Taint
-from pergola.runtime.unit import Unit
+from pergola.runtime.controlling.unit import Unit
 from pergola.testing.reviews import pod, review_of
 from pergola.testing.service_accounts import service_account_config, until_allowed
 from pergola.testing.waiting import running

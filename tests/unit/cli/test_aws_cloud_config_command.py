@@ -8,14 +8,14 @@ import yaml
 
 from pergola.api.objects import JsonObject
 from pergola.cli import app
-from pergola.cli.aws_asked import AwsCheckError
-from pergola.cli.aws_cloud_config import cloud_config
-from pergola.extensions.aws import state as keys
-from pergola.extensions.aws.request import wanted_of
-from pergola.extensions.aws.status import full_status
-from pergola.extensions.cluster import Cluster
-from pergola.extensions.errors import ExtensionError
+from pergola.cli.aws.asked import AwsCheckError
+from pergola.cli.aws.cloud_config import cloud_config
+from pergola.extension_api.cluster import Cluster
+from pergola.extension_api.errors import ExtensionError
 from pergola.flow import State
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.request import wanted_of
+from pergola.providers.aws.status import full_status
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "aws"
 PRIVATE = "pattern-3-private.yaml"

@@ -8,8 +8,8 @@ import orjson
 import pytest
 
 from pergola.cli import app
-from pergola.cli.aws_file import AwsFileError
-from pergola.cli.aws_validate import validate
+from pergola.cli.aws.file import AwsFileError
+from pergola.cli.aws.validate import validate
 
 SHOOT = """
 apiVersion: core.gardener.cloud/v1beta1

@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from pergola.api.objects import JsonObject
-from pergola.cli.explain import ExplainError, explain
+from pergola.cli.explain.command import ExplainError, explain
 from pergola.kube.yaml import parse
 from pergola.kube.yaml_writer import dump
 

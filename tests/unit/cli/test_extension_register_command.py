@@ -5,15 +5,15 @@ import pytest
 from pergola.api.objects import JsonObject, map_at, maps_at
 from pergola.bundle.lint import lint
 from pergola.cli import app
-from pergola.cli.extension_options import ExtensionCommandError
-from pergola.extensions.errors import ExtensionError
+from pergola.cli.extension.options import ExtensionCommandError
+from pergola.extension_api.errors import ExtensionError
 from pergola.kube.yaml import parse_documents
 
-CALICO = "pergola.extensions.network.calico:Calico"
-CILIUM = "pergola.extensions.network.cilium:Cilium"
+CALICO = "pergola.providers.networking.calico:Calico"
+CILIUM = "pergola.providers.networking.cilium:Cilium"
 AWS = (
-    "pergola.extensions.aws.actuator:AwsInfrastructure",
-    "pergola.extensions.aws.bastion:AwsBastion",
+    "pergola.providers.aws.actuator:AwsInfrastructure",
+    "pergola.providers.aws.bastion:AwsBastion",
 )
 IMAGE = "registry.example/pergola@sha256:" + "0" * 64
 REFERENCE = "registry.example/charts/cilium:v1"

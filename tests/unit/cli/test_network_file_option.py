@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from pergola.cli import app
-from pergola.cli.network_file import NetworkFileError
+from pergola.cli.network.file import NetworkFileError
 
 
 @pytest.mark.parametrize("command", ["reconcile", "wait", "migrate", "restore", "delete"])

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from pergola.cli.network_file import write_secretly
-from pergola.cli.network_progress import shown, text_of
-from pergola.cli.network_status import described, print_table
-from pergola.extensions.caller import Progress
+from pergola.cli.network.file import write_secretly
+from pergola.cli.network.progress import shown, text_of
+from pergola.cli.network.status import described, print_table
+from pergola.extension_api.caller import Progress
 
 
 def test_progress_is_one_line_with_the_reason() -> None:

@@ -11,7 +11,7 @@ from pergola.extensions.loading import BadReference, load_actuator
 
 ONE = """
 from pergola.extensions import Actuator
-from pergola.extensions.network.plugin import NetworkPlugin
+from pergola.providers.networking.plugin import NetworkPlugin
 
 class Gardenet(Actuator):
     kind = "Network"
@@ -84,7 +84,7 @@ def test_a_file_and_a_module_are_found(folder: Path, reference: str) -> None:
         ("gardenet_one.py:Incomplete", "does not say its type, name; set it in the class"),
         ("gardenet_one.py:NetworkPlugin", "does not say its type, name"),
         ("gardenet_two.py:Second", "cannot be made without arguments"),
-        ("pergola.extensions.errors", "has no actuator: a class that derives from"),
+        ("pergola.extension_api.errors", "has no actuator: a class that derives from"),
     ],
 )
 def test_a_wrong_reference_is_one_sentence(folder: Path, reference: str, sentence: str) -> None:

@@ -10,7 +10,7 @@ from pergola.admission.draft import Draft
 from pergola.admission.protocol import Reviewer
 from pergola.admission.review import GroupVersionResource, Operation, Request, Verdict
 from pergola.api.objects import GroupVersionKind, JsonObject
-from pergola.extensions.errors import ExtensionError
+from pergola.extension_api.errors import ExtensionError
 from pergola.extensions.webhooks.clouds import AZURE
 from pergola.extensions.webhooks.declare import Webhook, WebhookError
 from pergola.extensions.webhooks.mutation import from_objects

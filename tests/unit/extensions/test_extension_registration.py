@@ -9,8 +9,8 @@ import pytest
 
 from pergola.api.objects import JsonObject
 from pergola.bundle.lint import lint
+from pergola.extension_api.errors import ExtensionError
 from pergola.extensions.actuator import Actuator
-from pergola.extensions.errors import ExtensionError
 from pergola.extensions.installation import (
     installation_documents,
     installation_of,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pergola.api.conditions import timestamp
 from pergola.api.objects import JsonObject
-from pergola.extensions.errors import Code
+from pergola.extension_api.errors import Code
 from pergola.extensions.health_checks.aggregate import Result, Said, aggregate, unable
 from pergola.extensions.health_checks.checks import Verdict
 

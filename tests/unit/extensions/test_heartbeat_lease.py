@@ -5,13 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from pergola.api.objects import JsonObject
-from pergola.extensions.heartbeat import (
-    Heartbeat,
-    HeartbeatError,
-    is_alive,
-    lease_spec,
-    outdated_report,
-)
+from pergola.extension_api.heartbeat import is_alive
+from pergola.extensions.heartbeat import Heartbeat, HeartbeatError, lease_spec, outdated_report
 from pergola.kube.client import Client
 from pergola.kube.credentials import StaticToken
 from pergola.kube.kubeconfig import ClusterConfig

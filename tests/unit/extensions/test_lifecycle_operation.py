@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from pergola.api import marks
 from pergola.api.objects import JsonObject, annotations_of, finalizers_of
+from pergola.extension_api.predicates import Request, request_of
 from pergola.extensions.lifecycle.operation import (
     Operation,
     acceptance,
@@ -15,7 +16,6 @@ from pergola.extensions.lifecycle.operation import (
     operation_of,
     waits_for_state,
 )
-from pergola.extensions.lifecycle.predicates import Request, request_of
 from pergola.kube.patches import apply_merge_patch
 
 OWN = finalizer_of("Network")

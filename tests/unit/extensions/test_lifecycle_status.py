@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pergola.api import marks
 from pergola.api.objects import JsonObject, map_at
-from pergola.extensions.errors import Code, ExtensionError, RequeueAfter, SeveralErrors
+from pergola.extension_api.errors import Code, ExtensionError, RequeueAfter, SeveralErrors
 from pergola.extensions.lifecycle.operation import Operation
 from pergola.extensions.lifecycle.status import (
     LONGEST,

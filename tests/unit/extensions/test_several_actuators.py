@@ -9,11 +9,9 @@ from pergola.admission.registration import Registration
 from pergola.admission.review import Request, Verdict, allowed
 from pergola.api.objects import JsonObject, JsonValue, Key
 from pergola.cli import app
-from pergola.cli.extension_options import ExtensionCommandError, Process
+from pergola.cli.extension.options import ExtensionCommandError, Process
 from pergola.extensions.actuator import Actuator
 from pergola.extensions.garden_process import admission
-from pergola.extensions.network.calico import Calico, FeatureGates
-from pergola.extensions.network.cilium import Cilium
 from pergola.extensions.options import options_from
 from pergola.extensions.process import StartError, configure, controller_names
 from pergola.extensions.webhooks.declare import Webhook, enabled, side_by_side
@@ -23,6 +21,8 @@ from pergola.extensions.webhooks.shoots import shoot_rule
 from pergola.kube.client import Client
 from pergola.kube.credentials import StaticToken
 from pergola.kube.kubeconfig import ClusterConfig
+from pergola.providers.networking.calico import Calico, FeatureGates
+from pergola.providers.networking.cilium import Cilium
 from pergola.runtime.metrics import Metrics
 
 

@@ -20,7 +20,7 @@ from pergola.externally_managed.predicate import (
     resource_is_not_externally_managed,
 )
 from pergola.kube.errors import KubeError
-from pergola.runtime.cache import Change
+from pergola.runtime.caching.cache import Change
 
 KEY = Key("demo", "c")
 KIND = GroupKind("infrastructure.cluster.x-k8s.io", "FooCluster")

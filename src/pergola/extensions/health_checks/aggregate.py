@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from pergola.api.conditions import FALSE, PROGRESSING, TRUE, UNKNOWN
 from pergola.api.objects import JsonObject
-from pergola.extensions.errors import Code, ExtensionError
+from pergola.extension_api.errors import Code, ExtensionError
 from pergola.extensions.health_checks.checks import Verdict
 from pergola.health.times import read_time
 

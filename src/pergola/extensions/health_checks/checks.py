@@ -9,8 +9,8 @@ from pergola.api.conditions import FALSE, PROGRESSING, UNKNOWN
 from pergola.api.managed_resource_status import progressing_problem
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
-from pergola.extensions.cluster import Cluster
-from pergola.extensions.errors import Code
+from pergola.extension_api.cluster import Cluster
+from pergola.extension_api.errors import Code
 from pergola.health import check as health_of
 from pergola.health import check_ready
 from pergola.health import progressing as rollout_of

@@ -27,8 +27,8 @@ from pergola.api.objects import (
     resource_version_of,
 )
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
-from pergola.extensions.cluster import CLUSTER, Cluster, MalformedCluster
-from pergola.extensions.errors import ExtensionError
+from pergola.extension_api.cluster import CLUSTER, Cluster, MalformedCluster
+from pergola.extension_api.errors import ExtensionError
 from pergola.extensions.health_checks.aggregate import (
     HIBERNATED,
     Result,
@@ -40,13 +40,13 @@ from pergola.extensions.health_checks.checks import HEALTHY, CheckContext, Healt
 from pergola.kube.client import Client
 from pergola.kube.errors import KubeError, NotFound
 from pergola.kube.patches import same
-from pergola.runtime.cache import Cache, Change
+from pergola.runtime.caching.cache import Cache, Change
+from pergola.runtime.caching.index import Index
 from pergola.runtime.clock import Clock, SystemClock
-from pergola.runtime.controller import DONE, Again, Controller, Outcome, ReconcileError
-from pergola.runtime.index import Index
+from pergola.runtime.controlling.controller import DONE, Again, Controller, Outcome, ReconcileError
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.unit import Unit
 
 log = get_logger("health-checks")
 

@@ -4,23 +4,23 @@ import random
 from typing import Final
 
 from pergola.api.objects import JsonObject, Key, map_at
-from pergola.extensions.actuator import Actuator
-from pergola.extensions.cluster import CLUSTER, Shoot
-from pergola.extensions.lifecycle.predicates import (
+from pergola.extension_api.cluster import CLUSTER, Shoot
+from pergola.extension_api.predicates import (
     SHOOT_CLASS,
     Predicate,
     Seen,
     look,
     wants_work,
 )
+from pergola.extensions.actuator import Actuator
 from pergola.extensions.lifecycle.reconcile import Lifecycle, Settings
 from pergola.kube.client import Client
-from pergola.runtime.cache import Cache, Change
+from pergola.runtime.caching.cache import Cache, Change
+from pergola.runtime.caching.index import Index
 from pergola.runtime.clock import Clock, SystemClock
-from pergola.runtime.controller import Controller
-from pergola.runtime.index import Index
+from pergola.runtime.controlling.controller import Controller
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.unit import Unit
 
 _SPARE_SECONDS: Final = 60.0
 """What a run may take beside its actuator: reading, and writing the outcome."""

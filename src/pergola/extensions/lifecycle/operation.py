@@ -11,7 +11,7 @@ from pergola.api.objects import (
     finalizers_of,
     map_at,
 )
-from pergola.extensions.lifecycle.predicates import Request, request_of
+from pergola.extension_api.predicates import Request, request_of
 
 
 class Operation(StrEnum):

@@ -17,9 +17,10 @@ from pergola.api.objects import (
     resource_version_of,
     uid_of,
 )
+from pergola.extension_api.cluster import CLUSTER, Cluster, MalformedCluster
+from pergola.extension_api.errors import ExtensionError, RequeueAfter, codes_of
+from pergola.extension_api.predicates import SHOOT_CLASS, Predicate, look, request_of
 from pergola.extensions.actuator import Actuator, Context, Status
-from pergola.extensions.cluster import CLUSTER, Cluster, MalformedCluster
-from pergola.extensions.errors import ExtensionError, RequeueAfter, codes_of
 from pergola.extensions.lifecycle.operation import (
     Operation,
     acceptance,
@@ -28,13 +29,12 @@ from pergola.extensions.lifecycle.operation import (
     next_operation,
     waits_for_state,
 )
-from pergola.extensions.lifecycle.predicates import SHOOT_CLASS, Predicate, look, request_of
 from pergola.extensions.lifecycle.report import Report
 from pergola.extensions.lifecycle.status import describe
 from pergola.kube.client import Client
 from pergola.kube.errors import Conflict, Invalid, KubeError, NotFound
 from pergola.runtime.clock import Clock
-from pergola.runtime.controller import DONE, Again, Outcome, ReconcileError
+from pergola.runtime.controlling.controller import DONE, Again, Outcome, ReconcileError
 from pergola.runtime.logging import get_logger
 
 log = get_logger("extension")

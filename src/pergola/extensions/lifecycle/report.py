@@ -4,8 +4,8 @@ import asyncio
 from typing import Final
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, uid_of
+from pergola.extension_api.errors import Code
 from pergola.extensions.actuator import Status
-from pergola.extensions.errors import Code
 from pergola.extensions.lifecycle.operation import Operation
 from pergola.extensions.lifecycle.status import (
     changes,

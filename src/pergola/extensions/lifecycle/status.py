@@ -10,10 +10,10 @@ from typing import Final
 
 from pergola.api.conditions import timestamp
 from pergola.api.objects import JsonObject, generation_of, map_at
+from pergola.extension_api.errors import Code, ExtensionError
+from pergola.extension_api.predicates import request_of
 from pergola.extensions.actuator import Status
-from pergola.extensions.errors import Code, ExtensionError
 from pergola.extensions.lifecycle.operation import VERBS, Operation
-from pergola.extensions.lifecycle.predicates import request_of
 from pergola.kube.patches import merge_patch, same
 
 OWN_FIELDS: Final = frozenset(

@@ -1,30 +1,8 @@
-"""The webhooks of a network plugin's admission component, which runs at the garden (spec 40 §7.3).
+"""The admission component of an extension, which runs at the garden (spec 40 §7.3)."""
 
-`pergola extension admission` serves and registers them, as it does with what other actuators say.
-"""
-
-from collections.abc import Sequence
-from typing import TypeVar
-
-from pergola.api.schema.declare import Value
 from pergola.extensions.actuator import Actuator
-from pergola.extensions.network.plugin import NetworkPlugin
-from pergola.extensions.webhooks.declare import Webhook
-from pergola.extensions.webhooks.shoot_mutator import ShootDefault, shoot_mutator
-from pergola.extensions.webhooks.shoot_validator import shoot_validator
-
-C = TypeVar("C", bound=Value)
 
 
 def component_of(actuator: Actuator) -> str:
-    """The name of an actuator's admission component, such as `admission-calico`."""
+    """Return the name of an actuator's admission component, such as `admission-calico`."""
     return f"admission-{actuator.type}"
-
-
-def admission_webhooks(
-    plugin: NetworkPlugin[C], defaults: Sequence[ShootDefault] = ()
-) -> list[Webhook]:
-    """What is said to Shoots with a plugin: its defaults if it has any, and its refusals."""
-    component = component_of(plugin)
-    found = [shoot_mutator(component, defaults, network=plugin.type)] if defaults else []
-    return [*found, shoot_validator(plugin, component)]

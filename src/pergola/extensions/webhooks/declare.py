@@ -14,7 +14,7 @@ from pergola.admission.protocol import Reviewer
 from pergola.admission.registration import Registration
 from pergola.admission.review import Handler
 from pergola.api.objects import JsonObject
-from pergola.extensions.errors import ExtensionError
+from pergola.extension_api.errors import ExtensionError
 from pergola.runtime.metrics import Metrics
 
 EXCLUDED_FROM_REMEDIATION: Final = "remediation.webhook.shoot.gardener.cloud/exclude"

@@ -17,8 +17,8 @@ from pergola.api.objects import (
 )
 from pergola.extensions.webhooks.shoots import CORE, CORE_VERSION
 from pergola.kube.client import Client
-from pergola.runtime.cache import Cache
-from pergola.runtime.unit import Unit
+from pergola.runtime.caching.cache import Cache
+from pergola.runtime.controlling.unit import Unit
 
 CLOUD_PROFILE: Final = GroupVersionKind(CORE, CORE_VERSION, "CloudProfile")
 NAMESPACED_CLOUD_PROFILE: Final = GroupVersionKind(CORE, CORE_VERSION, "NamespacedCloudProfile")

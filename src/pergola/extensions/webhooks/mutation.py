@@ -10,7 +10,7 @@ from http import HTTPStatus
 from pergola.admission.draft import Draft, Path
 from pergola.admission.review import Handler, Request, Verdict, allowed, denied, errored
 from pergola.api.objects import JsonObject, JsonValue, deletion_timestamp_of
-from pergola.extensions.errors import ExtensionError
+from pergola.extension_api.errors import ExtensionError
 from pergola.kube.patches import same
 from pergola.runtime.logging import get_logger
 

@@ -6,7 +6,7 @@ from typing import Final
 from pergola.admission.registration import Registration, Rule
 from pergola.admission.review import Request
 from pergola.api.objects import JsonObject, map_at
-from pergola.extensions.actuator import GROUP, VERSION
+from pergola.extension_api.kinds import GROUP, VERSION
 from pergola.extensions.webhooks.declare import Webhook, selects, webhook_name
 from pergola.extensions.webhooks.mutation import Mutate, mutating
 

@@ -16,7 +16,7 @@ from pergola.admission.configurations import configurations
 from pergola.admission.self_signed import SECRET, SelfSigned, read_identity
 from pergola.admission.server import dials, serve
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, uid_of
-from pergola.extensions.errors import RequeueAfter
+from pergola.extension_api.errors import RequeueAfter
 from pergola.extensions.webhooks.declare import (
     LABELS,
     Webhook,
@@ -36,8 +36,8 @@ from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.pki.rotation import Plan
 from pergola.runtime.clock import Clock
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.unit import Unit
 
 _NAMESPACE: Final = GroupVersionKind("", "v1", "Namespace")
 _LONGEST_COMMON_NAME: Final = 60

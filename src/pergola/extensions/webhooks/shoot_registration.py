@@ -23,11 +23,11 @@ from pergola.bundle.managed_resource import secret_names
 from pergola.extensions.webhooks.declare import LABELS, Webhook, configuration_name
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
-from pergola.runtime.cache import Cache, Change
+from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.clock import Clock
-from pergola.runtime.controller import DONE, Controller, Outcome
+from pergola.runtime.controlling.controller import DONE, Controller, Outcome
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.unit import Unit
 
 CONTROLLER: Final = "shoot-webhooks"
 

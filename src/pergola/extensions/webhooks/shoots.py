@@ -5,7 +5,7 @@ from typing import Final
 from pergola.admission.registration import Rule
 from pergola.admission.review import Operation
 from pergola.api.objects import JsonObject, map_at
-from pergola.extensions.cluster import Shoot
+from pergola.extension_api.cluster import Shoot
 from pergola.kube.patches import same
 
 CORE: Final = "core.gardener.cloud"

@@ -18,7 +18,7 @@ from pergola.externally_managed.mapping import owner_cluster
 from pergola.externally_managed.sources import INVALID, SourceProblem
 from pergola.kube.client import Client
 from pergola.kube.errors import UnknownKind
-from pergola.runtime.controller import ReconcileError
+from pergola.runtime.controlling.controller import ReconcileError
 
 AWS: Final = "aws"
 """The annotation's value."""

@@ -28,7 +28,7 @@ from pergola.bundle.references import Reference, annotated_references, reference
 from pergola.kube.client import Client
 from pergola.kube.errors import Conflict, KubeError, NotFound, UnknownKind
 from pergola.runtime.clock import Clock
-from pergola.runtime.controller import DONE, Again, Outcome, ReconcileError
+from pergola.runtime.controlling.controller import DONE, Again, Outcome, ReconcileError
 from pergola.runtime.logging import get_logger
 
 log = get_logger("garbage-collector")

@@ -39,9 +39,9 @@ from pergola.resource_manager.controllers.managed_resource.warnings import servi
 from pergola.resource_manager.source import SeenResource, Source
 from pergola.resource_manager.status import StatusWriter
 from pergola.resource_manager.target import Target
-from pergola.runtime.cache import Change
+from pergola.runtime.caching.cache import Change
 from pergola.runtime.clock import Clock
-from pergola.runtime.controller import DONE, Again, Outcome
+from pergola.runtime.controlling.controller import DONE, Again, Outcome
 
 SETTLE_SECONDS: Final = 3.0
 LOST_SECONDS: Final = 0.1

@@ -42,11 +42,11 @@ from pergola.resource_manager.webhooks.high_availability_config.settings import 
 )
 from pergola.resource_manager.webhooks.high_availability_config.spread import HOST_KEY
 from pergola.resource_manager.webhooks.high_availability_config.spread import PATH as CONSTRAINTS
-from pergola.runtime.cache import Change
-from pergola.runtime.controller import DONE, Again, Controller, Outcome, ReconcileError
+from pergola.runtime.caching.cache import Change
+from pergola.runtime.controlling.controller import DONE, Again, Controller, Outcome, ReconcileError
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.unit import Unit
 
 log = get_logger("high-availability")
 

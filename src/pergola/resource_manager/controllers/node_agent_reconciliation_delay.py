@@ -24,11 +24,11 @@ from pergola.api.objects import (
 )
 from pergola.kube.client import Client
 from pergola.kube.errors import Conflict, KubeError, NotFound
-from pergola.runtime.cache import Cache, Change
-from pergola.runtime.controller import DONE, Again, Controller, Outcome, ReconcileError
+from pergola.runtime.caching.cache import Cache, Change
+from pergola.runtime.controlling.controller import DONE, Again, Controller, Outcome, ReconcileError
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.unit import Unit
 
 log = get_logger("node-agent-reconciliation-delay")
 

@@ -15,8 +15,8 @@ from typing import Final, Literal
 from pergola.api.objects import Key
 from pergola.kube.errors import NotFound
 from pergola.resource_manager.source import SECRET, SeenResource, SeenSecret, Source
-from pergola.runtime.cache import Change
-from pergola.runtime.controller import DONE, Outcome
+from pergola.runtime.caching.cache import Change
+from pergola.runtime.controlling.controller import DONE, Outcome
 from pergola.runtime.logging import get_logger
 
 log = get_logger("secret")

@@ -25,13 +25,13 @@ from pergola.api.objects import (
 from pergola.bundle.references import Reference, references
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
-from pergola.runtime.cache import Change
-from pergola.runtime.caches import Caches
-from pergola.runtime.controller import DONE, Again, Controller, Outcome, ReconcileError
-from pergola.runtime.index import Index
+from pergola.runtime.caching.cache import Change
+from pergola.runtime.caching.caches import Caches
+from pergola.runtime.caching.index import Index
+from pergola.runtime.controlling.controller import DONE, Again, Controller, Outcome, ReconcileError
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.unit import Unit
 
 log = get_logger("token-invalidator")
 

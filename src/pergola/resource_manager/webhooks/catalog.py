@@ -35,7 +35,7 @@ from pergola.resource_manager.webhooks.high_availability_config.settings import 
 from pergola.resource_manager.webhooks.installation import Installation
 from pergola.resource_manager.webhooks.lookups import Lookups
 from pergola.runtime.clock import Clock
-from pergola.runtime.events import Recorder
+from pergola.runtime.controlling.events import Recorder
 
 
 @dataclass(frozen=True, slots=True)

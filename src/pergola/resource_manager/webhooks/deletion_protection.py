@@ -25,7 +25,7 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key, annotations_o
 from pergola.kube.errors import KubeError, NotFound
 from pergola.resource_manager.webhooks.installation import Installation
 from pergola.runtime.clock import Clock, SystemClock
-from pergola.runtime.events import Recorder, Regarding
+from pergola.runtime.controlling.events import Recorder, Regarding
 
 PATH: Final = "/webhooks/validate-crd-deletion"
 CRD_NAME: Final = "crd-deletion-protection.resources.gardener.cloud"

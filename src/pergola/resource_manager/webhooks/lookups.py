@@ -22,9 +22,9 @@ from pergola.resource_manager.webhooks.system_components_config import (
     in_order,
     taints_of,
 )
-from pergola.runtime.cache import Cache, Change
-from pergola.runtime.caches import Caches
-from pergola.runtime.unit import Watching
+from pergola.runtime.caching.cache import Cache, Change
+from pergola.runtime.caching.caches import Caches
+from pergola.runtime.controlling.unit import Watching
 
 CONFIG_MAP: Final = GroupVersionKind("", "v1", "ConfigMap")
 NODE: Final = GroupVersionKind("", "v1", "Node")

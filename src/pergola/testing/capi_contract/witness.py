@@ -15,7 +15,7 @@ from pergola.api.objects import (
     finalizers_of,
 )
 from pergola.kube.client import Client
-from pergola.runtime.cache import Cache
+from pergola.runtime.caching.cache import Cache
 from pergola.testing.capi_contract.writes import Write, foreign_writes
 
 

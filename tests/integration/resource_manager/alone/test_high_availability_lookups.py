@@ -28,7 +28,7 @@ from pergola.resource_manager.webhooks.high_availability_config.settings import 
     TODAY,
     NamespaceSettings,
 )
-from pergola.runtime.unit import Unit
+from pergola.runtime.controlling.unit import Unit
 from pergola.sandbox import Sandbox
 from pergola.testing.crds import CRD, is_established
 from pergola.testing.objects import definition

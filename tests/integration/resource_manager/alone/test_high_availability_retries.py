@@ -19,8 +19,8 @@ from pergola.resource_manager.webhooks.high_availability_config.observe import (
     ClusterSurroundings,
 )
 from pergola.resource_manager.webhooks.high_availability_config.settings import PREFIX, SEED
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.unit import Unit
 from pergola.testing.waiting import PATIENCE, running, settled
 from pergola.testing.world import RecordingClient
 

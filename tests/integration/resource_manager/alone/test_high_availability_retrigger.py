@@ -17,8 +17,8 @@ from pergola.resource_manager.controllers.high_availability_retrigger import (
 from pergola.resource_manager.webhooks.high_availability_config import HighAvailability
 from pergola.resource_manager.webhooks.high_availability_config.observe import ClusterSurroundings
 from pergola.resource_manager.webhooks.high_availability_config.settings import PREFIX, TODAY
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.unit import Unit
 from pergola.testing.waiting import running, settled
 from pergola.testing.world import RecordingClient
 

@@ -15,8 +15,8 @@ from pergola.resource_manager.controllers.istio_cluster_configuration import (
     Settings,
     istio_cluster_configuration,
 )
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.unit import Unit
 from pergola.testing.crds import CRD, is_established
 from pergola.testing.waiting import PATIENCE, running, settled, until, until_gone
 from pergola.testing.world import RecordingClient

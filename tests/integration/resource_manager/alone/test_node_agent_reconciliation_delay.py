@@ -18,8 +18,8 @@ from pergola.resource_manager.controllers.node_agent_reconciliation_delay import
     Settings,
     node_agent_reconciliation_delay,
 )
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.unit import Unit
 from pergola.testing.waiting import PATIENCE, running, settled, until
 from pergola.testing.world import RecordingClient
 

@@ -13,9 +13,9 @@ from pergola.resource_manager.controllers.node_critical_components import (
     Settings,
     node_critical_components,
 )
-from pergola.runtime.events import EVENT
+from pergola.runtime.controlling.events import EVENT
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.unit import Unit
 from pergola.sandbox import Sandbox
 from pergola.testing.waiting import PATIENCE, running, settled, until
 from pergola.testing.world import RecordingClient

@@ -26,9 +26,9 @@ from pergola.resource_manager.controllers.high_availability_retrigger import (
 from pergola.resource_manager.webhooks.high_availability_config import HighAvailability
 from pergola.resource_manager.webhooks.high_availability_config.observe import ClusterSurroundings
 from pergola.resource_manager.webhooks.high_availability_config.settings import TODAY
-from pergola.runtime.events import EVENT
+from pergola.runtime.controlling.events import EVENT
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.unit import Unit
 from pergola.sandbox import Sandbox
 from pergola.testing.crds import CRD, is_established
 from pergola.testing.service_accounts import service_account_config, until_allowed

@@ -35,8 +35,8 @@ from pergola.resource_manager.controllers.csr_approver.rules import (
     Verdict,
 )
 from pergola.runtime.clock import Clock
-from pergola.runtime.controller import DONE, Again, Outcome
-from pergola.runtime.events import Recorder, Regarding
+from pergola.runtime.controlling.controller import DONE, Again, Outcome
+from pergola.runtime.controlling.events import Recorder, Regarding
 from pergola.runtime.logging import get_logger
 
 log = get_logger("csr-approver")

@@ -16,8 +16,8 @@ from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.kube.selectors import SelectorError, format_selector
 from pergola.resource_manager.controllers.csr_approver.rules import Machine, Node
-from pergola.runtime.cache import Cache, Change
-from pergola.runtime.index import Index
+from pergola.runtime.caching.cache import Cache, Change
+from pergola.runtime.caching.index import Index
 
 NODE: Final = GroupVersionKind("", "v1", "Node")
 MACHINE: Final = GroupVersionKind("machine.sapcloud.io", "v1alpha1", "Machine")

@@ -6,8 +6,8 @@ from typing import Final
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at
 from pergola.kube.client import Client
 from pergola.resource_manager.controllers.csr_approver.rules import node_name
-from pergola.runtime.cache import Cache, Change
-from pergola.runtime.index import Index
+from pergola.runtime.caching.cache import Cache, Change
+from pergola.runtime.caching.index import Index
 
 CSR: Final = GroupVersionKind("certificates.k8s.io", "v1", "CertificateSigningRequest")
 KUBELET_SERVING: Final = "kubernetes.io/kubelet-serving"

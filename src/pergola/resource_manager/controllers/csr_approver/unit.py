@@ -10,10 +10,10 @@ from pergola.resource_manager.controllers.csr_approver.approve import Approver
 from pergola.resource_manager.controllers.csr_approver.observe import Live, Seen
 from pergola.resource_manager.controllers.csr_approver.requests import Requests
 from pergola.runtime.clock import Clock, SystemClock
-from pergola.runtime.controller import Controller
-from pergola.runtime.events import Recorder
+from pergola.runtime.controlling.controller import Controller
+from pergola.runtime.controlling.events import Recorder
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.unit import Unit
 
 DEADLINE_SECONDS: Final = 180.0
 

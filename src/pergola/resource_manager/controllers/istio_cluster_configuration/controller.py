@@ -22,10 +22,10 @@ from pergola.resource_manager.controllers.istio_cluster_configuration.watches im
     Wakes,
     Watches,
 )
-from pergola.runtime.controller import DONE, Controller, Outcome, ReconcileError
+from pergola.runtime.controlling.controller import DONE, Controller, Outcome, ReconcileError
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.unit import Unit
 
 log = get_logger("istio-cluster-configuration")
 

@@ -22,9 +22,9 @@ from pergola.resource_manager.controllers.istio_cluster_configuration.seen impor
     keep_rule,
     keep_service,
 )
-from pergola.runtime.cache import Cache, Change
-from pergola.runtime.index import Index
-from pergola.runtime.queue import Queue
+from pergola.runtime.caching.cache import Cache, Change
+from pergola.runtime.caching.index import Index
+from pergola.runtime.controlling.queue import Queue
 
 _INGRESS: Final = "ingress"
 

@@ -41,7 +41,7 @@ from pergola.resource_manager.source import SeenResource, Source
 from pergola.resource_manager.status import StatusWriter
 from pergola.resource_manager.target import Target
 from pergola.runtime.clock import Clock
-from pergola.runtime.controller import DONE, Again, Outcome, ReconcileError
+from pergola.runtime.controlling.controller import DONE, Again, Outcome, ReconcileError
 from pergola.runtime.logging import get_logger
 
 log = get_logger("managedresource")

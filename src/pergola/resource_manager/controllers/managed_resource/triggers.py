@@ -12,7 +12,7 @@ from pergola.resource_manager.controllers.managed_resource.origin import parse_o
 from pergola.resource_manager.responsibility import Responsibility
 from pergola.resource_manager.source import SeenResource, SeenSecret, Source
 from pergola.resource_manager.target import TargetChange
-from pergola.runtime.cache import Change
+from pergola.runtime.caching.cache import Change
 
 _OPERATIONS = frozenset({marks.OPERATION_RESTORE, marks.OPERATION_MIGRATE})
 

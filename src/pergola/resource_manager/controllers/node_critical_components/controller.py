@@ -22,11 +22,11 @@ from pergola.resource_manager.controllers.node_critical_components.seen import (
 )
 from pergola.resource_manager.controllers.node_critical_components.watches import Wakes, Watches
 from pergola.runtime.clock import Clock
-from pergola.runtime.controller import DONE, Again, Controller, Outcome
-from pergola.runtime.events import Recorder, Regarding
+from pergola.runtime.controlling.controller import DONE, Again, Controller, Outcome
+from pergola.runtime.controlling.events import Recorder, Regarding
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.unit import Unit
 
 log = get_logger("node-critical-components")
 

@@ -20,10 +20,10 @@ from pergola.resource_manager.controllers.node_critical_components.seen import (
     keep_node,
     keep_pod,
 )
-from pergola.runtime.cache import Cache, Change
-from pergola.runtime.caches import Caches
-from pergola.runtime.index import Index
-from pergola.runtime.queue import Queue
+from pergola.runtime.caching.cache import Cache, Change
+from pergola.runtime.caching.caches import Caches
+from pergola.runtime.caching.index import Index
+from pergola.runtime.controlling.queue import Queue
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,8 @@ from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists, NotFound
 from pergola.resource_manager.controllers.token_requestor import names
 from pergola.resource_manager.controllers.token_requestor.inputs import Request
-from pergola.runtime.caches import Caches
-from pergola.runtime.controller import ReconcileError
+from pergola.runtime.caching.caches import Caches
+from pergola.runtime.controlling.controller import ReconcileError
 
 SERVICE_ACCOUNT: Final = GroupVersionKind("", "v1", "ServiceAccount")
 _AUTOMOUNT: Final = "automountServiceAccountToken"

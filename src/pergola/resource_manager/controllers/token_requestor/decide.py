@@ -38,7 +38,7 @@ from pergola.resource_manager.controllers.token_requestor.place import SECRET
 from pergola.resource_manager.controllers.token_requestor.review import Reviews
 from pergola.resource_manager.controllers.token_requestor.token import TokenFacts, digest_of
 from pergola.runtime.clock import Clock, monotonic
-from pergola.runtime.controller import ReconcileError
+from pergola.runtime.controlling.controller import ReconcileError
 
 
 class ChangedError(Exception):

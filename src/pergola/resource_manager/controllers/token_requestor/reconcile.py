@@ -45,10 +45,10 @@ from pergola.resource_manager.controllers.token_requestor.token import (
     digest_of,
     facts_of,
 )
-from pergola.runtime.caches import Caches
+from pergola.runtime.caching.caches import Caches
 from pergola.runtime.clock import Clock, monotonic
-from pergola.runtime.controller import DONE, Again, Outcome, ReconcileError
-from pergola.runtime.events import Recorder, Regarding
+from pergola.runtime.controlling.controller import DONE, Again, Outcome, ReconcileError
+from pergola.runtime.controlling.events import Recorder, Regarding
 from pergola.runtime.logging import get_logger
 
 log = get_logger("token-requestor")

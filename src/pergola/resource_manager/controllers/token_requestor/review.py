@@ -6,7 +6,7 @@ from pergola.api.objects import JsonObject, Key, map_at
 from pergola.kube.client import Client
 from pergola.kube.errors import KubeError
 from pergola.resource_manager.controllers.token_requestor.token import TokenFacts
-from pergola.runtime.controller import ReconcileError
+from pergola.runtime.controlling.controller import ReconcileError
 
 REVIEW_SECONDS: Final = 3600.0
 

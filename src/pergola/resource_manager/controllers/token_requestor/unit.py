@@ -19,14 +19,14 @@ from pergola.resource_manager.controllers.token_requestor.pace import Pace
 from pergola.resource_manager.controllers.token_requestor.place import SECRET
 from pergola.resource_manager.controllers.token_requestor.reconcile import Parts, TokenRequestor
 from pergola.resource_manager.controllers.token_requestor.review import Reviews
-from pergola.runtime.cache import Change
-from pergola.runtime.caches import Caches
+from pergola.runtime.caching.cache import Change
+from pergola.runtime.caching.caches import Caches
+from pergola.runtime.caching.index import Index
 from pergola.runtime.clock import Clock, SystemClock
-from pergola.runtime.controller import Controller
-from pergola.runtime.events import Recorder
-from pergola.runtime.index import Index
+from pergola.runtime.controlling.controller import Controller
+from pergola.runtime.controlling.events import Recorder
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.unit import Unit
 
 NAME: Final = "token-requestor"
 DEADLINE_SECONDS: Final = 180.0

@@ -20,10 +20,10 @@ from pergola.resource_manager.webhooks.high_availability_config.settings import 
     Version,
     read_namespace,
 )
-from pergola.runtime.cache import Cache
-from pergola.runtime.caches import Caches
-from pergola.runtime.index import Index
-from pergola.runtime.unit import Watching
+from pergola.runtime.caching.cache import Cache
+from pergola.runtime.caching.caches import Caches
+from pergola.runtime.caching.index import Index
+from pergola.runtime.controlling.unit import Watching
 
 NAMESPACE: Final = GroupVersionKind("", "v1", "Namespace")
 NODE: Final = GroupVersionKind("", "v1", "Node")

@@ -1,0 +1,1 @@
+"""`pergola aws`: checks, plans and shows networks in AWS."""

@@ -1,0 +1,1 @@
+"""`pergola explain`: what the webhooks would change, and why."""

@@ -1,0 +1,1 @@
+"""`pergola extension`: runs and registers extensions."""

@@ -1,0 +1,91 @@
+"""`pergola extension register`: prints how a landscape learns of an extension."""
+
+from typing import TYPE_CHECKING, Literal
+
+from pergola.cli.extension.options import ExtensionCommandError
+
+if TYPE_CHECKING:
+    from pergola.api.objects import JsonObject
+    from pergola.extensions.actuator import Actuator
+
+
+def register(
+    *actuators: str,
+    ref: str = "",
+    image: str = "",
+    install: str = "",
+    namespace: str = "",
+    format: Literal["operator", "controller"] | None = None,  # noqa: A002 - the option's name
+) -> None:
+    """Print the documents that register the extension of some actuators, as YAML.
+
+    With --ref they name a Helm chart; with --image they carry one that runs this image, so that no
+    registry for charts is needed. --install prints what such a chart consists of.
+
+    Parameters
+    ----------
+    actuators
+        module:Class or ./file.py:Class, as `pergola extension run` takes them.
+    ref
+        The chart in an OCI registry.
+    image
+        Has Pergola and the modules of the actuators in it.
+    install
+        The image; prints the objects for a seed instead: identity, permissions, Deployment.
+    namespace
+        Where those objects are; the namespace of a Helm release unless given.
+    format
+        operator for one Extension, which needs --ref; controller for a ControllerDeployment and a
+        ControllerRegistration. With --ref it is operator unless given.
+    """
+    from pergola.extensions.loading import load_actuator
+    from pergola.kube.yaml import dump
+
+    if not actuators:
+        raise ExtensionCommandError(
+            "name an actuator: pergola extension register module:Actuator --ref registry/chart:v1"
+        )
+    loaded = [load_actuator(reference) for reference in actuators]
+    if install:
+        if ref or image or format:
+            raise ExtensionCommandError("--install goes with none of --ref, --image and --format")
+        documents = _installation(loaded, list(actuators), install, namespace)
+    else:
+        documents = _registration(loaded, list(actuators), ref, image, format)
+    print("---\n".join(dump(document) for document in documents), end="")
+
+
+def _installation(
+    actuators: "list[Actuator]", references: list[str], image: str, namespace: str
+) -> "list[JsonObject]":
+    from dataclasses import replace
+
+    from pergola.extensions.installation import installation_documents, installation_of
+
+    found = installation_of(actuators, references, image)
+    return installation_documents(replace(found, namespace=namespace) if namespace else found)
+
+
+def _registration(
+    actuators: "list[Actuator]", references: list[str], ref: str, image: str, form: str | None
+) -> "list[JsonObject]":
+    from pergola.extensions.registration import (
+        controller_documents,
+        extension,
+        registration_documents,
+        registration_of,
+    )
+
+    if bool(ref) == bool(image):
+        raise ExtensionCommandError(
+            "say where the extension comes from: --ref for a Helm chart in an OCI registry, or "
+            "--image for a chart that is made here"
+        )
+    if image:
+        if form == "operator":
+            raise ExtensionCommandError("--format operator needs a chart in a registry: --ref")
+        return registration_documents(actuators, references, image)
+    registration = registration_of(actuators, chart=ref)
+    if form == "controller":
+        return controller_documents(registration)
+    return [extension(registration)]

@@ -1,0 +1,1 @@
+"""`pergola network`: creates, watches and deletes Network resources."""

@@ -1,0 +1,1 @@
+"""`pergola network-policy`: explains NetworkPolicies."""

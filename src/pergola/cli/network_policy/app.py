@@ -1,0 +1,215 @@
+"""`pergola network-policy`: who may talk to a Service, and why."""
+
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+from cyclopts import App, Parameter
+
+if TYPE_CHECKING:
+    from pergola.api.objects import JsonObject, Key
+    from pergola.cli.network_policy.explanation import Caller, Explanation, Policy
+    from pergola.controllers.network_policy import Settings
+
+_GAP: Final = "   "
+_SUBJECTS: Final = {"ingress": "ingress controller", "istio": "Istio gateway"}
+
+app: Final = App(
+    name="network-policy",
+    help="Explain the NetworkPolicies that are generated for Services.",
+    help_format="plaintext",
+)
+
+
+class UsageError(Exception):
+    """What was asked for cannot be understood; the text says how to ask."""
+
+
+@app.command
+def explain(
+    service: str,
+    /,
+    *,
+    config: Path | None = None,
+    output: Annotated[Literal["table", "json"], Parameter(alias="-o")] = "table",
+    kubeconfig: Path | None = None,
+    context: str | None = None,
+) -> None:
+    """Print who may talk to a Service, because of what, and whether the policies are there.
+
+    Decides as the controller does, from the cluster as it is now, and writes nothing.
+
+    Parameters
+    ----------
+    service
+        The Service, as NAMESPACE/NAME.
+    config
+        Configuration file of the resource manager. Without it every namespace is served, there is
+        no ingress controller, and policies do not wait for pods.
+    output
+        `table` for people, `json` for programs.
+    kubeconfig
+        The cluster, as kubectl finds it unless given.
+    context
+        Context of that kubeconfig.
+    """
+    explanation = asyncio.run(_explained(_key(service), config, kubeconfig, context))
+    if output == "json":
+        import orjson
+
+        print(orjson.dumps(_json(explanation), option=orjson.OPT_INDENT_2).decode())
+    else:
+        print("\n".join(_lines(explanation)))
+
+
+def _key(service: str) -> "Key":
+    from pergola.api.objects import Key
+
+    namespace, slash, name = service.partition("/")
+    if not (namespace and slash and name) or "/" in name:
+        raise UsageError(f'"{service}" names no Service: write NAMESPACE/NAME, such as demo/web')
+    return Key(namespace, name)
+
+
+async def _explained(
+    service: "Key", config: Path | None, kubeconfig: Path | None, context: str | None
+) -> "Explanation":
+    from pergola.cli.network_policy.explanation import explain
+    from pergola.kube.client import Client
+    from pergola.kube.kubeconfig import load
+    from pergola.runtime.logging import configure
+
+    configure("error", "text")
+    settings = _settings(config)
+    async with Client.connect(load(kubeconfig, context)) as client:
+        return await explain(client, service, settings)
+
+
+def _settings(config: Path | None) -> "Settings":
+    from pergola.controllers.network_policy import Settings
+    from pergola.resource_manager.app import read_configuration
+    from pergola.resource_manager.assembly import network_policy_settings
+
+    if config is None:
+        return Settings()
+    file, _ = read_configuration(config, {})
+    target = file.target_client_connection or file.source_client_connection
+    return network_policy_settings(file, tuple(target.namespaces))
+
+
+# For people
+
+
+def _lines(explanation: "Explanation") -> Iterator[str]:
+    from pergola.controllers.network_policy.names import PREFIX
+
+    head = f"Service {explanation.service}"
+    if explanation.selector:
+        head += f" selects {explanation.selector}: {_count(explanation.pods)} now"
+    yield head
+    if explanation.refusal:
+        yield f"There are no policies for it: {explanation.refusal}."
+    elif not explanation.callers:
+        yield "Nobody is let in: neither a port nor an annotation asks for it."
+    if explanation.callers:
+        heads = ("WHO", "IN", "PORT", "PODS", "POLICIES", "BECAUSE OF")
+        yield ""
+        yield from _table(heads, [_caller_row(caller, PREFIX) for caller in explanation.callers])
+        yield f"Labels have the value allowed; they and annotations begin with {PREFIX}"
+    yield from _policy_lines(explanation)
+    for problem in explanation.problems:
+        yield f"\nPROBLEM   {problem}"
+
+
+def _policy_lines(explanation: "Explanation") -> Iterator[str]:
+    if explanation.policies:
+        yield ""
+        rows = [(p.key.namespace, p.key.name, _state(p)) for p in explanation.policies]
+        yield from _table(("NAMESPACE", "POLICY", "STATE"), rows)
+    if explanation.others:
+        names = ", ".join(key.name for key in explanation.others)
+        yield f"\nPolicies of others let something in to the same pods, too: {names}"
+
+
+def _caller_row(caller: "Caller", prefix: str) -> tuple[str, ...]:
+    if caller.kind == "world":
+        who, where = "everybody", "anywhere"
+    else:
+        where = caller.namespace
+        subject = _SUBJECTS.get(caller.kind)
+        who = f"{subject} {caller.selector}" if subject else caller.label.removeprefix(prefix)
+    ports = ", ".join(caller.ports) or "any"
+    pods = "" if caller.pods is None else str(caller.pods)
+    because = caller.because.removeprefix(prefix)
+    return (who, where, ports, pods, _summary(caller.policies), because)
+
+
+def _summary(policies: Sequence["Policy"]) -> str:
+    """`present`, or what is otherwise: `1 of 2 missing`."""
+    states = [policy.state for policy in policies]
+    if len(set(states)) == 1:
+        return states[0]
+    odd = sorted(set(states) - {"present"})
+    return ", ".join(f"{states.count(state)} of {len(states)} {state}" for state in odd)
+
+
+def _state(policy: "Policy") -> str:
+    if policy.state != "foreign":
+        return policy.state
+    return f"foreign: of Service {policy.owner}" if policy.owner else "foreign: of no Service"
+
+
+def _count(pods: int) -> str:
+    return f"{pods} pod" if pods == 1 else f"{pods} pods"
+
+
+def _table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    for row in (heads, *rows):
+        yield _GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+# For programs
+
+
+def _json(explanation: "Explanation") -> "JsonObject":
+    return {
+        "service": {
+            "namespace": explanation.service.namespace,
+            "name": explanation.service.name,
+            "selector": explanation.selector,
+            "pods": explanation.pods,
+        },
+        "refusal": explanation.refusal,
+        "callers": [_json_caller(caller) for caller in explanation.callers],
+        "policies": _json_policies(explanation.policies),
+        "others": [key.name for key in explanation.others],
+        "problems": list(explanation.problems),
+    }
+
+
+def _json_caller(caller: "Caller") -> "JsonObject":
+    return {
+        "kind": caller.kind,
+        "namespace": caller.namespace,
+        "label": caller.label,
+        "fullLabel": caller.full_label,
+        "selector": caller.selector,
+        "ports": list(caller.ports),
+        "because": caller.because,
+        "pods": caller.pods,
+        "policies": _json_policies(caller.policies),
+    }
+
+
+def _json_policies(policies: Iterable["Policy"]) -> list["JsonObject"]:
+    return [
+        {
+            "namespace": policy.key.namespace,
+            "name": policy.key.name,
+            "state": policy.state,
+            "owner": str(policy.owner) if policy.owner else None,
+        }
+        for policy in policies
+    ]

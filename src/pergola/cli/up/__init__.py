@@ -1,0 +1,1 @@
+"""`pergola up`: a control plane on this machine with Pergola in it."""

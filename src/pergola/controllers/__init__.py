@@ -1,0 +1,4 @@
+"""Controllers that more than one process runs.
+
+Not for: what only one product needs.
+"""

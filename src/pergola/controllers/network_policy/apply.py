@@ -1,0 +1,191 @@
+"""Writing NetworkPolicies: what differs, and only what is ours (spec 11 §4.9 step 6)."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from pergola.api.objects import JsonObject, Key
+from pergola.controllers.network_policy.names import NETWORK_POLICY
+from pergola.controllers.network_policy.seen import (
+    SeenPolicy,
+    digest,
+    owner_of,
+    written,
+)
+from pergola.kube.client import Client
+from pergola.kube.errors import (
+    AlreadyExists,
+    ApiError,
+    Forbidden,
+    Invalid,
+    KubeError,
+    NotFound,
+)
+from pergola.kube.patches import merge_patch
+from pergola.runtime.caching.caches import Caches
+from pergola.runtime.controlling.controller import ReconcileError
+
+_AT_ONCE: Final = 16
+_NAMESPACE_TERMINATING: Final = "NamespaceTerminating"
+
+
+class ForeignPolicy(ReconcileError):
+    """A NetworkPolicy has the name of ours, and belongs to somebody else."""
+
+
+class RejectedPolicy(ReconcileError):
+    """The API server will not have a NetworkPolicy, until something is changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The policies of one Service that are to be written, and those that are to go."""
+
+    put: list[JsonObject]
+    delete: dict[Key, SeenPolicy]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether everything is as it should be."""
+        return not self.put and not self.delete
+
+
+def plan(
+    wanted: Mapping[Key, JsonObject],
+    present: Mapping[Key, SeenPolicy],
+    kept: Iterable[Key] = (),
+) -> Plan:
+    """What differs between what should be and what is.
+
+    Args:
+        present: the policies whose labels name the Service.
+        kept: those that stay as they are, also if they are not wanted.
+    """
+    staying = {*wanted, *kept}
+    return Plan(
+        put=[
+            policy
+            for key, policy in wanted.items()
+            if (known := present.get(key)) is None or known.digest != digest(policy)
+        ],
+        delete={key: policy for key, policy in present.items() if key not in staying},
+    )
+
+
+class Writer:
+    """Writes the policies of Services, up to sixteen of each Service at once."""
+
+    def __init__(self, client: Client, policies: Caches[SeenPolicy]) -> None:
+        self._client = client
+        self._policies = policies
+        self._writing: dict[Key, bytes] = {}
+        self._deleted: dict[Key, str] = {}
+        self._blocked: dict[Key, set[Key]] = {}
+
+    def is_as_written(self, key: Key, policy: SeenPolicy) -> bool:
+        """Whether a policy is what is being written right now."""
+        return self._writing.get(key) == policy.digest
+
+    def gone(self, key: Key) -> set[Key]:
+        """Takes in that a policy is gone; tells the Services that wanted one of its name."""
+        self._deleted.pop(key, None)
+        return self._blocked.pop(key, set())
+
+    def outstanding(self, plan: Plan) -> Plan:
+        """A plan without deletions that were asked for: the watch lags, or a finalizer holds on."""
+        deleted = self._deleted
+        delete = {k: seen for k, seen in plan.delete.items() if deleted.get(k) != seen.uid}
+        return Plan(plan.put, delete)
+
+    async def apply(self, service: Key, plan: Plan) -> list[Exception]:
+        """Does all of a plan, whatever fails of it; returns what failed.
+
+        That is each a `KubeError`, a `ForeignPolicy` or a `RejectedPolicy`.
+        """
+        gate = asyncio.Semaphore(_AT_ONCE)
+        writes = [partial(self._put, service, policy) for policy in plan.put]
+        deletions = [partial(self._delete, key, seen) for key, seen in plan.delete.items()]
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(_attempt(gate, one)) for one in (*writes, *deletions)]
+        return [error for task in tasks if (error := task.result()) is not None]
+
+    async def _put(self, service: Key, policy: JsonObject) -> None:
+        key = Key.of(policy)
+        known = self._policies.get(key)
+        if known is not None and known.owner != service:
+            raise self._foreign(service, key, known.owner)
+        self._writing[key] = digest(policy)
+        try:
+            answer = await self._written(service, policy, is_there=known is not None)
+            if answer is not None:
+                self._policies.observe(answer)
+        except (Invalid, Forbidden) as error:
+            raise RejectedPolicy(f"the API server refused NetworkPolicy {key}: {error}") from error
+        finally:
+            self._writing.pop(key, None)  # two Services may want one name at once
+
+    async def _written(
+        self, service: Key, policy: JsonObject, *, is_there: bool
+    ) -> JsonObject | None:
+        """The policy after it was written; None if its namespace is going."""
+        if not is_there:
+            try:
+                return await self._client.create(policy)
+            except AlreadyExists:
+                pass  # it lost a label of ours, is foreign, or the watch is behind
+            except ApiError as error:
+                if _is_going(error):
+                    return None
+                raise
+        return await self._patch(service, policy)
+
+    async def _patch(self, service: Key, policy: JsonObject) -> JsonObject:
+        """Changes what differs of what we write; other labels and annotations stay."""
+        key = Key.of(policy)
+        live = await self._client.get(NETWORK_POLICY, key)
+        owner = owner_of(live)
+        if owner != service:
+            raise self._foreign(service, key, owner)
+        patch = merge_patch(written(live), written(policy))
+        if not patch:
+            return live
+        version = {"resourceVersion": live["metadata"]["resourceVersion"]}
+        patch["metadata"] = {**patch.get("metadata", {}), **version}
+        return await self._client.patch(NETWORK_POLICY, key, patch)
+
+    async def _delete(self, key: Key, seen: SeenPolicy) -> None:
+        try:
+            version = seen.version
+            await self._client.delete(NETWORK_POLICY, key, uid=seen.uid, resource_version=version)
+        except NotFound:
+            pass
+        if self._policies.get(key) is not None:
+            self._deleted[key] = seen.uid
+
+    def _foreign(self, service: Key, key: Key, owner: Key | None) -> ForeignPolicy:
+        self._blocked.setdefault(key, set()).add(service)
+        whose = f"it belongs to the Service {owner}" if owner else "it does not belong to a Service"
+        return ForeignPolicy(
+            f"NetworkPolicy {key} is needed for this Service, but {whose}; rename one of the "
+            "Services, or delete the policy"
+        )
+
+
+async def _attempt(
+    gate: asyncio.Semaphore, write: Callable[[], Awaitable[None]]
+) -> Exception | None:
+    try:
+        async with gate:
+            await write()
+    except (KubeError, ReconcileError) as error:
+        return error
+    return None
+
+
+def _is_going(error: ApiError) -> bool:
+    """Whether a namespace is terminating or gone, of which we are about to hear anyway."""
+    if isinstance(error, Forbidden):
+        return any(cause.get("reason") == _NAMESPACE_TERMINATING for cause in error.causes)
+    return isinstance(error, NotFound)

@@ -1,0 +1,37 @@
+"""Pods that are labelled as callers, which matter only where the configuration says so."""
+
+from collections.abc import Collection, Iterable
+
+from pergola.api.objects import Key
+from pergola.controllers.network_policy.intents import own_labels, peer_labels
+from pergola.controllers.network_policy.seen import POD, keep_pod
+from pergola.controllers.network_policy.service import ServiceView
+from pergola.kube.client import Client
+from pergola.runtime.caching.caches import Caches
+from pergola.runtime.caching.index import Index
+
+ANYWHERE = ""
+"""Stands for the namespace of callers whose labels name the Service's namespace themselves."""
+
+
+class Callers:
+    """Which namespaces have pods with the labels of callers, and which Services those may call."""
+
+    def __init__(
+        self, client: Client, services: Caches[ServiceView], namespaces: Collection[str]
+    ) -> None:
+        self.pods = Caches(client, POD, keep_pod, namespaces=namespaces, metadata_only=True)
+        self.by_label: Index[frozenset[str], tuple[str, str]] = Index(
+            self.pods, lambda key, labels: [(key.namespace, label) for label in labels]
+        )
+        self.services: Index[ServiceView, tuple[str, str]] = Index(services, _caller_labels)
+
+    def has(self, namespace: str, label: str) -> bool:
+        """Whether a pod of the namespace carries the label key."""
+        return (namespace, label) in self.by_label
+
+
+def _caller_labels(key: Key, service: ServiceView) -> Iterable[tuple[str, str]]:
+    yield from ((key.namespace, label.key) for label in own_labels(service))
+    if service.namespace_selectors:
+        yield from ((ANYWHERE, label.key) for label in peer_labels(service))

@@ -1,0 +1,119 @@
+"""The steps by which the NetworkPolicies of a Service become what it asks for (spec 11 §4.9)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from pergola.api.objects import JsonObject, Key
+from pergola.controllers.network_policy.apply import (
+    ForeignPolicy,
+    Plan,
+    RejectedPolicy,
+    Writer,
+    plan,
+)
+from pergola.controllers.network_policy.descriptions import go_map
+from pergola.controllers.network_policy.desired import desired
+from pergola.controllers.network_policy.intents import Intent, intents
+from pergola.controllers.network_policy.kept import is_kept
+from pergola.controllers.network_policy.names import ALLOWED
+from pergola.controllers.network_policy.service import SERVICE, ServiceView
+from pergola.controllers.network_policy.watches import Watches
+from pergola.kube.errors import Conflict
+from pergola.runtime.controlling.controller import DONE, Outcome, ReconcileError
+from pergola.runtime.controlling.events import Recorder, Regarding
+from pergola.runtime.logging import get_logger
+
+log = get_logger("networkpolicy")
+
+TOO_LONG: Final = "PodLabelSelectorKey(s)TooLong"
+MALFORMED: Final = "NetworkPolicyAnnotationMalformed"
+TAKEN: Final = "NetworkPolicyNameTaken"
+REJECTED: Final = "NetworkPolicyRejected"
+UNWATCHED: Final = "NetworkPolicyNamespaceNotWatched"
+_MUTATED: Final = (
+    "Usual pod label selector contained at least one key exceeding 63 characters - "
+    "it had to be mutated"
+)
+
+
+class NetworkPolicies:
+    """The reconciler of Services."""
+
+    def __init__(self, watches: Watches, writer: Writer, recorder: Recorder) -> None:
+        self._watches = watches
+        self._writer = writer
+        self._recorder = recorder
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Makes the policies of a Service, which need not exist, as they should be."""
+        watches = self._watches
+        if not watches.services.covers(key.namespace):
+            return DONE  # whether there is such a Service is for another instance to say
+        surroundings = await watches.surroundings(key)
+        service = watches.services.get(key)
+        namespace = watches.namespaces.get(Key("", key.namespace))
+        if service is None or not service.is_selecting or not watches.handles(namespace):
+            return await self._apply(key, service, plan({}, watches.policies_of(key)))
+        peers = watches.peers.of(service)
+        wanted = intents(service, peers, surroundings)
+        self._tell(service, wanted)
+        policies = self._within_reach(service, desired(service, wanted))
+        present = watches.policies_of(key)
+        kept = [policy for policy in present if peers and is_kept(service, policy)]
+        return await self._apply(key, service, plan(policies, present, kept))
+
+    async def _apply(self, key: Key, service: ServiceView | None, planned: Plan) -> Outcome:
+        todo = self._writer.outstanding(planned)
+        if todo.is_empty:
+            return DONE
+        failures = await self._writer.apply(key, todo)
+        counts = {"put": len(todo.put), "deleted": len(todo.delete), "failed": len(failures)}
+        log.info("network policies applied", service=str(key), **counts)
+        if service is not None:
+            self._tell_failures(service, failures)
+        _raise(failures)
+        return DONE
+
+    def _within_reach(
+        self, service: ServiceView, policies: Mapping[Key, JsonObject]
+    ) -> dict[Key, JsonObject]:
+        """The policies in namespaces that are watched; how the others are cannot be known."""
+        reached = {k: p for k, p in policies.items() if self._watches.policies.covers(k.namespace)}
+        if beyond := sorted({key.namespace for key in policies.keys() - reached.keys()}):
+            self._warn(
+                service,
+                UNWATCHED,
+                f"no NetworkPolicies are written into {', '.join(beyond)}: not among "
+                "targetClientConnection.namespaces of the resource manager; add them there",
+            )
+        return reached
+
+    def _tell(self, service: ServiceView, wanted: Sequence[Intent]) -> None:
+        for problem in service.problems:
+            self._warn(service, MALFORMED, problem)
+        shortened = {i.label: i.full_label for i in wanted if i.label != i.full_label}
+        for label, full in shortened.items():
+            old, new = go_map({full: ALLOWED}), go_map({label: ALLOWED})
+            log.debug(_MUTATED, service=str(service.key), old=old, new=new)
+            self._warn(service, TOO_LONG, f"{_MUTATED}. Old: {old}, new: {new}")
+
+    def _tell_failures(self, service: ServiceView, failures: Iterable[Exception]) -> None:
+        for failure in failures:
+            if isinstance(failure, ForeignPolicy):
+                self._warn(service, TAKEN, str(failure))
+            elif isinstance(failure, RejectedPolicy):
+                self._warn(service, REJECTED, str(failure))
+
+    def _warn(self, service: ServiceView, reason: str, note: str) -> None:
+        log.info("service warned", service=str(service.key), reason=reason, note=note)
+        regarding = Regarding(SERVICE, service.key, service.uid)
+        self._recorder.warning(regarding, reason, note)
+
+
+def _raise(failures: Sequence[Exception]) -> None:
+    """All have a retry, as what stands in the way may go without our hearing of it."""
+    if not failures:
+        return
+    if all(isinstance(failure, Conflict) for failure in failures):
+        raise failures[0]
+    raise ReconcileError("; ".join(dict.fromkeys(map(str, failures))))

@@ -1,0 +1,88 @@
+"""The controller `networkpolicy`, put together."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.controllers.network_policy.annotations import tidied
+from pergola.controllers.network_policy.apply import Writer
+from pergola.controllers.network_policy.intents import IngressController
+from pergola.controllers.network_policy.reconcile import NetworkPolicies
+from pergola.controllers.network_policy.wakes import Wakes
+from pergola.controllers.network_policy.watches import Watches
+from pergola.kube.client import Client
+from pergola.kube.selectors import format_selector
+from pergola.runtime.clock import Clock
+from pergola.runtime.controlling.controller import Controller
+from pergola.runtime.controlling.events import Recorder
+from pergola.runtime.controlling.unit import Unit
+from pergola.runtime.metrics import Metrics
+
+NAME: Final = "networkpolicy"
+REPORTER: Final = "networkpolicy-controller"
+_DEADLINE: Final = 180.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the configuration says about this controller.
+
+    Attributes:
+        namespace_selectors: label selectors of the namespaces whose Services are served; of all
+            namespaces if there is none.
+        ingress_controller: its namespace and the label selector of its pods.
+        only_for_matching_pods: policies for labelled callers are written only into namespaces where
+            a pod has the label.
+        namespaces: only objects in these are watched; in all if empty.
+    """
+
+    workers: int = 5
+    namespace_selectors: tuple[JsonObject, ...] = ()
+    ingress_controller: tuple[str, JsonObject] | None = None
+    only_for_matching_pods: bool = False
+    namespaces: tuple[str, ...] = ()
+
+
+def network_policy(
+    client: Client, settings: Settings, *, metrics: Metrics, clock: Clock | None = None
+) -> Unit:
+    """The controller `networkpolicy`, on the target cluster.
+
+    Raises:
+        SelectorError: a selector of the settings is malformed.
+    """
+    watches = Watches.of(
+        client,
+        namespaces=settings.namespaces,
+        selectors=tuple(map(_checked, settings.namespace_selectors)),
+        ingress_controller=_ingress_controller(settings),
+        only_for_matching_pods=settings.only_for_matching_pods,
+    )
+    writer = Writer(client, watches.policies)
+    recorder = Recorder(client, REPORTER, clock=clock)
+    reconciler = NetworkPolicies(watches, writer, recorder)
+    controller = Controller(
+        NAME,
+        reconciler.reconcile,
+        workers=settings.workers,
+        metrics=metrics,
+        deadline=_DEADLINE,
+    )
+    Wakes(watches, writer, controller.queue).subscribe()
+    return Unit(
+        caches=watches.caches(),
+        controllers=[controller],
+        tasks=[recorder.run, watches.istio.pods.run],
+    )
+
+
+def _ingress_controller(settings: Settings) -> IngressController | None:
+    if settings.ingress_controller is None:
+        return None
+    namespace, pod_selector = settings.ingress_controller
+    return IngressController(namespace, _checked(pod_selector))
+
+
+def _checked(selector: JsonObject) -> JsonObject:
+    format_selector(selector)
+    return tidied(selector)

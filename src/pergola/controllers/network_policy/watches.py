@@ -1,0 +1,146 @@
+"""What the controller watches, and how it is looked up."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from pergola.api.objects import JsonObject, Key
+from pergola.controllers.network_policy.callers import Callers
+from pergola.controllers.network_policy.intents import (
+    Backend,
+    IngressController,
+    Surroundings,
+)
+from pergola.controllers.network_policy.istio import Istio
+from pergola.controllers.network_policy.names import (
+    NETWORK_POLICY,
+    SERVICE_NAME,
+    SERVICE_NAMESPACE,
+)
+from pergola.controllers.network_policy.peers import Peers
+from pergola.controllers.network_policy.seen import (
+    INGRESS,
+    NAMESPACE,
+    Destination,
+    SeenNamespace,
+    SeenPolicy,
+    keep_ingress,
+    keep_namespace,
+    keep_policy,
+)
+from pergola.controllers.network_policy.service import (
+    SERVICE,
+    ServiceView,
+    read_service,
+)
+from pergola.kube.client import Client
+from pergola.kube.selectors import matches
+from pergola.runtime.caching.cache import Cache
+from pergola.runtime.caching.caches import Caches
+from pergola.runtime.caching.index import Index
+from pergola.runtime.controlling.unit import Watching
+
+
+@dataclass(frozen=True, slots=True)
+class Watches:
+    """What is watched; what the configuration has switched off is None."""
+
+    services: Caches[ServiceView]
+    namespaces: Cache[SeenNamespace]
+    policies: Caches[SeenPolicy]
+    callers: Callers | None
+    ingresses: Caches[frozenset[Destination]] | None
+    istio: Istio
+    peers: Peers
+    services_by_namespace: Index[ServiceView, str]
+    policies_by_owner: Index[SeenPolicy, Key]
+    ingresses_by_service: Index[frozenset[Destination], Key] | None
+    ingress_controller: IngressController | None
+    selectors: tuple[JsonObject, ...]
+
+    @classmethod
+    def of(
+        cls,
+        client: Client,
+        *,
+        namespaces: Collection[str],
+        selectors: tuple[JsonObject, ...],
+        ingress_controller: IngressController | None,
+        only_for_matching_pods: bool,
+    ) -> "Watches":
+        """The caches, which fill when they run."""
+        services = Caches(client, SERVICE, read_service, namespaces=namespaces)
+        seen = Cache(client, NAMESPACE, keep_namespace, metadata_only=True)
+        labels = f"{SERVICE_NAME},{SERVICE_NAMESPACE}"
+        policies = Caches(client, NETWORK_POLICY, keep_policy, namespaces=namespaces, labels=labels)
+        ingresses = (
+            Caches(client, INGRESS, keep_ingress, namespaces=namespaces)
+            if ingress_controller is not None
+            else None
+        )
+        return cls(
+            services=services,
+            namespaces=seen,
+            policies=policies,
+            callers=Callers(client, services, namespaces) if only_for_matching_pods else None,
+            ingresses=ingresses,
+            istio=Istio(client, namespaces),
+            peers=Peers(services, seen),
+            services_by_namespace=Index(services, lambda key, _: [key.namespace]),
+            policies_by_owner=Index(
+                policies, lambda _, policy: [policy.owner] if policy.owner else []
+            ),
+            ingresses_by_service=Index(ingresses, _services_of) if ingresses is not None else None,
+            ingress_controller=ingress_controller,
+            selectors=selectors,
+        )
+
+    def caches(self) -> Iterator[Watching]:
+        """All that must be filled before anything is decided."""
+        yield self.namespaces
+        optional = (self.ingresses, self.callers.pods if self.callers else None)
+        for caches in (self.services, self.policies, *optional):
+            yield from caches or ()
+        yield from self.istio.virtual_services
+        yield from self.istio.gateways
+
+    def handles(self, namespace: SeenNamespace | None) -> bool:
+        """Whether the configuration chooses a namespace; one that is not there has no labels."""
+        labels = namespace.labels if namespace is not None else {}
+        return not self.selectors or any(matches(one, labels) for one in self.selectors)
+
+    def is_open(self, name: str) -> bool:
+        """Whether something can be created in a namespace."""
+        namespace = self.namespaces.get(Key("", name))
+        return namespace is not None and not namespace.terminating
+
+    def policies_of(self, service: Key) -> dict[Key, SeenPolicy]:
+        """The policies whose labels name a Service."""
+        found = ((key, self.policies.get(key)) for key in self.policies_by_owner.keys(service))
+        return {key: policy for key, policy in found if policy is not None}
+
+    async def surroundings(self, service: Key) -> Surroundings:
+        """What else than a Service and its peers decides who may talk to it."""
+        backends = await self.istio.backends(service)
+        controller = self.ingress_controller
+        return Surroundings(
+            has_caller=self.callers.has if self.callers else None,
+            ingress_controller=controller
+            if controller and self.is_open(controller.namespace)
+            else None,
+            ingress_backends=self._ingress_backends(service),
+            gateway_backends=[b for b in backends if self.is_open(b.namespace)],
+        )
+
+    def _ingress_backends(self, service: Key) -> list[Backend]:
+        if self.ingresses is None or self.ingresses_by_service is None:
+            return []
+        return [
+            Backend(destination.port, f"Ingress {key.name}")
+            for key in sorted(self.ingresses_by_service.keys(service))
+            for destination in sorted(self.ingresses.get(key) or (), key=str)
+            if destination.service == service
+        ]
+
+
+def _services_of(_: Key, destinations: frozenset[Destination]) -> set[Key]:
+    return {destination.service for destination in destinations}

@@ -1,0 +1,65 @@
+"""The side that asks: it creates extension resources, waits for them, moves and deletes them.
+
+A caller deploys what it wants and waits (`deploy`, `wait_ready`), moves it to another seed
+(`migrate`, `wait_migrated`, `restore`), and lets it go (`destroy`, `wait_deleted`), in the same way
+for every kind. Not for doing what is asked: that is an `Actuator`.
+"""
+
+from pergola.extension_api.caller.deploy import Request, ask, deploy, timestamp_of
+from pergola.extension_api.caller.destroy import destroy
+from pergola.extension_api.caller.errors import (
+    CallerError,
+    NotDeleted,
+    NotMigrated,
+    NotReady,
+    Unrestorable,
+)
+from pergola.extension_api.caller.migrate import abandon, leave, migrate
+from pergola.extension_api.caller.network import choose_cidr, network_of
+from pergola.extension_api.caller.readiness import Verdict, readiness
+from pergola.extension_api.caller.restore import restore
+from pergola.extension_api.caller.shoot_state import SHOOT_STATE, Saved, collect, saved
+from pergola.extension_api.caller.symptoms import Extension, explainer
+from pergola.extension_api.caller.wait import (
+    Progress,
+    Waiting,
+    wait_deleted,
+    wait_migrated,
+    wait_ready,
+)
+from pergola.extension_api.kinds import EXTENSION_KINDS, NETWORK, ExtensionKind
+
+__all__ = [
+    "EXTENSION_KINDS",
+    "NETWORK",
+    "SHOOT_STATE",
+    "CallerError",
+    "Extension",
+    "ExtensionKind",
+    "NotDeleted",
+    "NotMigrated",
+    "NotReady",
+    "Progress",
+    "Request",
+    "Saved",
+    "Unrestorable",
+    "Verdict",
+    "Waiting",
+    "abandon",
+    "ask",
+    "choose_cidr",
+    "collect",
+    "deploy",
+    "destroy",
+    "explainer",
+    "leave",
+    "migrate",
+    "network_of",
+    "readiness",
+    "restore",
+    "saved",
+    "timestamp_of",
+    "wait_deleted",
+    "wait_migrated",
+    "wait_ready",
+]

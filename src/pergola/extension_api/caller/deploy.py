@@ -1,0 +1,125 @@
+"""Asks an extension to do something for a resource (spec 40 §4)."""
+
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+from pergola.api.marks import OPERATION, OPERATION_RECONCILE, TIMESTAMP
+from pergola.api.objects import (
+    JsonObject,
+    Key,
+    annotations_of,
+    deletion_timestamp_of,
+    labels_of,
+    map_at,
+)
+from pergola.extension_api.caller.errors import CallerError
+from pergola.extension_api.kinds import ExtensionKind
+from pergola.kube.client import Client
+from pergola.kube.errors import AlreadyExists, NotFound
+from pergola.kube.patches import merge_patch
+from pergola.runtime.clock import Clock
+
+# What it means that a field is absent. To say that, where it was not said, would count as a change
+# of something that cannot change.
+_ABSENT_MEANS: Final[dict[str, Any]] = {"class": "shoot", "ipFamilies": ["IPv4"]}
+
+
+class Request(NamedTuple):
+    """What was asked.
+
+    Attributes:
+        timestamp: which request it is, for the wait.
+        obj: the resource as it was then.
+    """
+
+    timestamp: str
+    obj: JsonObject
+
+
+async def deploy(
+    client: Client,
+    kind: ExtensionKind,
+    wanted: JsonObject,
+    clock: Clock,
+    *,
+    operation: str = OPERATION_RECONCILE,
+) -> Request:
+    """Creates a resource, or replaces its spec, and asks for an operation.
+
+    Args:
+        wanted: the resource with its name and namespace, and all that its spec shall have.
+
+    Raises:
+        CallerError: the resource is being deleted.
+        KubeError: the API server refused, or its webhooks.
+    """
+    key, timestamp = Key.of(wanted), timestamp_of(clock.now())
+    asking = {OPERATION: operation, TIMESTAMP: timestamp}
+    try:
+        live = await client.get(kind.gvk, key)
+    except NotFound:
+        try:
+            return Request(timestamp, await client.create(_new(kind, wanted, asking)))
+        except AlreadyExists:  # somebody was quicker
+            live = await client.get(kind.gvk, key)
+    if deletion_timestamp_of(live) is not None:
+        raise CallerError(
+            f"{kind.kind} {key} is being deleted: wait until it is gone, then ask again"
+        )
+    return Request(timestamp, await client.patch(kind.gvk, key, _change(live, wanted, asking)))
+
+
+async def ask(
+    client: Client, kind: ExtensionKind, key: Key, operation: str, clock: Clock
+) -> Request:
+    """Asks for an operation of a resource that exists, and leaves the rest as it is.
+
+    Raises:
+        NotFound: there is no such resource.
+        KubeError: the API server refused.
+    """
+    timestamp = timestamp_of(clock.now())
+    patch = {"metadata": {"annotations": {OPERATION: operation, TIMESTAMP: timestamp}}}
+    return Request(timestamp, await client.patch(kind.gvk, key, patch))
+
+
+def timestamp_of(now: datetime) -> str:
+    """A time as requests are marked with: RFC 3339 in UTC, with nanoseconds."""
+    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f000Z")
+
+
+def replaced_spec(live: JsonObject, wanted: JsonObject) -> JsonObject:
+    """The merge patch that leaves nothing of a live spec but what is wanted; both are whole specs.
+
+    What was not said and now is said to be what it was anyhow stays unsaid, and the other way
+    round: it would count as a change of what cannot change.
+    """
+    patch = merge_patch(live, wanted)
+    for name, meaning in _ABSENT_MEANS.items():
+        if name in patch and (live.get(name) or meaning) == (wanted.get(name) or meaning):
+            del patch[name]
+    return patch
+
+
+def _new(kind: ExtensionKind, wanted: JsonObject, asking: dict[str, str]) -> JsonObject:
+    key = Key.of(wanted)
+    metadata: JsonObject = {"name": key.name, "annotations": {**annotations_of(wanted), **asking}}
+    if key.namespace:
+        metadata["namespace"] = key.namespace
+    if labels_of(wanted):
+        metadata["labels"] = labels_of(wanted)
+    return {
+        "apiVersion": kind.gvk.api_version,
+        "kind": kind.kind,
+        "metadata": metadata,
+        "spec": map_at(wanted, "spec"),
+    }
+
+
+def _change(live: JsonObject, wanted: JsonObject, asking: dict[str, str]) -> JsonObject:
+    metadata: JsonObject = {"annotations": {**annotations_of(wanted), **asking}}
+    if labels_of(wanted):
+        metadata["labels"] = labels_of(wanted)
+    patch: JsonObject = {"metadata": metadata}
+    spec = replaced_spec(map_at(live, "spec"), map_at(wanted, "spec"))
+    return {**patch, "spec": spec} if spec else patch

@@ -1,0 +1,27 @@
+"""Lets a resource go (spec 40 §4, §4.2)."""
+
+from pergola.api.marks import CONFIRMATION_DELETION, TIMESTAMP
+from pergola.api.objects import Key
+from pergola.extension_api.caller.deploy import timestamp_of
+from pergola.extension_api.kinds import ExtensionKind
+from pergola.kube.client import Client
+from pergola.kube.errors import NotFound, UnknownKind
+from pergola.runtime.clock import Clock
+
+
+async def destroy(client: Client, kind: ExtensionKind, key: Key, clock: Clock) -> bool:
+    """Confirms that a resource may be deleted, and deletes it; `wait_deleted` waits for the end.
+
+    Returns:
+        Whether there was anything to delete.
+
+    Raises:
+        KubeError: the API server refused, or its webhooks.
+    """
+    marks = {CONFIRMATION_DELETION: "true", TIMESTAMP: timestamp_of(clock.now())}
+    try:
+        await client.patch(kind.gvk, key, {"metadata": {"annotations": marks}})
+        await client.delete(kind.gvk, key)
+    except (NotFound, UnknownKind):
+        return False
+    return True

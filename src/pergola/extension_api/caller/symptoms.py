@@ -1,0 +1,125 @@
+"""Why nobody seems to do what was asked of an extension resource (spec 40 Beyond 5).
+
+Waiting for an extension that does not run looks like waiting for one that works. These are the
+reasons for which an extension leaves an object alone without a word.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from pergola.api.marks import OPERATION, OPERATION_RECONCILE, OPERATION_WAIT_FOR_STATE
+from pergola.api.objects import JsonObject, Key, annotations_of, map_at, namespace_of
+from pergola.extension_api.caller.readiness import is_pending
+from pergola.extension_api.caller.states import State
+from pergola.extension_api.caller.wait import Explain
+from pergola.extension_api.cluster import CLUSTER, Cluster, MalformedCluster
+from pergola.extension_api.heartbeat import LABEL, NAME, is_alive
+from pergola.kube.client import Client
+from pergola.kube.errors import KubeError, NotFound
+from pergola.runtime.clock import Clock
+from pergola.runtime.process.leader_election import LEASE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extension:
+    """Who should look after an object.
+
+    Attributes:
+        name: what its heartbeat is held by, such as `networking-calico`; if empty, whoever is
+            named `<something>-<type>`.
+        namespace: where it runs; looked for in all namespaces if empty.
+    """
+
+    name: str = ""
+    namespace: str = ""
+
+
+def explainer(client: Client, clock: Clock, extension: Extension | None = None) -> Explain:
+    """What a waiter asks why an object is not as wanted."""
+    who = extension or Extension()
+
+    async def explain(state: State) -> str:
+        if state is None:
+            return ""
+        try:
+            return (
+                object_symptom(state)
+                or await _cluster_symptom(client, state)
+                or await _heartbeat_symptom(client, state, who, clock.now())
+            )
+        except KubeError:  # who may not read these is told less
+            return ""
+
+    return explain
+
+
+def object_symptom(obj: JsonObject) -> str:
+    """What the object itself tells of the reason."""
+    if annotations_of(obj).get(OPERATION) == OPERATION_WAIT_FOR_STATE:
+        return "it waits for its state: the operation restore goes on"
+    operation = map_at(obj, "status", "lastOperation")
+    migrated = operation.get("type") == "Migrate" and operation.get("state") == "Succeeded"
+    if migrated and annotations_of(obj).get(OPERATION, OPERATION_RECONCILE) == OPERATION_RECONCILE:
+        return "it was migrated away: only the operation restore takes it back"
+    return ""
+
+
+def cluster_symptom(cluster: Cluster | None, name: str) -> str:
+    """What the Cluster of the object's namespace tells of the reason; None if there is none."""
+    if cluster is None:
+        return f"there is no Cluster {name}: extensions wait until it is created"
+    if cluster.shoot is not None and cluster.shoot.is_failed:
+        return f"the Shoot in Cluster {name} is Failed: extensions do nothing until it is retried"
+    return ""
+
+
+def heartbeat_symptom(
+    leases: Sequence[JsonObject], extension_type: str, name: str, now: datetime
+) -> str:
+    """What the heartbeats of all extensions tell of the one that serves a type.
+
+    Args:
+        name: of the extension; if empty, whoever is named `<something>-<type>`.
+    """
+    serving = [lease for lease in leases if _serves(_holder(lease), extension_type, name)]
+    if not serving:
+        known = ", ".join(sorted({_holder(lease) for lease in leases} - {""})) or "none"
+        who = f"extension {name}" if name else f"an extension for type {extension_type}"
+        return f"{who} has no heartbeat (seen: {known}): is it installed, and does it run?"
+    return is_alive(max(serving, key=_last_beat), now) or ""
+
+
+def _serves(holder: str, extension_type: str, name: str) -> bool:
+    return holder == name if name else holder.partition("-")[2] == extension_type
+
+
+async def _cluster_symptom(client: Client, obj: JsonObject) -> str:
+    name = namespace_of(obj)
+    if not name or map_at(obj, "spec").get("class") not in (None, "", "shoot"):
+        return ""
+    try:
+        cluster = Cluster.from_object(await client.get(CLUSTER, Key("", name)))
+    except NotFound:
+        return cluster_symptom(None, name)
+    except MalformedCluster as error:
+        return str(error)
+    return cluster_symptom(cluster, name)
+
+
+async def _heartbeat_symptom(
+    client: Client, obj: JsonObject, extension: Extension, now: datetime
+) -> str:
+    if not is_pending(obj) and map_at(obj, "status", "lastOperation"):
+        return ""
+    found = await client.list(LEASE, extension.namespace, fields=f"metadata.name={NAME}")
+    found = [*found, *await client.list(LEASE, extension.namespace, labels=LABEL)]
+    return heartbeat_symptom(found, str(map_at(obj, "spec").get("type")), extension.name, now)
+
+
+def _holder(lease: JsonObject) -> str:
+    return str(map_at(lease, "spec").get("holderIdentity") or "")
+
+
+def _last_beat(lease: JsonObject) -> str:
+    return str(map_at(lease, "spec").get("renewTime") or "")

@@ -1,0 +1,223 @@
+"""Waits until an extension has done what was asked of it (spec 40 §4).
+
+A wait ends at the moment at which the object is as wanted. Errors are judged as if the object were
+read every five seconds: one that an extension reports may pass within the first thirty, so that it
+has a chance to try again, and ends the wait at any later look.
+"""
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeAlias
+
+from pergola.api.objects import JsonObject, Key, map_at
+from pergola.extension_api.caller.errors import CallerError, NotDeleted, NotMigrated, NotReady
+from pergola.extension_api.caller.readiness import (
+    Judge,
+    Verdict,
+    deletion,
+    is_pending,
+    migration,
+    readiness,
+)
+from pergola.extension_api.caller.states import Latest, State, States, following, watched
+from pergola.extension_api.kinds import ExtensionKind
+from pergola.kube.client import Client
+from pergola.kube.errors import UnknownKind
+from pergola.runtime.clock import monotonic
+
+_EXPLAIN_SECONDS: Final = 5.0
+
+
+class Progress(NamedTuple):
+    """What a waiter can tell of an operation.
+
+    Attributes:
+        percent: as the extension reports it; 0 before it took notice.
+        text: what it does, or why the object is not as wanted.
+        hint: why that may last; empty if nothing is known.
+    """
+
+    percent: int
+    text: str
+    hint: str = ""
+
+
+Tell: TypeAlias = Callable[[Progress], None]
+"""Is called whenever there is something new to tell."""
+Explain: TypeAlias = Callable[[State], Awaitable[str]]
+"""Says why an object may be left alone, such as a dead extension; an empty text if unknown."""
+
+
+def silent(progress: Progress) -> None:
+    """Tells nobody."""
+
+
+async def unexplained(state: State) -> str:
+    """Knows no reason."""
+    return ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """How to wait.
+
+    Attributes:
+        timeout: in seconds; that of the kind if None.
+        tell: is called with each new progress.
+        explain: is asked, at each look, about an object that is not as wanted.
+        states: where the object's states come from, if not from its API server.
+    """
+
+    timeout: float | None = None
+    tell: Tell = silent
+    explain: Explain = unexplained
+    states: Callable[[], States] | None = None
+
+
+PLAIN_WAIT = Waiting()
+
+
+async def wait_ready(
+    client: Client,
+    kind: ExtensionKind,
+    key: Key,
+    waiting: Waiting = PLAIN_WAIT,
+    *,
+    expected: str = "",
+) -> JsonObject:
+    """Returns the object once the last request was carried out.
+
+    Args:
+        expected: the timestamp of the request; any that the object carries if empty.
+
+    Raises:
+        NotReady: with what was wrong last, and the codes of the object's last error.
+        KubeError: the object cannot be read, or its kind is not served.
+    """
+
+    def judge(state: State) -> Verdict:
+        return readiness(state, expected)
+
+    state, verdict = await _Wait(client, kind, key, waiting, judge).run()
+    if state is None or verdict.problem:
+        what = f"Error while waiting for {kind.kind} {key} to become ready"
+        raise _failure(NotReady, what, verdict)
+    return state
+
+
+async def wait_migrated(
+    client: Client, kind: ExtensionKind, key: Key, waiting: Waiting = PLAIN_WAIT
+) -> JsonObject | None:
+    """Returns the object once it was migrated away; None if it is gone.
+
+    An error of the extension may pass until the timeout.
+
+    Raises:
+        NotMigrated: with what was wrong last, and the codes of the object's last error.
+        KubeError: the object cannot be read, or its kind is not served.
+    """
+    state, verdict = await _Wait(client, kind, key, waiting, migration).run()
+    if verdict.problem:
+        what = f"Error while waiting for {kind.kind} {key} to be migrated"
+        raise _failure(NotMigrated, what, verdict)
+    return state
+
+
+async def wait_deleted(
+    client: Client, kind: ExtensionKind, key: Key, waiting: Waiting = PLAIN_WAIT
+) -> None:
+    """Returns once the object is gone, or its kind.
+
+    Raises:
+        NotDeleted: with the object's last error and its codes, or what holds it.
+        KubeError: the object cannot be read.
+    """
+    try:
+        _, verdict = await _Wait(client, kind, key, waiting, deletion).run()
+    except UnknownKind:
+        return
+    if verdict.problem:
+        raise _failure(NotDeleted, f"Failed to delete {kind.kind} {key}", verdict)
+
+
+class _Wait:
+    """One wait for one object."""
+
+    def __init__(
+        self, client: Client, kind: ExtensionKind, key: Key, waiting: Waiting, judge: Judge
+    ) -> None:
+        self._open = waiting.states or (
+            lambda: watched(client, kind.gvk, key, interval=kind.interval)
+        )
+        self._kind = kind
+        self._waiting = waiting
+        self._judge = judge
+        self._state: State = None
+        self._verdict = Verdict("it was not read yet")
+        self._believed_at = math.inf
+        self._looks = 1  # the first is at the beginning
+        self._hint = ""
+        self._told: Progress | None = None
+
+    async def run(self) -> tuple[State, Verdict]:
+        """The last state, and what is wrong with it."""
+        timeout = self._waiting.timeout
+        self._began = monotonic()
+        self._deadline = self._began + (self._kind.timeout if timeout is None else timeout)
+        async with following(self._open()) as latest:
+            while not await self._is_over(latest):
+                self._tell()
+        if not self._verdict.problem or not self._hint:
+            return self._state, self._verdict
+        return self._state, self._verdict._replace(problem=f"{self._verdict.problem}; {self._hint}")
+
+    async def _is_over(self, latest: Latest) -> bool:
+        next_look = self._began + self._looks * self._kind.interval
+        try:
+            self._state = await latest.next(min(next_look, self._believed_at, self._deadline))
+        except TimeoutError:
+            return await self._look()
+        self._verdict = self._judge(self._state)
+        if self._verdict.problem:
+            self._believed_at = math.inf
+            return False
+        self._believed_at = min(self._believed_at, monotonic() + self._verdict.unsure)
+        return self._verdict.unsure == 0
+
+    async def _look(self) -> bool:
+        """Whether the wait is over because of the time that has passed."""
+        if monotonic() >= min(self._believed_at, self._deadline):
+            return True
+        self._looks += 1
+        if self._verdict.is_error and self._looks > self._kind.severe / self._kind.interval:
+            return True
+        self._hint = await self._explain() if self._verdict.problem else ""
+        return False
+
+    async def _explain(self) -> str:
+        try:
+            async with asyncio.timeout(_EXPLAIN_SECONDS):
+                return await self._waiting.explain(self._state)
+        except TimeoutError:
+            return ""
+
+    def _tell(self) -> None:
+        progress = _progress(self._state, self._verdict, self._hint)
+        if progress != self._told:
+            self._waiting.tell(progress)
+            self._told = progress
+
+
+def _progress(state: State, verdict: Verdict, hint: str) -> Progress:
+    operation = map_at(state or {}, "status", "lastOperation")
+    if not operation or state is None or is_pending(state):
+        return Progress(0, verdict.problem, hint)
+    percent = operation.get("progress")
+    text = operation.get("description") if operation.get("state") == "Processing" else ""
+    return Progress(percent if isinstance(percent, int) else 0, text or verdict.problem, hint)
+
+
+def _failure(cls: type[CallerError], what: str, verdict: Verdict) -> CallerError:
+    return cls(f"{what}: {verdict.problem}", *verdict.codes)

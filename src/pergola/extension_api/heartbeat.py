@@ -1,0 +1,31 @@
+"""The Lease by which an extension reports that it is alive (spec 40 §2.5)."""
+
+from datetime import UTC, datetime
+from typing import Final
+
+from pergola.api.objects import JsonObject, Key, map_at
+from pergola.health.times import read_time
+
+NAME: Final = "gardener-extension-heartbeat"
+LABEL: Final = "extensions.pergola.dev/heartbeat"
+"""On the Leases of a process's second and later extensions; the value is the extension's name."""
+STALE_SECONDS: Final = 300.0
+
+
+def is_alive(lease: JsonObject | None, now: datetime, stale: float = STALE_SECONDS) -> str | None:
+    """Why an extension does not count as running, by its heartbeat; None if it does.
+
+    Args:
+        lease: in the namespace of its ControllerInstallation; None if there is none.
+        stale: seconds since the last renewal from which on it counts as dead.
+    """
+    if lease is None:
+        return f"the extension never ran there: no Lease {NAME}"
+    spec = map_at(lease, "spec")
+    extension = f"extension {spec.get('holderIdentity') or 'of an unknown name'}"
+    renewed = read_time(spec.get("renewTime"))
+    if renewed is None:
+        return f"{extension} did not write when it ran last: Lease {Key.of(lease)} has no renewTime"
+    if (now - renewed).total_seconds() > stale:
+        return f"{extension} is not running since {renewed.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return None

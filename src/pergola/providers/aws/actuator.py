@@ -1,0 +1,246 @@
+"""The Infrastructure of Shoots in AWS, as an actuator (spec 30 §2).
+
+    pergola extension run pergola.providers.aws.actuator:AwsInfrastructure
+
+Spec, Cluster and Secret → `Wanted` and a client; one look at AWS → live checks → the flow, which
+saves its state as it goes. What was interrupted anywhere is run again from its start.
+"""
+
+import os
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from pergola.api.objects import JsonObject, Key, map_at
+from pergola.cloud.aws import AwsClient, Retry
+from pergola.cloud.aws.metrics import AwsMetrics
+from pergola.extension_api.errors import Code, ExtensionError
+from pergola.extensions.actuator import Actuator, Context, Status
+from pergola.extensions.health_checks.checks import CheckContext, HealthCheck
+from pergola.extensions.webhooks.declare import Webhook
+from pergola.extensions.webhooks.garden import Garden
+from pergola.flow import Report, Reporter, State, Write
+from pergola.flow.metrics import FlowMetrics
+from pergola.providers.aws.codes import explained
+from pergola.providers.aws.credentials import AwsClients, Place, reader
+from pergola.providers.aws.health import health_checks
+from pergola.providers.aws.observe import observe
+from pergola.providers.aws.preflight import demand
+from pergola.providers.aws.reconcile import (
+    DELETION,
+    RECONCILIATION,
+    delete_steps,
+    name_zones,
+    reconcile_steps,
+    run_steps,
+)
+from pergola.providers.aws.request import wanted_of
+from pergola.providers.aws.shoot_webhooks import aws_shoot_mutator, aws_shoot_validator
+from pergola.providers.aws.state import is_empty, read_state, state_object
+from pergola.providers.aws.status import full_status
+from pergola.providers.aws.step import Work
+from pergola.providers.aws.telling import warn
+from pergola.providers.aws.wanted import Wanted
+from pergola.runtime.metrics import Metrics
+
+TAG_WORKER_SUBNETS: Final = "PERGOLA_AWS_TAG_BYO_WORKER_SUBNETS"
+"""The variable that switches the cluster's tag on worker subnets off, if it is `false` (§4.3)."""
+REMOVE_POD_ROUTES: Final = "PERGOLA_AWS_REMOVE_DEAD_POD_ROUTES"
+"""The variable that lets deletions remove dead routes to pods, if it is `true` (§7.2)."""
+_SWITCH: Final = {"true": True, "false": False}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwsSettings:
+    """How infrastructure in AWS is made.
+
+    Attributes:
+        endpoint_url: where all services are, instead of at AWS; the variable AWS_ENDPOINT_URL says
+            the same.
+        tag_worker_subnets: whether worker subnets that were brought get the cluster's tag.
+        remove_pod_routes: whether a deletion removes routes to pods that lead nowhere from route
+            tables that were brought.
+        retry: how often and when requests are repeated; the client's own way if None.
+        poll_seconds: between two looks at something that AWS is making or removing.
+    """
+
+    endpoint_url: str = ""
+    tag_worker_subnets: bool = True
+    remove_pod_routes: bool = False
+    retry: Retry | None = None
+    poll_seconds: float = 5.0
+
+
+class AwsInfrastructure(Actuator):
+    """Creates, keeps and removes the network and the identities for a Shoot's nodes in AWS.
+
+    Args:
+        settings: those of the environment if None.
+    """
+
+    kind = "Infrastructure"
+    type = "aws"
+    name = "provider-aws"
+
+    def __init__(self, settings: AwsSettings | None = None) -> None:
+        self._settings = settings or settings_from(os.environ)
+        self._clients = AwsClients(
+            endpoint_url=self._settings.endpoint_url, retry=self._settings.retry
+        )
+        self._flows: FlowMetrics | None = None
+
+    def measure(self, metrics: Metrics) -> None:
+        """Counts requests to AWS, and how long the steps of flows wait and take."""
+        self._clients.observe(metrics.further(AwsMetrics).request)
+        self._flows = metrics.further(FlowMetrics)
+
+    async def reconcile(self, context: Context, obj: JsonObject) -> Status | None:
+        """Checks the account, then creates what is missing and changes what differs."""
+        with explained():
+            wanted, state = self._wanted(context, obj), _state(obj)
+            async with self._work(context, obj, wanted, state) as work:
+                hints = demand(wanted, work.snapshot)
+                await _begin(context, wanted, state)
+                await run_steps(
+                    RECONCILIATION,
+                    reconcile_steps(wanted),
+                    work,
+                    write=_writer(context),
+                    report=_reporter(context),
+                    metrics=self._flows,
+                )
+        told = [*(f"{hint} (to repair: {hint.fix})" for hint in hints), *work.warnings]
+        await warn(context.client, obj, told, context.clock)
+        return full_status(wanted, state)
+
+    async def delete(self, context: Context, obj: JsonObject) -> Status | None:
+        """Removes what was created, and the cluster's own tags from what was brought.
+
+        Where nothing was ever created, neither a valid config nor credentials are needed.
+        """
+        with explained():
+            state = _state(obj)
+            if is_empty(state):
+                return None
+            wanted = self._wanted(context, obj)
+            async with self._work(context, obj, wanted, state) as work:
+                await run_steps(
+                    DELETION,
+                    delete_steps(wanted, state, remove_pod_routes=self._settings.remove_pod_routes),
+                    work,
+                    write=_writer(context),
+                    report=_reporter(context),
+                    metrics=self._flows,
+                )
+        await warn(context.client, obj, work.warnings, context.clock)
+        return None
+
+    async def force_delete(self, context: Context, obj: JsonObject) -> Status | None:
+        """Leaves everything in AWS as it is."""
+        return None
+
+    async def migrate(self, context: Context, obj: JsonObject) -> Status | None:
+        """Leaves everything in AWS as it is; the state is in the status already."""
+        return None
+
+    def health_checks(self) -> Sequence[HealthCheck]:
+        """What users bring: the nodes' security group, and subnets for load balancers."""
+        return health_checks(self._access)
+
+    def admission_webhooks(self, garden: Garden) -> Sequence[Webhook]:
+        """What Shoots in AWS get where their owners say nothing, and what they may not say."""
+        return [aws_shoot_mutator(), aws_shoot_validator(garden.cloud_profiles())]
+
+    async def close(self) -> None:
+        """Closes the connections to AWS that nobody uses."""
+        await self._clients.close()
+
+    def _wanted(self, context: Context, obj: JsonObject) -> Wanted:
+        return wanted_of(obj, context.cluster, tag_worker_subnets=self._settings.tag_worker_subnets)
+
+    @asynccontextmanager
+    async def _work(
+        self, context: Context, obj: JsonObject, wanted: Wanted, state: State
+    ) -> AsyncGenerator[Work]:
+        """What the steps work with, after one look at AWS."""
+        place = Place(secret_of(obj), wanted.region)
+        now = context.clock.now()
+        async with self._clients.use(reader(context.client), place, now) as aws:
+            yield Work(
+                aws=aws,
+                wanted=wanted,
+                state=state,
+                snapshot=await observe(aws, wanted, state),
+                poll_seconds=self._settings.poll_seconds,
+            )
+
+    @asynccontextmanager
+    async def _access(self, context: CheckContext, obj: JsonObject) -> AsyncGenerator[AwsClient]:
+        """For health checks, which read nothing but what they look at."""
+        place = Place(secret_of(obj), str(map_at(obj, "spec").get("region", "")))
+        async with self._clients.use(context.read, place, context.now) as aws:
+            yield aws
+
+
+def settings_from(environment: Mapping[str, str]) -> AwsSettings:
+    """The settings as the variables of a process say them.
+
+    Raises:
+        ExtensionError: variables are neither `true` nor `false`; all of them are told.
+    """
+    said = {
+        name: value
+        for name in (TAG_WORKER_SUBNETS, REMOVE_POD_ROUTES)
+        if (value := environment.get(name, "").strip())
+    }
+    wrong = [f'{name} is "{value}"' for name, value in said.items() if value.lower() not in _SWITCH]
+    if wrong:
+        raise ExtensionError(f"{' and '.join(wrong)}; write true or false")
+    switched = {name: _SWITCH[value.lower()] for name, value in said.items()}
+    return AwsSettings(
+        tag_worker_subnets=switched.get(TAG_WORKER_SUBNETS, True),
+        remove_pod_routes=switched.get(REMOVE_POD_ROUTES, False),
+    )
+
+
+def secret_of(infrastructure: JsonObject) -> Key:
+    """The Secret with the credentials.
+
+    Raises:
+        ExtensionError: the spec names none.
+    """
+    reference = map_at(infrastructure, "spec", "secretRef")
+    key = Key(str(reference.get("namespace") or ""), str(reference.get("name") or ""))
+    if not (key.namespace and key.name):
+        raise ExtensionError(
+            f"Infrastructure {Key.of(infrastructure)}: spec.secretRef needs a name and a "
+            "namespace; name the Secret with the AWS credentials",
+            Code.CONFIGURATION_PROBLEM,
+        )
+    return key
+
+
+async def _begin(context: Context, wanted: Wanted, state: State) -> None:
+    """Makes sure that the state says that there may be something to be deleted."""
+    if is_empty(state):
+        name_zones(wanted, state)
+        await _writer(context)(state.snapshot())
+
+
+def _state(obj: JsonObject) -> State:
+    return read_state(map_at(obj, "status", "state"))
+
+
+def _writer(context: Context) -> Write:
+    async def write(data: dict[str, str]) -> None:
+        await context.save({"state": state_object(data)})
+
+    return write
+
+
+def _reporter(context: Context) -> Reporter:
+    async def report(now: Report) -> None:
+        await context.progress(now.percent, now.description)
+
+    return report

@@ -1,0 +1,12 @@
+"""Bastions in AWS: hosts through which people get to nodes by SSH (spec 30 §10.1).
+
+actuator  the Bastion as an extension resource
+site      where it can be: told by the Infrastructure's status, never by names of things in AWS
+machine   what it runs on: machine type and image of the CloudProfile
+firewall  who may reach it, and what it may reach
+host      its instance
+"""
+
+from pergola.providers.aws.bastion.actuator import AwsBastion
+
+__all__ = ["AwsBastion"]

@@ -1,0 +1,158 @@
+"""Who may reach a bastion, and what it may reach: its security group and a rule for the nodes'.
+
+The rules of a security group that a user brought are never written (spec 30 §10.1 c).
+"""
+
+from contextlib import suppress
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.cloud.aws import AwsClient
+from pergola.cloud.errors import AlreadyExists, DependencyProblem, NotFound
+from pergola.extension_api.errors import Code, ExtensionError
+from pergola.providers.aws.bastion.site import Site
+from pergola.providers.aws.security_rules import (
+    ALL,
+    EGRESS,
+    EVERYWHERE,
+    EVERYWHERE_6,
+    INGRESS,
+    SSH,
+    TCP,
+    Direction,
+    Rule,
+    compare,
+    permissions,
+    rules_of,
+)
+from pergola.providers.aws.snapshot import tags_of
+from pergola.providers.aws.tags import filters, specification
+from pergola.providers.aws.wanted import OWNED, OWNED_BEFORE
+
+DESCRIPTION: Final = "SSH access for Bastion"
+Groups = dict[str, JsonObject]
+_DIRECTIONS: Final[tuple[Direction, ...]] = (INGRESS, EGRESS)
+
+
+async def groups_of(aws: AwsClient, site: Site) -> Groups:
+    """The security groups of the VPC; of a VPC that is not known, those of the bastion."""
+    by = filters(vpc_id=site.vpc) if site.vpc else filters(group_name=site.group_name)
+    found = await aws.pages("ec2", "DescribeSecurityGroups", "SecurityGroups", Filters=by)
+    return {group["GroupId"]: group for group in found}
+
+
+async def open_for(aws: AwsClient, site: Site) -> tuple[str, str]:
+    """Makes the bastion's group and its rules.
+
+    Returns:
+        Its id, and what the user has to do besides; empty if nothing.
+    """
+    groups = await groups_of(aws, site)
+    group = own_group(site, groups) or await _create(aws, site)
+    name = str(group["GroupId"])
+    await _ensure_rules(aws, site, group)
+    rule = Rule(INGRESS, TCP, SSH, name)
+    nodes = groups.get(site.nodes_group)
+    if nodes is None or _allows(nodes, rule):
+        return name, ""
+    if site.is_users_group:
+        return name, (
+            f"security group {site.nodes_group} was brought and is not changed: let tcp 22 in from "
+            f"{name}, as long as there is the bastion (aws ec2 authorize-security-group-ingress "
+            f"--group-id {site.nodes_group} --protocol tcp --port 22 --source-group {name})"
+        )
+    with suppress(AlreadyExists):
+        await _write(aws, "AuthorizeSecurityGroup", site.nodes_group, [rule])
+    return name, ""
+
+
+def own_group(site: Site, groups: Groups) -> JsonObject | None:
+    """The bastion's security group."""
+    return next((g for g in groups.values() if g.get("GroupName") == site.group_name), None)
+
+
+async def close_for(aws: AwsClient, site: Site, group: JsonObject) -> None:
+    """Takes from groups of the cluster what allows the bastion in."""
+    name = str(group["GroupId"])
+    same_vpc = filters(vpc_id=str(group["VpcId"]))
+    for each in await aws.pages(
+        "ec2", "DescribeSecurityGroups", "SecurityGroups", Filters=same_vpc
+    ):
+        if each["GroupId"] == name or not _may_be_written(site, each):
+            continue
+        rules = [rule for rule in rules_of(each) if rule.peer == name]
+        if rules:
+            with suppress(NotFound):
+                await _write(aws, "RevokeSecurityGroup", str(each["GroupId"]), rules)
+
+
+async def delete_group(aws: AwsClient, group: JsonObject) -> None:
+    """Deletes the bastion's group.
+
+    Raises:
+        ExtensionError: something of the user still refers to it.
+    """
+    name = str(group["GroupId"])
+    try:
+        await aws.call("ec2", "DeleteSecurityGroup", GroupId=name)
+    except NotFound:
+        return
+    except DependencyProblem:
+        raise ExtensionError(
+            f"security group {name} of the bastion is still in use: remove the rule that lets tcp "
+            "22 in from it wherever you allowed it",
+            Code.DEPENDENCIES,
+        ) from None
+
+
+def _may_be_written(site: Site, group: JsonObject) -> bool:
+    """Whether a group was created for the cluster; one that was brought may have its tag, too."""
+    if site.is_users_group and group["GroupId"] == site.nodes_group:
+        return False
+    owner = tags_of(group).get(f"kubernetes.io/cluster/{site.technical_id}")
+    return owner in (OWNED, OWNED_BEFORE) or group["GroupId"] == site.nodes_group
+
+
+async def _create(aws: AwsClient, site: Site) -> JsonObject:
+    answer = await aws.call(
+        "ec2",
+        "CreateSecurityGroup",
+        GroupName=site.group_name,
+        Description=DESCRIPTION,
+        VpcId=site.vpc,
+        TagSpecifications=specification("security-group", site.tags(site.group_name)),
+    )
+    allowed = permissions([Rule(EGRESS, ALL, None, EVERYWHERE)], EGRESS)
+    return {"GroupId": answer["GroupId"], "VpcId": site.vpc, "IpPermissionsEgress": allowed}
+
+
+async def _ensure_rules(aws: AwsClient, site: Site, group: JsonObject) -> None:
+    desired = {Rule(INGRESS, TCP, SSH, source) for source in site.sources}
+    desired.add(Rule(EGRESS, TCP, SSH, site.nodes_group))
+    changes, name = compare(frozenset(desired), group), str(group["GroupId"])
+    with suppress(AlreadyExists):
+        await _write(aws, "AuthorizeSecurityGroup", name, changes.authorize)
+    with suppress(NotFound):
+        await _write(aws, "RevokeSecurityGroup", name, changes.revoke)
+
+
+async def _write(
+    aws: AwsClient, operation: str, group: str, rules: frozenset[Rule] | list[Rule]
+) -> None:
+    for direction in _DIRECTIONS:
+        several = permissions(rules, direction)
+        if several:
+            await aws.call(
+                "ec2", f"{operation}{direction.title()}", GroupId=group, IpPermissions=several
+            )
+
+
+def _allows(group: JsonObject, rule: Rule) -> bool:
+    """Whether SSH is let in from the bastion, by this rule or by a wider one."""
+    return any(
+        present.direction == INGRESS
+        and present.peer in (rule.peer, EVERYWHERE, EVERYWHERE_6)
+        and present.protocol in (ALL, TCP)
+        and (present.ports is None or present.ports[0] <= SSH[0] <= present.ports[1])
+        for present in rules_of(group)
+    )

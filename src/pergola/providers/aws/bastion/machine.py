@@ -1,0 +1,92 @@
+"""What a bastion runs on: a machine type and an image of the CloudProfile (spec 30 §10.1); pure."""
+
+from typing import Final, NamedTuple
+
+from pergola.api.objects import JsonObject, map_at, maps_at
+from pergola.extension_api.errors import Code, ExtensionError
+from pergola.extensions.provider_config import read_leniently
+from pergola.kube.quantities import parse_quantity
+from pergola.providers.aws.cloud_profile_config import (
+    AMD64,
+    CLOUD_PROFILE_CONFIG,
+    CloudProfileConfig,
+)
+
+_UNUSABLE: Final = ("expired", "preview", "deprecated")
+
+
+class Machine(NamedTuple):
+    """What RunInstances has to know."""
+
+    type: str
+    image: str
+
+
+def machine_of(cloud_profile: JsonObject | None, region: str) -> Machine:
+    """The machine for bastions: what the profile says for them, else the smallest with an image.
+
+    Raises:
+        ExtensionError: the profile has no machine type or no image for it in this region.
+    """
+    spec = map_at(cloud_profile or {}, "spec")
+    machine = _machine_type(spec)
+    architecture = str(machine.get("architecture") or AMD64)
+    config = read_leniently(CloudProfileConfig, spec.get("providerConfig"), CLOUD_PROFILE_CONFIG)
+    for image, version in _images(spec):
+        ami = config.ami(image, version, region, architecture)
+        if ami:
+            return Machine(str(machine["name"]), ami)
+    raise _problem(
+        f"the CloudProfile has no image for {architecture} machines in {region} that a bastion "
+        "could run: add one to spec.providerConfig.machineImages, or name another one in "
+        "spec.bastion.machineImage"
+    )
+
+
+def _machine_type(spec: JsonObject) -> JsonObject:
+    named = map_at(spec, "bastion", "machineType").get("name")
+    types = maps_at(spec, "machineTypes")
+    if named:
+        for machine in types:
+            if machine.get("name") == named:
+                return machine
+        raise _problem(f'spec.bastion.machineType: the CloudProfile has no machine type "{named}"')
+    usable = [machine for machine in types if machine.get("usable") is not False]
+    if not usable:
+        raise _problem("the CloudProfile has no machine type for a bastion: add one")
+    return min(usable, key=_size)
+
+
+def _size(machine: JsonObject) -> tuple[float, float, float, str]:
+    def amount(field: str) -> float:
+        return float(parse_quantity(str(machine.get(field) or "0")))
+
+    return amount("gpu"), amount("cpu"), amount("memory"), str(machine.get("name"))
+
+
+def _images(spec: JsonObject) -> list[tuple[str, str]]:
+    """Images and versions, the best first: what is named, else the newest of each image."""
+    wanted = map_at(spec, "bastion", "machineImage")
+    name, version = wanted.get("name"), wanted.get("version")
+    found: list[tuple[str, str]] = []
+    for image in maps_at(spec, "machineImages"):
+        if name and image.get("name") != name:
+            continue
+        versions = [
+            str(each.get("version"))
+            for each in maps_at(image, "versions")
+            if each.get("version") == version
+            or (not version and each.get("classification") not in _UNUSABLE)
+        ]
+        newest = sorted(versions, key=_numbers, reverse=True)
+        found += [(str(image.get("name")), each) for each in newest]
+    return found
+
+
+def _numbers(version: str) -> list[int]:
+    release = version.partition("-")[0].partition("+")[0]
+    return [int(part) if part.isdigit() else 0 for part in release.split(".")]
+
+
+def _problem(text: str) -> ExtensionError:
+    return ExtensionError(text, Code.CONFIGURATION_PROBLEM)

@@ -1,0 +1,132 @@
+"""Where a bastion can be, and what it is called: pure (spec 30 §10.1)."""
+
+from base64 import b64decode
+from binascii import Error as NotBase64
+from collections.abc import Iterable
+from dataclasses import dataclass
+from ipaddress import ip_network
+from typing import Final
+
+from pergola.api.objects import JsonObject, Key, map_at, maps_at, name_of, namespace_of, uid_of
+from pergola.extension_api.errors import Code, ExtensionError
+from pergola.providers.aws.status import NODES, PUBLIC
+from pergola.providers.aws.wanted import OWNED
+
+NO_SUBNET: Final = (
+    "there is no public subnet for a bastion: reach nodes with AWS Systems Manager Session Manager "
+    "or through a host of your own, or name a publicSubnetID in the InfrastructureConfig"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """A bastion as it shall be.
+
+    Attributes:
+        technical_id: of the cluster.
+        name: of the Bastion.
+        uid: of the Bastion, by which AWS tells two requests for the same instance.
+        subnet: public; empty if there is none.
+        nodes_group: the security group of the nodes; empty if it is not known.
+        is_users_group: whether that was brought, so that its rules are never written.
+        sources: CIDRs from which it may be reached.
+        ipv6: whether it gets an IPv6 address.
+    """
+
+    technical_id: str
+    name: str
+    uid: str
+    vpc: str
+    subnet: str
+    nodes_group: str
+    is_users_group: bool
+    sources: tuple[str, ...] = ()
+    user_data: bytes = b""
+    ipv6: bool = False
+
+    @property
+    def group_name(self) -> str:
+        """Of its security group."""
+        return f"{self.technical_id}-{self.name}-bsg"
+
+    @property
+    def instance_name(self) -> str:
+        """Of its instance."""
+        return f"{self.technical_id}-{self.name}-bastion"
+
+    def tags(self, name: str) -> dict[str, str]:
+        """The tags of something that belongs to it."""
+        return {f"kubernetes.io/cluster/{self.technical_id}": OWNED, "Name": name}
+
+
+def site_of(bastion: JsonObject, infrastructure: JsonObject, families: Iterable[str]) -> Site:
+    """The site of a Bastion, as far as the Infrastructure tells; enough for its deletion."""
+    status = map_at(infrastructure, "status", "providerStatus")
+    networks = map_at(infrastructure, "spec", "providerConfig", "networks")
+    return Site(
+        technical_id=namespace_of(bastion),
+        name=name_of(bastion),
+        uid=uid_of(bastion),
+        vpc=str(map_at(status, "vpc").get("id") or ""),
+        subnet=_first(status, "subnets", PUBLIC),
+        nodes_group=_first(status, "securityGroups", NODES),
+        is_users_group=bool(networks.get("nodesSecurityGroupID")),
+        ipv6="IPv6" in families,
+    )
+
+
+def usable(site: Site, bastion: JsonObject) -> tuple[tuple[str, ...], bytes]:
+    """From where it may be reached, and its user data, if there is a place for it.
+
+    Raises:
+        ExtensionError: there is no place, or something in the Bastion is wrong.
+    """
+    if not site.vpc or not site.nodes_group:
+        raise ExtensionError(
+            "the Infrastructure's status has no VPC or no security group of nodes yet: wait until "
+            "it is reconciled"
+        )
+    if not site.subnet:
+        raise _problem(NO_SUBNET)
+    return _sources(bastion), _user_data(bastion)
+
+
+def _first(status: JsonObject, things: str, purpose: str) -> str:
+    for each in maps_at(status, "vpc", things):
+        if each.get("purpose") == purpose and each.get("id"):
+            return str(each["id"])
+    return ""
+
+
+def _sources(bastion: JsonObject) -> tuple[str, ...]:
+    found: list[str] = []
+    for index, each in enumerate(maps_at(bastion, "spec", "ingress")):
+        block, where = map_at(each, "ipBlock"), f"spec.ingress[{index}].ipBlock"
+        cidr = str(block.get("cidr") or "")
+        try:
+            found.append(str(ip_network(cidr, strict=False)))
+        except ValueError:
+            raise _problem(
+                f'Bastion {Key.of(bastion)}: {where}.cidr: "{cidr}" is no CIDR'
+            ) from None
+        if block.get("except"):  # to pass over it would let in whoever shall be kept out
+            raise _problem(
+                f"Bastion {Key.of(bastion)}: {where}.except: security groups cannot leave out "
+                "ranges: name the CIDRs that remain"
+            )
+    if not found:
+        raise _problem(
+            f"Bastion {Key.of(bastion)}: spec.ingress is empty: name the CIDRs that may reach it"
+        )
+    return tuple(dict.fromkeys(found))
+
+
+def _user_data(bastion: JsonObject) -> bytes:
+    try:
+        return b64decode(str(map_at(bastion, "spec").get("userData") or ""), validate=True)
+    except (NotBase64, ValueError):
+        raise _problem(f"Bastion {Key.of(bastion)}: spec.userData is no base64") from None
+
+
+def _problem(text: str) -> ExtensionError:
+    return ExtensionError(text, Code.CONFIGURATION_PROBLEM)

@@ -1,0 +1,62 @@
+"""`CloudProfileConfig` of `aws.provider.extensions.gardener.cloud/v1alpha1`, as far as it is used.
+
+Only read leniently: the rest of it concerns workers.
+"""
+
+# ruff: noqa: RUF012 - Structs give every value its own copy of an empty default
+
+from typing import Final
+
+from pergola.api.objects import GroupVersionKind
+from pergola.api.schema.declare import Value
+from pergola.providers.aws.config import GROUP
+
+CLOUD_PROFILE_CONFIG: Final = GroupVersionKind(GROUP, "v1alpha1", "CloudProfileConfig")
+AMD64: Final = "amd64"
+
+
+class RegionImage(Value):
+    """An image in a region."""
+
+    name: str
+    """The region, such as `eu-west-1`."""
+    ami: str
+    """Its id there."""
+    architecture: str = AMD64
+    """For which processors it is."""
+
+
+class ImageVersion(Value):
+    """A version of an operating system."""
+
+    version: str
+    """Such as `1592.3.0`."""
+    regions: list[RegionImage] = []
+    """Where it is to be found."""
+
+
+class MachineImage(Value):
+    """An operating system."""
+
+    name: str
+    """The name that the CloudProfile has for it."""
+    versions: list[ImageVersion] = []
+    """Its versions."""
+
+
+class CloudProfileConfig(Value):
+    """What AWS has to offer."""
+
+    machine_images: list[MachineImage] = []
+    """Operating systems."""
+
+    def ami(self, name: str, version: str, region: str, architecture: str = AMD64) -> str | None:
+        """The id of an image in a region; None if it is not there."""
+        for image in self.machine_images:
+            for offered in image.versions:
+                if (image.name, offered.version) != (name, version):
+                    continue
+                for found in offered.regions:
+                    if (found.name, found.architecture) == (region, architecture):
+                        return found.ami
+        return None

@@ -1,0 +1,154 @@
+"""What went wrong in AWS as `status.lastError.codes`, and whether it may pass (spec 30 §2 item 8).
+
+Our own errors know their codes, and those of the client their class. Texts are only searched for
+what neither knows: errors of AWS without a class, and what others pass on.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+from pergola.api.schema.read import Malformed
+from pergola.cloud.errors import (
+    CloudError,
+    CredentialsInvalid,
+    DependencyProblem,
+    InvalidRequest,
+    NotFound,
+    QuotaExceeded,
+    ResourcesDepleted,
+    Throttled,
+    Unauthorized,
+    Unreachable,
+)
+from pergola.extension_api.errors import Code, ExtensionError, codes_of
+from pergola.flow import Diagnosis, FlowFailed
+from pergola.flow.errors import leaves, sentence_of
+
+_BY_CLASS: Final[Mapping[type[CloudError], Code]] = {
+    CredentialsInvalid: Code.UNAUTHENTICATED,
+    Unauthorized: Code.UNAUTHORIZED,
+    Throttled: Code.RATE_LIMITS_EXCEEDED,
+    QuotaExceeded: Code.QUOTA_EXCEEDED,
+    ResourcesDepleted: Code.RESOURCES_DEPLETED,
+    DependencyProblem: Code.DEPENDENCIES,
+    Unreachable: Code.RETRYABLE_DEPENDENCIES,
+    NotFound: Code.CONFIGURATION_PROBLEM,
+    InvalidRequest: Code.CONFIGURATION_PROBLEM,
+}
+# Keys that AWS does not know: callers have always been told of these as of a lack of permission.
+_BY_AWS_CODE: Final = {
+    "InvalidClientTokenId": Code.UNAUTHORIZED,
+    "SignatureDoesNotMatch": Code.UNAUTHORIZED,
+}
+_PATTERNS: Final = {
+    Code.UNAUTHENTICATED: ("AuthFailure", "InvalidAccessKeyId", "InvalidSecretAccessKey"),
+    Code.UNAUTHORIZED: (
+        "Unauthorized",
+        "InvalidClientTokenId",
+        "SignatureDoesNotMatch",
+        "AccessDenied",
+    ),
+    Code.QUOTA_EXCEEDED: (
+        "(?<!Request)LimitExceeded",
+        "Quotas",
+        "Quota.*exceeded",
+        "exceeded quota",
+        "Quota has been met",
+        "QUOTA_EXCEEDED",
+    ),
+    Code.RATE_LIMITS_EXCEEDED: ("RequestLimitExceeded", "Throttling", "Too many requests"),
+    Code.DEPENDENCIES: (
+        "PendingVerification",
+        "DependencyViolation",
+        "OptInRequired",
+        "Conflict",
+        "InvalidCidrBlock",
+        "already busy for",
+        "InsufficientFreeAddressesInSubnet",
+        "internal server error",
+        "A resource with the ID",
+        "currently associated with another service",
+    ),
+    Code.RETRYABLE_DEPENDENCIES: ("RetryableError",),
+    Code.RESOURCES_DEPLETED: (
+        "InsufficientInstanceCapacity",
+        "out of stock",
+        "not available in the current hardware cluster",
+    ),
+    Code.CONFIGURATION_PROBLEM: (
+        "InvalidParameterValue",
+        "notFound",
+        "InvalidSubnet",
+        "Invalid value",
+        "no attached internet gateway found",
+        "invalid VPC attributes",
+        "strict decoder error",
+        "duplicate zones",
+        "overlapping zones",
+    ),
+    Code.RETRYABLE_CONFIGURATION_PROBLEM: (
+        "is misconfigured and requires zero voluntary evictions",
+        r"SDK\.CanNotResolveEndpoint",
+        "The requested configuration is currently not supported",
+    ),
+}
+_BY_TEXT: Final = {
+    code: re.compile("|".join(patterns), re.IGNORECASE) for code, patterns in _PATTERNS.items()
+}
+_NEEDS_A_PERSON: Final = (CredentialsInvalid, Unauthorized, QuotaExceeded, InvalidRequest)
+
+
+def codes_of_error(error: Exception) -> tuple[Code, ...]:
+    """The codes of an error, or of all errors in a group, each once."""
+    found = (code for leaf in leaves(error) for code in _codes_of_one(leaf))
+    return tuple(dict.fromkeys(found))
+
+
+def codes_of_text(text: str) -> tuple[Code, ...]:
+    """The codes that a text speaks of; regardless of upper and lower case."""
+    return tuple(code for code, pattern in _BY_TEXT.items() if pattern.search(text))
+
+
+def diagnose(error: Exception) -> Diagnosis:
+    """What an error means for the task that raised it.
+
+    A task is not tried again where only a person can change something.
+    """
+    codes = codes_of_error(error)
+    is_ours = isinstance(error, ExtensionError) and Code.CONFIGURATION_PROBLEM in codes
+    return Diagnosis(
+        may_pass=not is_ours and not isinstance(error, _NEEDS_A_PERSON),
+        codes=tuple(map(str, codes)),
+    )
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Errors of AWS, of flows and of configs leave the block as errors for the user, with codes.
+
+    Raises:
+        ExtensionError: in place of these.
+    """
+    try:
+        yield
+    except FlowFailed as failed:
+        codes = tuple(map(Code, failed.codes))
+        raise ExtensionError(str(failed), *codes) from failed
+    except Malformed as malformed:
+        raise ExtensionError(str(malformed), Code.CONFIGURATION_PROBLEM) from malformed
+    except (CloudError, ExceptionGroup) as error:
+        if not all(isinstance(leaf, CloudError) for leaf in leaves(error)):
+            raise
+        raise ExtensionError(sentence_of(error), *codes_of_error(error)) from error
+
+
+def _codes_of_one(error: Exception) -> tuple[Code, ...]:
+    known = codes_of(error)
+    if known:
+        return known
+    if isinstance(error, CloudError):
+        code = _BY_AWS_CODE.get(error.code) or _BY_CLASS.get(type(error))
+        return (code,) if code else codes_of_text(str(error))
+    return codes_of_text(str(error))

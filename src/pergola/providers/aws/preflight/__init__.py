@@ -1,0 +1,21 @@
+"""Checks of a config against the account it is for, on what `observe` read (spec 30 §5).
+
+check           `findings`: all of them; `demand`: raises if one of them forbids to go on
+finding         what a finding is: where, what, and the AWS CLI line that repairs it
+vpc             L1 to L4: DNS, IPv6, gateways, DHCP options
+ranges          L5: ranges of subnets to be created
+subnets         L6 to L9: subnets that are brought
+others          L10, L12, L13: security groups, elastic IPs, the file system
+ambiguity       subnets for load balancers that compete with each other
+hints           what may be wrong, but forbids nothing: routes, endpoints, free addresses, tags
+security_group  `check_rules`: the same for rules, for people who ask
+
+Two things are left to the user on purpose: wrong routes show as nodes that do not join, and rules
+of security groups have a condition of their own.
+"""
+
+from pergola.providers.aws.preflight.check import demand, findings
+from pergola.providers.aws.preflight.finding import Finding
+from pergola.providers.aws.preflight.security_group import check_rules
+
+__all__ = ["Finding", "check_rules", "demand", "findings"]

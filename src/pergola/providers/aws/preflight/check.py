@@ -1,0 +1,42 @@
+"""All checks together, and what they mean for a reconciliation (spec 30 §2 item 4, §5)."""
+
+from collections.abc import Iterable
+
+from pergola.api.field_errors import sentence
+from pergola.extension_api.errors import Code, ExtensionError
+from pergola.providers.aws.preflight import ambiguity, hints, others, ranges, subnets, vpc
+from pergola.providers.aws.preflight.finding import Finding
+from pergola.providers.aws.snapshot import Snapshot
+from pergola.providers.aws.wanted import Wanted
+
+
+def findings(wanted: Wanted, snapshot: Snapshot) -> list[Finding]:
+    """All that is wrong with the account for this config; what forbids to go on comes first."""
+    found = [
+        *vpc.check(wanted, snapshot),
+        *ranges.check(wanted, snapshot),
+        *subnets.check(wanted, snapshot),
+        *others.check(wanted, snapshot),
+        *ambiguity.check(wanted, snapshot),
+    ]
+    return [*found, *hints.check(wanted, snapshot)]
+
+
+def demand(wanted: Wanted, snapshot: Snapshot) -> list[Finding]:
+    """The findings that forbid nothing, if there are no others.
+
+    Raises:
+        ExtensionError: something has to be repaired first; all of it is told at once, each with
+            the line that repairs it.
+    """
+    found = findings(wanted, snapshot)
+    blocking = [finding for finding in found if finding.blocks]
+    if blocking:
+        raise ExtensionError(_text(blocking), Code.CONFIGURATION_PROBLEM)
+    return found
+
+
+def _text(blocking: Iterable[Finding]) -> str:
+    several = list(blocking)
+    fixes = "; ".join(dict.fromkeys(finding.fix for finding in several))
+    return f"{sentence(finding.cause for finding in several)} (to repair: {fixes})"

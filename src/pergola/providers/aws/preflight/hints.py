@@ -1,0 +1,217 @@
+"""What may be wrong with a network that is brought, but forbids nothing (spec 30 Beyond 11, §8.3).
+
+Each of them shows up later as something else: nodes that do not join, Services without an address.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.providers.aws.load_balancers import Role, tagged
+from pergola.providers.aws.preflight.finding import Finding, ec2, hint, subnets_in, zone_path
+from pergola.providers.aws.preflight.subnets import INTERNAL, PUBLIC, WORKERS, Named, named
+from pergola.providers.aws.routing import table_of
+from pergola.providers.aws.snapshot import Snapshot
+from pergola.providers.aws.wanted import ROLE_INTERNAL, SHARED, Wanted
+
+FREE_ADDRESSES: Final = 8
+"""So many a load balancer wants in each of its subnets."""
+_ZONES_FOR_ALB: Final = 2
+_ANYWHERE: Final = ("0.0.0.0/0", "::/0")
+_INTERNET: Final = "igw-"
+ROLES: Final = {PUBLIC: Role.PUBLIC, INTERNAL: Role.INTERNAL}
+
+
+def check(wanted: Wanted, snapshot: Snapshot) -> Iterator[Finding]:
+    """What the user should know about subnets that are brought."""
+    if snapshot.vpc is None or not wanted.config.brings_subnets:
+        return
+    for each in named(wanted):
+        if each.id not in snapshot.subnets:
+            continue
+        if each.field == WORKERS:
+            yield from _way_out(wanted, snapshot, each)
+        else:
+            yield from _free(wanted, snapshot, each)
+            yield from _way_in(wanted, snapshot, each)
+    yield from _balancers(wanted, snapshot)
+
+
+def balancer_subnets(wanted: Wanted, snapshot: Snapshot, field: str) -> dict[str, set[str]]:
+    """The subnets for load balancers, by zone: those that are named, and those that are tagged.
+
+    Args:
+        field: `publicSubnetID` or `internalSubnetID`.
+    """
+    role = ROLES[field]
+    found = tagged(wanted, role, snapshot.subnets)
+    return {
+        zone.name: {*found.get(zone.name, ()), *filter(None, (role.named_by(zone),))}
+        for zone in wanted.config.networks.zones
+    }
+
+
+def _way_out(wanted: Wanted, snapshot: Snapshot, each: Named) -> Iterator[Finding]:
+    """Whether nodes reach more than the VPC."""
+    table = table_of(snapshot, each.id)
+    if table is None:
+        return
+    ways = _defaults(table)
+    lost = [way for way in ways if way.get("State") == "blackhole"]
+    name = table["RouteTableId"]
+    if lost:
+        target = _target(lost[0])
+        text = f"the default route of {each.id} in {name} leads to {target}, which is gone"
+        yield hint(each.path, text, _replace(wanted, table, lost[0], snapshot))
+    elif not ways and not _beyond(table):
+        text = (
+            f"subnet {each.id} has no default route in {name}, and no route to a transit gateway "
+            "or peering: its nodes reach the API server and registries only if endpoints of the "
+            "VPC lead there"
+        )
+        yield hint(each.path, text, _create(wanted, name, snapshot))
+    if not ways and not _endpoint_tables(snapshot, "s3").intersection({name}):
+        text = f"subnet {each.id} has neither a default route nor a gateway endpoint for s3"
+        yield hint(each.path, text, _endpoint(wanted, snapshot, name))
+
+
+def _defaults(table: JsonObject) -> list[JsonObject]:
+    return [
+        route
+        for route in table.get("Routes") or ()
+        if route.get("DestinationCidrBlock") in _ANYWHERE
+        or route.get("DestinationIpv6CidrBlock") in _ANYWHERE
+    ]
+
+
+def _beyond(table: JsonObject) -> bool:
+    return any(
+        route.get("TransitGatewayId") or route.get("VpcPeeringConnectionId")
+        for route in table.get("Routes") or ()
+    )
+
+
+def _target(route: JsonObject) -> str:
+    targets = (
+        "NatGatewayId",
+        "GatewayId",
+        "TransitGatewayId",
+        "EgressOnlyInternetGatewayId",
+        "VpcPeeringConnectionId",
+        "NetworkInterfaceId",
+        "InstanceId",
+    )
+    return str(next((route[key] for key in targets if route.get(key)), "nothing"))
+
+
+def _create(wanted: Wanted, table: str, snapshot: Snapshot) -> str:
+    way = "--destination-cidr-block 0.0.0.0/0"
+    return ec2(
+        wanted, f"create-route --route-table-id {table} {way} --nat-gateway-id {_nat(snapshot)}"
+    )
+
+
+def _replace(wanted: Wanted, table: JsonObject, route: JsonObject, snapshot: Snapshot) -> str:
+    name = table["RouteTableId"]
+    if route.get("DestinationIpv6CidrBlock"):
+        way = "--destination-ipv6-cidr-block ::/0 --egress-only-internet-gateway-id GATEWAY"
+    else:
+        way = f"--destination-cidr-block 0.0.0.0/0 --nat-gateway-id {_nat(snapshot)}"
+    return ec2(wanted, f"replace-route --route-table-id {name} {way}")
+
+
+def _nat(snapshot: Snapshot) -> str:
+    """A NAT gateway to choose; the user may take another."""
+    usable = [k for k, nat in snapshot.nat_gateways.items() if nat.get("State") == "available"]
+    return min(usable, default="NAT_GATEWAY")
+
+
+def _endpoint_tables(snapshot: Snapshot, service: str) -> set[str]:
+    """Tables with a gateway endpoint, as the endpoint itself tells."""
+    return {
+        str(table)
+        for endpoint in snapshot.endpoints.values()
+        if str(endpoint.get("ServiceName")).endswith(f".{service}")
+        for table in endpoint.get("RouteTableIds") or ()
+    }
+
+
+def _endpoint(wanted: Wanted, snapshot: Snapshot, table: str) -> str:
+    service = f"com.amazonaws.{wanted.region}.s3"
+    known = [
+        name
+        for name, endpoint in snapshot.endpoints.items()
+        if endpoint.get("ServiceName") == service
+        and endpoint.get("VpcEndpointType", "Gateway") == "Gateway"
+    ]
+    if known:
+        command = f"modify-vpc-endpoint --vpc-endpoint-id {known[0]} --add-route-table-ids {table}"
+    else:
+        command = (
+            f"create-vpc-endpoint --vpc-id {wanted.config.networks.vpc.id} "
+            f"--service-name {service} --route-table-ids {table}"
+        )
+    return ec2(wanted, command)
+
+
+def _free(wanted: Wanted, snapshot: Snapshot, each: Named) -> Iterator[Finding]:
+    free = int(snapshot.subnets[each.id].get("AvailableIpAddressCount", FREE_ADDRESSES))
+    if free < FREE_ADDRESSES:
+        text = f"subnet {each.id} has {free} free addresses; a load balancer wants {FREE_ADDRESSES}"
+        yield hint(each.path, text, subnets_in(wanted, each.zone))
+
+
+def _way_in(wanted: Wanted, snapshot: Snapshot, each: Named) -> Iterator[Finding]:
+    """Public load balancers need a route to the internet gateway, internal ones must have none."""
+    table = table_of(snapshot, each.id)
+    if table is None:
+        return
+    open_ways = [way for way in _defaults(table) if _target(way).startswith(_INTERNET)]
+    name = table["RouteTableId"]
+    if each.field == PUBLIC and not open_ways:
+        text = f"subnet {each.id} has no route to an internet gateway in {name}"
+        gateway = min(snapshot.internet_gateways, default="INTERNET_GATEWAY")
+        way = f"--destination-cidr-block 0.0.0.0/0 --gateway-id {gateway}"
+        yield hint(each.path, text, ec2(wanted, f"create-route --route-table-id {name} {way}"))
+    if each.field == INTERNAL and open_ways:
+        text = (
+            f"subnet {each.id} has a route to {_target(open_ways[0])} in {name}: load balancers "
+            "in it count as public"
+        )
+        way = "--destination-cidr-block 0.0.0.0/0"
+        yield hint(each.path, text, ec2(wanted, f"delete-route --route-table-id {name} {way}"))
+
+
+def _balancers(wanted: Wanted, snapshot: Snapshot) -> Iterator[Finding]:
+    """Whether load balancers find subnets, and enough of them."""
+    found = {field: balancer_subnets(wanted, snapshot, field) for field in ROLES}
+    if not any(any(zones.values()) for zones in found.values()):
+        text = (
+            "no subnet is for load balancers: the Service controller is switched off, and "
+            "Services of type LoadBalancer stay pending; name some, or tag some"
+        )
+        yield hint("networks.zones", text, _tag(wanted, "SUBNET", ROLE_INTERNAL))
+        return
+    for field, zones in found.items():
+        yield from _coverage(wanted, field, zones)
+
+
+def _coverage(wanted: Wanted, field: str, zones: dict[str, set[str]]) -> Iterator[Finding]:
+    covered = [zone for zone, several in zones.items() if several]
+    if not covered:
+        return
+    for index, (zone, several) in enumerate(zones.items()):
+        if not several:
+            text = f"zone {zone} has no subnet for {ROLES[field]} load balancers; others have"
+            yield hint(zone_path(index, field), text, _tag(wanted, "SUBNET", ROLES[field].tag))
+    if len(covered) < _ZONES_FOR_ALB:
+        text = (
+            f"subnets for {ROLES[field]} load balancers are in one zone only; an application "
+            "load balancer needs two"
+        )
+        yield hint("networks.zones", text, _tag(wanted, "SUBNET", ROLES[field].tag))
+
+
+def _tag(wanted: Wanted, subnet: str, role: str) -> str:
+    tags = f"Key={wanted.cluster_tag},Value={SHARED} Key={role},Value=1"
+    return ec2(wanted, f"create-tags --resources {subnet} --tags {tags}")

@@ -1,0 +1,92 @@
+"""Security groups, elastic IPs and the file system that are brought (spec 30 §5 L10, L12, L13)."""
+
+from collections.abc import Iterator
+
+from pergola.api.field_errors import invalid
+from pergola.api.objects import JsonObject
+from pergola.providers.aws.preflight.finding import Finding, ec2, efs, not_found, zone_path
+from pergola.providers.aws.snapshot import Snapshot, tags_of
+from pergola.providers.aws.wanted import Wanted
+
+
+def check(wanted: Wanted, snapshot: Snapshot) -> Iterator[Finding]:
+    """What is wrong with them."""
+    networks = wanted.config.networks
+    if networks.nodes_security_group_id:
+        path = "networks.nodesSecurityGroupID"
+        yield from _group(wanted, snapshot, networks.nodes_security_group_id, path)
+    for index, name in enumerate(networks.additional_nodes_security_group_ids):
+        path = f"networks.additionalNodesSecurityGroupIDs[{index}]"
+        yield from _group(wanted, snapshot, name, path)
+    for index, zone in enumerate(networks.zones):
+        if zone.elastic_ip_allocation_id:
+            path = zone_path(index, "elasticIPAllocationID")
+            yield from _address(wanted, snapshot, zone.elastic_ip_allocation_id, path)
+    yield from _file_system(wanted, snapshot)
+
+
+def _group(wanted: Wanted, snapshot: Snapshot, name: str, path: str) -> Iterator[Finding]:
+    if name in snapshot.security_groups:
+        return
+    vpc = wanted.config.networks.vpc.id
+    fix = ec2(
+        wanted,
+        f"describe-security-groups --filters Name=vpc-id,Values={vpc} "
+        "--query 'SecurityGroups[].[GroupId,GroupName]' --output text",
+    )
+    foreign = snapshot.foreign_groups.get(name)
+    if foreign is None:
+        text = f"security group {name} has not been found in {wanted.region}"
+        yield Finding(not_found(path, name, text), fix)
+    else:
+        text = f"security group {name} is in VPC {foreign.get('VpcId')}, not in {vpc}"
+        yield Finding(invalid(path, name, text), fix)
+
+
+def _address(wanted: Wanted, snapshot: Snapshot, name: str, path: str) -> Iterator[Finding]:
+    address = snapshot.addresses.get(name)
+    if address is None:
+        text = f"elastic IP {name} has not been found in {wanted.region}"
+        fix = ec2(wanted, "allocate-address --domain vpc --query AllocationId --output text")
+        yield Finding(not_found(path, name, text), fix)
+        return
+    association = address.get("AssociationId")
+    if association and not _is_of_our_nat(wanted, snapshot, name):
+        text = (
+            f"elastic IP {name} is in use ({_user(address)}); it has to be free, or that of a NAT "
+            "gateway of this cluster"
+        )
+        command = f"disassociate-address --association-id {association}"
+        yield Finding(invalid(path, name, text), ec2(wanted, command))
+
+
+def _user(address: JsonObject) -> str:
+    user = address.get("InstanceId") or address.get("NetworkInterfaceId")
+    return str(user or address.get("AssociationId"))
+
+
+def _is_of_our_nat(wanted: Wanted, snapshot: Snapshot, allocation: str) -> bool:
+    return any(
+        each.get("AllocationId") == allocation
+        for nat in snapshot.nat_gateways.values()
+        if wanted.cluster_tag in tags_of(nat)
+        for each in nat.get("NatGatewayAddresses") or ()
+    )
+
+
+def _file_system(wanted: Wanted, snapshot: Snapshot) -> Iterator[Finding]:
+    config, path = wanted.config.elastic_file_system, "elasticFileSystem.id"
+    if config is None or not config.enabled or not config.id:
+        return
+    if snapshot.file_system is None:
+        text = f"file system {config.id} has not been found in {wanted.region}"
+        listed = "describe-file-systems --query 'FileSystems[].[FileSystemId,Name]' --output text"
+        yield Finding(not_found(path, config.id, text), efs(wanted, listed))
+        return
+    vpc = wanted.config.networks.vpc.id
+    elsewhere = {str(target.get("VpcId")) for target in snapshot.mount_targets.values()} - {vpc}
+    if vpc and elsewhere:
+        others = ", ".join(sorted(elsewhere))
+        text = f"the mount targets of file system {config.id} are in VPC {others}, not in {vpc}"
+        fix = "create-file-system --encrypted --query FileSystemId --output text"
+        yield Finding(invalid(path, config.id, text), efs(wanted, fix))

@@ -1,0 +1,62 @@
+"""Ranges of subnets that are to be created in a VPC that is brought (spec 30 §5 L5)."""
+
+from collections.abc import Iterator
+from ipaddress import IPv4Network, IPv6Network, ip_network
+
+from pergola.api.field_errors import invalid
+from pergola.api.objects import JsonObject
+from pergola.providers.aws.preflight.finding import Finding, ec2, zone_path
+from pergola.providers.aws.snapshot import Snapshot
+from pergola.providers.aws.wanted import Wanted
+
+Network = IPv4Network | IPv6Network
+
+
+def check(wanted: Wanted, snapshot: Snapshot) -> Iterator[Finding]:
+    """The ranges that are in none of the VPC's."""
+    vpc = snapshot.vpc
+    if vpc is None or not wanted.config.brings_vpc:
+        return
+    blocks = ipv4_blocks(vpc)
+    for index, zone in enumerate(wanted.config.networks.zones):
+        for field, cidr in (
+            ("workers", zone.workers),
+            ("public", zone.public),
+            ("internal", zone.internal),
+        ):
+            if cidr and not is_inside(cidr, blocks):
+                text = f"must be inside a range of VPC {vpc['VpcId']}: {', '.join(blocks)}"
+                command = f"associate-vpc-cidr-block --vpc-id {vpc['VpcId']} --cidr-block {cidr}"
+                cause = invalid(zone_path(index, field), cidr, text)
+                yield Finding(cause, ec2(wanted, command))
+
+
+def ipv4_blocks(vpc: JsonObject) -> list[str]:
+    """The primary range of a VPC, and those that were associated later."""
+    associated = [
+        str(each["CidrBlock"])
+        for each in vpc.get("CidrBlockAssociationSet") or ()
+        if (each.get("CidrBlockState") or {}).get("State") == "associated"
+    ]
+    return list(dict.fromkeys([str(vpc["CidrBlock"]), *associated]))
+
+
+def is_inside(cidr: str, blocks: list[str]) -> bool:
+    """Whether a range is inside one of others; what is no range is inside of none."""
+    inner = _network(cidr)
+    return inner is not None and any(_contains(_network(block), inner) for block in blocks)
+
+
+def _contains(outer: Network | None, inner: Network) -> bool:
+    if isinstance(outer, IPv4Network) and isinstance(inner, IPv4Network):
+        return inner.subnet_of(outer)
+    if isinstance(outer, IPv6Network) and isinstance(inner, IPv6Network):
+        return inner.subnet_of(outer)
+    return False
+
+
+def _network(cidr: str) -> Network | None:
+    try:
+        return ip_network(cidr, strict=False)
+    except ValueError:
+        return None

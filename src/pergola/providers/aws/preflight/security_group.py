@@ -1,0 +1,66 @@
+"""The rules of a security group that is brought, for people who ask (spec 30 §6.3, Beyond 11).
+
+Not among the `findings`, for the Infrastructure has a condition that says the same all the time.
+"""
+
+from collections.abc import Iterator
+
+import orjson
+
+from pergola.api.objects import JsonObject
+from pergola.providers.aws.health import nodes_security_group_valid
+from pergola.providers.aws.preflight.finding import Finding, ec2, hint
+from pergola.providers.aws.preflight.vpc import ipv6_blocks
+from pergola.providers.aws.security_rules import (
+    EGRESS,
+    INGRESS,
+    Ranges,
+    Rule,
+    compare,
+    desired_rules,
+    permissions,
+)
+from pergola.providers.aws.snapshot import Snapshot
+from pergola.providers.aws.wanted import Wanted
+
+
+def check_rules(wanted: Wanted, snapshot: Snapshot) -> Iterator[Finding]:
+    """A hint if rules are missing that nodes need, or if nobody can tell."""
+    name = wanted.config.networks.nodes_security_group_id or ""
+    group = snapshot.security_groups.get(name)
+    if group is None:  # that is a finding of its own
+        return
+    said = nodes_security_group_valid(wanted, group, _ranges(wanted, snapshot))
+    if said.status != "True":
+        missing = compare(desired_rules(wanted, name, ()), group).authorize
+        yield hint("networks.nodesSecurityGroupID", said.message, _fix(wanted, name, missing))
+
+
+def _fix(wanted: Wanted, group: str, missing: frozenset[Rule]) -> str:
+    """What comes in first; what goes out is told once that is repaired."""
+    ingress = permissions(missing, INGRESS)
+    way, rules = ("ingress", ingress) if ingress else ("egress", permissions(missing, EGRESS))
+    if not rules:
+        return ec2(wanted, f"describe-security-groups --group-ids {group}")
+    text = orjson.dumps(rules).decode()
+    return ec2(
+        wanted, f"authorize-security-group-{way} --group-id {group} --ip-permissions '{text}'"
+    )
+
+
+def _ranges(wanted: Wanted, snapshot: Snapshot) -> list[Ranges]:
+    """The ranges of subnets that are brought, as they are in AWS."""
+    return [
+        Ranges(
+            workers=_of(snapshot, zone.workers_subnet_id),
+            public=_of(snapshot, zone.public_subnet_id),
+            internal=_of(snapshot, zone.internal_subnet_id),
+        )
+        for zone in wanted.config.networks.zones
+    ]
+
+
+def _of(snapshot: Snapshot, name: str | None) -> tuple[str, ...]:
+    subnet: JsonObject = snapshot.subnets.get(name or "", {})
+    cidr = subnet.get("CidrBlock")
+    return (*([str(cidr)] if cidr else []), *ipv6_blocks(subnet))

@@ -1,0 +1,99 @@
+"""The flows as a whole: which steps there are, what they would do, and running them (spec 30 §3.3).
+
+The same steps are drawn by `pergola aws plan` and run by the actuator.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from pergola.flow import Progress, Reporter, Result, Saver, Settings, State, Write, run
+from pergola.flow.metrics import FlowMetrics
+from pergola.flow.picture import Fate, Note
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.codes import diagnose
+from pergola.providers.aws.deletion.network import deletion_steps
+from pergola.providers.aws.step import Step, Work, graph_of
+from pergola.providers.aws.steps import efs, iam, key_pair, names, security_group
+from pergola.providers.aws.steps.byo import byo_steps
+from pergola.providers.aws.steps.byo import names as byo
+from pergola.providers.aws.steps.network import network_steps
+from pergola.providers.aws.wanted import Wanted
+
+RECONCILIATION: Final = "Infrastructure reconciliation"
+DELETION: Final = "Infrastructure deletion"
+_NEED_SUBNETS: Final = (names.SERVICE_RANGE, names.EGRESS_RANGES)
+_SETTINGS: Final = Settings(diagnose=diagnose)
+
+
+def reconcile_steps(wanted: Wanted) -> list[Step]:
+    """All steps that create a cluster's infrastructure and keep it, in every mode."""
+    brought = (byo.READ,) if wanted.config.brings_subnets else ()
+    return [
+        *(_after(step, brought) for step in network_steps(wanted)),
+        *byo_steps(wanted, after=(names.VPC,)),
+        *security_group.steps(wanted),
+        *efs.steps(wanted),
+        *iam.steps(wanted),
+        *key_pair.steps(wanted),
+    ]
+
+
+def delete_steps(wanted: Wanted, state: State, *, remove_pod_routes: bool = False) -> list[Step]:
+    """All steps that remove it; what was brought only loses its tags.
+
+    Args:
+        remove_pod_routes: and its dead routes to pods, which stay otherwise (§7.2).
+    """
+    return deletion_steps(wanted, state, remove_pod_routes=remove_pod_routes)
+
+
+def _after(step: Step, brought: tuple[str, ...]) -> Step:
+    """The step behind those that read what was brought, if it needs the subnets."""
+    if step.name not in _NEED_SUBNETS:
+        return step
+    return replace(step, after=(*step.after, *brought))
+
+
+def foresee(steps: list[Step], work: Work) -> dict[str, Note]:
+    """What would become of each step, by its name; asks nothing and changes nothing in AWS."""
+    return {
+        step.name: Note(Fate.SKIP, step.skip) if step.skip else step.plan(work) for step in steps
+    }
+
+
+def name_zones(wanted: Wanted, state: State) -> None:
+    """Gives each zone its `zN`: with that, the state of a new cluster is no longer empty.
+
+    Only what has a state is ever deleted, so it is written before the first thing is created.
+    """
+    for zone in wanted.config.networks.zones:
+        keys.suffix_of(state, zone.name)
+
+
+async def run_steps(
+    name: str,
+    steps: list[Step],
+    work: Work,
+    *,
+    write: Write,
+    report: Reporter,
+    metrics: FlowMetrics | None = None,
+) -> Result:
+    """Runs the steps as a flow.
+
+    Args:
+        name: of the flow, as users see it.
+        write: stores the state's data.
+        metrics: where the steps are counted; nowhere if None.
+
+    Raises:
+        FlowFailed: something went wrong; all of it is told.
+    """
+    graph = graph_of(name, steps, work)
+    return await run(
+        graph,
+        saver=Saver(work.state, write),
+        progress=Progress(graph, report),
+        observers=[metrics.of(name)] if metrics else [],
+        settings=_SETTINGS,
+    )

@@ -1,0 +1,94 @@
+"""From an `Infrastructure` and its `Cluster` to what is asked of AWS (spec 30 §2, §5)."""
+
+from base64 import b64decode
+from binascii import Error as NotBase64
+from typing import Final
+
+from pergola.api.objects import (
+    GroupKind,
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    map_at,
+    maps_at,
+    namespace_of,
+)
+from pergola.extension_api.cluster import Cluster, Shoot
+from pergola.extension_api.errors import Code, ExtensionError
+from pergola.extensions.provider_config import read_strict
+from pergola.providers.aws.config import GROUP, INFRASTRUCTURE_CONFIG, InfrastructureConfig
+from pergola.providers.aws.overlay import has_overlay
+from pergola.providers.aws.wanted import Wanted
+
+_IPV4: Final = "IPv4"
+_WORKER_CONFIG: Final = GroupKind(GROUP, "WorkerConfig")
+_EFA_INTERFACES: Final = ("efa", "efa-only")
+
+
+def wanted_of(
+    infrastructure: JsonObject, cluster: Cluster | None, *, tag_worker_subnets: bool = True
+) -> Wanted:
+    """What an Infrastructure asks for; without its Cluster as for a Shoot with IPv4 alone.
+
+    Raises:
+        Malformed: `spec.providerConfig` is no InfrastructureConfig.
+        ExtensionError: the spec says no region, or a key that is no base64; or the Shoot's overlay
+            is neither on nor off.
+    """
+    spec = map_at(infrastructure, "spec")
+    config = read_strict(
+        InfrastructureConfig, spec.get("providerConfig"), INFRASTRUCTURE_CONFIG, needs_type=True
+    )
+    region = spec.get("region")
+    if not isinstance(region, str) or not region:
+        key = Key.of(infrastructure)
+        raise _problem(f"Infrastructure {key}: spec.region is missing; name an AWS region")
+    shoot = (cluster.shoot if cluster else None) or Shoot({})
+    return Wanted(
+        technical_id=namespace_of(infrastructure),
+        region=region,
+        config=config,
+        families=tuple(shoot.ip_families) or (_IPV4,),
+        node_range=shoot.node_range,
+        pod_ranges=_said(shoot, "pods"),
+        service_ranges=_said(shoot, "services"),
+        shoot_uid=str(map_at(shoot.raw, "metadata").get("uid") or ""),
+        ssh_public_key=_public_key(infrastructure),
+        overlay=has_overlay(shoot.raw),
+        uses_efa=_uses_efa(shoot),
+        tag_worker_subnets=tag_worker_subnets,
+    )
+
+
+def _said(shoot: Shoot, of: str) -> tuple[str, ...]:
+    """The Shoot's own range; those of its status come from here, and would come back."""
+    value = map_at(shoot.raw, "spec", "networking").get(of)
+    return (value,) if isinstance(value, str) and value else ()
+
+
+def _uses_efa(shoot: Shoot) -> bool:
+    """Whether a pool of workers says so: `networkInterfaces[].type` of its `WorkerConfig`.
+
+    The type of machine tells nothing: many can have such interfaces, and have none unless asked.
+    """
+    pools = maps_at(shoot.raw, "spec", "provider", "workers")
+    configs = [map_at(pool, "providerConfig") for pool in pools]
+    return any(
+        interface.get("type") in _EFA_INTERFACES
+        for config in configs
+        if GroupVersionKind.of(config).group_kind == _WORKER_CONFIG
+        for interface in maps_at(config, "networkInterfaces")
+    )
+
+
+def _public_key(infrastructure: JsonObject) -> bytes:
+    value = map_at(infrastructure, "spec").get("sshPublicKey") or ""
+    try:
+        return b64decode(value, validate=True)
+    except (NotBase64, TypeError, ValueError):
+        key = Key.of(infrastructure)
+        raise _problem(f"Infrastructure {key}: spec.sshPublicKey is no base64") from None
+
+
+def _problem(text: str) -> ExtensionError:
+    return ExtensionError(text, Code.CONFIGURATION_PROBLEM)

@@ -1,0 +1,84 @@
+"""What Shoots on AWS get where they leave something open (spec 30 §1.1, §7.3)."""
+
+from typing import Final
+
+from pergola.admission.draft import Draft, Path
+from pergola.api.objects import JsonObject, JsonValue
+from pergola.extension_api.cluster import Shoot
+from pergola.extensions.webhooks.shoots import is_left_alone, network_of
+from pergola.providers.aws.control_plane_config import CONTROL_PLANE_CONFIG
+
+OVERLAY: Final[Path] = ("spec", "networking", "providerConfig", "overlay")
+ROUTED_NETWORKS: Final = ("calico", "cilium")
+"""Network plugins that can do without an overlay."""
+
+_INFRASTRUCTURE: Final[Path] = ("spec", "provider", "infrastructureConfig")
+_CONTROL_PLANE: Final[Path] = ("spec", "provider", "controlPlaneConfig")
+_MTU: Final[Path] = (*_INFRASTRUCTURE, "enableMTUCustomizer")
+_ROUTES: Final[Path] = (*_CONTROL_PLANE, "cloudControllerManager", "useCustomRouteController")
+_LOAD_BALANCERS: Final[Path] = (*_CONTROL_PLANE, "loadBalancerController", "enabled")
+
+
+def mutate_shoot(draft: Draft, old: JsonObject | None) -> None:
+    """Sets what a new Shoot leaves open, and keeps what depends on each other in step.
+
+    Shoots without workers, moving to another seed, or with the spec they had are left alone.
+
+    Args:
+        old: the Shoot as it is stored; None while it is created.
+    """
+    if is_left_alone(draft.object, old):
+        return
+    if network_of(draft.object) in ROUTED_NETWORKS:
+        _default_overlay(draft, old)
+        _follow_overlay(draft, old)
+    if old is None:
+        _default_mtu(draft)
+    if "IPv6" in Shoot(draft.object).ip_families:
+        _set(
+            draft,
+            _LOAD_BALANCERS,
+            to=True,
+            because="only this controller makes load balancers with IPv6",
+        )
+
+
+def _default_overlay(draft: Draft, old: JsonObject | None) -> None:
+    if draft.get(*OVERLAY) is not None:
+        return
+    if old is None:
+        _set(draft, OVERLAY, to={"enabled": False}, because="AWS routes pods without an overlay")
+    elif (before := Draft(old).get(*OVERLAY)) is not None:
+        _set(draft, OVERLAY, to=before, because="it was left out, and stays as it was")
+
+
+def _follow_overlay(draft: Draft, old: JsonObject | None) -> None:
+    """Whoever never said anything of overlays has one, and needs no routes."""
+    enabled = draft.get(*OVERLAY, "enabled")
+    if not isinstance(enabled, bool):
+        return
+    was = None if old is None else Draft(old).get(*OVERLAY, "enabled")
+    if was is not enabled or draft.get(*_ROUTES) is None:
+        _set(
+            draft,
+            _ROUTES,
+            to=not enabled,
+            because="pods need routes exactly if they have no overlay",
+        )
+
+
+def _default_mtu(draft: Draft) -> None:
+    """A Shoot without a config gets no piece of one, so that it is told that all is missing."""
+    if draft.get(*_INFRASTRUCTURE) is not None and draft.get(*_MTU) is None:
+        _set(draft, _MTU, to=False, because="nodes of new Shoots keep the MTU that AWS gives them")
+
+
+def _set(draft: Draft, path: Path, *, to: JsonValue, because: str) -> None:
+    """Sets a value unless something that is no map is in the way: validation tells of that."""
+    above = (draft.get(*path[:depth]) for depth in range(1, len(path)))
+    if not all(part is None or isinstance(part, dict) for part in above):
+        return
+    if path[: len(_CONTROL_PLANE)] == _CONTROL_PLANE and draft.get(*_CONTROL_PLANE) is None:
+        gvk = CONTROL_PLANE_CONFIG
+        draft.set(_CONTROL_PLANE, {"apiVersion": gvk.api_version, "kind": gvk.kind}, because)
+    draft.set(path, to, because)

@@ -1,0 +1,12 @@
+"""The network of a cluster as a picture: what is where, and whose it is.
+
+things  what there is, as a tree of things, each with its owner
+tree    that tree as text for a terminal
+svg     that tree as boxes inside of boxes
+"""
+
+from pergola.providers.aws.show.svg import svg
+from pergola.providers.aws.show.things import Owner, Thing, things
+from pergola.providers.aws.show.tree import tree
+
+__all__ = ["Owner", "Thing", "svg", "things", "tree"]

@@ -1,0 +1,216 @@
+"""What there is of a cluster in AWS, as a tree of things; pure.
+
+Only what belongs to the cluster or is used by it; what else is in the VPC is counted.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.flow import State
+from pergola.providers.aws.config import Zone
+from pergola.providers.aws.routing import destination_of, table_of
+from pergola.providers.aws.security_rules import bastion_groups, nodes_security_groups
+from pergola.providers.aws.snapshot import Snapshot, tags_of
+from pergola.providers.aws.status import NODES, subnets_of
+from pergola.providers.aws.wanted import SHARED, Wanted
+
+_TARGETS: Final = (
+    "GatewayId",
+    "NatGatewayId",
+    "EgressOnlyInternetGatewayId",
+    "TransitGatewayId",
+    "VpcPeeringConnectionId",
+    "NetworkInterfaceId",
+    "InstanceId",
+)
+_GONE: Final = ("deleted", "deleting")
+
+
+class Owner(StrEnum):
+    """Whose something is."""
+
+    OURS = "ours"
+    USERS = "the user's"
+    TAGGED = "the user's, with our tag"
+    NOBODYS = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """Something in AWS, or a part of the picture such as a zone.
+
+    Attributes:
+        kind: such as `subnet for nodes`.
+        name: its id; empty for what has none.
+        detail: what else there is to know, such as its range.
+        parts: what is inside of it, or belongs to it.
+    """
+
+    kind: str
+    name: str = ""
+    detail: str = ""
+    owner: Owner = Owner.NOBODYS
+    parts: tuple["Thing", ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Kind, name and detail in one line."""
+        return " ".join(part for part in (self.kind, self.name, self.detail) if part)
+
+
+def things(wanted: Wanted, snapshot: Snapshot, state: State) -> Thing:
+    """Everything of a cluster, from the VPC down to routes."""
+    parts = [
+        *([_vpc(wanted, snapshot, state, snapshot.vpc)] if snapshot.vpc else []),
+        *_identities(wanted, snapshot),
+        *_file_system(wanted, snapshot),
+    ]
+    detail = f"in {wanted.region}" if parts else f"in {wanted.region}: there is nothing yet"
+    return Thing("cluster", wanted.technical_id, detail, parts=tuple(parts))
+
+
+def _vpc(wanted: Wanted, snapshot: Snapshot, state: State, vpc: JsonObject) -> Thing:
+    blocks = [vpc.get("CidrBlock"), *_ipv6(vpc, "Ipv6CidrBlockAssociationSet")]
+    zones = [_zone(wanted, snapshot, state, zone) for zone in wanted.config.networks.zones]
+    parts = (
+        *_each(wanted, "internet gateway", snapshot.internet_gateways),
+        *_each(wanted, "egress-only internet gateway", snapshot.egress_only_gateways),
+        *_endpoints(wanted, snapshot),
+        *zones,
+        *_other_tables(wanted, snapshot, zones),
+        *_groups(wanted, snapshot, state),
+        *_others(snapshot, zones),
+    )
+    name = str(vpc["VpcId"])
+    return Thing("VPC", name, _joined(blocks), _owner(wanted, vpc), parts)
+
+
+def _zone(wanted: Wanted, snapshot: Snapshot, state: State, zone: Zone) -> Thing:
+    found = [
+        _subnet(wanted, snapshot, purpose, name, snapshot.subnets[name])
+        for purpose, name in subnets_of(zone, state)
+        if name in snapshot.subnets
+    ]
+    return Thing("zone", zone.name, parts=tuple(found))
+
+
+def _subnet(
+    wanted: Wanted, snapshot: Snapshot, purpose: str, name: str, subnet: JsonObject
+) -> Thing:
+    blocks = [subnet.get("CidrBlock"), *_ipv6(subnet, "Ipv6CidrBlockAssociationSet")]
+    free = subnet.get("AvailableIpAddressCount")
+    detail = _joined([*blocks, f"({free} addresses free)" if free is not None else None])
+    gateways = [
+        _nat(wanted, nat_name, nat)
+        for nat_name, nat in snapshot.nat_gateways.items()
+        if nat.get("SubnetId") == name and nat.get("State") not in _GONE
+    ]
+    table = table_of(snapshot, name)
+    tables = [_table(wanted, table)] if table else []
+    kind = "subnet for nodes" if purpose == NODES else f"subnet for {purpose} load balancers"
+    return Thing(kind, name, detail, _owner(wanted, subnet), (*tables, *gateways))
+
+
+def _nat(wanted: Wanted, name: str, nat: JsonObject) -> Thing:
+    addresses = [
+        _joined([address.get("PublicIp"), address.get("AllocationId")])
+        for address in nat.get("NatGatewayAddresses") or ()
+    ]
+    detail = _joined([*addresses, None if nat.get("State") == "available" else nat.get("State")])
+    return Thing("NAT gateway", name, detail, _owner(wanted, nat))
+
+
+def _table(wanted: Wanted, table: JsonObject) -> Thing:
+    is_main = any(each.get("Main") for each in table.get("Associations") or ())
+    routes = tuple(
+        Thing("route", "", f"{_destination(route)} → {_target(route)}")
+        for route in table.get("Routes") or ()
+    )
+    kind = "main route table" if is_main else "route table"
+    return Thing(kind, str(table["RouteTableId"]), "", _owner(wanted, table), routes)
+
+
+def _destination(route: JsonObject) -> str:
+    return destination_of(route) or str(route.get("DestinationPrefixListId") or "somewhere")
+
+
+def _target(route: JsonObject) -> str:
+    target = next((str(route[key]) for key in _TARGETS if route.get(key)), "nothing")
+    return f"{target} (blackhole)" if route.get("State") == "blackhole" else target
+
+
+def _endpoints(wanted: Wanted, snapshot: Snapshot) -> Iterator[Thing]:
+    for name, endpoint in snapshot.endpoints.items():
+        service = str(endpoint.get("ServiceName", "")).rpartition(".")[2]
+        yield Thing("gateway endpoint", name, f"for {service}", _owner(wanted, endpoint))
+
+
+def _other_tables(wanted: Wanted, snapshot: Snapshot, zones: Iterable[Thing]) -> Iterator[Thing]:
+    """Route tables of ours that no subnet has yet."""
+    shown = {table.name for zone in zones for subnet in zone.parts for table in subnet.parts}
+    for name, table in snapshot.route_tables.items():
+        if name not in shown and wanted.owns(tags_of(table)):
+            yield _table(wanted, table)
+
+
+def _groups(wanted: Wanted, snapshot: Snapshot, state: State) -> Iterator[Thing]:
+    nodes = nodes_security_groups(wanted, state)
+    bastions = bastion_groups(wanted, snapshot.security_groups)
+    for name, group in {**snapshot.security_groups, **snapshot.foreign_groups}.items():
+        if name not in nodes and name not in bastions:
+            continue
+        rules = (
+            f"{len(group.get('IpPermissions') or ())} rules in, "
+            f"{len(group.get('IpPermissionsEgress') or ())} out"
+        )
+        kind = "security group of nodes" if name in nodes else "security group of a bastion"
+        yield Thing(kind, name, rules, _owner(wanted, group))
+
+
+def _others(snapshot: Snapshot, zones: Iterable[Thing]) -> Iterator[Thing]:
+    """How many subnets are in the VPC that the cluster does not use."""
+    used = {subnet.name for zone in zones for subnet in zone.parts}
+    others = len(snapshot.subnets.keys() - used)
+    if others:
+        yield Thing("other subnets", "", str(others), Owner.USERS)
+
+
+def _identities(wanted: Wanted, snapshot: Snapshot) -> Iterator[Thing]:
+    """IAM and the key pair have names of ours; nobody else may use them."""
+    if snapshot.role:
+        yield Thing("IAM role", str(snapshot.role.get("RoleName")), "", Owner.OURS)
+    if snapshot.instance_profile:
+        name = str(snapshot.instance_profile.get("InstanceProfileName"))
+        yield Thing("IAM instance profile", name, "", Owner.OURS)
+    if snapshot.key_pair:
+        yield Thing("key pair", str(snapshot.key_pair.get("KeyName")), "", Owner.OURS)
+
+
+def _file_system(wanted: Wanted, snapshot: Snapshot) -> Iterator[Thing]:
+    if snapshot.file_system:
+        targets = f"mounted in {len(snapshot.mount_targets)} subnets"
+        name = str(snapshot.file_system.get("FileSystemId"))
+        yield Thing("EFS file system", name, targets, _owner(wanted, snapshot.file_system))
+
+
+def _each(wanted: Wanted, kind: str, found: Mapping[str, JsonObject]) -> Iterator[Thing]:
+    for name, thing in found.items():
+        yield Thing(kind, name, "", _owner(wanted, thing))
+
+
+def _owner(wanted: Wanted, thing: JsonObject) -> Owner:
+    tags = tags_of(thing)
+    if wanted.owns(tags):
+        return Owner.OURS
+    return Owner.TAGGED if tags.get(wanted.cluster_tag) == SHARED else Owner.USERS
+
+
+def _ipv6(thing: JsonObject, associations: str) -> list[str]:
+    return [str(each.get("Ipv6CidrBlock")) for each in thing.get(associations) or ()]
+
+
+def _joined(texts: Iterable[object]) -> str:
+    return " ".join(str(text) for text in texts if text)

@@ -1,0 +1,132 @@
+"""`InfrastructureStatus` and what else of the status others read (spec 30 §1.2)."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from pergola.api.objects import GroupVersionKind, JsonObject
+from pergola.flow import State
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.config import GROUP, Zone
+from pergola.providers.aws.security_rules import nodes_security_groups
+from pergola.providers.aws.wanted import Wanted
+
+INFRASTRUCTURE_STATUS: Final = GroupVersionKind(GROUP, "v1alpha1", "InfrastructureStatus")
+NODES: Final = "nodes"
+PUBLIC: Final = "public"
+INTERNAL: Final = "internal"
+
+
+def provider_status(wanted: Wanted, state: State) -> JsonObject:
+    """`status.providerStatus`: the same for the same config and state, to the last byte.
+
+    Subnets are in the order of the config's zones; consumers take the first of a purpose.
+    """
+    status: JsonObject = {
+        "apiVersion": INFRASTRUCTURE_STATUS.api_version,
+        "kind": INFRASTRUCTURE_STATUS.kind,
+        "ec2": {"keyName": state.get(keys.KEY_PAIR) or ""},
+        "iam": _iam(state),
+        "vpc": _vpc(wanted, state),
+    }
+    file_system = file_system_of(wanted, state)
+    if file_system:
+        status["elasticFileSystem"] = {"ID": file_system}
+    return status
+
+
+def egress_cidrs(state: State) -> list[str]:
+    """`status.egressCIDRs`: from where the cluster's packets come; empty if nobody can tell.
+
+    NAT gateways' addresses, then the IPv6 block, if the range of Services is known as well.
+    """
+    cidrs = [cidr for cidr in (state.get(keys.EGRESS_CIDRS) or "").split(",") if cidr]
+    block = _block(state)
+    return list(dict.fromkeys([*cidrs, *([block] if block else [])]))
+
+
+def networking(wanted: Wanted, state: State) -> JsonObject:
+    """`status.networking`: ranges of nodes, pods and Services; IPv6 first where AWS gave it."""
+    block, services = _block(state), state.get(keys.SERVICE_CIDR) if _block(state) else None
+    return {
+        "nodes": _ranges(block, (wanted.node_range,)),
+        "pods": _ranges(block, wanted.pod_ranges),
+        "services": _ranges(services, wanted.service_ranges),
+    }
+
+
+def full_status(wanted: Wanted, state: State) -> JsonObject:
+    """All fields of `status` that a successful reconciliation writes.
+
+    An empty list of egress CIDRs is null: a merge patch then clears what was there before.
+    """
+    return {
+        "providerStatus": provider_status(wanted, state),
+        "state": keys.state_object(state.snapshot()),
+        "egressCIDRs": egress_cidrs(state) or None,
+        "networking": networking(wanted, state),
+    }
+
+
+def vpc_id(wanted: Wanted, state: State) -> str:
+    """The VPC: that of the config, or the one that was created; empty if there is none yet."""
+    return wanted.config.networks.vpc.id or state.get(keys.VPC) or ""
+
+
+def nodes_security_group(wanted: Wanted, state: State) -> str:
+    """The security group of the nodes: that of the config, or the one that was created."""
+    group = wanted.config.networks.nodes_security_group_id
+    return group or state.get(keys.NODES_SECURITY_GROUP) or ""
+
+
+def file_system_of(wanted: Wanted, state: State) -> str:
+    """The file system: that of the config, or the one that was created; empty if none is wanted."""
+    config = wanted.config.elastic_file_system
+    if config is None or not config.enabled:
+        return ""
+    return config.id or state.get(keys.FILE_SYSTEM) or ""
+
+
+def subnets_of(zone: Zone, state: State) -> Iterator[tuple[str, str]]:
+    """The subnets of a zone: purpose and id; what the config names, else what the state knows."""
+    for purpose, named, key in (
+        (NODES, zone.workers_subnet_id, keys.SUBNET_WORKERS),
+        (PUBLIC, zone.public_subnet_id, keys.SUBNET_PUBLIC),
+        (INTERNAL, zone.internal_subnet_id, keys.SUBNET_INTERNAL),
+    ):
+        subnet = named or state.get(keys.zone_key(zone.name, key))
+        if subnet:
+            yield purpose, subnet
+
+
+def _vpc(wanted: Wanted, state: State) -> JsonObject:
+    name = vpc_id(wanted, state)
+    networks = wanted.config.networks
+    found = [
+        {"purpose": purpose, "id": subnet, "zone": zone.name}
+        for zone in networks.zones
+        for purpose, subnet in subnets_of(zone, state)
+    ]
+    groups = [{"purpose": NODES, "id": group} for group in _groups(wanted, state)]
+    return {"id": name, "subnets": found if name else [], "securityGroups": groups}
+
+
+def _groups(wanted: Wanted, state: State) -> list[str]:
+    """None before the nodes' own is known, for consumers take the first as that one."""
+    return nodes_security_groups(wanted, state) if nodes_security_group(wanted, state) else []
+
+
+def _iam(state: State) -> JsonObject:
+    profile, arn = state.get(keys.INSTANCE_PROFILE_NAME), state.get(keys.ROLE_ARN)
+    return {
+        "instanceProfiles": [{"purpose": NODES, "name": profile}] if profile else [],
+        "roles": [{"purpose": NODES, "arn": arn}] if arn else [],
+    }
+
+
+def _block(state: State) -> str | None:
+    """The VPC's IPv6 block, if it counts: only together with a range of Services."""
+    return state.get(keys.VPC_IPV6_BLOCK) if state.get(keys.SERVICE_CIDR) else None
+
+
+def _ranges(first: str | None, others: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(cidr for cidr in (first, *others) if cidr))

@@ -1,0 +1,73 @@
+"""The steps of the flows: each can say what it would do, and do it."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from pergola.cloud.aws import AwsClient
+from pergola.flow import ONCE, Graph, Retry, State
+from pergola.flow.picture import Note
+from pergola.providers.aws.snapshot import Snapshot
+from pergola.providers.aws.wanted import Wanted
+
+TIMEOUT: Final = 90.0
+LONG_TIMEOUT: Final = 180.0
+CLEANUP_TIMEOUT: Final = 300.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Work:
+    """What the steps of one flow share.
+
+    Attributes:
+        snapshot: what AWS said before the flow began; steps that change something keep it true, so
+            that the steps after them see it without asking again.
+        state: identities, under the keys of spec 30 §1.3.
+        warnings: what the user should know although it works.
+        poll_seconds: the pause between two looks at something that AWS is making or removing.
+    """
+
+    aws: AwsClient
+    wanted: Wanted
+    state: State
+    snapshot: Snapshot
+    warnings: list[str] = field(default_factory=list)
+    poll_seconds: float = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One idempotent step: of `plan` and `ensure`, the first looks and the second acts.
+
+    Attributes:
+        plan: what would become of it, judged by the snapshot and the state alone.
+        ensure: makes it so; writes nothing if it is so already.
+        skip: why there is nothing to do; known before the flow begins.
+    """
+
+    name: str
+    plan: Callable[[Work], Note]
+    ensure: Callable[[Work], Awaitable[None]]
+    after: tuple[str, ...] = ()
+    skip: str | None = None
+    timeout: float = TIMEOUT
+    retry: Retry = ONCE
+
+
+def graph_of(name: str, steps: list[Step], work: Work) -> Graph:
+    """The steps as a graph that can be run and drawn."""
+    graph = Graph(name)
+    for step in steps:
+        graph.add(
+            step.name,
+            _bound(step, work),
+            after=step.after,
+            skip=step.skip,
+            timeout=step.timeout,
+            retry=step.retry,
+        )
+    return graph
+
+
+def _bound(step: Step, work: Work) -> Callable[[], Awaitable[None]]:
+    return lambda: step.ensure(work)

@@ -1,0 +1,26 @@
+"""What an `InfrastructureConfig` may say: offline, and with every finding at once (spec 30 §1.4).
+
+config       `check_config`: all that is wrong with one config
+update       `check_update`: all that is wrong with a change of it
+written      `check_written`: both, of JSON
+facts        what a Shoot and its CloudProfile decide
+zones        zones, and the subnets in them
+networks     the VPC, security groups, gateway endpoints
+ranges       CIDRs against each other
+tags         tags of others that are to stay
+identifiers  how AWS names things
+"""
+
+from pergola.providers.aws.validation.config import check_config
+from pergola.providers.aws.validation.facts import ShootFacts, facts_of, zones_of
+from pergola.providers.aws.validation.update import check_update
+from pergola.providers.aws.validation.written import check_written
+
+__all__ = [
+    "ShootFacts",
+    "check_config",
+    "check_update",
+    "check_written",
+    "facts_of",
+    "zones_of",
+]

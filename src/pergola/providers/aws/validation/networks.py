@@ -1,0 +1,94 @@
+"""The VPC, security groups and gateway endpoints (spec 30 §1.4, V10, V12, V13, V18; §6.5)."""
+
+import ipaddress
+from collections.abc import Iterator
+from typing import Final
+
+from pergola.api.core_v1_validation import is_dns_subdomain
+from pergola.api.field_errors import Cause, duplicate, forbidden, invalid
+from pergola.providers.aws.config import InfrastructureConfig, Ipv6IpamPool, Networks, Vpc
+from pergola.providers.aws.validation import identifiers
+from pergola.providers.aws.validation.identifiers import check_id
+from pergola.providers.aws.validation.zones import NEEDS_VPC
+
+_NODES_GROUP: Final = "networks.nodesSecurityGroupID"
+_MORE_GROUPS: Final = "networks.additionalNodesSecurityGroupIDs"
+_ENDPOINTS: Final = "networks.vpc.gatewayEndpoints"
+_BLOCK: Final = "networks.vpc.ipv6IpamPool.cidrBlock"
+_BLOCK_BITS: Final = 56
+
+
+def check_networks(config: InfrastructureConfig) -> Iterator[Cause]:
+    """What is wrong with what a cluster has once, in all of its zones."""
+    networks = config.networks
+    yield from _vpc(networks.vpc)
+    brings_subnets = any(zone.workers_subnet_id is not None for zone in networks.zones)
+    yield from _endpoints(networks.vpc.gateway_endpoints, brings_subnets=brings_subnets)
+    yield from _security_groups(networks)
+
+
+def _vpc(vpc: Vpc) -> Iterator[Cause]:
+    if (vpc.id is None) == (vpc.cidr is None):
+        yield invalid(
+            "networks.vpc",
+            vpc.to_json(),
+            "must have either id, of a VPC that exists, or cidr, of one to create",
+        )
+    yield from check_id("networks.vpc.id", vpc.id, identifiers.VPC)
+    if vpc.ipv6_ipam_pool is not None:
+        yield from _ipam_pool(vpc.ipv6_ipam_pool)
+
+
+def _ipam_pool(pool: Ipv6IpamPool) -> Iterator[Cause]:
+    block = pool.cidr_block
+    if block is None:
+        return
+    if not pool.id:
+        yield invalid(_BLOCK, block, "can only be used with the id of the pool that it is from")
+    try:
+        network = ipaddress.IPv6Network(block, strict=False)
+    except ValueError:
+        yield invalid(_BLOCK, block, "must be an IPv6 CIDR")
+        return
+    if str(network) != block:
+        yield invalid(_BLOCK, block, f"must be valid canonical CIDR, which is {network}")
+    if network.prefixlen != _BLOCK_BITS:
+        yield invalid(_BLOCK, block, f"must be a /{_BLOCK_BITS}")
+
+
+def _endpoints(endpoints: list[str], *, brings_subnets: bool) -> Iterator[Cause]:
+    if endpoints and brings_subnets:
+        yield forbidden(
+            _ENDPOINTS,
+            "must not be set together with workersSubnetID: an endpoint works only where it is "
+            "associated with route tables, and those are yours: create the endpoints on your own "
+            "and associate them with the route tables of your subnets",
+        )
+    for index, name in enumerate(endpoints):
+        if not is_dns_subdomain(name):
+            yield invalid(
+                f"{_ENDPOINTS}[{index}]",
+                name,
+                'must be the short name of a service, such as "s3": a lowercase RFC 1123 subdomain',
+            )
+
+
+def _security_groups(networks: Networks) -> Iterator[Cause]:
+    own, more = networks.nodes_security_group_id, networks.additional_nodes_security_group_ids
+    is_without_vpc = networks.vpc.id is None
+    if own is not None and is_without_vpc:
+        yield forbidden(_NODES_GROUP, NEEDS_VPC)
+    yield from check_id(_NODES_GROUP, own, identifiers.SECURITY_GROUP)
+    if more and is_without_vpc:
+        yield forbidden(_MORE_GROUPS, NEEDS_VPC)
+    if more and own is not None:
+        yield forbidden(
+            _MORE_GROUPS,
+            "must not be set together with nodesSecurityGroupID, which replaces the group that "
+            "these would be added to",
+        )
+    for index, group in enumerate(more):
+        path = f"{_MORE_GROUPS}[{index}]"
+        yield from check_id(path, group, identifiers.SECURITY_GROUP)
+        if group in more[:index]:
+            yield duplicate(path, group)

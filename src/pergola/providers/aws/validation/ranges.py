@@ -1,0 +1,111 @@
+"""CIDRs: well-formed, apart from each other, and inside of what they are a part of (V15, V16)."""
+
+import ipaddress
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from pergola.api.field_errors import Cause, invalid
+from pergola.providers.aws.config import InfrastructureConfig
+from pergola.providers.aws.validation.facts import ShootFacts
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+class _Range(NamedTuple):
+    path: str
+    text: str
+    network: Network
+
+    def overlaps(self, other: "_Range") -> bool:
+        return self.network.version == other.network.version and self.network.overlaps(
+            other.network
+        )
+
+    def is_inside(self, other: "_Range") -> bool:
+        match self.network, other.network:
+            case (ipaddress.IPv4Network() as inner, ipaddress.IPv4Network() as outer):
+                return inner.subnet_of(outer)
+            case (ipaddress.IPv6Network() as inner6, ipaddress.IPv6Network() as outer6):
+                return inner6.subnet_of(outer6)
+        return False
+
+
+def check_ranges(config: InfrastructureConfig, facts: ShootFacts) -> Iterator[Cause]:
+    """What is wrong with the CIDRs of the VPC and of the subnets to be created.
+
+    The Shoot's own ranges are only compared with: whether they are right is not said here.
+    """
+    vpc = config.networks.vpc.cidr
+    said = [("networks.vpc.cidr", vpc)] if vpc is not None else []
+    said += _subnets(config, facts)
+    for path, text in said:
+        yield from _malformed(path, text)
+    known = _known(said)
+    whole = [found for found in known if found.path == "networks.vpc.cidr"]
+    subnets = [found for found in known if found.path != "networks.vpc.cidr"]
+    for outer in whole:
+        if not facts.has_ipv6:
+            yield from (
+                _not_inside(subnet, outer) for subnet in subnets if not subnet.is_inside(outer)
+            )
+    yield from _outside_of_nodes(subnets, facts)
+    for index, subnet in enumerate(subnets):
+        yield from _overlaps(subnet, subnets[:index])
+    others = _known([("networking.pods", facts.pods), ("networking.services", facts.services)])
+    for found in known:
+        yield from _overlaps(found, others)
+
+
+def parse_range(text: str) -> Network | None:
+    """A CIDR, with whatever host bits; None if it is none."""
+    try:
+        return ipaddress.ip_network(text, strict=False) if "/" in text else None
+    except ValueError:
+        return None
+
+
+def _subnets(config: InfrastructureConfig, facts: ShootFacts) -> list[tuple[str, str]]:
+    """Without the workers of a Shoot that has no IPv4: their subnets have no such range."""
+    found: list[tuple[str, str]] = []
+    for index, zone in enumerate(config.networks.zones):
+        workers = None if facts.has_only_ipv6 else zone.workers
+        ranges = (("workers", workers), ("internal", zone.internal), ("public", zone.public))
+        found += [
+            (f"networks.zones[{index}].{name}", cidr) for name, cidr in ranges if cidr is not None
+        ]
+    return found
+
+
+def _malformed(path: str, text: str) -> Iterator[Cause]:
+    network = parse_range(text)
+    if network is None:
+        yield invalid(path, text, f"invalid CIDR address: {text}")
+    elif str(network) != text:
+        yield invalid(path, text, f"must be valid canonical CIDR, which is {network}")
+
+
+def _known(said: list[tuple[str, str]]) -> list[_Range]:
+    read = ((path, text, parse_range(text)) for path, text in said)
+    return [_Range(path, text, network) for path, text, network in read if network is not None]
+
+
+def _outside_of_nodes(subnets: list[_Range], facts: ShootFacts) -> Iterator[Cause]:
+    for nodes in _known([("networking.nodes", facts.nodes)]):
+        for subnet in subnets:
+            if not subnet.path.endswith(".workers") or subnet.is_inside(nodes):
+                continue
+            # `networking.nodes` is the range of one family only, the workers' may be the other's.
+            if subnet.network.version == nodes.network.version or not facts.has_ipv6:
+                yield _not_inside(subnet, nodes)
+
+
+def _not_inside(inner: _Range, outer: _Range) -> Cause:
+    return invalid(inner.path, inner.text, f'must be a subset of "{outer.path}" ("{outer.text}")')
+
+
+def _overlaps(found: _Range, others: list[_Range]) -> Iterator[Cause]:
+    for other in others:
+        if found.overlaps(other):
+            yield invalid(
+                found.path, found.text, f'must not overlap with "{other.path}" ("{other.text}")'
+            )

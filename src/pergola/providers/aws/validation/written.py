@@ -1,0 +1,56 @@
+"""Configs as they are written: the new one read strictly, the old one leniently (spec 30 §1.4)."""
+
+from collections.abc import Iterator
+
+from pergola.api.field_errors import Cause, required
+from pergola.api.objects import JsonValue
+from pergola.api.schema.read import Malformed
+from pergola.api.schema.validate import REQUIRED
+from pergola.extensions.provider_config import read_leniently, read_strict
+from pergola.providers.aws.config import INFRASTRUCTURE_CONFIG, InfrastructureConfig
+from pergola.providers.aws.validation.config import check_config
+from pergola.providers.aws.validation.facts import ShootFacts
+from pergola.providers.aws.validation.update import check_update
+
+
+def check_written(
+    value: JsonValue, facts: ShootFacts, old: JsonValue = None, *, path: str
+) -> Iterator[Cause]:
+    """What is wrong with a config as it is written, and with the change from the old one.
+
+    Args:
+        old: what it was; None if there was none.
+        path: where the config is, for the findings.
+    """
+    try:
+        config = read_strict(
+            InfrastructureConfig, value, INFRASTRUCTURE_CONFIG, path=path, needs_type=True
+        )
+    except Malformed as error:
+        yield from malformed(error)
+        return
+    before = _read_old(old)
+    for cause in check_config(config, facts, before):
+        yield cause.under(path)
+    if before is not None:
+        for cause in check_update(config, before):
+            yield cause.under(path)
+
+
+def malformed(error: Malformed) -> Iterator[Cause]:
+    """Why something could not be read, as findings."""
+    for finding in error.findings:
+        if finding.problem == REQUIRED:
+            yield required(finding.path)
+        else:
+            yield Cause("FieldValueInvalid", f"Invalid value: {finding.problem}", finding.path)
+
+
+def _read_old(value: JsonValue) -> InfrastructureConfig | None:
+    """What a config was; of one that cannot be read no infrastructure was made."""
+    if value is None:
+        return None
+    try:
+        return read_leniently(InfrastructureConfig, value, INFRASTRUCTURE_CONFIG)
+    except Malformed:
+        return None

@@ -1,0 +1,160 @@
+"""Zones, and the subnets in them: to be created, or brought (spec 30 §1.4, V1-V9, V11, V14)."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from pergola.api.field_errors import Cause, duplicate, forbidden, invalid, required, unsupported
+from pergola.providers.aws.config import InfrastructureConfig, Zone
+from pergola.providers.aws.validation.facts import ShootFacts
+from pergola.providers.aws.validation.identifiers import ELASTIC_IP, SUBNET, check_id
+
+PATH: Final = "networks.zones"
+NEEDS_VPC: Final = "can only be used with networks.vpc.id"
+_NAME: Final = re.compile("[a-z0-9-]+")
+
+
+def check_zones(
+    config: InfrastructureConfig, facts: ShootFacts, old: InfrastructureConfig | None
+) -> Iterator[Cause]:
+    """What is wrong with the zones, apart from their CIDRs."""
+    zones = config.networks.zones
+    if not zones:
+        yield required(PATH, "at least one zone is needed")
+        return
+    yield from _names(zones, facts, old.networks.zones if old else [])
+    yield from _kinds(zones, facts)
+    for index, zone in enumerate(zones):
+        path = f"{PATH}[{index}]"
+        yield from _workers(path, zone, facts)
+        yield from _subnets(path, zone, brings_vpc=config.networks.vpc.id is not None)
+        yield from _elastic_ip(path, zone, facts)
+    yield from _missing_load_balancer_subnets(zones)
+    yield from _repeated(zones)
+
+
+def _names(zones: list[Zone], facts: ShootFacts, old: list[Zone]) -> Iterator[Cause]:
+    seen: set[str] = set()
+    for index, zone in enumerate(zones):
+        path = f"{PATH}[{index}].name"
+        is_as_before = index < len(old) and old[index].name == zone.name
+        if not _NAME.fullmatch(zone.name):
+            yield invalid(path, zone.name, f"does not match ^{_NAME.pattern}$")
+        if not is_as_before:
+            if facts.zones is not None and zone.name not in facts.zones:
+                yield unsupported(path, zone.name, facts.zones)
+            if zone.name in seen:
+                yield duplicate(path, zone.name)
+        seen.add(zone.name)
+
+
+def _kinds(zones: list[Zone], facts: ShootFacts) -> Iterator[Cause]:
+    """A zone with both kinds of workers has a finding of its own, and counts as neither."""
+    brought = [zone.workers_subnet_id is not None for zone in zones]
+    ranged = [zone.workers is not None for zone in zones]
+    if not any(brought) and not any(ranged) and not facts.has_only_ipv6:
+        yield required(PATH, "the zones have neither workers nor workersSubnetID")
+    is_some_brought = any(b and not r for b, r in zip(brought, ranged, strict=True))
+    is_some_managed = any(
+        not b and (r or facts.has_only_ipv6) for b, r in zip(brought, ranged, strict=True)
+    )
+    if is_some_brought and is_some_managed:
+        yield forbidden(
+            PATH,
+            "all zones must have workers, or all must have workersSubnetID: subnets to be created "
+            "and subnets that exist cannot be mixed",
+        )
+
+
+def _workers(path: str, zone: Zone, facts: ShootFacts) -> Iterator[Cause]:
+    if zone.workers_subnet_id is not None:
+        if zone.workers is not None:
+            yield invalid(
+                f"{path}.workers", zone.workers, "must not be set together with workersSubnetID"
+            )
+    elif zone.workers is None and not facts.has_only_ipv6:
+        yield required(
+            path, "either workers (a range) or workersSubnetID (a subnet that exists) is needed"
+        )
+
+
+def _subnets(path: str, zone: Zone, *, brings_vpc: bool) -> Iterator[Cause]:
+    brings_workers = zone.workers_subnet_id is not None
+    if brings_workers:
+        for name, cidr in (("internal", zone.internal), ("public", zone.public)):
+            if cidr is not None:
+                yield forbidden(
+                    f"{path}.{name}",
+                    "must not be set together with workersSubnetID, with which no subnet is "
+                    f"created: name one that exists with {name}SubnetID, or leave this out",
+                )
+    yield from _subnet(f"{path}.workersSubnetID", zone.workers_subnet_id, brings_vpc=brings_vpc)
+    for name, subnet in _load_balancer_subnets(zone):
+        if subnet is not None and not brings_workers:
+            yield forbidden(f"{path}.{name}", "can only be used with workersSubnetID")
+        yield from _subnet(f"{path}.{name}", subnet, brings_vpc=brings_vpc)
+    if zone.public_subnet_id and zone.public_subnet_id == zone.internal_subnet_id:
+        yield invalid(
+            f"{path}.internalSubnetID",
+            zone.internal_subnet_id,
+            "must not be publicSubnetID too: a public subnet has a route to the internet, an "
+            "internal one has none",
+        )
+
+
+def _subnet(path: str, subnet: str | None, *, brings_vpc: bool) -> Iterator[Cause]:
+    if subnet is None:
+        return
+    if not brings_vpc:
+        yield forbidden(path, NEEDS_VPC)
+    if subnet:
+        yield from check_id(path, subnet, SUBNET)
+    else:
+        yield required(path, "must not be empty")
+
+
+def _elastic_ip(path: str, zone: Zone, facts: ShootFacts) -> Iterator[Cause]:
+    address = zone.elastic_ip_allocation_id
+    if address is None:
+        return
+    field = f"{path}.elasticIPAllocationID"
+    has_workers = zone.workers is not None or facts.has_only_ipv6
+    if zone.workers_subnet_id is not None or not has_workers or zone.public is None:
+        yield forbidden(
+            field, "can only be used with workers and public: it is for a NAT gateway between them"
+        )
+    yield from check_id(field, address, ELASTIC_IP)
+
+
+def _missing_load_balancer_subnets(zones: list[Zone]) -> Iterator[Cause]:
+    """One kind of load balancer either has a subnet in each zone, or finds all by their tags."""
+    brought = [(i, zone) for i, zone in enumerate(zones) if zone.workers_subnet_id is not None]
+    for name in ("publicSubnetID", "internalSubnetID"):
+        missing = [i for i, zone in brought if dict(_load_balancer_subnets(zone))[name] is None]
+        if len(missing) == len(brought):
+            continue
+        for index in missing:
+            yield required(f"{PATH}[{index}].{name}", "must be set in all zones or in none")
+
+
+def _repeated(zones: list[Zone]) -> Iterator[Cause]:
+    """What is used twice; a subnet may be for nodes and load balancers of its zone at once."""
+    workers: set[str] = set()
+    load_balancers: set[str] = set()
+    addresses: set[str] = set()
+    for index, zone in enumerate(zones):
+        path = f"{PATH}[{index}]"
+        uses = [
+            ("workersSubnetID", zone.workers_subnet_id, workers),
+            *((name, subnet, load_balancers) for name, subnet in _load_balancer_subnets(zone)),
+            ("elasticIPAllocationID", zone.elastic_ip_allocation_id, addresses),
+        ]
+        for name, value, seen in uses:
+            if value and value in seen:
+                yield duplicate(f"{path}.{name}", value)
+            if value:
+                seen.add(value)
+
+
+def _load_balancer_subnets(zone: Zone) -> tuple[tuple[str, str | None], tuple[str, str | None]]:
+    return ("publicSubnetID", zone.public_subnet_id), ("internalSubnetID", zone.internal_subnet_id)

@@ -1,0 +1,82 @@
+"""What a cluster asks of AWS: all that a flow, a check and a plan have to know beforehand."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from pergola.providers.aws.config import InfrastructureConfig
+
+OWNED: Final = "owned"
+OWNED_BEFORE: Final = "1"
+"""What older clusters have in place of `owned`."""
+SHARED: Final = "shared"
+ROLE_PUBLIC: Final = "kubernetes.io/role/elb"
+ROLE_INTERNAL: Final = "kubernetes.io/role/internal-elb"
+MARKER: Final = "gardener.cloud/managed-tag"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A cluster's infrastructure as its owner and its Shoot describe it.
+
+    Attributes:
+        technical_id: the namespace on the seed, and the cluster's name in every tag.
+        families: the Shoot's IP families, primary first.
+        node_range: `networking.nodes` of the Shoot; empty if it is not said.
+        pod_ranges, service_ranges: of the Shoot.
+        shoot_uid: what the creation of a file system is identified by.
+        ssh_public_key: of `spec.sshPublicKey`; empty for none.
+        overlay: whether pods talk through an overlay, so that no routes are needed (§7.3).
+        uses_efa: whether a pool of workers has an Elastic Fabric Adapter (§6.1).
+        tag_worker_subnets: whether worker subnets that were brought get the cluster's tag (§4.3).
+    """
+
+    technical_id: str
+    region: str
+    config: InfrastructureConfig
+    families: tuple[str, ...] = ("IPv4",)
+    node_range: str = ""
+    pod_ranges: tuple[str, ...] = ()
+    service_ranges: tuple[str, ...] = ()
+    shoot_uid: str = ""
+    ssh_public_key: bytes = b""
+    overlay: bool = True
+    uses_efa: bool = False
+    tag_worker_subnets: bool = True
+
+    @property
+    def ipv4(self) -> bool:
+        """Whether the Shoot has IPv4."""
+        return "IPv4" in self.families
+
+    @property
+    def ipv6(self) -> bool:
+        """Whether the Shoot has IPv6."""
+        return "IPv6" in self.families
+
+    @property
+    def needs_ipv6_block(self) -> bool:
+        """Whether the VPC has to have an IPv6 block: for the Shoot, or by the older switch."""
+        dual = self.config.dual_stack
+        return self.ipv6 or (dual is not None and dual.enabled)
+
+    @property
+    def cluster_tag(self) -> str:
+        """The key of the tag that tells to which cluster something belongs."""
+        return f"kubernetes.io/cluster/{self.technical_id}"
+
+    @property
+    def dhcp_domain(self) -> str:
+        """The `domain-name` that the VPC's DHCP options have to have."""
+        return "ec2.internal" if self.region == "us-east-1" else f"{self.region}.compute.internal"
+
+    def name(self, suffix: str = "") -> str:
+        """The `Name` of something of this cluster (§3.2), such as `shoot--p--s-nodes`."""
+        return f"{self.technical_id}-{suffix}" if suffix else self.technical_id
+
+    def tags(self, suffix: str = "", **more: str) -> dict[str, str]:
+        """The tags of something that is created for this cluster."""
+        return {self.cluster_tag: OWNED, "Name": self.name(suffix), **more}
+
+    def owns(self, tags: dict[str, str]) -> bool:
+        """Whether tags say that something was created for this cluster."""
+        return tags.get(self.cluster_tag) in (OWNED, OWNED_BEFORE)

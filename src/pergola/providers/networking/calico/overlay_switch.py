@@ -1,0 +1,109 @@
+"""When an overlay may go: as soon as every node has its routes (spec 40 §5.3 step 5).
+
+Before, packets between nodes would find no way. A policy of the Shoot's API server sees to it that
+nodes tell of their routes, so this is only asked for where there can be one.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at, name_of
+from pergola.bundle.versions import Version, VersionError
+from pergola.extension_api.cluster import Shoot
+from pergola.extension_api.errors import Code, ExtensionError, RequeueAfter
+from pergola.extensions.actuator import Context
+from pergola.extensions.shoot_access import request_access, shoot_client
+from pergola.providers.networking.shipped import shipped_object
+
+ACCESS: Final = "extension-networking-calico-access"
+"""The ManagedResource by which the extension may look at nodes; there before anything is asked."""
+
+Nodes = Callable[[Context], Awaitable[Sequence[JsonObject]]]
+
+WAITING: Final = "waiting for routes to be created on all nodes before disabling overlay"
+_AGAIN_SECONDS: Final = 10.0
+_SHOWN: Final = 3
+_DAEMON_SET: Final = GroupVersionKind("apps", "v1", "DaemonSet")
+_CALICO_NODE: Final = Key("kube-system", "calico-node")
+_NODE: Final = GroupVersionKind("", "v1", "Node")
+_TUNNELS: Final = ("FELIX_IPINIPENABLED", "FELIX_VXLANENABLED")
+_POLICY: Final = "MutatingAdmissionPolicy"
+_POLICY_VERSION: Final = (1, 36)
+
+
+async def nodes_of_shoot(context: Context) -> Sequence[JsonObject]:
+    """The nodes of the Shoot; none while it sleeps.
+
+    Raises:
+        ExtensionError: the Shoot cannot be reached yet.
+        KubeError: an API server refused, or did not answer.
+    """
+    if context.cluster is None:
+        return []
+    await request_access(context.client, context.namespace)
+    async with shoot_client(context.client, context.cluster) as client:
+        return [] if client is None else await client.list(_NODE)
+
+
+async def wait_for_routes(
+    context: Context, resource: str, shoot: Shoot, nodes: Nodes = nodes_of_shoot
+) -> None:
+    """Returns when an overlay that is still there may be taken away.
+
+    Args:
+        resource: the ManagedResource with what runs in the Shoot now.
+        nodes: how the nodes of the Shoot are found.
+
+    Raises:
+        RequeueAfter: some nodes have no routes yet.
+        ExtensionError, KubeError: see `nodes_of_shoot`.
+    """
+    if not can_have_policy(shoot):
+        return
+    key = Key(context.namespace, resource)
+    running = await shipped_object(context.client, key, _DAEMON_SET, _CALICO_NODE)
+    if running is None or not has_overlay(running):
+        return
+    if missing := without_routes(await nodes(context)):
+        more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+        where = ", ".join(missing[:_SHOWN])
+        error = ExtensionError(f"{WAITING}: {where}{more}", Code.RETRYABLE_CONFIGURATION_PROBLEM)
+        raise RequeueAfter(_AGAIN_SECONDS, error)
+
+
+def can_have_policy(shoot: Shoot) -> bool:
+    """Whether the Shoot's API server knows MutatingAdmissionPolicies."""
+    try:
+        version = Version.parse(shoot.kubernetes_version)
+    except VersionError:
+        return False
+    if (version.major, version.minor) >= _POLICY_VERSION:
+        return True
+    server = map_at(shoot.raw, "spec", "kubernetes", "kubeAPIServer")
+    served = map_at(server, "runtimeConfig")
+    return map_at(server, "featureGates").get(_POLICY) is True and any(
+        served.get(f"admissionregistration.k8s.io/{of}") is True for of in ("v1alpha1", "v1beta1")
+    )
+
+
+def has_overlay(daemon_set: JsonObject) -> bool:
+    """Whether a calico-node makes tunnels."""
+    return any(
+        variable.get("name") in _TUNNELS and variable.get("value") == "true"
+        for container in maps_at(daemon_set, "spec", "template", "spec", "containers")
+        for variable in maps_at(container, "env")
+    )
+
+
+def without_routes(nodes: Sequence[JsonObject]) -> list[str]:
+    """The names of nodes that did not say that their routes are created."""
+    return sorted(name_of(node) for node in nodes if not _has_routes(node))
+
+
+def _has_routes(node: JsonObject) -> bool:
+    return any(
+        condition.get("type") == "NetworkUnavailable"
+        and condition.get("status") == "False"
+        and condition.get("reason") == "RouteCreated"
+        for condition in maps_at(node, "status", "conditions")
+    )

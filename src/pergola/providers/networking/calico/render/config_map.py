@@ -1,0 +1,58 @@
+"""`calico-config`: what calico-node and the CNI plugin read (spec 40 §5.5)."""
+
+import hashlib
+import json
+from typing import Final
+
+import orjson
+
+from pergola.api.objects import JsonObject
+from pergola.providers.networking.calico.render.compose import obj
+from pergola.providers.networking.calico.values import Values
+
+NAME: Final = "calico-config"
+
+
+def calico_config(values: Values) -> JsonObject:
+    """The ConfigMap; the CNI installer replaces the words between double underscores."""
+    data = {
+        "typha_service_name": "calico-typha" if values.typha else "none",
+        "calico_backend": values.backend,
+        "veth_mtu": values.veth_mtu,
+        "cni_network_config": json.dumps(cni_network_config(values), indent=2),
+    }
+    return obj("v1", "ConfigMap", NAME, data=data)
+
+
+def checksum(config: JsonObject) -> str:
+    """Changes when the ConfigMap does, so that pods start again."""
+    return hashlib.sha256(orjson.dumps(config, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def cni_network_config(values: Values) -> JsonObject:
+    """The chain of plugins that makes pods' interfaces."""
+    calico: JsonObject = {
+        "type": "calico",
+        "log_level": "info",
+        "log_file_path": "/var/log/calico/cni/cni.log",
+        "datastore_type": "kubernetes",
+        "nodename": "__KUBERNETES_NODE_NAME__",
+        "mtu": "__CNI_MTU__",
+        "ipam": _ipam(values),
+        "policy": {"type": "k8s"},
+        "kubernetes": {"kubeconfig": "__KUBECONFIG_FILEPATH__"},
+    }
+    ports: JsonObject = {"type": "portmap", "snat": True, "capabilities": {"portMappings": True}}
+    return {"name": "k8s-pod-network", "cniVersion": "0.3.1", "plugins": [calico, ports]}
+
+
+def _ipam(values: Values) -> JsonObject:
+    ipam = values.ipam
+    if ipam.type == "calico-ipam":
+        wanted = {"assign_ipv4": values.ipv4, "assign_ipv6": values.ipv6}
+        return {"type": ipam.type} | {
+            name: "true" if pool else "false" for name, pool in wanted.items()
+        }
+    if ipam.ranges:
+        return {"type": ipam.type, "ranges": [[{"subnet": subnet}] for subnet in ipam.ranges]}
+    return {"type": ipam.type, "subnet": ipam.subnet}

@@ -1,0 +1,117 @@
+"""The kinds of Calico, taught to the Shoot's API server (spec 40 §5.5).
+
+Their schemas are open: what is in them is Calico's matter, it validates what it reads, and a schema
+here would have to follow each of its versions. What an API server has to know is only which kinds
+there are, their names and their scope.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.providers.networking.calico.render.compose import CALICO, obj
+
+POLICY: Final = "policy.networking.k8s.io"
+MULTUS: Final = "k8s.cni.cncf.io"
+
+NAMESPACED: Final = (
+    "NetworkPolicy",
+    "NetworkSet",
+    "StagedKubernetesNetworkPolicy",
+    "StagedNetworkPolicy",
+)
+CLUSTER_SCOPED: Final = (
+    "BGPConfiguration",
+    "BGPFilter",
+    "BGPPeer",
+    "BlockAffinity",
+    "CalicoNodeStatus",
+    "ClusterInformation",
+    "FelixConfiguration",
+    "GlobalNetworkPolicy",
+    "GlobalNetworkSet",
+    "HostEndpoint",
+    "IPAMBlock",
+    "IPAMConfig",
+    "IPAMHandle",
+    "IPPool",
+    "IPReservation",
+    "KubeControllersConfiguration",
+    "StagedGlobalNetworkPolicy",
+    "Tier",
+)
+ADMIN_POLICIES: Final = ("AdminNetworkPolicy", "BaselineAdminNetworkPolicy")
+_PLURALS: Final = {
+    "BlockAffinity": "blockaffinities",
+    "CalicoNodeStatus": "caliconodestatuses",
+    "KubeControllersConfiguration": "kubecontrollersconfigurations",
+}
+# Groups of *.k8s.io are protected: their kinds name the review in which they were approved.
+_APPROVED: Final = {
+    "api-approved.kubernetes.io": "https://github.com/kubernetes-sigs/network-policy-api/pull/30"
+}
+_OPEN: Final[JsonObject] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+
+def calico_crds() -> Iterator[JsonObject]:
+    """The 24 kinds, by name."""
+    for kind in sorted((*NAMESPACED, *CLUSTER_SCOPED)):
+        yield _crd(CALICO, "v1", kind, namespaced=kind in NAMESPACED)
+    for kind in ADMIN_POLICIES:
+        yield _crd(POLICY, "v1alpha1", kind, namespaced=False, annotations=_APPROVED, status=True)
+
+
+def network_attachment_definition() -> JsonObject:
+    """How Multus is told about further networks."""
+    return _crd(MULTUS, "v1", "NetworkAttachmentDefinition", namespaced=True, dashes=True)
+
+
+def plural_of(kind: str) -> str:
+    """The name of a kind in paths and roles."""
+    word = kind.lower()
+    return _PLURALS.get(kind) or (f"{word[:-1]}ies" if word.endswith("y") else f"{word}s")
+
+
+def _crd(
+    group: str,
+    version: str,
+    kind: str,
+    *,
+    namespaced: bool,
+    annotations: dict[str, str] | None = None,
+    status: bool = False,
+    dashes: bool = False,
+) -> JsonObject:
+    plural = "network-attachment-definitions" if dashes else plural_of(kind)
+    singular = plural[:-1] if dashes else kind.lower()
+    served: JsonObject = {
+        "name": version,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": _schema()},
+        **({"subresources": {"status": {}}} if status else {}),
+    }
+    return obj(
+        "apiextensions.k8s.io/v1",
+        "CustomResourceDefinition",
+        f"{plural}.{group}",
+        namespace="",
+        annotations=annotations,
+        spec={
+            "group": group,
+            "names": {
+                "kind": kind,
+                "listKind": f"{kind}List",
+                "plural": plural,
+                "singular": singular,
+            },
+            "scope": "Namespaced" if namespaced else "Cluster",
+            "versions": [served],
+        },
+    )
+
+
+def _schema() -> JsonObject:
+    text = {"type": "string"}
+    parts: JsonObject = {"apiVersion": text, "kind": text, "metadata": {"type": "object"}}
+    return {"type": "object", "properties": {**parts, "spec": _OPEN, "status": _OPEN}}

@@ -1,0 +1,167 @@
+"""The DaemonSet `calico-node` and the Services by which it is monitored (spec 40 §5.5)."""
+
+from typing import Final
+
+from pergola.api.objects import JsonObject, JsonValue
+from pergola.providers.networking.calico.render.compose import (
+    CRITICAL,
+    EVERYWHERE,
+    LINUX,
+    PRIVILEGED,
+    RUNTIME_SECCOMP,
+    SYSTEM_COMPONENT,
+    Images,
+    host_path,
+    mount,
+    obj,
+    preserved,
+)
+from pergola.providers.networking.calico.render.node_environment import (
+    FELIX_METRICS,
+    node_environment,
+)
+from pergola.providers.networking.calico.render.node_helpers import (
+    BIRD_METRICS,
+    NODE_USER,
+    exports_bird,
+    init_containers,
+    sidecars,
+)
+from pergola.providers.networking.calico.values import Values
+
+NAME: Final = "calico-node"
+_REQUESTS: Final = {"cpu": "250m", "memory": "100Mi"}
+
+
+def daemon_set(values: Values, images: Images, checksum: str) -> JsonObject:
+    """One calico-node for each node; a new ConfigMap makes new pods."""
+    labels = {"k8s-app": NAME, **SYSTEM_COMPONENT, **CRITICAL, "origin": "gardener"}
+    spec: JsonObject = {
+        "selector": {"matchLabels": {"k8s-app": NAME}},
+        "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}},
+        "template": {
+            "metadata": {
+                "labels": labels,
+                "annotations": {"checksum/configmap-calico": checksum},
+            },
+            "spec": _pod(values, images),
+        },
+    }
+    return obj(
+        "apps/v1",
+        "DaemonSet",
+        NAME,
+        labels=labels,
+        annotations=preserved(values.auto_scaling),
+        spec=spec,
+    )
+
+
+def monitoring_services(values: Values) -> list[JsonObject]:
+    """Where metrics are scraped."""
+    return [
+        _metrics("calico-felix-monitoring", FELIX_METRICS),
+        *([_metrics("calico-bird-monitoring", BIRD_METRICS)] if exports_bird(values) else []),
+    ]
+
+
+def _metrics(name: str, port: int) -> JsonObject:
+    spec: JsonObject = {
+        "clusterIP": "None",
+        "selector": {"k8s-app": NAME},
+        "ports": [{"name": "metrics", "port": port, "targetPort": port, "protocol": "TCP"}],
+    }
+    return obj("v1", "Service", name, labels={"k8s-app": name}, spec=spec)
+
+
+def _pod(values: Values, images: Images) -> JsonObject:
+    return {
+        "hostNetwork": True,
+        "priorityClassName": "system-node-critical",
+        "serviceAccountName": NAME,
+        "automountServiceAccountToken": True,
+        "terminationGracePeriodSeconds": 0,
+        "nodeSelector": dict(LINUX),
+        "tolerations": list(EVERYWHERE),
+        "securityContext": RUNTIME_SECCOMP,
+        "initContainers": init_containers(values, images),
+        "containers": [_container(values, images), *sidecars(values, images)],
+        "volumes": _volumes(values),
+    }
+
+
+def _container(values: Values, images: Images) -> JsonObject:
+    container: JsonObject = {
+        "name": NAME,
+        "image": images("calico-node"),
+        "env": node_environment(values),
+        "ports": [{"name": "felix-metrics", "containerPort": FELIX_METRICS, "protocol": "TCP"}],
+        "livenessProbe": _probe(values, "live", initialDelaySeconds=10, failureThreshold=6),
+        "readinessProbe": _probe(values, "ready"),
+        "resources": {"requests": _requests(values)},
+        "securityContext": _security(values),
+        "volumeMounts": _mounts(values),
+    }
+    if values.backend != "none":  # with it calico-node does not care about the node's condition
+        command = ["/bin/calico-node", "-shutdown"]
+        container["lifecycle"] = {"preStop": {"exec": {"command": command}}}
+    return container
+
+
+def _requests(values: Values) -> dict[str, JsonValue]:
+    given = values.resources.get("node", {}) if values.auto_scaling == "static" else {}
+    return {**_REQUESTS, **given}
+
+
+def _probe(values: Values, of: str, **more: JsonValue) -> JsonObject:
+    flags = [f"-felix-{of}", *([f"-bird-{of}"] if values.backend == "bird" else [])]
+    command = ["/bin/calico-node", *flags]
+    return {"exec": {"command": command}, "periodSeconds": 10, "timeoutSeconds": 10, **more}
+
+
+def _security(values: Values) -> JsonObject:
+    if not values.non_privileged:
+        return PRIVILEGED
+    return {
+        "privileged": False,
+        "allowPrivilegeEscalation": True,  # file capabilities of its programs need it
+        "runAsNonRoot": True,
+        "runAsUser": NODE_USER,
+        "runAsGroup": 0,
+        "capabilities": {"drop": ["ALL"], "add": ["NET_ADMIN", "NET_BIND_SERVICE", "NET_RAW"]},
+    }
+
+
+def _mounts(values: Values) -> list[JsonObject]:
+    return [
+        mount("cni-net-dir", "/host/etc/cni/net.d"),
+        mount("lib-modules", "/lib/modules", readOnly=True),
+        mount("xtables-lock", "/run/xtables.lock"),
+        mount("var-run-calico", "/var/run/calico"),
+        mount("var-lib-calico", "/var/lib/calico"),
+        mount("policysync", "/var/run/nodeagent"),
+        mount("cni-log-dir", "/var/log/calico/cni", readOnly=True),
+        *([mount("bpffs", "/sys/fs/bpf")] if values.ebpf else []),
+    ]
+
+
+def _volumes(values: Values) -> list[JsonObject]:
+    return [
+        host_path("lib-modules", "/lib/modules"),
+        host_path("var-run-calico", "/var/run/calico", "DirectoryOrCreate"),
+        host_path("var-lib-calico", "/var/lib/calico", "DirectoryOrCreate"),
+        host_path("xtables-lock", "/run/xtables.lock", "FileOrCreate"),
+        host_path("cni-bin-dir", "/opt/cni/bin", "DirectoryOrCreate"),
+        host_path("cni-net-dir", "/etc/cni/net.d", "DirectoryOrCreate"),
+        host_path("cni-log-dir", "/var/log/calico/cni", "DirectoryOrCreate"),
+        host_path("policysync", "/var/run/nodeagent", "DirectoryOrCreate"),
+        *(_bpf_volumes() if values.ebpf else []),
+    ]
+
+
+def _bpf_volumes() -> list[JsonObject]:
+    return [
+        host_path("sys-fs", "/sys/fs", "DirectoryOrCreate"),
+        host_path("bpffs", "/sys/fs/bpf", "Directory"),
+        host_path("nodeproc", "/proc"),
+    ]

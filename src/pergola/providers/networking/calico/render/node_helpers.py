@@ -1,0 +1,196 @@
+"""What runs in calico-node's pods beside calico-node: init containers and sidecars (§5.5)."""
+
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+from pergola.api.objects import JsonObject, JsonValue
+from pergola.providers.networking.calico.render import config_map
+from pergola.providers.networking.calico.render.compose import (
+    NO_ESCALATION,
+    PRIVILEGED,
+    Images,
+    config_key,
+    env,
+    field_path,
+    mount,
+    requests,
+)
+from pergola.providers.networking.calico.render.node_environment import api_server
+from pergola.providers.networking.calico.values import Values
+
+BIRD_METRICS: Final = 9094
+NODE_USER: Final = 999
+_NET_ADMIN: Final[JsonObject] = {
+    "allowPrivilegeEscalation": False,
+    "runAsUser": 0,
+    "capabilities": {"drop": ["ALL"], "add": ["NET_ADMIN", "NET_RAW"]},
+}
+_NOBODY: Final[JsonObject] = {**NO_ESCALATION, "runAsNonRoot": True, "runAsUser": 65534}
+_ALIVE: Final = "[ $(($(date +%s) - $(cat /tmp/alive))) -lt 180 ]"
+
+
+def init_containers(values: Values, images: Images) -> list[JsonObject]:
+    """What happens on a node before calico-node starts, in this order."""
+    return [
+        *([_cleanup_routes(images)] if values.overlay is False else []),
+        _log_mtu(images),
+        _install_cni(values, images),
+        *([_ebpf_bootstrap(values, images)] if values.ebpf else []),
+        *([_hostpath_init(images)] if values.non_privileged else []),
+    ]
+
+
+def sidecars(values: Values, images: Images) -> list[JsonObject]:
+    """What runs as long as calico-node does."""
+    return [
+        *([_network_condition(values, images)] if values.backend != "none" else []),
+        *([_snat_to_upstream_dns(values, images)] if values.snat_to_upstream_dns else []),
+        *([_bird_exporter(images)] if exports_bird(values) else []),
+    ]
+
+
+def exports_bird(values: Values) -> bool:
+    """Whether there are metrics of BIRD: its socket can only be read with privileges."""
+    return values.bird_exporter and not values.non_privileged
+
+
+@cache
+def script(name: str) -> str:
+    """A shell script of this package."""
+    return files(__package__).joinpath("scripts", f"{name}.sh").read_text()
+
+
+def _shell(name: str) -> list[JsonValue]:
+    return ["sh", "-c", script(name)]
+
+
+def _cleanup_routes(images: Images) -> JsonObject:
+    return {
+        "name": "cleanup-routes",
+        "image": images("calico-node"),
+        "command": _shell("cleanup_routes"),
+        "resources": requests(cpu="5m", memory="16Mi"),
+        "securityContext": _NET_ADMIN,
+    }
+
+
+def _log_mtu(images: Images) -> JsonObject:
+    return {
+        "name": "log-mtu-issues",
+        "image": images("calico-node"),
+        "command": _shell("log_mtu"),
+        "resources": requests(cpu="5m", memory="16Mi"),
+        "securityContext": _NOBODY,
+    }
+
+
+def _install_cni(values: Values, images: Images) -> JsonObject:
+    return {
+        "name": "install-cni",
+        "image": images("calico-cni"),
+        "command": ["/opt/cni/bin/install"],
+        "env": [
+            *api_server(values),
+            *env(
+                CNI_CONF_NAME="10-calico.conflist",
+                CNI_NETWORK_CONFIG=config_key(config_map.NAME, "cni_network_config"),
+                KUBERNETES_NODE_NAME=field_path("spec.nodeName"),
+                CNI_MTU=config_key(config_map.NAME, "veth_mtu"),
+                SLEEP="false",
+            ),
+        ],
+        "resources": requests(cpu="10m", memory="32Mi"),
+        "securityContext": PRIVILEGED,
+        "volumeMounts": [
+            mount("cni-bin-dir", "/host/opt/cni/bin"),
+            mount("cni-net-dir", "/host/etc/cni/net.d"),
+        ],
+    }
+
+
+def _ebpf_bootstrap(values: Values, images: Images) -> JsonObject:
+    return {
+        "name": "ebpf-bootstrap",
+        "image": images("calico-node"),
+        "command": ["calico-node", "-init", "-best-effort"],
+        **({"env": address} if (address := api_server(values)) else {}),
+        "resources": requests(cpu="10m", memory="32Mi"),
+        "securityContext": PRIVILEGED,
+        "volumeMounts": [
+            mount("sys-fs", "/sys/fs", mountPropagation="Bidirectional"),
+            mount("var-run-calico", "/var/run/calico", mountPropagation="Bidirectional"),
+            mount("nodeproc", "/nodeproc", readOnly=True),
+        ],
+    }
+
+
+def _hostpath_init(images: Images) -> JsonObject:
+    return {
+        "name": "hostpath-init",
+        "image": images("calico-node"),
+        "command": ["sh", "-c", "calico-node -hostpath-init"],
+        "env": env(NODE_USER_ID=str(NODE_USER)),
+        "resources": requests(cpu="10m", memory="32Mi"),
+        "securityContext": {**PRIVILEGED, "runAsUser": 0},
+        "volumeMounts": [
+            mount("var-run-calico", "/var/run"),
+            mount("var-lib-calico", "/var/lib"),
+        ],
+    }
+
+
+def _network_condition(values: Values, images: Images) -> JsonObject:
+    return {
+        "name": "network-unavailable-condition-ensurer",
+        "image": images("curl"),
+        "command": _shell("network_condition"),
+        "env": [*api_server(values), *env(NODENAME=field_path("spec.nodeName"))],
+        "livenessProbe": _alive_probe(),
+        "resources": requests(cpu="2m", memory="10Mi"),
+        "securityContext": _NOBODY,
+    }
+
+
+def _snat_to_upstream_dns(values: Values, images: Images) -> JsonObject:
+    return {
+        "name": "add-snat-rule-to-upstream-dns",
+        "image": images("calico-node"),
+        "command": _shell("snat_to_upstream_dns"),
+        "env": env(
+            POD_CIDR_V4=values.ipv4.cidr if values.ipv4 else None,
+            POD_CIDR_V6=values.ipv6.cidr if values.ipv6 else None,
+        ),
+        "livenessProbe": _alive_probe(),
+        "resources": requests(cpu="2m", memory="20Mi"),
+        "securityContext": _NET_ADMIN,
+        "volumeMounts": [mount("xtables-lock", "/run/xtables.lock")],
+    }
+
+
+def _bird_exporter(images: Images) -> JsonObject:
+    return {
+        "name": "bird-exporter",
+        "image": images("bird-exporter"),
+        "args": [
+            "-bird.socket=/var/run/calico/bird.ctl",
+            "-bird6.socket=/var/run/calico/bird6.ctl",
+            "-bird.v2=false",
+            "-format.new=true",
+            f"-web.listen-address=:{BIRD_METRICS}",
+        ],
+        "ports": [{"name": "bird-metrics", "containerPort": BIRD_METRICS, "protocol": "TCP"}],
+        "livenessProbe": {"httpGet": {"path": "/", "port": BIRD_METRICS}, "periodSeconds": 30},
+        "resources": requests(cpu="5m", memory="20Mi"),
+        "securityContext": {**NO_ESCALATION, "runAsUser": 0},
+        "volumeMounts": [mount("var-run-calico", "/var/run/calico")],
+    }
+
+
+def _alive_probe() -> JsonObject:
+    """The scripts write the time on every round."""
+    return {
+        "exec": {"command": ["sh", "-c", _ALIVE]},
+        "initialDelaySeconds": 30,
+        "periodSeconds": 60,
+    }

@@ -1,0 +1,59 @@
+"""The IPPools that Pergola keeps itself, where calico-node's own default would be wrong (§5.5)."""
+
+from pergola.api.objects import JsonObject
+from pergola.providers.networking.calico.render.compose import CALICO, obj
+from pergola.providers.networking.calico.values import Pool, Values
+
+
+def ip_pools(values: Values) -> list[JsonObject]:
+    """The pools, IPv4 first.
+
+    calico-node makes a pool only where there is none and never changes one. So as soon as the
+    overlay is said explicitly, the pool is an object here and follows the config.
+    """
+    return [
+        *([_ipv4(values, values.ipv4)] if values.ipv4 and values.overlay is not None else []),
+        *_no_snat(values),
+        *([_ipv6(values.ipv6)] if values.ipv6 else []),
+    ]
+
+
+def _ipv4(values: Values, pool: Pool) -> JsonObject:
+    vxlan = values.overlay is True and values.vxlan_overlay
+    ipip = values.overlay is True and not vxlan
+    return _pool(
+        "default-ipv4-ippool",
+        cidr=pool.cidr,
+        blockSize=26,
+        ipipMode="Always" if ipip else "Never",
+        vxlanMode="Always" if vxlan else "Never",
+        natOutgoing=pool.nat_outgoing,
+        nodeSelector="all()",
+        allowedUses=["Workload", "Tunnel"],
+    )
+
+
+def _no_snat(values: Values) -> list[JsonObject]:
+    """Calico translates addresses towards everything that is no pool; so nodes are made one."""
+    if values.overlay is not False or values.node_range is None:
+        return []
+    return [
+        _pool("no-snat-for-node-cidr", cidr=values.node_range, disabled=True, disableBGPExport=True)
+    ]
+
+
+def _ipv6(pool: Pool) -> JsonObject:
+    return _pool(
+        "default-ipv6-ippool",
+        cidr=pool.cidr,
+        blockSize=122,
+        ipipMode="Never",
+        vxlanMode="Never",
+        natOutgoing=pool.nat_outgoing,
+        nodeSelector="all()",
+        allowedUses=["Workload", "Tunnel"],
+    )
+
+
+def _pool(name: str, **spec: object) -> JsonObject:
+    return obj(f"{CALICO}/v1", "IPPool", name, namespace="", spec=spec)

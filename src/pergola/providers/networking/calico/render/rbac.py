@@ -1,0 +1,135 @@
+"""What calico-node, Typha, the CNI plugin and the controllers may do (spec 40 §5.5)."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.providers.networking.calico.render import kube_controllers, node, typha
+from pergola.providers.networking.calico.render.compose import (
+    CALICO,
+    account,
+    cluster_role,
+    role,
+    rule,
+    service_account,
+)
+from pergola.providers.networking.calico.render.crds import (
+    ADMIN_POLICIES,
+    CLUSTER_SCOPED,
+    NAMESPACED,
+    POLICY,
+    plural_of,
+)
+from pergola.providers.networking.calico.values import Values
+
+CNI_PLUGIN: Final = "calico-cni-plugin"
+_WATCH: Final = ("get", "list", "watch")
+_OWN: Final = ("get", "list", "watch", "create", "update", "delete")
+_IPAM: Final = ("blockaffinities", "ipamblocks", "ipamhandles")
+
+
+def roles(values: Values) -> list[JsonObject]:
+    """Accounts and roles of everything that runs."""
+    return [
+        *_node(),
+        *_cni_plugin(),
+        *_tier_getter(),
+        *(_typha() if values.typha else []),
+        *(_kube_controllers() if values.kube_controllers else []),
+    ]
+
+
+def node_reader() -> list[JsonObject]:
+    """Lets the extension itself see how far the nodes are."""
+    name = "extensions.gardener.cloud:networking-calico:nodes"
+    return cluster_role(name, [rule("", ["nodes"], ["get", "list"])], account("extension"))
+
+
+def _node() -> list[JsonObject]:
+    rules = [
+        *_synced(),
+        rule("", ["serviceaccounts/token"], ["create"], [CNI_PLUGIN]),
+        rule("", ["nodes/status"], ["patch", "update"]),
+        rule("", ["pods/status"], ["patch"]),
+        rule(
+            CALICO,
+            ["clusterinformations", "felixconfigurations", "ippools", "tiers"],
+            ["create", "update"],
+        ),
+        rule(CALICO, ["caliconodestatuses"], ["update"]),
+        rule(CALICO, _IPAM, ["create", "update", "delete"]),
+        rule(CALICO, ["ipamconfigs"], ["create", "update"]),
+    ]
+    own = [  # to find out whether kubeadm says something about the ranges
+        rule("", ["configmaps"], ["get"], ["kubeadm-config"])
+    ]
+    return [
+        service_account(node.NAME),
+        *cluster_role(node.NAME, rules, account(node.NAME)),
+        *role(node.NAME, own, account(node.NAME)),
+    ]
+
+
+def _typha() -> list[JsonObject]:
+    """It reads for all nodes what they would read themselves."""
+    rules = [
+        *_synced(),
+        rule(CALICO, ["clusterinformations"], ["create", "update"]),
+    ]
+    return [service_account(typha.NAME), *cluster_role(typha.NAME, rules, account(typha.NAME))]
+
+
+def _synced() -> list[JsonObject]:
+    kinds = sorted(plural_of(kind) for kind in (*CLUSTER_SCOPED, *NAMESPACED))
+    return [
+        rule(
+            "", ["namespaces", "nodes", "pods", "serviceaccounts", "services", "endpoints"], _WATCH
+        ),
+        rule("discovery.k8s.io", ["endpointslices"], _WATCH),
+        rule("networking.k8s.io", ["networkpolicies"], _WATCH),
+        rule(POLICY, [plural_of(kind) for kind in ADMIN_POLICIES], _WATCH),
+        rule(CALICO, kinds, _WATCH),
+    ]
+
+
+def _cni_plugin() -> list[JsonObject]:
+    rules = [
+        rule("", ["namespaces", "nodes", "pods"], ["get"]),
+        rule("", ["pods/status"], ["patch"]),
+        rule(
+            CALICO,
+            ["clusterinformations", "ipamconfigs", "ippools", "ipreservations"],
+            ["get", "list"],
+        ),
+        rule(CALICO, _IPAM, ["get", "list", "create", "update", "delete"]),
+    ]
+    return [service_account(CNI_PLUGIN), *cluster_role(CNI_PLUGIN, rules, account(CNI_PLUGIN))]
+
+
+def _kube_controllers() -> list[JsonObject]:
+    name = kube_controllers.NAME
+    rules = [
+        rule("", ["namespaces", "nodes", "pods"], _WATCH),
+        rule("", ["services"], [*_WATCH, "update"]),
+        rule("", ["services/status"], ["patch", "update"]),
+        rule(CALICO, [*_IPAM, "hostendpoints"], _OWN),
+        rule(CALICO, ["ipamconfigs", "ippools"], [*_WATCH, "create", "update"]),
+        rule(CALICO, ["felixconfigurations", "ipreservations"], _WATCH),
+        rule(
+            CALICO,
+            ["clusterinformations", "kubecontrollersconfigurations", "tiers"],
+            [*_WATCH, "create", "update"],
+        ),
+    ]
+    return [service_account(name), *cluster_role(name, rules, account(name))]
+
+
+def _tier_getter() -> list[JsonObject]:
+    """The garbage collector looks at policies, which Calico allows to who may get their tier."""
+    subject: JsonObject = {
+        "apiGroup": "rbac.authorization.k8s.io",
+        "kind": "User",
+        "name": "system:kube-controller-manager",
+    }
+    rules: Sequence[JsonObject] = [rule("projectcalico.org", ["tiers"], ["get"])]
+    return cluster_role("calico-tier-getter", rules, subject)

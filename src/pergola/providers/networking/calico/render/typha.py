@@ -1,0 +1,160 @@
+"""Typha: between the nodes and the API server, so that a thousand nodes are few watches."""
+
+from typing import Final
+
+from pergola.api.objects import JsonObject, JsonValue
+from pergola.providers.networking.calico.render.compose import (
+    CRITICAL,
+    EVERYWHERE,
+    KUBE_SYSTEM,
+    LINUX,
+    NO_ESCALATION,
+    RUNTIME_SECCOMP,
+    SYSTEM_COMPONENT,
+    TO_API_SERVER,
+    Images,
+    disruption_budget,
+    env,
+    obj,
+    preserved,
+)
+from pergola.providers.networking.calico.render.node_environment import api_server
+from pergola.providers.networking.calico.values import Values
+
+NAME: Final = "calico-typha"
+DEPLOYMENT: Final = "calico-typha-deploy"
+PORT: Final = 5473
+METRICS: Final = 9093
+HEALTH: Final = 9098
+_LABELS: Final = {"k8s-app": NAME}
+_GRACE: Final = 300  # connections are handed over to others meanwhile
+_NOBODY: Final = 65534
+_REQUESTS: Final = {"cpu": "200m", "memory": "100Mi"}
+
+
+def typha_objects(values: Values, images: Images) -> list[JsonObject]:
+    """All objects of Typha, and who may talk to it; nothing but that if it is off."""
+    policy = _network_policy()
+    if not values.typha:
+        return [policy]
+    return [
+        _deployment(values, images),
+        _service(NAME, "calico-typha", PORT),
+        _service("calico-typha-monitoring", "metrics", METRICS, clusterIP="None"),
+        disruption_budget(NAME, NAME),
+        policy,
+    ]
+
+
+def _deployment(values: Values, images: Images) -> JsonObject:
+    labels = {**_LABELS, **SYSTEM_COMPONENT, **CRITICAL, **TO_API_SERVER}
+    strategy = {"rollingUpdate": {"maxSurge": "100%", "maxUnavailable": 1}, "type": "RollingUpdate"}
+    spec: JsonObject = {  # no replicas: they are the horizontal autoscaler's
+        "revisionHistoryLimit": 2,
+        "selector": {"matchLabels": dict(_LABELS)},
+        "strategy": strategy,
+        "template": {"metadata": {"labels": labels}, "spec": _pod(values, images)},
+    }
+    return obj(
+        "apps/v1",
+        "Deployment",
+        DEPLOYMENT,
+        labels=labels,
+        annotations=preserved(values.auto_scaling),
+        spec=spec,
+    )
+
+
+def _pod(values: Values, images: Images) -> JsonObject:
+    return {
+        "hostNetwork": True,
+        "priorityClassName": "system-cluster-critical",
+        "serviceAccountName": NAME,
+        "automountServiceAccountToken": True,
+        "terminationGracePeriodSeconds": _GRACE,
+        "nodeSelector": dict(LINUX),
+        "tolerations": list(EVERYWHERE),
+        "topologySpreadConstraints": [_spread("kubernetes.io/hostname")],
+        "securityContext": {**RUNTIME_SECCOMP, "fsGroup": _NOBODY, "runAsNonRoot": True},
+        "containers": [_container(values, images)],
+    }
+
+
+def _container(values: Values, images: Images) -> JsonObject:
+    return {
+        "name": NAME,
+        "image": images("calico-typha"),
+        "env": [*api_server(values), *_environment()],
+        "ports": [
+            {"name": "calico-typha", "containerPort": PORT, "protocol": "TCP"},
+            {"name": "metrics", "containerPort": METRICS, "protocol": "TCP"},
+        ],
+        "livenessProbe": _probe("/liveness", initialDelaySeconds=30),
+        "readinessProbe": _probe("/readiness"),
+        "resources": {"requests": _requests(values)},
+        "securityContext": {**NO_ESCALATION, "runAsNonRoot": True, "runAsUser": _NOBODY},
+    }
+
+
+def _environment() -> list[JsonValue]:
+    return env(
+        TYPHA_DATASTORETYPE="kubernetes",
+        TYPHA_K8SNAMESPACE=KUBE_SYSTEM,
+        TYPHA_LOGSEVERITYSCREEN="error",
+        TYPHA_LOGFILEPATH="none",
+        TYPHA_LOGSEVERITYSYS="none",
+        TYPHA_CONNECTIONREBALANCINGMODE="kubernetes",
+        TYPHA_HEALTHENABLED="true",
+        TYPHA_HEALTHPORT=str(HEALTH),
+        TYPHA_PROMETHEUSMETRICSENABLED="true",
+        TYPHA_PROMETHEUSMETRICSPORT=str(METRICS),
+        TYPHA_SHUTDOWNTIMEOUTSECS=str(_GRACE),
+    )
+
+
+def _requests(values: Values) -> dict[str, JsonValue]:
+    given = values.resources.get("typha", {}) if values.auto_scaling == "static" else {}
+    return {**_REQUESTS, **given}
+
+
+def _probe(path: str, **more: JsonValue) -> JsonObject:
+    target = {"host": "localhost", "path": path, "port": HEALTH}
+    return {"httpGet": target, "periodSeconds": 30, "timeoutSeconds": 10, **more}
+
+
+def _spread(topology: str) -> JsonObject:
+    return {
+        "maxSkew": 1,
+        "topologyKey": topology,
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": {"matchLabels": dict(_LABELS)},
+    }
+
+
+def _service(name: str, port_name: str, port: int, **more: JsonValue) -> JsonObject:
+    ports: list[JsonValue] = [
+        {"name": port_name, "port": port, "targetPort": port, "protocol": "TCP"}
+    ]
+    spec: JsonObject = {"selector": dict(_LABELS), "ports": ports, **more}
+    return obj("v1", "Service", name, labels={"k8s-app": name}, spec=spec)
+
+
+def _network_policy() -> JsonObject:
+    spec: JsonObject = {
+        "podSelector": {"matchLabels": dict(_LABELS)},
+        "policyTypes": ["Ingress"],
+        "ingress": [
+            {
+                "from": [{"podSelector": {"matchLabels": {"k8s-app": "calico-node"}}}],
+                "ports": [{"port": PORT, "protocol": "TCP"}],
+            }
+        ],
+    }
+    description = f"Allows calico-node to reach Typha at port {PORT}."
+    return obj(
+        "networking.k8s.io/v1",
+        "NetworkPolicy",
+        "gardener.cloud--allow-from-calico-node",
+        annotations={"gardener.cloud/description": description},
+        spec=spec,
+    )

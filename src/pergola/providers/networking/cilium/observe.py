@@ -1,0 +1,130 @@
+"""What has to be read before a Network of type cilium can be rendered: its IPAM mode.
+
+The mode that was chosen once is in `status.state`. A Network without it may be older than Pergola,
+or come from a seed that kept none; then the Shoot knows, or what was last given to it.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.extension_api.cluster import Shoot
+from pergola.extension_api.errors import ExtensionError, RequeueAfter
+from pergola.extensions.actuator import Context
+from pergola.extensions.managed_resources import create_for_shoot
+from pergola.extensions.shoot_access import request_access, shoot_client
+from pergola.kube.errors import KubeError, NotFound
+from pergola.providers.networking.cilium.config_map import NAME
+from pergola.providers.networking.cilium.ipam import Ipam
+from pergola.providers.networking.cilium.render.parts import NAMESPACE, role, rule
+from pergola.providers.networking.shipped import shipped_object
+
+CONFIG_MAP: Final = GroupVersionKind("", "v1", "ConfigMap")
+CILIUM_CONFIG: Final = Key(NAMESPACE, NAME)
+ACCESS: Final = "extension-networking-cilium-access"
+ACCOUNT: Final = "extension"
+_SECONDS: Final = 15.0
+_AGAIN: Final = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """What a Shoot answered.
+
+    Attributes:
+        config_map: None if it has none.
+    """
+
+    config_map: JsonObject | None
+
+
+ReadLive = Callable[[Context], Awaitable[Live]]
+"""Reads the ConfigMap `cilium-config` of a Shoot that is awake.
+
+It raises `ExtensionError` or `KubeError` if the Shoot does not answer.
+"""
+
+
+async def read_live(context: Context) -> Live:
+    """As `ReadLive` says, with the generic kubeconfig of the Shoot."""
+    if context.cluster is None:
+        raise ExtensionError(f"there is no Cluster {context.namespace}")
+    try:
+        async with (
+            asyncio.timeout(_SECONDS),
+            shoot_client(context.client, context.cluster) as shoot,
+        ):
+            if shoot is None:
+                raise ExtensionError("the Shoot sleeps")
+            return Live(await shoot.get(CONFIG_MAP, CILIUM_CONFIG))
+    except NotFound:
+        return Live(None)
+    except TimeoutError:
+        raise ExtensionError(f"the Shoot did not answer within {_SECONDS:g} s") from None
+
+
+async def observe_ipam(
+    context: Context,
+    state: JsonObject,
+    shoot: Shoot,
+    *,
+    is_new: bool,
+    managed_resource: str,
+    origin: str,
+    live: ReadLive = read_live,
+) -> Ipam:
+    """The mode of a cluster; `is_known` is False only for one that sleeps, which nobody asks.
+
+    Args:
+        is_new: whether there was no network before that could be broken.
+        managed_resource: which has what was last given to the Shoot.
+        origin: what the plugin's ManagedResources are labelled with.
+
+    Raises:
+        RequeueAfter: an existing cluster does not tell its mode now.
+        KubeError: the seed's API server refused, or did not answer.
+    """
+    chosen = Ipam.from_state(state)
+    if chosen.is_known:
+        return chosen
+    problem: Exception | None = None
+    if not shoot.is_hibernated:
+        try:
+            return _of((await live(context)).config_map) or Ipam(is_known=True)
+        except (ExtensionError, KubeError) as error:
+            problem = error
+    shipped = _of(
+        await shipped_object(
+            context.client, Key(context.namespace, managed_resource), CONFIG_MAP, CILIUM_CONFIG
+        )
+    )
+    if shipped is not None:
+        return shipped
+    if is_new or problem is None:
+        return Ipam(is_known=is_new)
+    await _ask_for_access(context, origin)
+    raise RequeueAfter(_AGAIN, _unknown(context, problem))
+
+
+def _of(config_map: JsonObject | None) -> Ipam | None:
+    return None if config_map is None else Ipam.from_config_map(config_map)
+
+
+def _unknown(context: Context, problem: Exception) -> ExtensionError:
+    return ExtensionError(
+        f"namespace {context.namespace}: ConfigMap {CILIUM_CONFIG} of the Shoot cannot be read, so"
+        f" its IPAM mode is unknown and must not be changed by guessing: {problem}"
+    )
+
+
+async def _ask_for_access(context: Context, origin: str) -> None:
+    """Only clusters that others set up need it; it goes with the next successful reconciliation."""
+    await request_access(context.client, context.namespace, account=ACCOUNT)
+    await create_for_shoot(context, ACCESS, origin, access_objects())
+
+
+def access_objects() -> list[JsonObject]:
+    """What lets extensions read the mode; the token requestor creates their account."""
+    return role("Role", ACCESS, ACCOUNT, [rule("", ["configmaps"], ["get"], [NAME])])

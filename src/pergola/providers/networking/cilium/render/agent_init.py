@@ -1,0 +1,189 @@
+"""What happens on a node before its agent starts."""
+
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.providers.networking.cilium.render.parts import (
+    Images,
+    api_server_env,
+    capable,
+    env,
+    env_of_pod,
+    mount,
+    requests,
+    unprivileged,
+)
+from pergola.providers.networking.cilium.values import Values
+
+_CONFIG: Final = "/tmp/cilium/config-map"  # noqa: S108 - in the container
+_NSENTER: Final = "nsenter --cgroup=/hostproc/1/ns/cgroup --mount=/hostproc/1/ns/mnt"
+
+# Packets of pods come in where the node would not send answers to, which strict filtering drops.
+_DISABLE_RP_FILTER: Final = """\
+set -o errexit -o nounset
+for setting in /host/proc/sys/net/ipv4/conf/*/rp_filter; do
+  echo 0 > "$setting"
+done
+"""
+# A program of the host's file system, started in the host's namespaces: hence the copy.
+_IN_HOST: Final = """\
+set -o errexit -o nounset
+cp /usr/bin/{program} /hostbin/{program}
+{nsenter} "$BIN_PATH/{program}" {argument}
+rm /hostbin/{program}
+"""
+# The file system outlives the agent, and with it connections while the agent starts anew.
+_MOUNT_BPF_FS: Final = """\
+set -o errexit
+if [ "$(stat -f -c %T /sys/fs/bpf)" != bpf_fs ]; then
+  mount -t bpf bpf /sys/fs/bpf
+fi
+"""
+# Rules that a former kube-proxy left behind would still catch packets to Services.
+_KUBE_PROXY_CLEAN_UP: Final = """\
+set -o nounset
+for family in iptables ip6tables; do
+  if rules="$("$family-save")" && echo "$rules" | grep -q KUBE-SERVICES; then
+    echo "$rules" | grep -v KUBE- | "$family-restore"
+  fi
+done
+ip link delete kube-ipvs0 2>/dev/null || true
+"""
+
+
+def containers(values: Values, image: Images) -> list[JsonObject]:
+    """The init containers, in the order in which they run."""
+    agent = image("cilium-agent")
+    found = [
+        _disable_rp_filter(agent),
+        _config(values, agent),
+        _mount_cgroup(agent),
+        _sysctl_overwrites(agent),
+        _mount_bpf_fs(agent),
+        _clean_state(values, agent),
+        _install_cni(agent),
+    ]
+    return [*found, _kube_proxy_clean_up(agent)] if values.kube_proxy_replacement else found
+
+
+def _container(name: str, image: str, security: JsonObject, **content: object) -> JsonObject:
+    return {
+        "name": name,
+        "image": image,
+        "imagePullPolicy": "IfNotPresent",
+        "resources": requests("10m", "32Mi"),
+        "securityContext": security,
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        **content,
+    }
+
+
+def _script(text: str) -> list[str]:
+    return ["bash", "-c", text]
+
+
+def _disable_rp_filter(image: str) -> JsonObject:
+    return _container(
+        "disable-rp-filter",
+        image,
+        capable("NET_ADMIN", "DAC_OVERRIDE"),
+        command=_script(_DISABLE_RP_FILTER),
+        volumeMounts=[mount("host-proc-sys-net", "/host/proc/sys/net")],
+    )
+
+
+def _config(values: Values, image: str) -> JsonObject:
+    return _container(
+        "config",
+        image,
+        unprivileged() | {"runAsUser": 0},
+        command=["cilium-dbg", "build-config", f"--dest={_CONFIG}"],
+        env=[
+            env_of_pod("K8S_NODE_NAME", "spec.nodeName"),
+            env_of_pod("CILIUM_K8S_NAMESPACE", "metadata.namespace"),
+            *api_server_env(values),
+        ],
+        volumeMounts=[mount("tmp", "/tmp")],  # noqa: S108 - in the container
+    )
+
+
+def _mount_cgroup(image: str) -> JsonObject:
+    return _in_host("mount-cgroup", image, "cilium-mount", "/run/cilium/cgroupv2")
+
+
+def _sysctl_overwrites(image: str) -> JsonObject:
+    return _in_host("apply-sysctl-overwrites", image, "cilium-sysctlfix", "")
+
+
+def _in_host(name: str, image: str, program: str, argument: str) -> JsonObject:
+    script = _IN_HOST.format(program=program, argument=argument, nsenter=_NSENTER)
+    return _container(
+        name,
+        image,
+        capable("SYS_ADMIN", "SYS_CHROOT", "SYS_PTRACE", escalates=True),
+        command=_script(script),
+        env=[env("BIN_PATH", "/opt/cni/bin")],
+        volumeMounts=[
+            mount("host-proc", "/hostproc"),
+            mount("cni-path", "/hostbin"),
+        ],
+    )
+
+
+def _mount_bpf_fs(image: str) -> JsonObject:
+    """Privileged: only then a mount reaches the node."""
+    return _container(
+        "mount-bpf-fs",
+        image,
+        {"privileged": True, "runAsUser": 0},
+        command=_script(_MOUNT_BPF_FS),
+        volumeMounts=[mount("bpf-maps", "/sys/fs/bpf", mountPropagation="Bidirectional")],
+    )
+
+
+def _clean_state(values: Values, image: str) -> JsonObject:
+    return _container(
+        "clean-cilium-state",
+        image,
+        capable("NET_ADMIN", "SYS_ADMIN", "SYS_MODULE", "SYS_RESOURCE", escalates=True),
+        command=["/init-container.sh"],
+        env=[
+            _optional("CILIUM_ALL_STATE", "clean-cilium-state"),
+            _optional("CILIUM_BPF_STATE", "clean-cilium-bpf-state"),
+            _optional("WRITE_CNI_CONF_WHEN_READY", "write-cni-conf-when-ready"),
+            *api_server_env(values),
+        ],
+        volumeMounts=[
+            mount("bpf-maps", "/sys/fs/bpf"),
+            mount("cilium-cgroup", "/run/cilium/cgroupv2", mountPropagation="HostToContainer"),
+            mount("cilium-run", "/var/run/cilium"),
+        ],
+    )
+
+
+def _optional(name: str, key: str) -> JsonObject:
+    reference = {"name": "cilium-config", "key": key, "optional": True}
+    return {"name": name, "valueFrom": {"configMapKeyRef": reference}}
+
+
+def _install_cni(image: str) -> JsonObject:
+    return _container(
+        "install-cni-binaries",
+        image,
+        capable("DAC_OVERRIDE", "FOWNER", "CHOWN"),
+        command=["/install-plugin.sh"],
+        volumeMounts=[mount("cni-path", "/host/opt/cni/bin")],
+    )
+
+
+def _kube_proxy_clean_up(image: str) -> JsonObject:
+    return _container(
+        "cilium-kube-proxy-clean-up",
+        image,
+        capable("NET_ADMIN", "NET_RAW"),
+        command=_script(_KUBE_PROXY_CLEAN_UP),
+        volumeMounts=[
+            mount("lib-modules", "/lib/modules", readOnly=True),
+            mount("xtables-lock", "/run/xtables.lock"),
+        ],
+    )

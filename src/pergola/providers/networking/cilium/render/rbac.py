@@ -1,0 +1,134 @@
+"""What agents and the operator may do in the cluster: no more than they do."""
+
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.providers.networking.cilium.config_map import NAME as CONFIG_MAP
+from pergola.providers.networking.cilium.render.parts import role, rule, service_account
+from pergola.providers.networking.cilium.values import Values
+
+_READ: Final = ("get", "list", "watch")
+_LEASE: Final = ("create", "get", "update")
+_CILIUM: Final = "cilium.io"
+_CUSTOM_RESOURCES: Final = (
+    "ciliumbgpadvertisements",
+    "ciliumbgpclusterconfigs",
+    "ciliumbgpnodeconfigoverrides",
+    "ciliumbgpnodeconfigs",
+    "ciliumbgppeerconfigs",
+    "ciliumcidrgroups",
+    "ciliumclusterwideenvoyconfigs",
+    "ciliumclusterwidenetworkpolicies",
+    "ciliumegressgatewaypolicies",
+    "ciliumendpoints",
+    "ciliumendpointslices",
+    "ciliumenvoyconfigs",
+    "ciliumgatewayclassconfigs",
+    "ciliumidentities",
+    "ciliuml2announcementpolicies",
+    "ciliumloadbalancerippools",
+    "ciliumlocalredirectpolicies",
+    "ciliumnetworkpolicies",
+    "ciliumnodeconfigs",
+    "ciliumnodes",
+    "ciliumpodippools",
+)
+
+
+def rbac(values: Values) -> list[JsonObject]:
+    """The identities of agents and operator, and their roles."""
+    return [
+        service_account("cilium"),
+        *role("ClusterRole", "cilium", "cilium", _agent(values)),
+        *role("Role", "cilium-config-agent", "cilium", _agent_in_namespace()),
+        service_account("cilium-operator"),
+        *role("ClusterRole", "cilium-operator", "cilium-operator", _operator()),
+        *role("Role", "cilium-operator", "cilium-operator", _operator_in_namespace()),
+    ]
+
+
+def _agent(values: Values) -> list[JsonObject]:
+    rules = [
+        rule("", ["namespaces", "services", "pods", "endpoints", "nodes"], _READ),
+        rule("", ["nodes/status"], ["patch"]),
+        rule("discovery.k8s.io", ["endpointslices"], _READ),
+        rule("networking.k8s.io", ["networkpolicies"], _READ),
+        rule("apiextensions.k8s.io", ["customresourcedefinitions"], _READ),
+        rule(_CILIUM, _CUSTOM_RESOURCES, _READ),
+        rule(_CILIUM, ["ciliumidentities"], ["create", "update", "patch"]),
+        rule(_CILIUM, ["ciliumendpoints"], ["create", "delete", "update", "patch"]),
+        rule(_CILIUM, ["ciliumnodes"], ["create", "update", "patch"]),
+        rule(
+            _CILIUM,
+            [
+                "ciliumbgpnodeconfigs/status",
+                "ciliumclusterwidenetworkpolicies/status",
+                "ciliumendpoints/status",
+                "ciliuml2announcementpolicies/status",
+                "ciliumnetworkpolicies/status",
+                "ciliumnodes/status",
+            ],
+            ["patch", "update"],
+        ),
+    ]
+    announcements = values.config.l2_announcements
+    if announcements is not None and announcements.enabled:
+        rules.append(
+            rule("coordination.k8s.io", ["leases"], ["create", "get", "update", "list", "delete"])
+        )
+    return rules
+
+
+def _agent_in_namespace() -> list[JsonObject]:
+    return [
+        rule("", ["configmaps"], ["get"], [CONFIG_MAP]),
+        # The agent looks for settings of its node, by name if it knows one.
+        rule("", ["configmaps"], ["list", "watch"]),
+        rule(_CILIUM, ["ciliumnodeconfigs"], _READ),
+    ]
+
+
+def _operator() -> list[JsonObject]:
+    """Cleans up behind nodes and pods that are gone, and installs cilium's kinds."""
+    return [
+        rule("", ["pods"], ["get", "list", "watch", "delete"]),
+        rule("", ["nodes", "namespaces", "services", "endpoints"], _READ),
+        rule("", ["nodes", "nodes/status"], ["patch"]),
+        rule("", ["services/status"], ["update", "patch"]),
+        rule("discovery.k8s.io", ["endpointslices"], _READ),
+        rule("networking.k8s.io", ["networkpolicies"], _READ),
+        rule("apiextensions.k8s.io", ["customresourcedefinitions"], [*_READ, "create"]),
+        rule(
+            "apiextensions.k8s.io",
+            ["customresourcedefinitions"],
+            ["update", "patch"],
+            [f"{plural}.{_CILIUM}" for plural in _CUSTOM_RESOURCES],
+        ),
+        rule(_CILIUM, _CUSTOM_RESOURCES, _READ),
+        rule(_CILIUM, ["ciliumidentities"], ["create", "delete", "deletecollection", "update"]),
+        rule(_CILIUM, ["ciliumendpoints"], ["delete", "deletecollection"]),
+        rule(_CILIUM, ["ciliumendpointslices"], ["create", "update", "delete", "patch"]),
+        rule(_CILIUM, ["ciliumnodes"], ["create", "update", "delete", "patch"]),
+        rule(_CILIUM, ["ciliumpodippools"], ["create"]),
+        rule(_CILIUM, ["ciliumbgpnodeconfigs"], ["create", "update", "delete"]),
+        rule(
+            _CILIUM,
+            [
+                "ciliumbgpclusterconfigs/status",
+                "ciliumbgpnodeconfigs/status",
+                "ciliumbgppeerconfigs/status",
+                "ciliumclusterwidenetworkpolicies/status",
+                "ciliumloadbalancerippools/status",
+                "ciliumnetworkpolicies/status",
+                "ciliumnodes/status",
+            ],
+            ["patch", "update"],
+        ),
+    ]
+
+
+def _operator_in_namespace() -> list[JsonObject]:
+    return [
+        rule("", ["configmaps"], ["get", "patch"], [CONFIG_MAP]),
+        rule("coordination.k8s.io", ["leases"], _LEASE),
+    ]

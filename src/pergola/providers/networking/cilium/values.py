@@ -1,0 +1,246 @@
+"""What a plan means for cilium, computed once for everything that is rendered (spec 40 §6.3)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from typing import Final
+from urllib.parse import urlsplit
+
+from pergola.api.objects import JsonObject, map_at, maps_at
+from pergola.extension_api.cluster import Shoot
+from pergola.extension_api.errors import Code, ExtensionError
+from pergola.providers.networking.cilium.checks import has_node_local_dns, rewrites_sources
+from pergola.providers.networking.cilium.config import NetworkConfig
+from pergola.providers.networking.cilium.ipam import Ipam
+from pergola.providers.networking.cilium.routing import Routing, routing
+from pergola.providers.networking.plugin import Plan
+
+HTTPS_PORT: Final = 443
+EXTERNAL: Final = "external"
+_MISSING_HOST: Final = "required kubernetes service host missing while running without kube-proxy"
+_HOST_ADVICE: Final = (
+    "set kubeproxy.k8sServiceHost and kubeproxy.k8sServicePort in the network config, or wait for"
+    " the address"
+)
+
+Network = IPv4Network | IPv6Network
+
+
+@dataclass(frozen=True, slots=True)
+class ApiServer:
+    """Where agents reach the API server before anybody routes Services."""
+
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class StrictEncryption:
+    """Which traffic is dropped if it is not encrypted.
+
+    Attributes:
+        cidr: of the pods.
+        allows_remote_nodes: whether identities of other nodes are looked up; needed where the
+            addresses of pods do not tell them from nodes.
+    """
+
+    cidr: str
+    allows_remote_nodes: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Values:
+    """What the renderers know.
+
+    Attributes:
+        native_ipv4: the range in which IPv4 packets keep their source address; None for no range.
+        native_ipv6: the same for IPv6.
+        api_server: None as long as kube-proxy routes the Service `kubernetes`.
+        bpf_masquerade: whether eBPF rewrites source addresses; None if that is not to be said.
+        operator_is_ha: whether the operator may have several replicas.
+        pods: the ranges of pods, and likewise of `services` and `nodes`.
+        ingress_domain: under which the Shoot's Ingresses are reachable; empty if it is not known.
+    """
+
+    config: NetworkConfig
+    ipv4: bool
+    ipv6: bool
+    routing: Routing
+    native_ipv4: str | None
+    native_ipv6: str | None
+    api_server: ApiServer | None
+    node_local_dns: bool
+    bpf_masquerade: bool | None
+    strict_encryption: StrictEncryption | None
+    ipam: Ipam
+    operator_is_ha: bool
+    pods: tuple[str, ...]
+    services: tuple[str, ...]
+    nodes: tuple[str, ...]
+    ingress_domain: str
+
+    @property
+    def kube_proxy_replacement(self) -> bool:
+        """Whether agents route Services instead of kube-proxy."""
+        return self.api_server is not None
+
+    @property
+    def debug(self) -> bool:
+        """Whether agents and operator log in detail."""
+        return self.config.debug is True
+
+    @property
+    def hubble(self) -> bool:
+        """Whether flows are made visible."""
+        return self.config.hubble is not None and self.config.hubble.enabled
+
+
+def values(plan: Plan[NetworkConfig], ipam: Ipam) -> Values:
+    """The values of a plan.
+
+    Raises:
+        ExtensionError: the Shoot lacks something; it says what.
+    """
+    config, shoot = plan.config, plan.shoot
+    way = routing(config, plan.families)
+    pods = _unique([*shoot.pod_ranges, plan.pod_range])
+    nodes = _unique([shoot.node_range, *shoot.node_ranges])
+    return Values(
+        config=config,
+        ipv4=plan.ipv4,
+        ipv6=plan.ipv6,
+        routing=way,
+        native_ipv4=_native_ipv4(pods) if way.native_ipv4 else None,
+        native_ipv6=_native_ipv6(shoot, pods) if way.native_ipv6 else None,
+        api_server=None if shoot.kube_proxy_enabled else api_server(config, shoot),
+        node_local_dns=has_node_local_dns(shoot),
+        bpf_masquerade=_bpf_masquerade(config, plan.families),
+        strict_encryption=_strict_encryption(config, way, pods, nodes),
+        ipam=ipam,
+        operator_is_ha=_least_workers(shoot) >= 2,
+        pods=pods,
+        services=_unique([*shoot.service_ranges, plan.service_range]),
+        nodes=nodes,
+        ingress_domain=_ingress_domain(shoot),
+    )
+
+
+def api_server(config: NetworkConfig, shoot: Shoot) -> ApiServer:
+    """The configured address, else that under which the API server is known outside.
+
+    Raises:
+        ExtensionError: there is none; it may come with the next reconciliation of the Shoot.
+    """
+    wanted = config.kubeproxy
+    if wanted is not None and wanted.k8s_service_host and wanted.k8s_service_port:
+        return ApiServer(wanted.k8s_service_host, wanted.k8s_service_port)
+    if not maps_at(shoot.raw, "status", "advertisedAddresses"):
+        raise _no_host("advertised addresses missing in shoot status")
+    url = shoot.advertised_address(EXTERNAL)
+    if url is None:
+        # Users search for this text; its spelling is older than we are.
+        raise _no_host("external address not found among advertised adresses")
+    return _address(url)
+
+
+def range_of(ranges: Sequence[str], version: int) -> str | None:
+    """The first CIDR of an IP version."""
+    return next((cidr for cidr in ranges if version_of(cidr) == version), None)
+
+
+def version_of(cidr: str) -> int | None:
+    """4 or 6; None for what is no CIDR."""
+    network = _network(cidr)
+    return None if network is None else network.version
+
+
+def _address(url: str) -> ApiServer:
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if not host:
+        raise _no_host(f'the external advertised address "{url}" has no host')
+    return ApiServer(host, port or HTTPS_PORT)
+
+
+def _no_host(reason: str) -> ExtensionError:
+    return ExtensionError(
+        f"{_MISSING_HOST}: {reason}; {_HOST_ADVICE}", Code.RETRYABLE_CONFIGURATION_PROBLEM
+    )
+
+
+def _native_ipv4(pods: Sequence[str]) -> str:
+    cidr = range_of(pods, 4)
+    if cidr is None:
+        raise ExtensionError(
+            "spec.networking.pods: the Shoot has no IPv4 range of pods, which native routing needs",
+            Code.RETRYABLE_CONFIGURATION_PROBLEM,
+        )
+    return cidr
+
+
+def _native_ipv6(shoot: Shoot, pods: Sequence[str]) -> str:
+    """Where the infrastructure gives IPv6 ranges, only the status of the Shoot knows them."""
+    reported = map_at(shoot.raw, "status", "networking").get("pods")
+    known = [str(cidr) for cidr in reported] if isinstance(reported, list) else []
+    cidr = range_of([*known, *pods], 6)
+    if cidr is None:
+        raise ExtensionError(
+            "status.networking.pods: the Shoot has no IPv6 range of pods, which native routing"
+            " needs; its infrastructure has to report one",
+            Code.RETRYABLE_CONFIGURATION_PROBLEM,
+        )
+    return cidr
+
+
+def _bpf_masquerade(config: NetworkConfig, families: Sequence[str]) -> bool | None:
+    """Sidecars that rewrite addresses with iptables exclude it, and it is about IPv4."""
+    if "IPv4" not in families or rewrites_sources(config):
+        return None
+    return config.enable_bpf_masquerade is not False
+
+
+def _strict_encryption(
+    config: NetworkConfig, way: Routing, pods: Sequence[str], nodes: Sequence[str]
+) -> StrictEncryption | None:
+    encryption = config.encryption
+    if encryption is None or not (encryption.enabled and encryption.strict_mode):
+        return None
+    cidr = range_of(pods, 4) or ""
+    overlaps = any(_overlap(cidr, node) for node in nodes)
+    return StrictEncryption(cidr, not way.is_native or overlaps)
+
+
+def _overlap(one: str, other: str) -> bool:
+    a, b = _network(one), _network(other)
+    if isinstance(a, IPv4Network) and isinstance(b, IPv4Network):
+        return a.overlaps(b)
+    return isinstance(a, IPv6Network) and isinstance(b, IPv6Network) and a.overlaps(b)
+
+
+def _least_workers(shoot: Shoot) -> int:
+    """How many nodes there are at least."""
+    return sum(_minimum(worker) for worker in maps_at(shoot.raw, "spec", "provider", "workers"))
+
+
+def _minimum(worker: JsonObject) -> int:
+    minimum = worker.get("minimum")
+    return minimum if isinstance(minimum, int) else 0
+
+
+def _ingress_domain(shoot: Shoot) -> str:
+    domain = map_at(shoot.raw, "spec", "dns").get("domain")
+    return f"ingress.{domain}" if isinstance(domain, str) and domain else ""
+
+
+def _network(cidr: str) -> Network | None:
+    try:
+        return ip_network(cidr, strict=False)
+    except ValueError:
+        return None
+
+
+def _unique(ranges: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(cidr for cidr in ranges if cidr))

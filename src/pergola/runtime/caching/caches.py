@@ -1,0 +1,92 @@
+"""One kind in several namespaces, read as if it were one cache (spec 11 §0.1).
+
+An instance that is restricted to some namespaces may list and watch only there, so that each of
+them needs a watch of its own.
+"""
+
+from collections.abc import Callable, Collection, Iterator
+from typing import Generic, TypeVar
+
+from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.kube.client import Client
+from pergola.runtime.caching.cache import Cache, Subscriber
+
+T = TypeVar("T")
+
+
+class Caches(Generic[T]):
+    """The caches of a kind, one per namespace.
+
+    Args:
+        keep: what to store of an object, as for `Cache`.
+        namespaces: only these; all namespaces, in one cache, if empty.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        gvk: GroupVersionKind,
+        keep: Callable[[JsonObject], T],
+        *,
+        namespaces: Collection[str] = (),
+        labels: str = "",
+        fields: str = "",
+        metadata_only: bool = False,
+    ) -> None:
+        self.gvk = gvk
+        self._caches = {
+            namespace: Cache(
+                client,
+                gvk,
+                keep,
+                namespace=namespace,
+                labels=labels,
+                fields=fields,
+                metadata_only=metadata_only,
+            )
+            for namespace in sorted(set(namespaces)) or [""]
+        }
+
+    def __iter__(self) -> Iterator[Cache[T]]:
+        return iter(self._caches.values())
+
+    def __len__(self) -> int:
+        return sum(map(len, self._caches.values()))
+
+    def __bool__(self) -> bool:
+        # Without an object they are caches still: `known or other` must not pass over them.
+        return True
+
+    def get(self, key: Key) -> T | None:
+        """What is kept of an object; None if there is none, or its namespace is not watched."""
+        cache = self.reaching(key.namespace)
+        return cache.get(key) if cache else None
+
+    def items(self) -> Iterator[tuple[Key, T]]:
+        """All keys and what is kept of them; not to be held across an await."""
+        for cache in self:
+            yield from cache.items()
+
+    def reaching(self, namespace: str) -> Cache[T] | None:
+        """The cache that looks into a namespace: of all namespaces, or of this one."""
+        return self._caches.get("") or self._caches.get(namespace)
+
+    def covers(self, namespace: str) -> bool:
+        """Whether a namespace is watched, so that `get` means something there."""
+        return self.reaching(namespace) is not None
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether reads can be trusted now, in all namespaces."""
+        return all(cache.is_synced for cache in self)
+
+    def subscribe(self, subscriber: Subscriber[T]) -> None:
+        """Calls `subscriber` for each change from now on, and at once for what is there."""
+        for cache in self:
+            cache.subscribe(subscriber)
+
+    def observe(self, obj: JsonObject) -> None:
+        """Takes in an object that a write returned, so that the next read sees that write."""
+        cache = self.reaching(Key.of(obj).namespace)
+        if cache:
+            cache.observe(obj)

@@ -1,0 +1,1 @@
+"""Controllers: the queue, the workers, the unit that a process runs, and Events."""

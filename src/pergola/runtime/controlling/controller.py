@@ -1,0 +1,115 @@
+"""Workers that take keys from a queue and reconcile them, one key never twice at once.
+
+What wakes a controller is wired by its owner: a cache's subscriber that calls `queue.add`. What
+it does is one `reconcile(key)`, which returns how to go on and raises only for what it did not
+expect or wants retried with backoff.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+from pergola.kube.errors import Conflict, KubeError
+from pergola.runtime.controlling.queue import Queue
+from pergola.runtime.logging import get_logger
+from pergola.runtime.metrics import Metrics
+
+K = TypeVar("K")
+log = get_logger("controller")
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Nothing to do until something happens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Come back in `seconds`, or earlier if something happens."""
+
+    seconds: float
+
+
+Outcome = Done | Again
+DONE: Final = Done()
+
+
+class ReconcileError(Exception):
+    """A reconciliation failed in a way that it has reported already: retry with backoff."""
+
+
+class Controller(Generic[K]):
+    """Runs `reconcile` for the keys of its queue.
+
+    Args:
+        name: as in the metrics and logs.
+        workers: how many keys run at once.
+        deadline: seconds that one run may take; None for no limit.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        reconcile: Callable[[K], Awaitable[Outcome]],
+        *,
+        workers: int,
+        metrics: Metrics,
+        deadline: float | None = None,
+    ) -> None:
+        self.name = name
+        self.queue: Queue[K] = Queue(metrics.queue(name))
+        self._reconcile = reconcile
+        self._workers = workers
+        self._deadline = deadline
+        self._metrics = metrics.controller(name)
+        self._metrics.max_concurrent(workers)
+
+    async def run(self) -> None:
+        """Works until cancelled; a run under way is cancelled too, and can be at any await."""
+        async with asyncio.TaskGroup() as group:
+            for number in range(self._workers):
+                group.create_task(self._work(), name=f"{self.name}/{number}")
+
+    async def _work(self) -> None:
+        while True:
+            key = await self.queue.get()
+            try:
+                await self._run(key)
+            finally:
+                self.queue.done(key)
+
+    async def _run(self, key: K) -> None:
+        self.queue.cancel(key)
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        self._metrics.active_workers.inc()
+        limit = asyncio.timeout(self._deadline)
+        try:
+            async with limit:
+                outcome = await self._reconcile(key)
+        except Exception as error:  # whatever happened, the key comes back
+            self._failed(key, error, overdue=limit.expired())
+            self._metrics.observe("error", loop.time() - began)
+        else:
+            self.queue.forget(key)
+            if isinstance(outcome, Again):
+                self.queue.add_after(key, outcome.seconds)
+            self._metrics.observe(
+                "requeue_after" if isinstance(outcome, Again) else "success", loop.time() - began
+            )
+        finally:
+            self._metrics.active_workers.dec()
+
+    def _failed(self, key: K, error: Exception, *, overdue: bool) -> None:
+        delay = self.queue.retry(key)
+        fields = {"controller": self.name, "object": str(key), "retry_seconds": round(delay, 3)}
+        if isinstance(error, Conflict):
+            log.debug("conflict", **fields, error=str(error))
+        elif isinstance(error, ReconcileError | KubeError):
+            log.error("reconcile failed", **fields, error=str(error))
+        elif overdue and isinstance(error, TimeoutError):
+            self._metrics.timed_out()
+            log.error("reconcile took too long", **fields, deadline_seconds=self._deadline)
+        else:
+            log.error("reconcile failed", **fields, exc_info=error)

@@ -1,0 +1,1 @@
+"""One process: signals, endpoints, leader election, listening sockets, profiling."""

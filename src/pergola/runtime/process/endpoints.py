@@ -1,0 +1,145 @@
+"""What a cluster asks a process: is it alive, is it ready, and how does it do (spec 10 §13.3).
+
+Checks are run when somebody asks, all at once, and none for longer than a kubelet waits.
+"""
+
+import asyncio
+import inspect
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Final
+
+from aiohttp import web
+
+from pergola.runtime.metrics import CONTENT_TYPE, Metrics
+from pergola.runtime.process.listening import listen
+from pergola.runtime.process.profiling import profiling_routes
+
+CHECK_SECONDS: Final = 4.0
+_SHUTDOWN_SECONDS: Final = 1.0
+
+Check = Callable[[], Awaitable[str | None] | str | None]
+"""None while all is well, else a sentence about what is not; raising counts as not well."""
+
+
+@asynccontextmanager
+async def serve_probes(
+    bind: str, port: int, healthz: Mapping[str, Check], readyz: Mapping[str, Check]
+) -> AsyncGenerator[int]:
+    """Serves `/healthz` and `/readyz`, and each check under its name below them.
+
+    `/healthz` has a check `ping` of its own, which never fails.
+
+    Args:
+        bind: the address to listen on; empty for all.
+        port: the port to listen on; 0 for any that is free.
+        healthz: what must hold for the process not to be restarted.
+        readyz: what must hold for it to be sent traffic.
+
+    Yields:
+        The port.
+
+    Raises:
+        ListenError: the port is taken, or not allowed.
+    """
+    app = web.Application()
+    for name, checks in (("healthz", {"ping": _ping, **healthz}), ("readyz", readyz)):
+        endpoint = _Endpoint(name, checks)
+        app.router.add_get(f"/{name}", endpoint.all)
+        app.router.add_get(f"/{name}/", endpoint.all)
+        app.router.add_get(f"/{name}/{{check}}", endpoint.one)
+    async with _serve(app, bind, port, "health probes") as bound:
+        yield bound
+
+
+@asynccontextmanager
+async def serve_metrics(
+    bind: str, port: int, metrics: Metrics, *, profiling: bool = False
+) -> AsyncGenerator[int]:
+    """Serves `/metrics` and, with `profiling`, what runs and what it costs under `/debug`.
+
+    Args:
+        bind: the address to listen on; empty for all.
+        port: the port to listen on; 0 for any that is free.
+        metrics: what is served.
+        profiling: whether callers may see stacks and profile the process.
+
+    Yields:
+        The port.
+
+    Raises:
+        ListenError: the port is taken, or not allowed.
+    """
+
+    async def render(_request: web.Request) -> web.Response:
+        return web.Response(body=metrics.render(), headers={"Content-Type": CONTENT_TYPE})
+
+    app = web.Application()
+    app.router.add_get("/metrics", render)
+    if profiling:
+        app.add_routes(profiling_routes())
+    async with _serve(app, bind, port, "metrics") as bound:
+        yield bound
+
+
+class _Endpoint:
+    """A set of checks under one path."""
+
+    def __init__(self, name: str, checks: Mapping[str, Check]) -> None:
+        self._name = name
+        self._checks = checks
+
+    async def all(self, request: web.Request) -> web.Response:
+        """`?verbose` lists the checks even if all is well; `?exclude=<check>` leaves one out."""
+        excluded = set(request.query.getall("exclude", []))
+        names = [name for name in self._checks if name not in excluded]
+        problems = await asyncio.gather(*(_run(self._checks[name]) for name in names))
+        lines = [_line(name, problem) for name, problem in zip(names, problems, strict=True)]
+        if any(problems):
+            return _answer([*lines, f"{self._name} check failed"], status=500)
+        return _answer([*lines, f"{self._name} check passed"] if "verbose" in request.query else [])
+
+    async def one(self, request: web.Request) -> web.Response:
+        name = request.match_info["check"]
+        if name not in self._checks:
+            return _answer([f"{self._name} has no check {name!r}"], status=404)
+        problem = await _run(self._checks[name])
+        return _answer([f"{name} failed: {problem}"], status=500) if problem else _answer([])
+
+
+async def _run(check: Check) -> str | None:
+    limit = asyncio.timeout(CHECK_SECONDS)
+    try:
+        async with limit:
+            result = check()
+            return await result if inspect.isawaitable(result) else result
+    except Exception as error:  # whatever a check stumbles over is its result
+        if limit.expired():
+            return f"no result within {CHECK_SECONDS:g} seconds"
+        return str(error) or type(error).__name__
+
+
+def _ping() -> None:
+    """Answering at all is the proof."""
+
+
+def _line(name: str, problem: str | None) -> str:
+    return f"[-]{name} failed: {problem}" if problem else f"[+]{name} ok"
+
+
+def _answer(lines: list[str], status: int = 200) -> web.Response:
+    text = "".join(f"{line}\n" for line in lines) or "ok"
+    return web.Response(text=text, status=status, headers={"X-Content-Type-Options": "nosniff"})
+
+
+@asynccontextmanager
+async def _serve(app: web.Application, bind: str, port: int, what: str) -> AsyncGenerator[int]:
+    listener = listen(bind, port, what)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS)
+    await runner.setup()
+    try:
+        await web.SockSite(runner, listener).start()
+        yield listener.getsockname()[1]
+    finally:
+        await runner.cleanup()
+        listener.close()

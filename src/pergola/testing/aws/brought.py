@@ -1,0 +1,29 @@
+"""Two clusters in networks that were brought, and the tags that they leave there."""
+
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.cloud.aws import AwsClient
+from pergola.testing.aws.steps import TECHNICAL_ID
+from pergola.testing.aws.world import everything, tags_in
+
+CLUSTER: Final = f"kubernetes.io/cluster/{TECHNICAL_ID}"
+"""The tag of the cluster that `aws_steps` has."""
+OTHER: Final = "shoot--garden--other"
+"""The technical id of another one."""
+OTHER_CLUSTER: Final = f"kubernetes.io/cluster/{OTHER}"
+
+
+async def tags_of_subnets(client: AwsClient) -> dict[str, dict[str, str]]:
+    """The tags of all subnets and route tables that have any, by their ids."""
+    return {
+        key.partition("/")[2]: tags
+        for key, tags in tags_in(await everything(client)).items()
+        if key.startswith(("Subnets/", "RouteTables/"))
+    }
+
+
+async def settle(client: AwsClient) -> dict[str, JsonObject]:
+    """Everything in the account, once nothing is pending any more."""
+    await everything(client)
+    return await everything(client)

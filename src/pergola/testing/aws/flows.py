@@ -1,0 +1,229 @@
+"""Flows in AWS that are killed, disturbed and taken up again, and what is left in the account.
+
+    async with MortalAws(server) as aws, aws.client("eu-west-1", retry=QUICK) as client:
+        cluster = Flows(aws, client, wanted)
+        await cluster.run(creation)
+        there = await cluster.picture()
+        ...
+        if await cluster.is_killed_after(17, creation):
+            await cluster.run(creation)
+        assert await cluster.picture() == there
+
+A kill is hard: the write is carried out, its answer never comes, and nothing is saved any more.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from aiohttp import web
+
+from pergola.api.objects import JsonObject
+from pergola.cloud.aws import AwsClient
+from pergola.flow import FlowFailed, Saver, State, run
+from pergola.providers.aws.observe import observe
+from pergola.providers.aws.reconcile import delete_steps, name_zones, reconcile_steps
+from pergola.providers.aws.state import is_empty
+from pergola.providers.aws.step import CLEANUP_TIMEOUT, Step, Work, graph_of
+from pergola.providers.aws.wanted import Wanted
+from pergola.testing.aws.answers import Call
+from pergola.testing.aws.corrections import CorrectedAws
+from pergola.testing.aws.picture import picture
+from pergola.testing.aws.world import everything
+
+Build = Callable[[Wanted, State], list[Step]]
+"""The steps of a flow, such as `creation` and `deletion`."""
+POLL_SECONDS: Final = 0.002
+_REFUSED: Final = 300
+
+
+class MortalAws(CorrectedAws):
+    """An AWS whose writes are counted, so that whoever asks can die at any of them.
+
+    What is read in between or is refused changes nothing: who dies there is no worse off than at
+    the next write.
+    """
+
+    def __init__(self, server: str, *, reads: int = 1) -> None:
+        super().__init__(server, reads=reads)
+        self.count = 0
+        self._running = 0
+        self._still = asyncio.Event()
+        self._at: tuple[int, Callable[[], None]] | None = None
+        self._armed: tuple[int, Callable[[], None]] | None = None
+        self._anticipated: set[str] = set()
+
+    def arm(self, writes: int, then: Callable[[], None]) -> None:
+        """Does something once so many writes were carried out, before the last is answered.
+
+        They are counted from where the next flow has looked at AWS and begins to act.
+        """
+        self._armed = (writes, then)
+
+    def begin(self) -> None:
+        """A flow begins to act."""
+        self.count = 0
+        self._at, self._armed = self._armed, None
+
+    def anticipate(self, *operations: str) -> None:
+        """Whatever is asked for by these operations, somebody else has just done."""
+        self._anticipated.update(operations)
+
+    def heal(self) -> None:
+        """Nothing goes wrong any more."""
+        super().heal()
+        self._anticipated.clear()
+        self._at = self._armed = None
+
+    async def quiet(self) -> None:
+        """Waits until all calls are carried out, also those whose answers nobody awaits."""
+        while self._running:
+            self._still.clear()
+            await self._still.wait()
+
+    async def _pass(self, request: web.Request) -> web.Response:
+        self._running += 1
+        try:
+            answer = await super()._pass(request)
+        finally:
+            self._running -= 1
+            self._still.set()
+        return answer
+
+    async def _corrected(self, request: web.Request, call: Call, body: bytes) -> web.Response:
+        if call.operation in self._anticipated:
+            await super()._corrected(request, call, body)
+        answer = await super()._corrected(request, call, body)
+        if call.is_write and answer.status < _REFUSED:
+            self.count += 1
+            if self._at is not None and self.count == self._at[0]:
+                self._at[1]()
+        return answer
+
+
+class Flows:
+    """The flows of one cluster, one after the other.
+
+    Attributes:
+        wanted: what is to be; may be replaced between flows.
+        saved: the state as it was written last.
+        warnings: of the last flow.
+        longest: seconds that a step may take, if it would take more.
+        interval: seconds for which what is not urgent may remain unsaved; whoever dies before has
+            only saved what was created.
+    """
+
+    def __init__(self, aws: MortalAws, client: AwsClient, wanted: Wanted) -> None:
+        self.aws = aws
+        self.client = client
+        self.wanted = wanted
+        self.saved: dict[str, str] = {}
+        self.warnings: list[str] = []
+        self.longest = CLEANUP_TIMEOUT
+        self.interval = 1.0
+        self._is_dead = False
+        self._dies_after: int | None = None
+        self._before: frozenset[str] = frozenset()
+
+    async def remember(self) -> None:
+        """What is in the account now does not belong to the cluster, and is in no picture."""
+        self._before = frozenset(await everything(self.client))
+
+    async def run(self, build: Build) -> None:
+        """One look at AWS, then the flow.
+
+        Raises:
+            FlowFailed: steps failed; what was created is in `saved`.
+        """
+        self._is_dead = False
+        state = State(self.saved)
+        steps = [
+            replace(step, timeout=min(step.timeout, self.longest))
+            for step in build(self.wanted, state)
+        ]
+        # Before anything is created there is a state, as the actuator sees to it.
+        await self._save(state.snapshot())
+        work = Work(
+            aws=self.client,
+            wanted=self.wanted,
+            state=state,
+            snapshot=await observe(self.client, self.wanted, state),
+            poll_seconds=POLL_SECONDS,
+        )
+        self.warnings = work.warnings
+        self._begin()
+        saver = Saver(state, self._save, interval=self.interval)
+        await run(graph_of("flow", steps, work), saver=saver)
+
+    async def is_killed_after(self, writes: int, build: Build) -> bool:
+        """Runs a flow that dies at the end of its n-th write; False if it ended before.
+
+        Raises:
+            FlowFailed: it failed before.
+        """
+        self._dies_after = writes
+        flow = asyncio.create_task(self.run(build))
+        try:
+            await asyncio.wait([flow])
+        finally:
+            self._dies_after = None
+            self.aws.heal()
+            await self.aws.quiet()
+        if not self._is_dead:
+            flow.result()
+        return self._is_dead
+
+    async def run_until_done(self, build: Build, *, runs: int = 40) -> int:
+        """Runs a flow as often as it fails, as a controller does; says how often that was.
+
+        Raises:
+            FlowFailed: it failed too often.
+        """
+        for failed in range(runs - 1):
+            try:
+                await self.run(build)
+            except FlowFailed:
+                continue
+            return failed
+        await self.run(build)
+        return runs - 1
+
+    async def picture(self) -> list[str]:
+        """All that is in the account and the state, without what is different in each run."""
+        return await picture(self.client, self.saved, self._before)
+
+    async def lost(self) -> set[str]:
+        """What was in the account before the cluster and is not any more."""
+        return set(self._before) - set(await everything(self.client))
+
+    async def things(self) -> dict[str, JsonObject]:
+        """All that is in the account for the cluster, as `everything` tells it."""
+        found = await everything(self.client)
+        return {key: thing for key, thing in found.items() if key not in self._before}
+
+    def _begin(self) -> None:
+        flow = asyncio.current_task()
+        if flow is not None and self._dies_after is not None:
+            self.aws.arm(self._dies_after, lambda: self._kill(flow))
+        self.aws.begin()
+
+    def _kill(self, flow: "asyncio.Task[object]") -> None:
+        self._is_dead = not flow.done()
+        flow.cancel()
+
+    async def _save(self, data: dict[str, str]) -> None:
+        if not self._is_dead:
+            self.saved = data
+
+
+def creation(wanted: Wanted, state: State) -> list[Step]:
+    """The steps that create everything; a state that is empty gets the names of the zones first."""
+    if is_empty(state):
+        name_zones(wanted, state)
+    return reconcile_steps(wanted)
+
+
+def deletion(wanted: Wanted, state: State) -> list[Step]:
+    """The steps that remove everything; none if there is no state."""
+    return [] if is_empty(state) else delete_steps(wanted, state)

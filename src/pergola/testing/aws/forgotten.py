@@ -1,0 +1,123 @@
+"""What moto forgets, or takes half a minute to remember, where AWS does not (spec 30 §12)."""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+from xml.etree.ElementTree import Element
+
+from pergola.testing.aws.answers import Answer, Call, child, children, put, text_at
+from pergola.testing.aws.gaps import Correction
+
+_TAG: Final = re.compile(r"TagSpecification\.\d+\.(Tag\.\d+\.(?:Key|Value))")
+_FEW_ADDRESSES: Final = 126
+_DNS64: Final = "enableDns64"
+_LAUNCH: Final = {
+    "EnableDns64.Value": _DNS64,
+    "EnableResourceNameDnsAAAARecordOnLaunch.Value": "enableResourceNameDnsAAAARecord",
+    "PrivateDnsHostnameTypeOnLaunch": "hostnameType",
+}
+
+
+def forgotten() -> tuple[Correction, ...]:
+    """All of these corrections."""
+    return CreationTags(), SubnetAttributes(), Reservations(), BlackHoles()
+
+
+class CreationTags(Correction):
+    """DHCP options have the tags that they are created with; in moto they have none."""
+
+    def __init__(self) -> None:
+        self._created = ""
+
+    def answered(self, call: Call, answer: Answer) -> None:
+        """Learns what was created."""
+        if call.operation == "CreateDhcpOptions":
+            self._created = answer.text("dhcpOptionsId")
+
+    def afterwards(self, call: Call) -> list[Call]:
+        """The tags, in a call of their own."""
+        tags = {
+            found[1]: text for key, text in call.parameters.items() if (found := _TAG.match(key))
+        }
+        if call.operation != "CreateDhcpOptions" or not tags:
+            return []
+        parameters = {
+            "Action": "CreateTags",
+            "Version": call.parameters["Version"],
+            "ResourceId.1": self._created,
+            **tags,
+        }
+        return [Call("ec2", "CreateTags", parameters)]
+
+
+class SubnetAttributes(Correction):
+    """Subnets show attributes as they were set; moto takes those for IPv6 and drops them."""
+
+    def __init__(self) -> None:
+        self._set: dict[str, dict[str, str]] = {}
+
+    def answered(self, call: Call, answer: Answer) -> None:
+        """Learns what was set, and shows it."""
+        if call.operation == "ModifySubnetAttribute":
+            given = {
+                name: call.parameters[key]
+                for key, name in _LAUNCH.items()
+                if key in call.parameters
+            }
+            self._set.setdefault(call.parameters["SubnetId"], {}).update(given)
+        elif call.operation == "DescribeSubnets":
+            for _, item in answer.items("subnetSet"):
+                self._show(item, self._set.get(text_at(item, "subnetId"), {}))
+
+    def _show(self, item: Element, given: Mapping[str, str]) -> None:
+        put(item, _DNS64, given.get(_DNS64, "false"))
+        options = child(item, "privateDnsNameOptionsOnLaunch")
+        for name, value in given.items():
+            if name != _DNS64 and options is not None:
+                put(options, name, value)
+
+
+class Reservations(Correction):
+    """A range of IPv6 is reserved at once; moto remembers each of its million addresses.
+
+    So moto is asked for a few of them, and what it says of them is put right.
+    """
+
+    def __init__(self) -> None:
+        self._ranges: dict[str, str] = {}
+
+    def request(self, call: Call) -> Call:
+        """The beginning of the range only."""
+        if call.operation != "CreateSubnetCidrReservation" or ":" not in call.parameters["Cidr"]:
+            return call
+        first = call.parameters["Cidr"].partition("/")[0]
+        few = {**call.parameters, "Cidr": f"{first}/{_FEW_ADDRESSES}"}
+        return call._replace(parameters=few)
+
+    def answered(self, call: Call, answer: Answer) -> None:
+        """Learns how long the range is, and shows it."""
+        if call.operation == "CreateSubnetCidrReservation":
+            name = answer.text("subnetCidrReservationId")
+            self._ranges[name] = call.parameters["Cidr"]
+        if call.operation.endswith(("SubnetCidrReservation", "SubnetCidrReservations")):
+            for item in answer.root.iter():
+                known = self._ranges.get(text_at(item, "subnetCidrReservationId"))
+                if known:
+                    put(item, "cidr", known)
+
+
+class BlackHoles(Correction):
+    """A route to a network interface that is gone is a `blackhole`; in moto it stays `active`."""
+
+    def __init__(self) -> None:
+        self._gone: set[str] = set()
+
+    def answered(self, call: Call, answer: Answer) -> None:
+        """Learns which interfaces are gone, and tells the states of routes to them."""
+        if call.operation == "DeleteNetworkInterface":
+            self._gone.add(call.parameters.get("NetworkInterfaceId", ""))
+        elif call.operation == "DescribeRouteTables":
+            for _, table in answer.items("routeTableSet"):
+                for route in children(table, "routeSet"):
+                    if text_at(route, "networkInterfaceId") in self._gone:
+                        put(route, "state", "blackhole")

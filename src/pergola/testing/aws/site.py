@@ -1,0 +1,192 @@
+"""A control plane's namespace with an Infrastructure, and an AWS for it.
+
+site = await aws_site(client, namespace, aws)
+async with running(site.controller()):
+    await site.ask(managed_config(site.region))
+    await site.until_operation("Create")
+"""
+
+import base64
+from collections.abc import Callable
+from typing import Final
+
+from pergola.api import marks
+from pergola.api.extensions_v1alpha1 import CLUSTER
+from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
+from pergola.api.objects import JsonObject, map_at
+from pergola.kube.client import Client
+from pergola.providers.aws.actuator import AwsInfrastructure, AwsSettings
+from pergola.providers.aws.bastion import AwsBastion
+from pergola.runtime.controlling.unit import Unit
+from pergola.testing.aws.corrections import QUICK, CorrectedAws
+from pergola.testing.crds import install_extension_crds, served
+from pergola.testing.extension_site import ExtensionSite, operation
+from pergola.testing.waiting import until_gone
+
+REGION: Final = "eu-west-1"
+PUBLIC_KEY: Final = (
+    "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQDusXfgTE4eBP50NglSzCSEGnIL6+cr6m3H6cZANOQ+P1o/W4BdtcAL3s"
+    "or4iGi7SOeJgo8kweyMQrhrt6HaKGgromRiz37LQx4YIAcBi4Zd023mO/V7Rc2Chh18mWgLSmA6ng+j37ip6452zxtv0jH"
+    "Az9pJolbKBpJzbZlPN45ZCTk9ck0fSVHRl6VRSSPQcpqi65XpRf+35zNOCGCc1mAOOTmw59Q2a6A3t8mL7r91aM5q6QOQm"
+    "219lctFM8O7HRJnDgmhGpnjRwE1LyKktWTbgFZ4SNWU2XqusUO07jKuSxzPumXBeU+JEtx0J1tqZwJlpGt2R+0qN7nKnPl"
+    "2+hx nobody@nowhere"
+)
+SHOOT: Final[JsonObject] = {
+    "metadata": {"name": "web", "uid": "0b9f4a0c-6b0d-4a86-8f9e-2f3c0a6d3f11"},
+    "spec": {
+        "networking": {
+            "nodes": "10.180.0.0/16",
+            "pods": "100.64.0.0/11",
+            "services": "100.96.0.0/13",
+        }
+    },
+}
+"""The Shoot for which `aws_world.managed_config` and `Network` have ranges."""
+AMI: Final = "ami-0123456789abcdef0"
+CLOUD_PROFILE: Final[JsonObject] = {
+    "spec": {
+        "machineTypes": [
+            {"name": "m5.large", "cpu": "2", "gpu": "0", "memory": "8Gi"},
+            {"name": "t3.micro", "cpu": "1", "gpu": "0", "memory": "1Gi"},
+        ],
+        "machineImages": [{"name": "gardenlinux", "versions": [{"version": "1592.3.0"}]}],
+        "providerConfig": {
+            "machineImages": [
+                {
+                    "name": "gardenlinux",
+                    "versions": [
+                        {"version": "1592.3.0", "regions": [{"name": REGION, "ami": AMI}]}
+                    ],
+                }
+            ]
+        },
+    }
+}
+"""A CloudProfile with a machine and an image for bastions."""
+PATIENCE: Final = 90.0
+"""With a first request to AWS in a process, its descriptions are parsed."""
+_SECRET: Final = "cloudprovider"  # noqa: S105 - a name
+
+
+class AwsSite(ExtensionSite):
+    """A control plane's namespace, the Infrastructure in it, and an AWS.
+
+    Attributes:
+        aws: where the infrastructure is.
+        region: of the Infrastructure.
+    """
+
+    aws: CorrectedAws
+    region = REGION
+    _actuators: tuple[AwsInfrastructure | AwsBastion, ...] = ()
+
+    def actuator(self) -> AwsInfrastructure:
+        """A new one that knows nothing yet, as after a restart; it waits for nothing long."""
+
+        class Own(AwsInfrastructure):
+            type = self.type
+
+        actuator = Own(self._settings())
+        self._actuators += (actuator,)
+        return actuator
+
+    def bastion_actuator(self) -> AwsBastion:
+        """A new one for Bastions beside the Infrastructure."""
+
+        class Own(AwsBastion):
+            type = self.type
+
+        actuator = Own(self._settings())
+        self._actuators += (actuator,)
+        return actuator
+
+    def _settings(self) -> AwsSettings:
+        return AwsSettings(endpoint_url=self.aws.url, retry=QUICK, poll_seconds=0.01)
+
+    async def clean_up(self) -> None:
+        """Removes what is not removed with the namespace, and closes connections."""
+        for actuator in self._actuators:
+            await actuator.close()
+        await super().clean_up()
+
+    def controller(self, client: Client | None = None) -> Unit:
+        """What runs a new actuator; as another identity if a client is given."""
+        return self.unit(self.actuator(), client=client)
+
+    async def put_secret(self, **data: str) -> None:
+        """Writes the Secret with the credentials; with some keys if none are given."""
+        keys = data or {"accessKeyID": "AKIATEST", "secretAccessKey": "secret"}
+        secret: JsonObject = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": _SECRET, "namespace": self.namespace},
+            "data": {key: base64.b64encode(value.encode()).decode() for key, value in keys.items()},
+        }
+        await self.client.apply(secret, manager="pergola-testing", force=True)
+
+    def spec(self, config: JsonObject) -> JsonObject:
+        """What an Infrastructure with a config asks for."""
+        return {
+            "type": self.type,
+            "region": self.region,
+            "secretRef": {"name": _SECRET, "namespace": self.namespace},
+            "sshPublicKey": base64.b64encode(PUBLIC_KEY.encode()).decode(),
+            "providerConfig": config,
+        }
+
+    async def ask(self, config: JsonObject, asked: str = "reconcile") -> JsonObject:
+        """Creates an Infrastructure with a config, and asks for an operation."""
+        return await self.create(asked, spec=self.spec(config))
+
+    async def until(
+        self, holds: Callable[[JsonObject], bool], *, patience: float = PATIENCE
+    ) -> JsonObject:
+        """Waits until the Infrastructure is as `holds` says."""
+        return await super().until(holds, patience=patience)
+
+    async def until_gone(self) -> None:
+        """Waits until the Infrastructure is gone."""
+        await until_gone(self.client, self.gvk, self.key, patience=PATIENCE)
+
+    async def until_failed(self, text: str = "") -> JsonObject:
+        """Waits until the last operation failed; with an error that says this."""
+        return await self.until(
+            lambda obj: (
+                operation(obj)[1] == "Error"
+                and text in map_at(obj, "status", "lastError").get("description", "")
+            )
+        )
+
+    async def again(self, asked: str = "reconcile") -> JsonObject:
+        """Asks for an operation, and waits until it succeeded."""
+        annotations = map_at(await self.annotate(asked), "metadata", "annotations")
+        done = (asked.capitalize(), "Succeeded")
+        return await self.until(
+            lambda obj: (
+                map_at(obj, "status").get("observedTimestamp") == annotations[marks.TIMESTAMP]
+                and operation(obj) == done
+            )
+        )
+
+
+async def aws_site(client: Client, namespace: str, aws: CorrectedAws) -> AwsSite:
+    """A site whose Cluster and Secret are there, in a namespace that exists."""
+    await install_extension_crds(client)
+    for gvk in (CLUSTER, INFRASTRUCTURE):
+        await served(client, gvk)
+    site = AwsSite(client, namespace, INFRASTRUCTURE)
+    site.aws = aws
+    await site.put_cluster(SHOOT)
+    await site.put_secret()
+    return site
+
+
+def state_of(obj: JsonObject) -> dict[str, str]:
+    """The data of an Infrastructure's state."""
+    return dict(map_at(obj, "status", "state", "data"))
+
+
+def codes_in(obj: JsonObject) -> list[str]:
+    """The codes of an Infrastructure's last error."""
+    found: list[str] = map_at(obj, "status", "lastError").get("codes") or []
+    return found

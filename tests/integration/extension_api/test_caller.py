@@ -1,0 +1,484 @@
+"""The caller of extensions on a real API server, with an extension that runs (spec 40 §4)."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from pergola.api.objects import (
+    JsonObject,
+    Key,
+    annotations_of,
+    finalizers_of,
+    generation_of,
+    map_at,
+)
+from pergola.extension_api.caller import (
+    NETWORK,
+    CallerError,
+    Extension,
+    ExtensionKind,
+    NotDeleted,
+    NotMigrated,
+    NotReady,
+    Progress,
+    Waiting,
+    abandon,
+    deploy,
+    destroy,
+    explainer,
+    leave,
+    migrate,
+    restore,
+    wait_deleted,
+    wait_migrated,
+    wait_ready,
+)
+from pergola.extension_api.errors import Code, ExtensionError
+from pergola.extensions.actuator import Context, Status
+from pergola.kube.client import Client
+from pergola.kube.errors import Forbidden, NotFound, UnknownKind
+from pergola.kube.kubeconfig import load
+from pergola.runtime.clock import FakeClock, SystemClock
+from pergola.runtime.process.leader_election import LEASE
+from pergola.sandbox import Sandbox
+from pergola.testing.extension_site import (
+    ExtensionSite,
+    RecordingActuator,
+    extension_site,
+    hang,
+    operation,
+    recording_actuator,
+)
+from pergola.testing.proxy import CuttableProxy
+from pergola.testing.service_accounts import service_account_config
+from pergola.testing.waiting import running, until
+from pergola.testing.world import SECRET, RecordingClient
+
+CLOCK = SystemClock()
+HASTY = replace(NETWORK, interval=0.1, severe=0.6, timeout=20.0)
+SHORT = Waiting(timeout=0.5)
+UNSERVED = ExtensionKind(kind="Unheardof", plural="unheardofs")
+OPERATION, TIMESTAMP = "gardener.cloud/operation", "gardener.cloud/timestamp"
+
+
+@pytest.fixture
+async def site(cluster_client: Client, namespace: str) -> AsyncIterator[ExtensionSite]:
+    site = await extension_site(cluster_client, namespace)
+    yield site
+    await site.clean_up()
+
+
+@pytest.fixture
+def actuator(site: ExtensionSite) -> RecordingActuator:
+    return recording_actuator(site.type)
+
+
+def wanted(site: ExtensionSite, **spec: object) -> JsonObject:
+    """The Network of a site, as a caller wants it."""
+    ranges = {"podCIDR": "100.64.0.0/11", "serviceCIDR": "100.96.0.0/13"}
+    return {
+        "metadata": {"name": site.key.name, "namespace": site.namespace},
+        "spec": {"type": site.type, **ranges, **spec},
+    }
+
+
+async def make_ready(site: ExtensionSite, **spec: object) -> JsonObject:
+    request = await deploy(site.client, NETWORK, wanted(site, **spec), CLOCK)
+    return await wait_ready(site.client, HASTY, site.key, expected=request.timestamp)
+
+
+def shoot_state(site: ExtensionSite, state: JsonObject | None = None) -> JsonObject:
+    entry = {"kind": "Network", "name": site.key.name, "state": state}
+    return {
+        "apiVersion": "core.gardener.cloud/v1beta1",
+        "kind": "ShootState",
+        "metadata": {"name": site.key.name},
+        "spec": {"extensions": [entry] if state is not None else []},
+    }
+
+
+async def failing(_context: Context, _obj: JsonObject) -> Status | None:
+    raise ExtensionError("the pool is too small", Code.CONFIGURATION_PROBLEM)
+
+
+# Must hold
+
+
+async def test_deploying_the_same_again_changes_only_annotations(
+    site: ExtensionSite, actuator: RecordingActuator
+) -> None:
+    async with running(site.unit(actuator)):
+        first = await make_ready(site, providerConfig={"a": {"b": 1}})
+        second = await make_ready(site, providerConfig={"a": {"b": 1}})
+    assert actuator.calls == ["reconcile", "reconcile"]
+    assert generation_of(second) == generation_of(first) == 1
+    assert second["spec"] == first["spec"]
+    assert annotations_of(second)[TIMESTAMP] > annotations_of(first)[TIMESTAMP]
+    assert operation(second) == ("Reconcile", "Succeeded")
+
+
+async def test_an_error_that_lasts_fails_the_wait_and_a_later_one_succeeds(
+    site: ExtensionSite, actuator: RecordingActuator
+) -> None:
+    actuator.acts["reconcile"] = failing
+    request = await deploy(site.client, NETWORK, wanted(site), CLOCK)
+    async with running(site.unit(actuator)):
+        with pytest.raises(NotReady) as caught:
+            await wait_ready(site.client, HASTY, site.key, expected=request.timestamp)
+        actuator.acts.clear()
+        ready = await make_ready(site)
+    assert str(caught.value).startswith(f"Error while waiting for Network {site.key} to become")
+    assert "the pool is too small" in str(caught.value)
+    assert caught.value.codes == (Code.CONFIGURATION_PROBLEM,)
+    assert "lastError" not in ready["status"]
+
+
+async def test_a_second_restore_does_not_overwrite_the_state(
+    site: ExtensionSite, actuator: RecordingActuator
+) -> None:
+    seen: list[object] = []
+
+    async def remember(_context: Context, obj: JsonObject) -> Status | None:
+        seen.append(map_at(obj, "status").get("state"))
+        return {"state": {"now": "newer"}}
+
+    actuator.acts["restore"] = remember
+    async with running(site.unit(actuator)):
+        for known in ({"then": "older"}, {"then": "older still"}):
+            state = shoot_state(site, known)
+            request = await restore(site.client, NETWORK, wanted(site), state, CLOCK)
+            await wait_ready(site.client, HASTY, site.key, expected=request.timestamp)
+    assert actuator.calls.count("restore") == 2
+    assert seen == [{"then": "older"}, {"now": "newer"}]
+
+
+@pytest.mark.parametrize("known", [True, False])
+async def test_without_an_entry_a_restore_goes_on_with_an_empty_state(
+    site: ExtensionSite, actuator: RecordingActuator, known: bool
+) -> None:
+    state = shoot_state(site) if known else None
+    async with running(site.unit(actuator)):
+        request = await restore(site.client, NETWORK, wanted(site), state, CLOCK)
+        ready = await wait_ready(site.client, HASTY, site.key, expected=request.timestamp)
+    assert actuator.calls == ["restore"]
+    assert operation(ready) == ("Restore", "Succeeded")
+    assert "state" not in ready["status"]
+
+
+# Asking
+
+
+async def test_a_new_network_is_created_with_the_request(site: ExtensionSite) -> None:
+    now = datetime(2026, 3, 1, 10, 0, tzinfo=UTC)
+    request = await deploy(site.client, NETWORK, wanted(site), FakeClock(now))
+    live = await site.read()
+    assert request.timestamp == "2026-03-01T10:00:00.000000000Z"
+    assert annotations_of(live) == {OPERATION: "reconcile", TIMESTAMP: request.timestamp}
+    assert live["spec"] == wanted(site)["spec"]
+
+
+async def test_the_spec_is_replaced_and_what_a_missing_field_means_stays(
+    site: ExtensionSite,
+) -> None:
+    config = {"backend": "bird", "ipam": {"type": "host-local"}}
+    await deploy(site.client, NETWORK, wanted(site, providerConfig=config), CLOCK)
+    changed = wanted(site, providerConfig={"ipam": {"cidr": "x"}}, ipFamilies=["IPv4"])
+    await deploy(site.client, NETWORK, changed, CLOCK)
+    spec = (await site.read())["spec"]
+    assert spec["providerConfig"] == {"ipam": {"cidr": "x"}}
+    assert "ipFamilies" not in spec
+
+
+async def test_nothing_is_asked_of_a_network_that_is_going(site: ExtensionSite) -> None:
+    await site.create(finalizers=("example.org/keep",))
+    await site.delete()
+    with pytest.raises(CallerError, match="is being deleted: wait until it is gone"):
+        await deploy(site.client, NETWORK, wanted(site), CLOCK)
+
+
+# Waiting
+
+
+async def test_progress_reaches_the_waiter(
+    site: ExtensionSite, actuator: RecordingActuator
+) -> None:
+    told: list[Progress] = []
+    actuator.acts["reconcile"] = hang
+    await deploy(site.client, NETWORK, wanted(site), CLOCK)
+    async with running(site.unit(actuator)):
+        await site.until_operation("Create", "Processing")
+        with pytest.raises(NotReady, match=r"observed generation outdated \(0/1\)"):
+            await wait_ready(site.client, HASTY, site.key, Waiting(timeout=0.5, tell=told.append))
+    assert told == [Progress(1, "Reconciling the Network")]
+
+
+async def test_an_unknown_type_times_out_and_says_that_nobody_serves_it(
+    site: ExtensionSite,
+) -> None:
+    explain = explainer(site.client, CLOCK, Extension(namespace=site.namespace))
+    await deploy(site.client, NETWORK, wanted(site), CLOCK)
+    with pytest.raises(NotReady) as caught:
+        await wait_ready(site.client, HASTY, site.key, Waiting(timeout=0.5, explain=explain))
+    assert "observed generation outdated (0/1); an extension for" in str(caught.value)
+    assert f"an extension for type {site.type} has no heartbeat" in str(caught.value)
+    assert "status" not in await site.read()
+
+
+async def test_a_dead_extension_is_named_with_its_last_heartbeat(site: ExtensionSite) -> None:
+    holder, renewed = f"networking-{site.type}", "2026-03-01T08:00:00.000000Z"
+    await site.client.create(
+        {
+            "apiVersion": LEASE.api_version,
+            "kind": "Lease",
+            "metadata": {"name": "gardener-extension-heartbeat", "namespace": site.namespace},
+            "spec": {"holderIdentity": holder, "renewTime": renewed},
+        }
+    )
+    # As a person does it, who does not know where the extension runs.
+    hint = await hint_of(site)
+    assert hint == f"extension {holder} is not running since 2026-03-01T08:00:00Z"
+
+
+async def test_a_missing_cluster_is_named(site: ExtensionSite) -> None:
+    await site.clean_up()
+    assert (await hint_of(site)).startswith(f"there is no Cluster {site.namespace}")
+
+
+async def hint_of(site: ExtensionSite) -> str:
+    """The first that a waiter tells of the reason why nothing happens."""
+    told: asyncio.Queue[Progress] = asyncio.Queue()
+    waiting = Waiting(tell=told.put_nowait, explain=explainer(site.client, CLOCK))
+    await deploy(site.client, NETWORK, wanted(site), CLOCK)
+    wait = asyncio.create_task(wait_ready(site.client, HASTY, site.key, waiting))
+    async with asyncio.timeout(20):
+        while not (progress := await told.get()).hint:
+            pass
+    wait.cancel()
+    await asyncio.wait([wait])
+    return progress.hint
+
+
+async def test_who_may_only_get_a_network_waits_as_well(
+    site: ExtensionSite, actuator: RecordingActuator, kubeconfig: Path
+) -> None:
+    request = await deploy(site.client, NETWORK, wanted(site), CLOCK)
+    await allow_to_get_networks(site)
+    identity = await service_account_config(load(kubeconfig), site.namespace)
+    async with Client.connect(identity) as restricted, running(site.unit(actuator)):
+        await until_it_may_get(restricted, site.key)
+        await wait_ready(restricted, HASTY, site.key, expected=request.timestamp)
+        await destroy(site.client, NETWORK, site.key, CLOCK)
+        await wait_deleted(restricted, HASTY, site.key)
+
+
+async def test_an_api_server_that_is_away_for_a_while_does_not_end_a_wait(
+    site: ExtensionSite, actuator: RecordingActuator, kubeconfig: Path
+) -> None:
+    seen = asyncio.Event()
+    waiting = Waiting(tell=lambda _: seen.set())
+    async with (
+        CuttableProxy(load(kubeconfig)) as proxy,
+        Client.connect(proxy.config) as far_client,
+        asyncio.TaskGroup() as group,
+    ):
+        request = await deploy(site.client, NETWORK, wanted(site), CLOCK)
+        wait = wait_ready(far_client, NETWORK, site.key, waiting, expected=request.timestamp)
+        waiter = group.create_task(wait)
+        await seen.wait()
+        proxy.refuse()
+        proxy.cut()
+        async with running(site.unit(actuator)):
+            await site.until_operation("Create", "Succeeded")
+        proxy.accept()
+        async with asyncio.timeout(20):
+            assert operation(await waiter) == ("Create", "Succeeded")
+
+
+async def test_a_kind_that_is_not_served_is_said_at_once(site: ExtensionSite) -> None:
+    with pytest.raises(UnknownKind):
+        await wait_ready(site.client, UNSERVED, site.key)
+    await wait_deleted(site.client, UNSERVED, site.key)
+    assert not await destroy(site.client, UNSERVED, site.key, CLOCK)
+
+
+# Letting go
+
+
+async def test_a_network_is_destroyed_with_a_confirmation(
+    site: ExtensionSite, actuator: RecordingActuator
+) -> None:
+    async with running(site.unit(actuator)):
+        await make_ready(site)
+        assert await destroy(site.client, NETWORK, site.key, CLOCK)
+        await wait_deleted(site.client, HASTY, site.key)
+    assert actuator.calls == ["reconcile", "delete"]
+    assert not await destroy(site.client, NETWORK, site.key, CLOCK)
+
+
+async def test_a_deletion_that_fails_tells_why(
+    site: ExtensionSite, actuator: RecordingActuator
+) -> None:
+    actuator.acts["delete"] = failing
+    async with running(site.unit(actuator)):
+        await make_ready(site)
+        await destroy(site.client, NETWORK, site.key, CLOCK)
+        await site.until_operation("Delete", "Error")
+        with pytest.raises(NotDeleted) as caught:
+            await wait_deleted(site.client, HASTY, site.key, SHORT)
+    assert str(caught.value).startswith(f"Failed to delete Network {site.key}: ")
+    assert "the pool is too small" in str(caught.value)
+    assert caught.value.codes == (Code.CONFIGURATION_PROBLEM,)
+
+
+async def test_nothing_is_written_for_a_migration_of_what_is_not_there(
+    site: ExtensionSite, kubeconfig: Path
+) -> None:
+    async with RecordingClient.connect(load(kubeconfig)) as recorder:
+        assert await migrate(recorder, NETWORK, site.key, CLOCK) is None
+        assert await wait_migrated(recorder, NETWORK, site.key) is None
+        await abandon(recorder, NETWORK, site.key, CLOCK)
+        assert recorder.taken() == [f"patch Network {site.key}"]
+
+
+async def test_what_was_not_migrated_is_not_abandoned(
+    site: ExtensionSite, actuator: RecordingActuator
+) -> None:
+    async with running(site.unit(actuator)):
+        await make_ready(site)
+    with pytest.raises(NotMigrated, match="is not deleted: it was not migrated away"):
+        await abandon(site.client, NETWORK, site.key, CLOCK)
+    assert "deletionTimestamp" not in (await site.read())["metadata"]
+
+
+# Moving
+
+
+async def test_a_network_moves_to_another_seed_with_nothing_lost(
+    site: ExtensionSite, actuator: RecordingActuator, second_sandbox: Sandbox
+) -> None:
+    state, keys = {"ipam": "cluster-pool"}, {"key": "czNjcjN0"}
+    named = [{"name": "wireguard", "resourceRef": reference("keys")}]
+    await site.client.create(secret("keys", site.namespace, keys))
+
+    async def report(_context: Context, _obj: JsonObject) -> Status | None:
+        return {"state": state, "resources": named}
+
+    actuator.acts["migrate"] = report
+    async with running(site.unit(actuator)):
+        await make_ready(site)
+        moved = await leave(site.client, HASTY, site.key, CLOCK)
+        assert moved is not None
+        await until(site.client, NETWORK.gvk, site.key, lambda obj: finalizers_of(obj) == [])
+        await abandon(site.client, HASTY, site.key, CLOCK)
+    assert actuator.taken() == ["reconcile", "migrate"]
+
+    async with Client.connect(load(second_sandbox.kubeconfig)) as other:
+        await other.create(
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": site.namespace}}
+        )
+        new = await extension_site(other, site.namespace, site.type)
+        try:
+            async with running(new.unit(actuator)):
+                request = await restore(other, NETWORK, wanted(site), moved, CLOCK)
+                ready = await wait_ready(other, HASTY, new.key, expected=request.timestamp)
+            assert actuator.taken() == ["restore"]
+            assert (ready["status"]["state"], ready["status"]["resources"]) == (state, named)
+            copy = await other.get(SECRET, Key(site.namespace, "keys"))
+            assert copy["data"] == keys
+        finally:
+            await new.clean_up()
+
+
+async def test_a_state_that_lacks_an_object_is_refused_before_anything_is_written(
+    site: ExtensionSite,
+) -> None:
+    state = shoot_state(site, {"a": 1})
+    named = {"name": "wireguard", "resourceRef": reference("keys")}
+    state["spec"]["extensions"][0]["resources"] = [named]
+    with pytest.raises(CallerError, match="refers to Secret keys, of which"):
+        await restore(site.client, NETWORK, wanted(site), state, CLOCK)
+    with pytest.raises(NotFound):
+        await site.read()
+
+
+async def test_a_restore_that_was_cut_off_gives_the_objects_before_the_state(
+    site: ExtensionSite, kubeconfig: Path
+) -> None:
+    state = shoot_state(site, {"a": 1})
+    state["spec"]["extensions"][0]["resources"] = [
+        {"name": "wireguard", "resourceRef": reference("keys")}
+    ]
+    data = secret("keys", "elsewhere", {"key": "YQ=="})
+    state["spec"]["resources"] = [{**reference("keys"), "data": data}]
+    async with RecordingClient.connect(load(kubeconfig)) as recorder:
+        await restore(recorder, NETWORK, wanted(site), state, CLOCK)
+        assert recorder.taken() == orderly(site)
+        await site.edit_status({"state": None})
+        await restore(recorder, NETWORK, wanted(site), state, CLOCK)
+        assert recorder.taken() == [
+            f"patch Network {site.key}",
+            f"create Secret {site.namespace}/keys",
+            f"patch Secret {site.namespace}/keys",
+            f"patch/status Network {site.key}",
+            f"patch Network {site.key}",
+        ]
+
+
+def orderly(site: ExtensionSite) -> list[str]:
+    return [
+        f"create Network {site.key}",
+        f"create Secret {site.namespace}/keys",
+        f"patch/status Network {site.key}",
+        f"patch Network {site.key}",
+    ]
+
+
+def reference(name: str) -> JsonObject:
+    return {"apiVersion": "v1", "kind": "Secret", "name": name}
+
+
+def secret(name: str, namespace: str, data: dict[str, str]) -> JsonObject:
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name, "namespace": namespace},
+        "data": data,
+    }
+
+
+async def allow_to_get_networks(site: ExtensionSite) -> None:
+    """Allows the namespace's own ServiceAccount to get Networks, and nothing else."""
+    group, metadata = "rbac.authorization.k8s.io", {"name": "caller", "namespace": site.namespace}
+    rule = {
+        "apiGroups": ["extensions.gardener.cloud"],
+        "resources": ["networks"],
+        "verbs": ["get"],
+    }
+    role = {"apiVersion": f"{group}/v1", "kind": "Role", "metadata": metadata}
+    await site.client.create({**role, "rules": [rule]})
+    await site.client.create(
+        {
+            **role,
+            "kind": "RoleBinding",
+            "roleRef": {"apiGroup": group, "kind": "Role", "name": "caller"},
+            "subjects": [
+                {"kind": "ServiceAccount", "name": "default", "namespace": site.namespace}
+            ],
+        }
+    )
+
+
+async def until_it_may_get(client: Client, key: Key) -> None:
+    """Returns when the authorizer, which learns of Roles by watching, has learnt."""
+    async with asyncio.timeout(20):
+        while True:
+            try:
+                await client.get(NETWORK.gvk, key)
+            except Forbidden:
+                await asyncio.sleep(0.1)
+            else:
+                return

@@ -1,0 +1,338 @@
+"""Leaving a network that users brought: spec 30 §9.3, with moto as AWS."""
+
+import copy
+
+import pytest
+
+from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
+from pergola.api.objects import JsonObject
+from pergola.cloud.aws import AwsClient
+from pergola.extension_api.cluster import Cluster, Shoot
+from pergola.extensions.actuator import Context, Status
+from pergola.flow import FlowFailed
+from pergola.kube.client import Client
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.actuator import AwsInfrastructure, AwsSettings
+from pergola.providers.aws.deletion import byo as deletion
+from pergola.providers.aws.iam_policy import Feature, Mode, actions
+from pergola.providers.aws.steps import iam, service_range
+from pergola.providers.aws.steps.byo import byo_steps
+from pergola.providers.aws.wanted import MARKER, ROLE_INTERNAL, ROLE_PUBLIC
+from pergola.runtime.clock import SystemClock
+from pergola.testing.aws.answers import Call
+from pergola.testing.aws.brought import CLUSTER, OTHER, OTHER_CLUSTER, settle, tags_of_subnets
+from pergola.testing.aws.corrections import QUICK, CorrectedAws
+from pergola.testing.aws.site import SHOOT, AwsSite, aws_site
+from pergola.testing.aws.steps import StepsOf
+from pergola.testing.aws.world import Network, everything, tags_in, without_tags
+
+
+@pytest.mark.parametrize("overlay", [True, False])
+async def test_after_deletion_everything_is_as_before_save_for_tags_of_roles(
+    client: AwsClient, *, overlay: bool
+) -> None:
+    network = await Network.complete(client)
+    await network.tag(network.public["a"], **{ROLE_PUBLIC: "1"})
+    cluster = StepsOf.brought(client, network, group=await network.security_group())
+    cluster.want(overlay=overlay)
+    before = await settle(client)
+
+    await cluster.ensure(byo_steps)
+    await cluster.ensure(deletion.steps)
+
+    after = await everything(client)
+    assert without_tags(after) == without_tags(before)
+    roles = {f"Subnets/{subnet}": {ROLE_PUBLIC: "1"} for subnet in network.public.values()}
+    roles |= {f"Subnets/{subnet}": {ROLE_INTERNAL: "1"} for subnet in network.internal.values()}
+    assert tags_in(after) == {**tags_in(before), **roles}
+    assert {key for key, value in cluster.saved.items() if value} == {keys.VPC}
+
+
+async def test_subnets_that_the_user_had_tagged_keep_their_tags(client: AwsClient) -> None:
+    network = await Network.complete(client, zones=("a", "b"))
+    for subnet, role in (
+        (network.public["a"], ROLE_PUBLIC),
+        (network.internal["b"], ROLE_INTERNAL),
+    ):
+        await network.tag(subnet, **{CLUSTER: "shared", role: "1"})
+    cluster = StepsOf.brought(client, network)
+    cluster.configure(networks=network.config(balancers=False)["networks"])
+    before = await settle(client)
+
+    await cluster.ensure(byo_steps)
+    await cluster.ensure(deletion.steps)
+    await cluster.ensure(deletion.steps)
+
+    assert await everything(client) == before
+
+
+async def test_named_subnets_that_the_user_had_tagged_keep_their_tags_even_if_asked_twice(
+    client: AwsClient,
+) -> None:
+    network = await Network.complete(client, zones=("a",))
+    await network.tag(network.workers["a"], **{CLUSTER: "shared"})
+    cluster = StepsOf.brought(client, network)
+
+    await cluster.ensure(byo_steps)
+    await cluster.ensure(deletion.steps)
+    await cluster.ensure(deletion.steps)
+
+    tags = await tags_of_subnets(client)
+    assert tags[network.workers["a"]] == {CLUSTER: "shared"}
+    assert tags[network.public["a"]] == {ROLE_PUBLIC: "1"}
+
+
+async def test_tags_of_the_user_are_not_taken_for_ours_after_a_first_run_that_failed(
+    client: AwsClient,
+) -> None:
+    network = await Network.complete(client, zones=("a",))
+    await network.tag(network.workers["a"], **{CLUSTER: "shared"})
+    cluster = StepsOf.brought(client, network)
+    await cluster.ensure(iam.steps)
+
+    await cluster.ensure(byo_steps)
+    await cluster.ensure(deletion.steps)
+
+    assert (await tags_of_subnets(client))[network.workers["a"]] == {CLUSTER: "shared"}
+
+
+async def test_two_clusters_share_all_subnets_and_one_leaves_without_the_other(
+    client: AwsClient,
+) -> None:
+    network = await Network.complete(client, zones=("a", "b"))
+    one, other = (StepsOf.brought(client, network) for _ in range(2))
+    other.want(technical_id=OTHER)
+    for cluster in (one, other):
+        cluster.want(overlay=False)
+        await cluster.ensure(byo_steps)
+    both = await tags_of_subnets(client)
+
+    await one.ensure(deletion.steps)
+
+    assert all(tags.keys() >= {CLUSTER, OTHER_CLUSTER} for tags in both.values())
+    assert await tags_of_subnets(client) == {
+        name: {key: value for key, value in tags.items() if key not in (CLUSTER, MARKER)}
+        for name, tags in both.items()
+    }
+    await other.ensure(deletion.steps)
+    left = await tags_of_subnets(client)
+    assert {key for tags in left.values() for key in tags} == {ROLE_PUBLIC, ROLE_INTERNAL}
+
+
+async def test_a_deletion_that_was_interrupted_is_finished_the_next_time(
+    aws: CorrectedAws, client: AwsClient
+) -> None:
+    network = await Network.complete(client)
+    cluster = StepsOf.brought(client, network)
+    await cluster.ensure(byo_steps)
+
+    async def then_refuse(call: Call) -> None:
+        del call
+        aws.fail("DeleteTags", "AuthFailure", status=401)
+
+    aws.after("DeleteTags", then_refuse)
+    aws.writes()
+    with pytest.raises(FlowFailed):
+        await cluster.ensure(deletion.steps)
+    assert aws.writes() == ["ec2 DeleteTags"] * 2
+    assert any(CLUSTER in tags for tags in (await tags_of_subnets(client)).values())
+
+    await cluster.ensure(deletion.steps)
+
+    assert not any(CLUSTER in tags for tags in (await tags_of_subnets(client)).values())
+
+
+async def test_a_subnet_that_the_user_deleted_does_not_stop_a_deletion(client: AwsClient) -> None:
+    network = await Network.complete(client, zones=("a", "b"))
+    cluster = StepsOf.brought(client, network)
+    await cluster.ensure(byo_steps)
+    gone = network.internal["a"]
+    tables = await client.pages(
+        "ec2",
+        "DescribeRouteTables",
+        "RouteTables",
+        Filters=[{"Name": "association.subnet-id", "Values": [gone]}],
+    )
+    for association in tables[0]["Associations"]:
+        await client.call(
+            "ec2",
+            "DisassociateRouteTable",
+            AssociationId=association["RouteTableAssociationId"],
+        )
+    await client.call("ec2", "DeleteSubnet", SubnetId=gone)
+
+    await cluster.ensure(deletion.steps)
+
+    assert not any(CLUSTER in tags for tags in (await tags_of_subnets(client)).values())
+
+
+async def test_a_cluster_of_another_controller_is_taken_over_and_its_tags_are_removed(
+    aws: CorrectedAws, client: AwsClient
+) -> None:
+    network = await Network.complete(client, zones=("a",))
+    for subnet, role in (
+        (network.public["a"], ROLE_PUBLIC),
+        (network.internal["a"], ROLE_INTERNAL),
+    ):
+        await network.tag(subnet, **{CLUSTER: "shared", role: "1", MARKER: role})
+    table = network.tables[network.workers["a"]]
+    await network.tag(table, **{CLUSTER: "shared"})
+    await network.tag(network.workers["a"], **{CLUSTER: "shared"})
+    cluster = StepsOf.brought(client, network)
+    cluster.want(overlay=False)
+    for key, value in (
+        (keys.SUBNET_WORKERS, network.workers["a"]),
+        (keys.SUBNET_PUBLIC, network.public["a"]),
+        (keys.SUBNET_INTERNAL, network.internal["a"]),
+        (keys.ROUTE_TABLE, table),
+    ):
+        cluster.saved[keys.zone_key("eu-west-1a", key)] = value
+    aws.writes()
+
+    await cluster.ensure(byo_steps)
+    assert aws.writes() == []
+    await cluster.ensure(deletion.steps)
+
+    assert await tags_of_subnets(client) == {
+        network.public["a"]: {ROLE_PUBLIC: "1"},
+        network.internal["a"]: {ROLE_INTERNAL: "1"},
+    }
+
+
+async def test_a_lost_state_is_rebuilt_and_the_tags_are_removed_all_the_same(
+    aws: CorrectedAws, client: AwsClient
+) -> None:
+    network = await Network.complete(client, zones=("a",))
+    cluster = StepsOf.brought(client, network)
+    await cluster.ensure(byo_steps, iam.steps)
+    cluster.saved = {keys.VPC: network.id}
+    aws.writes()
+
+    await cluster.ensure(byo_steps)
+    assert aws.writes() == []
+    await cluster.ensure(deletion.steps)
+
+    assert await tags_of_subnets(client) == {
+        network.public["a"]: {ROLE_PUBLIC: "1"},
+        network.internal["a"]: {ROLE_INTERNAL: "1"},
+    }
+
+
+async def test_the_reservation_of_the_service_range_is_released(client: AwsClient) -> None:
+    network = await Network.create(client, ipv6=True)
+    await settle(client)
+    ours, theirs = (f"{network.block6[:-7]}00::{number}:0/112" for number in (1, 2))
+    for cidr in (ours, theirs):
+        await client.call(
+            "ec2",
+            "CreateSubnetCidrReservation",
+            SubnetId=network.workers["a"],
+            Cidr=cidr,
+            ReservationType="explicit",
+        )
+    cluster = StepsOf.brought(client, network)
+    cluster.want(families=("IPv4", "IPv6"), overlay=False)
+    await cluster.ensure(byo_steps)
+    cluster.saved[keys.SERVICE_CIDR] = ours
+
+    await cluster.ensure(deletion.steps)
+
+    left = await client.call("ec2", "GetSubnetCidrReservations", SubnetId=network.workers["a"])
+    assert [each["Cidr"] for each in left["SubnetIpv6CidrReservations"]] == [theirs]
+
+
+async def test_a_reservation_that_another_cluster_uses_stays_until_that_leaves(
+    client: AwsClient,
+) -> None:
+    network = await Network.create(client, ipv6=True)
+    await settle(client)
+    one, other = (StepsOf.brought(client, network) for _ in range(2))
+    other.want(technical_id=OTHER)
+    for cluster in (one, other):
+        cluster.want(families=("IPv4", "IPv6"), overlay=False)
+        await cluster.ensure(byo_steps, service_range.steps)
+    left: list[int] = []
+
+    for cluster in (one, other):
+        await cluster.ensure(deletion.steps)
+        answer = await client.call(
+            "ec2", "GetSubnetCidrReservations", SubnetId=network.workers["a"]
+        )
+        left.append(len(answer["SubnetIpv6CidrReservations"]))
+
+    assert left == [1, 0]
+
+
+async def test_routes_to_pods_that_are_gone_are_only_deleted_if_the_operator_allows_it(
+    cluster_client: Client, namespace: str, aws: CorrectedAws, client: AwsClient
+) -> None:
+    network = await Network.create(client)
+    subnet = network.workers["a"]
+    there, gone = [await _interface(client, subnet) for _ in range(2)]
+    await network.route(subnet, "100.64.1.0/24", NetworkInterfaceId=gone)
+    await network.route(subnet, "100.64.2.0/24", NetworkInterfaceId=there)
+    await network.route(subnet, "192.168.0.0/16", NetworkInterfaceId=gone)
+    await client.call("ec2", "DeleteNetworkInterface", NetworkInterfaceId=gone)
+    site = await aws_site(cluster_client, namespace, aws)
+    context, saved = _context(site)
+    obj = _infrastructure(site, network.config(group=await network.security_group()))
+    usual, allowed = (
+        AwsInfrastructure(AwsSettings(endpoint_url=aws.url, retry=QUICK, remove_pod_routes=allowed))
+        for allowed in (False, True)
+    )
+    await usual.reconcile(context, obj)
+    obj["status"] = copy.deepcopy(saved)  # a deletion forgets what it removed
+    aws.writes()
+
+    await usual.delete(context, obj)
+    left_alone = aws.writes()
+    await allowed.delete(context, obj)
+
+    assert "ec2 DeleteRoute" not in left_alone
+    deleted = [call.parameters for call in aws.requests if call.operation == "DeleteRoute"]
+    assert [(each["RouteTableId"], each["DestinationCidrBlock"]) for each in deleted] == [
+        (network.tables[subnet], "100.64.1.0/24")
+    ]
+    taken = {str(call).replace(" ", ":") for call in aws.requests}
+    assert taken - set(actions(Mode.BYO)) == {"ec2:DeleteRoute"}
+    assert taken - set(actions(Mode.BYO, [Feature.POD_ROUTES])) == set()
+    for actuator in (usual, allowed):
+        await actuator.close()
+    await site.clean_up()
+
+
+async def _interface(client: AwsClient, subnet: str) -> str:
+    answer = await client.call("ec2", "CreateNetworkInterface", SubnetId=subnet)
+    name: str = answer["NetworkInterface"]["NetworkInterfaceId"]
+    return name
+
+
+def _infrastructure(site: AwsSite, config: JsonObject) -> JsonObject:
+    return {
+        "apiVersion": INFRASTRUCTURE.api_version,
+        "kind": INFRASTRUCTURE.kind,
+        "metadata": {"name": "web", "namespace": site.namespace},
+        "spec": site.spec(config),
+    }
+
+
+def _context(site: AwsSite) -> tuple[Context, Status]:
+    """What an actuator works with, for a Shoot without overlay; and the status that it saves."""
+    saved: Status = {}
+
+    async def progress(percent: int, text: str) -> None:
+        del percent, text
+
+    async def save(status: Status) -> None:
+        saved.update(status)
+
+    networking = {**SHOOT["spec"]["networking"], "providerConfig": {"overlay": {"enabled": False}}}
+    context = Context(
+        client=site.client,
+        cluster=Cluster(site.namespace, shoot=Shoot({"spec": {"networking": networking}})),
+        namespace=site.namespace,
+        clock=SystemClock(),
+        progress=progress,
+        save=save,
+    )
+    return context, saved

@@ -1,0 +1,302 @@
+"""Flows in an AWS in which everything goes wrong that can: in the end all is as it should be."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+
+from pergola.api.objects import JsonObject
+from pergola.cloud.aws import AwsClient, Credentials
+from pergola.cloud.errors import CloudError
+from pergola.flow import FlowFailed
+from pergola.providers.aws.wanted import Wanted
+from pergola.testing.aws.answers import Call
+from pergola.testing.aws.corrections import QUICK
+from pergola.testing.aws.flows import Flows, MortalAws, creation, deletion
+from pergola.testing.aws.picture import differences
+from pergola.testing.aws.steps import PUBLIC_KEY, TECHNICAL_ID, read_config
+from pergola.testing.aws.world import managed_config
+
+REGION = "eu-west-1"
+
+TAGGED_BY = (
+    *("NatGatewayId", "AllocationId", "SubnetId", "RouteTableId", "GroupId", "KeyPairId"),
+    *("InternetGatewayId", "VpcEndpointId", "DhcpOptionsId", "VpcId"),
+)
+"""The fields of ids, those of what is inside of others first."""
+Disturb = Callable[[MortalAws, str], None]
+
+
+@pytest.fixture
+async def mortal(moto_server: str) -> AsyncIterator[MortalAws]:
+    async with MortalAws(moto_server) as double:
+        yield double
+
+
+@pytest.fixture
+async def client(mortal: MortalAws) -> AsyncIterator[AwsClient]:
+    credentials = Credentials("test", "test")
+    async with AwsClient(
+        REGION, credentials=credentials, endpoint_url=mortal.url, retry=QUICK, sleep=at_once
+    ) as client:
+        yield client
+
+
+async def at_once(seconds: float) -> None:
+    """Does not wait when AWS is throttling."""
+    del seconds
+    await asyncio.sleep(0)
+
+
+def wanted() -> Wanted:
+    config = managed_config(REGION)
+    config["networks"]["vpc"]["gatewayEndpoints"] = ["s3"]
+    return Wanted(
+        technical_id=TECHNICAL_ID,
+        region=REGION,
+        config=read_config(config),
+        node_range="10.180.0.0/16",
+        shoot_uid="0b7c0a3e-6f0b-4a57-8a9e-7c3c8f1d2e4f",
+        ssh_public_key=PUBLIC_KEY,
+    )
+
+
+class Undisturbed:
+    """A cluster, and what its flows do and leave behind if nothing goes wrong.
+
+    Attributes:
+        creating, deleting: the operations of the flows that change something.
+    """
+
+    def __init__(self, cluster: Flows) -> None:
+        self.cluster = cluster
+        self.whole: list[str] = []
+        self.creating: set[str] = set()
+        self.deleting: set[str] = set()
+
+    async def learn(self) -> None:
+        cluster = self.cluster
+        await cluster.remember()
+        cluster.aws.taken()
+        await cluster.run(creation)
+        self.creating = operations(cluster.aws.writes())
+        self.whole = await cluster.picture()
+        cluster.aws.taken()
+        await cluster.run(deletion)
+        self.deleting = operations(cluster.aws.writes())
+        cluster.saved = {}
+
+    async def is_whole(self) -> None:
+        assert differences(await self.cluster.picture(), self.whole) == []
+
+    async def is_gone(self) -> None:
+        assert await self.cluster.things() == {}
+        assert await self.cluster.lost() == set()
+
+
+def operations(calls: list[str]) -> set[str]:
+    return {call.partition(" ")[2] for call in calls}
+
+
+@pytest.fixture
+async def known(mortal: MortalAws, client: AwsClient) -> Undisturbed:
+    known = Undisturbed(Flows(mortal, client, wanted()))
+    await known.learn()
+    return known
+
+
+def throttled(mortal: MortalAws, operation: str) -> None:
+    mortal.throttle(operation, times=2)
+
+
+def broken(mortal: MortalAws, operation: str) -> None:
+    mortal.fail(operation, "InternalError", status=500)
+
+
+def unanswered(mortal: MortalAws, operation: str) -> None:
+    mortal.lose_answer(operation)
+
+
+def exhausted(mortal: MortalAws, operation: str) -> None:
+    mortal.exhaust(operation)
+
+
+async def test_throttling_is_waited_for(mortal: MortalAws, known: Undisturbed) -> None:
+    for operation in known.creating | known.deleting:
+        throttled(mortal, operation)
+
+    await known.cluster.run(creation)
+    await known.is_whole()
+    await known.cluster.run(deletion)
+
+    await known.is_gone()
+
+
+@pytest.mark.parametrize("disturb", [broken, unanswered, exhausted])
+async def test_what_fails_once_at_every_write_is_taken_up_again(
+    mortal: MortalAws, known: Undisturbed, disturb: Disturb
+) -> None:
+    for operation in known.creating:
+        disturb(mortal, operation)
+    failed = await known.cluster.run_until_done(creation)
+    await mortal.quiet()
+    mortal.heal()
+    await known.is_whole()
+    for operation in known.deleting:
+        disturb(mortal, operation)
+
+    failed += await known.cluster.run_until_done(deletion)
+
+    await mortal.quiet()
+    await known.is_gone()
+    assert failed > 5
+
+
+@pytest.mark.parametrize("reads", [1, 2])
+async def test_what_is_created_may_be_invisible_for_a_while(
+    mortal: MortalAws, known: Undisturbed, reads: int
+) -> None:
+    mortal.hide(reads)
+
+    await known.cluster.run_until_done(creation, runs=3)
+
+    mortal.heal()
+    await known.cluster.run(creation)
+    for _ in range(reads):
+        await known.cluster.things()
+    await known.is_whole()
+    await known.cluster.run(deletion)
+    await known.is_gone()
+
+
+async def test_a_quota_is_told_as_one(mortal: MortalAws, known: Undisturbed) -> None:
+    mortal.exhaust("AllocateAddress")
+
+    with pytest.raises(FlowFailed, match="a quota of the account is exhausted"):
+        await known.cluster.run(creation)
+    await known.cluster.run(creation)
+
+    await known.is_whole()
+
+
+@pytest.mark.parametrize("after", [1, 6, 12, 18])
+async def test_credentials_may_expire_anywhere(
+    mortal: MortalAws, known: Undisturbed, after: int
+) -> None:
+    mortal.arm(after, mortal.expire)
+    with pytest.raises(FlowFailed, match="AWS does not accept the credentials"):
+        await known.cluster.run(creation)
+    mortal.heal()
+    await known.cluster.run(creation)
+    await known.is_whole()
+    mortal.arm(after // 2 + 1, mortal.expire)
+    with pytest.raises(FlowFailed, match="AWS does not accept the credentials"):
+        await known.cluster.run(deletion)
+    mortal.heal()
+    await known.cluster.run(deletion)
+
+    await known.is_gone()
+
+
+Vanish = Callable[[AwsClient], Awaitable[None]]
+
+
+def vanishing(describe: str, items: str, name: str, delete: str, by: str = "Filters") -> Vanish:
+    """Somebody else deletes what a cluster has of a kind, as far as AWS lets it be deleted."""
+
+    async def vanish(client: AwsClient) -> None:
+        tagged = {by: [{"Name": "tag-key", "Values": [f"kubernetes.io/cluster/{TECHNICAL_ID}"]}]}
+        for thing in await client.pages("ec2", describe, items, **tagged):
+            if thing.get("State") == "deleted":
+                continue
+            names = [thing[name]] if delete == "DeleteVpcEndpoints" else thing[name]
+            parameter = "VpcEndpointIds" if delete == "DeleteVpcEndpoints" else name
+            try:
+                await client.call("ec2", delete, **{parameter: names})
+            except CloudError:
+                continue
+
+    return vanish
+
+
+VANISHING = {
+    "CreateSubnet": vanishing("DescribeSubnets", "Subnets", "SubnetId", "DeleteSubnet"),
+    "CreateRouteTable": vanishing(
+        "DescribeRouteTables", "RouteTables", "RouteTableId", "DeleteRouteTable"
+    ),
+    "CreateSecurityGroup": vanishing(
+        "DescribeSecurityGroups", "SecurityGroups", "GroupId", "DeleteSecurityGroup"
+    ),
+    "CreateNatGateway": vanishing(
+        "DescribeNatGateways", "NatGateways", "NatGatewayId", "DeleteNatGateway", "Filter"
+    ),
+    "AllocateAddress": vanishing(
+        "DescribeAddresses", "Addresses", "AllocationId", "ReleaseAddress"
+    ),
+    "CreateInternetGateway": vanishing(
+        "DescribeInternetGateways", "InternetGateways", "InternetGatewayId", "DeleteInternetGateway"
+    ),
+    "CreateVpcEndpoint": vanishing(
+        "DescribeVpcEndpoints", "VpcEndpoints", "VpcEndpointId", "DeleteVpcEndpoints"
+    ),
+    "ImportKeyPair": vanishing("DescribeKeyPairs", "KeyPairs", "KeyName", "DeleteKeyPair"),
+}
+
+
+@pytest.mark.parametrize("created", sorted(VANISHING))
+async def test_what_somebody_deletes_while_the_flow_runs_is_created_again(
+    mortal: MortalAws, client: AwsClient, known: Undisturbed, created: str
+) -> None:
+    async def vanish(call: Call) -> None:
+        del call
+        await VANISHING[created](client)
+
+    mortal.after(created, vanish)
+    known.cluster.longest = 10
+
+    await known.cluster.run_until_done(creation, runs=4)
+    await known.cluster.run(creation)
+
+    await known.is_whole()
+
+
+@pytest.mark.parametrize("created", sorted(VANISHING))
+async def test_what_somebody_deletes_between_two_runs_is_created_again(
+    client: AwsClient, known: Undisturbed, created: str
+) -> None:
+    await known.cluster.run(creation)
+    await VANISHING[created](client)
+
+    await known.cluster.run_until_done(creation, runs=4)
+
+    await known.is_whole()
+
+
+async def test_tags_that_somebody_removes_come_back(client: AwsClient, known: Undisturbed) -> None:
+    await known.cluster.run(creation)
+    names = [name for name in map(ec2_name, (await known.cluster.things()).values()) if name]
+
+    for several in [*([name] for name in names), names]:
+        await client.call("ec2", "DeleteTags", Resources=several)
+        await known.cluster.run(creation)
+        assert differences(await known.cluster.picture(), known.whole) == [], several
+
+    await known.cluster.run(deletion)
+    await known.is_gone()
+
+
+def ec2_name(thing: JsonObject) -> str:
+    """How EC2 calls something that has tags; empty for what has none."""
+    own = [str(thing[field]) for field in TAGGED_BY if field in thing and thing.get("Tags")]
+    return next(iter(own), "")
+
+
+async def test_a_nat_gateway_that_failed_is_replaced(mortal: MortalAws, known: Undisturbed) -> None:
+    mortal.fail_nats()
+
+    await known.cluster.run_until_done(creation, runs=3)
+
+    present = [line for line in await known.cluster.picture() if '"State":"failed"' not in line]
+    assert differences(present, known.whole) == []
+    await known.cluster.run(deletion)
+    assert await known.cluster.lost() == set()

@@ -1,0 +1,203 @@
+"""What nodes may do in AWS: spec 30 §10.3, with moto as AWS."""
+
+import orjson
+import pytest
+
+from pergola.api.objects import JsonObject
+from pergola.cloud.aws import AwsClient
+from pergola.flow.picture import Fate
+from pergola.providers.aws.state import (
+    INSTANCE_PROFILE_NAME,
+    ROLE_ARN,
+    ROLE_NAME,
+    ROLE_POLICY_NAME,
+)
+from pergola.providers.aws.steps import iam
+from pergola.testing.aws.corrections import CorrectedAws
+from pergola.testing.aws.moto import ACCOUNT
+from pergola.testing.aws.steps import TECHNICAL_ID, StepsOf
+from pergola.testing.aws.world import Network
+
+NODES = f"{TECHNICAL_ID}-nodes"
+
+
+@pytest.fixture
+async def cluster(client: AwsClient) -> StepsOf:
+    """A cluster whose subnets are brought."""
+    return StepsOf.brought(client, await Network.create(client))
+
+
+async def policy(client: AwsClient) -> JsonObject:
+    answer = await client.call("iam", "GetRolePolicy", RoleName=NODES, PolicyName=NODES)
+    document: JsonObject = answer["PolicyDocument"]
+    return document
+
+
+async def put_policy(client: AwsClient, text: str) -> None:
+    await client.call("iam", "PutRolePolicy", RoleName=NODES, PolicyName=NODES, PolicyDocument=text)
+
+
+def allowed(document: JsonObject) -> set[str]:
+    return {action for statement in document["Statement"] for action in statement["Action"]}
+
+
+async def test_nodes_get_a_role_in_a_profile_with_a_policy(
+    aws: CorrectedAws, client: AwsClient, cluster: StepsOf
+) -> None:
+    aws.writes()
+
+    await cluster.ensure(iam.steps)
+
+    assert sorted(aws.writes()) == [
+        "iam AddRoleToInstanceProfile",
+        "iam CreateInstanceProfile",
+        "iam CreateRole",
+        "iam PutRolePolicy",
+    ]
+    profile = await client.call("iam", "GetInstanceProfile", InstanceProfileName=NODES)
+    (role,) = profile["InstanceProfile"]["Roles"]
+    assert (role["RoleName"], role["Path"]) == (NODES, "/")
+    assert iam.same_policy(role["AssumeRolePolicyDocument"], iam.TRUST)
+    assert allowed(await policy(client)) == {
+        "ec2:DescribeInstances",
+        "ecr:GetAuthorizationToken",
+        "ecr:BatchCheckLayerAvailability",
+        "ecr:GetDownloadUrlForLayer",
+        "ecr:GetRepositoryPolicy",
+        "ecr:DescribeRepositories",
+        "ecr:ListImages",
+        "ecr:BatchGetImage",
+    }
+    assert cluster.saved[ROLE_ARN] == f"arn:aws:iam::{ACCOUNT}:role/{NODES}"
+    for key in (ROLE_NAME, INSTANCE_PROFILE_NAME, ROLE_POLICY_NAME):
+        assert cluster.saved[key] == NODES
+
+
+async def test_a_second_run_writes_nothing(
+    aws: CorrectedAws, client: AwsClient, cluster: StepsOf
+) -> None:
+    await cluster.ensure(iam.steps)
+    aws.writes()
+
+    await cluster.ensure(iam.steps)
+
+    assert aws.writes() == []
+    plans = await cluster.plan(iam.steps)
+    assert {note.fate for note in plans.values()} == {Fate.KEEP}
+
+
+async def test_a_policy_that_is_only_written_otherwise_is_left_alone(
+    aws: CorrectedAws, client: AwsClient, cluster: StepsOf
+) -> None:
+    await cluster.ensure(iam.steps)
+    document = iam.role_policy(cluster.wanted)
+    document["Statement"].reverse()
+    document["Statement"][-1]["Action"] = "ec2:DescribeInstances"
+    await put_policy(client, orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())
+    aws.writes()
+
+    await cluster.ensure(iam.steps)
+
+    assert aws.writes() == []
+
+
+async def test_a_policy_with_another_meaning_is_written_again(
+    aws: CorrectedAws, client: AwsClient, cluster: StepsOf
+) -> None:
+    await cluster.ensure(iam.steps)
+    document = iam.role_policy(cluster.wanted)
+    document["Statement"][0]["Effect"] = "Deny"
+    await put_policy(client, orjson.dumps(document).decode())
+    aws.writes()
+
+    await cluster.ensure(iam.steps)
+
+    assert aws.writes() == ["iam PutRolePolicy"]
+
+
+@pytest.mark.parametrize(
+    ("config", "present", "absent"),
+    [
+        ({"enableECRAccess": True}, "ecr:BatchGetImage", "elasticfilesystem:TagResource"),
+        ({"enableECRAccess": False}, "ec2:DescribeInstances", "ecr:BatchGetImage"),
+        (
+            {"elasticFileSystem": {"enabled": True, "id": "fs-1"}},
+            "elasticfilesystem:TagResource",
+            "elasticfilesystem:DeleteFileSystem",
+        ),
+    ],
+)
+async def test_what_nodes_may_do_follows_the_config(
+    client: AwsClient, cluster: StepsOf, config: JsonObject, present: str, absent: str
+) -> None:
+    cluster.configure(**config)
+
+    await cluster.ensure(iam.steps)
+
+    actions = allowed(await policy(client))
+    assert present in actions
+    assert absent not in actions
+
+
+async def test_whoever_else_was_allowed_to_take_the_role_is_not_any_more(
+    aws: CorrectedAws, client: AwsClient, cluster: StepsOf
+) -> None:
+    await cluster.ensure(iam.steps)
+    trust = orjson.dumps(iam.TRUST).decode().replace("ec2.amazonaws", "lambda.amazonaws")
+    await client.call("iam", "UpdateAssumeRolePolicy", RoleName=NODES, PolicyDocument=trust)
+    aws.writes()
+
+    await cluster.ensure(iam.steps)
+
+    assert aws.writes() == ["iam UpdateAssumeRolePolicy"]
+
+
+async def test_another_role_in_the_profile_is_replaced(
+    aws: CorrectedAws, client: AwsClient, cluster: StepsOf
+) -> None:
+    await cluster.ensure(iam.steps)
+    await client.call(
+        "iam", "RemoveRoleFromInstanceProfile", InstanceProfileName=NODES, RoleName=NODES
+    )
+    await client.call(
+        "iam",
+        "CreateRole",
+        RoleName="other",
+        AssumeRolePolicyDocument=orjson.dumps(iam.TRUST).decode(),
+    )
+    await client.call(
+        "iam", "AddRoleToInstanceProfile", InstanceProfileName=NODES, RoleName="other"
+    )
+    aws.writes()
+
+    await cluster.ensure(iam.steps)
+
+    assert aws.writes() == ["iam RemoveRoleFromInstanceProfile", "iam AddRoleToInstanceProfile"]
+
+
+async def test_what_is_not_seen_yet_is_waited_for(
+    aws: CorrectedAws, client: AwsClient, cluster: StepsOf
+) -> None:
+    aws.hide(3)
+    aws.fail("AddRoleToInstanceProfile", "NoSuchEntity", status=404)
+    aws.fail("PutRolePolicy", "NoSuchEntity", status=404)
+
+    await cluster.ensure(iam.steps)
+    aws.hide(0)
+
+    profile = await client.call("iam", "GetInstanceProfile", InstanceProfileName=NODES)
+    assert [role["RoleName"] for role in profile["InstanceProfile"]["Roles"]] == [NODES]
+
+
+async def test_what_was_created_although_no_answer_came_is_taken(
+    aws: CorrectedAws, client: AwsClient, cluster: StepsOf
+) -> None:
+    aws.before("CreateRole", lambda _: _create_role(client))
+    await cluster.ensure(iam.steps)
+
+    assert cluster.saved[ROLE_NAME] == NODES
+
+
+async def _create_role(client: AwsClient) -> None:
+    trust = orjson.dumps(iam.TRUST).decode()
+    await client.call("iam", "CreateRole", RoleName=NODES, AssumeRolePolicyDocument=trust)

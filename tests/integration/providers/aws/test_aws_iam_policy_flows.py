@@ -1,0 +1,82 @@
+"""The IAM policy of the extension against whole flows: each call is allowed, with moto as AWS."""
+
+import pytest
+
+from pergola.api.objects import JsonObject
+from pergola.cloud.aws import AwsClient
+from pergola.flow import State
+from pergola.providers.aws import reconcile
+from pergola.providers.aws.iam_policy import Feature, Mode, actions
+from pergola.testing.aws.corrections import CorrectedAws
+from pergola.testing.aws.steps import StepsOf
+from pergola.testing.aws.world import Network, managed_config
+
+EFS: JsonObject = {"enabled": True}
+
+
+async def live(aws: CorrectedAws, cluster: StepsOf) -> set[str]:
+    """A cluster is created, kept and deleted; the actions that it took."""
+    aws.taken()
+    for _ in range(2):
+        await cluster.ensure(reconcile.reconcile_steps)
+    await cluster.ensure(lambda wanted: reconcile.delete_steps(wanted, State(cluster.saved)))
+    return {call.replace(" ", ":") for call in aws.taken()}
+
+
+async def test_a_network_that_is_created_needs_no_more(
+    aws: CorrectedAws, client: AwsClient
+) -> None:
+    cluster = StepsOf.created(client, managed_config(client.region, zones=("a", "b")))
+
+    taken = await live(aws, cluster)
+
+    assert taken - set(actions(Mode.MANAGED)) == set()
+
+
+async def test_file_systems_and_ipv6_need_what_their_features_say(
+    aws: CorrectedAws, client: AwsClient
+) -> None:
+    config = {**managed_config(client.region), "elasticFileSystem": EFS}
+    cluster = StepsOf.created(client, config)
+    cluster.want(families=("IPv4", "IPv6"))
+
+    taken = await live(aws, cluster)
+
+    assert taken - set(actions(Mode.MANAGED)) != set()
+    assert taken - set(actions(Mode.MANAGED, [Feature.EFS, Feature.IPV6])) == set()
+
+
+@pytest.mark.parametrize(("brings_group", "features"), [(True, []), (False, ["security-group"])])
+async def test_a_network_of_a_user_needs_no_more(
+    aws: CorrectedAws, client: AwsClient, features: list[str], *, brings_group: bool
+) -> None:
+    network = await Network.complete(client, zones=("a", "b"))
+    group = await network.security_group() if brings_group else ""
+    cluster = StepsOf.brought(client, network, group=group)
+
+    taken = await live(aws, cluster)
+
+    assert taken - set(actions(Mode.BYO, [Feature(name) for name in features])) == set()
+
+
+async def test_a_group_of_a_user_is_never_written_as_long_as_the_cluster_lives(
+    aws: CorrectedAws, client: AwsClient
+) -> None:
+    network = await Network.complete(client, zones=("a",))
+    cluster = StepsOf.brought(client, network, group=await network.security_group())
+
+    taken = await live(aws, cluster)
+
+    about_groups = {action for action in taken if "SecurityGroup" in action}
+    assert about_groups == {"ec2:DescribeSecurityGroups"}
+
+
+async def test_looking_needs_no_more(aws: CorrectedAws, client: AwsClient) -> None:
+    network = await Network.complete(client, zones=("a",))
+    cluster = StepsOf.brought(client, network)
+    aws.taken()
+
+    await cluster.work()
+
+    taken = {call.replace(" ", ":") for call in aws.taken()}
+    assert taken - set(actions(Mode.CHECK)) == set()

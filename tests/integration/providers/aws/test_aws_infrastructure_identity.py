@@ -1,0 +1,210 @@
+"""As whom an Infrastructure is made, in AWS and in the seed (spec 30 §2 item 6)."""
+
+import base64
+import re
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+import yaml
+from aiohttp import web
+
+from pergola.api.bastion_v1alpha1 import BASTION
+from pergola.api.extensions_v1alpha1 import CLUSTER
+from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
+from pergola.cloud.aws import AwsClient
+from pergola.extensions.process import Options, assemble
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import ClusterConfig, load
+from pergola.providers.aws.reconcile import DELETION
+from pergola.providers.aws.telling import EVENT
+from pergola.runtime.metrics import Metrics
+from pergola.testing.aws.answers import Call
+from pergola.testing.aws.corrections import CorrectedAws
+from pergola.testing.aws.site import CLOUD_PROFILE, PATIENCE, AwsSite, aws_site, codes_in
+from pergola.testing.aws.world import Network, managed_config
+from pergola.testing.extension_site import operation, request
+from pergola.testing.service_accounts import service_account_config, until_allowed
+from pergola.testing.waiting import running, until, until_gone
+from pergola.testing.world import RecordingClient
+
+SECRET = GroupVersionKind("", "v1", "Secret")
+RBAC = Path(__file__).parents[4] / "charts" / "extension-aws" / "rbac.yaml"
+
+
+@pytest.fixture
+async def site(cluster_client: Client, namespace: str, aws: CorrectedAws) -> AsyncIterator[AwsSite]:
+    site = await aws_site(cluster_client, namespace, aws)
+    yield site
+    await site.clean_up()
+
+
+async def test_what_was_never_created_goes_without_credentials(site: AwsSite) -> None:
+    await site.client.delete(SECRET, Key(site.namespace, "cloudprovider"))
+    async with running(site.controller()):
+        await site.ask(managed_config(site.region))
+        failed = await site.until_failed("does not exist; create it")
+        await site.delete()
+        await site.until_gone()
+
+    assert codes_in(failed) == ["ERR_INFRA_UNAUTHENTICATED"]
+    assert site.aws.taken() == []
+
+
+class Identified(CorrectedAws):
+    """Remembers who asked."""
+
+    who: Sequence[str] = ()
+
+    async def _pass(self, request: web.Request) -> web.Response:
+        found = re.search("Credential=([^/]+)/", request.headers.get("Authorization", ""))
+        self.who = [*self.who, found[1] if found else "nobody"]
+        return await super()._pass(request)
+
+
+@pytest.fixture
+async def identified(
+    cluster_client: Client, namespace: str, moto_server: str
+) -> AsyncIterator[AwsSite]:
+    async with Identified(moto_server) as aws:
+        site = await aws_site(cluster_client, namespace, aws)
+        yield site
+        await site.clean_up()
+
+
+async def test_rotated_credentials_are_used_at_the_next_run(identified: AwsSite) -> None:
+    site, aws = identified, identified.aws
+    assert isinstance(aws, Identified)
+    async with running(site.controller()):
+        await site.put_secret(accessKeyID="AKIAFIRST", secretAccessKey="one")
+        await site.ask(managed_config(site.region))
+        await site.until_operation("Create")
+        first, aws.who = set(aws.who), []
+        await site.put_secret(accessKeyID="AKIASECOND", secretAccessKey="two")
+        await site.again()
+
+    assert (first, set(aws.who)) == ({"AKIAFIRST"}, {"AKIASECOND"})
+
+
+async def test_a_workload_identity_takes_its_role_once(identified: AwsSite) -> None:
+    site, aws = identified, identified.aws
+    assert isinstance(aws, Identified)
+    role = "arn:aws:iam::123456789012:role/gardener"
+    async with running(site.controller()):
+        await site.client.delete(SECRET, Key(site.namespace, "cloudprovider"))
+        await site.put_secret(roleARN=role, token="a.projected.token")
+        await site.ask(managed_config(site.region))
+        await site.until_operation("Create")
+        await site.again()
+
+    assert aws.who.count("nobody") == 1
+    assert len(set(aws.who) - {"nobody"}) == 1
+
+
+async def test_credentials_that_expire_on_the_way_are_replaced(site: AwsSite) -> None:
+    async def expire(_: Call) -> None:
+        site.aws.expire()
+
+    site.aws.before("CreateNatGateway", expire)
+    async with running(site.controller()):
+        await site.ask(managed_config(site.region))
+        failed = await site.until_failed()
+        site.aws.heal()
+        await site.put_secret(accessKeyID="AKIANEW", secretAccessKey="new")
+        await site.until_operation("Create")
+
+    assert codes_in(failed) == ["ERR_INFRA_UNAUTHENTICATED"]
+
+
+async def test_the_chart_s_role_is_enough_for_all_that_runs(
+    site: AwsSite, client: AwsClient, kubeconfig: Path, namespace: str
+) -> None:
+    network = await Network.complete(client, zones="a")
+    group = await network.security_group()
+    config = await restricted(site.client, load(kubeconfig), namespace)
+    async with RecordingClient.connect(config) as restricted_client:
+        await until_allowed(restricted_client, INFRASTRUCTURE)
+        actuators = [site.actuator(), site.bastion_actuator()]
+        metrics = Metrics()
+        parts = assemble(restricted_client, actuators, Options(), metrics)
+        units = [part.unit for part in parts if part.unit is not None]
+        async with running(*units):
+            await site.ask(network.config(group=group))
+            await site.until_operation("Create")
+            reached = await reachable_bastion(site)
+            told = await site.client.list(EVENT, namespace)
+            await site.client.delete(BASTION, Key.of(reached))
+            await until_gone(site.client, BASTION, Key.of(reached), patience=PATIENCE)
+            checked = await site.until(
+                lambda obj: bool(maps_at(obj, "status", "conditions")), patience=60.0
+            )
+            await site.delete()
+            await site.until_gone()
+
+    names = [part.name for part in parts]
+    assert names == ["infrastructure", "infrastructure-healthcheck", "bastion"]
+    assert reached["status"]["ingress"]["ip"]
+    about = {event["regarding"]["kind"]: event["note"] for event in told}
+    assert f"security group {group} was brought and is not changed" in about["Bastion"]
+    found = {c["type"]: c["status"] for c in maps_at(checked, "status", "conditions")}
+    assert found["NodesSecurityGroupValid"] == "True"
+    value = metrics.registry.get_sample_value
+    asked = {"service": "ec2", "operation": "RunInstances", "result": "success"}
+    assert value("pergola_aws_requests_total", asked) == 1
+    assert value("flow_duration_seconds_count", {"flow": DELETION}) == 1
+
+
+async def reachable_bastion(site: AwsSite) -> JsonObject:
+    """A Bastion beside the Infrastructure of a site, once it can be reached."""
+    profile: JsonObject = {"spec": {"cloudProfile": CLOUD_PROFILE}}
+    await site.client.patch(CLUSTER, Key("", site.namespace), profile)
+    asked = await site.client.create(
+        {
+            "apiVersion": BASTION.api_version,
+            "kind": BASTION.kind,
+            "metadata": {
+                "name": "cli-1",
+                "namespace": site.namespace,
+                "annotations": request("reconcile"),
+            },
+            "spec": {
+                "type": site.type,
+                "userData": base64.b64encode(b"#!/bin/sh").decode(),
+                "ingress": [{"ipBlock": {"cidr": "192.0.2.0/24"}}],
+            },
+        }
+    )
+    return await until(
+        site.client,
+        BASTION,
+        Key.of(asked),
+        lambda obj: operation(obj) == ("Create", "Succeeded"),
+        patience=PATIENCE,
+    )
+
+
+async def restricted(admin: Client, config: ClusterConfig, namespace: str) -> ClusterConfig:
+    """A ServiceAccount with the chart's role."""
+    role, _ = yaml.safe_load_all(RBAC.read_text())
+    name = f"{role['metadata']['name']}:{namespace}"
+    role["metadata"]["name"] = name
+    binding: JsonObject = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": name},
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io",
+            "kind": "ClusterRole",
+            "name": name,
+        },
+        "subjects": [{"kind": "ServiceAccount", "name": "extension", "namespace": namespace}],
+    }
+    account: JsonObject = {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": "extension", "namespace": namespace},
+    }
+    for obj in (role, binding, account):
+        await admin.apply(obj, manager="test", force=True)
+    return await service_account_config(config, namespace, "extension")

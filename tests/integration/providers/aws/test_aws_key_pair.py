@@ -1,0 +1,140 @@
+"""The key with which nodes are entered: spec 30 §10.4, with moto as AWS."""
+
+import pytest
+
+from pergola.cloud.aws import AwsClient
+from pergola.cloud.errors import NotFound
+from pergola.flow import FlowFailed
+from pergola.flow.picture import Fate
+from pergola.providers.aws.snapshot import tags_of
+from pergola.providers.aws.state import (
+    KEY_PAIR,
+    KEY_PAIR_FINGERPRINT,
+    KEY_PAIR_SPEC_FINGERPRINT,
+)
+from pergola.providers.aws.steps import key_pair
+from pergola.testing.aws.corrections import CorrectedAws
+from pergola.testing.aws.steps import OTHER_PUBLIC_KEY, TECHNICAL_ID, StepsOf
+from pergola.testing.aws.world import Network
+
+NAME = f"{TECHNICAL_ID}-ssh-publickey"
+REPLACED = ["ec2 DeleteKeyPair", "ec2 ImportKeyPair"]
+
+
+@pytest.fixture
+async def cluster(aws: CorrectedAws, client: AwsClient) -> StepsOf:
+    """A cluster with its key pair."""
+    cluster = StepsOf.brought(client, await Network.create(client))
+    aws.writes()
+    await cluster.ensure(key_pair.steps)
+    return cluster
+
+
+async def fingerprint(client: AwsClient) -> str:
+    (pair,) = await client.pages("ec2", "DescribeKeyPairs", "KeyPairs", KeyNames=[NAME])
+    return str(pair["KeyFingerprint"])
+
+
+async def test_the_public_key_is_imported(
+    aws: CorrectedAws, client: AwsClient, cluster: StepsOf
+) -> None:
+    assert aws.writes() == ["ec2 ImportKeyPair"]
+    (pair,) = await client.pages("ec2", "DescribeKeyPairs", "KeyPairs", KeyNames=[NAME])
+    assert tags_of(pair) == {
+        f"kubernetes.io/cluster/{TECHNICAL_ID}": "owned",
+        "Name": TECHNICAL_ID,
+    }
+    assert cluster.saved[KEY_PAIR] == NAME
+    assert cluster.saved[KEY_PAIR_FINGERPRINT] == pair["KeyFingerprint"]
+    assert cluster.saved[KEY_PAIR_SPEC_FINGERPRINT] == key_pair.spec_fingerprint(
+        cluster.wanted.ssh_public_key
+    )
+
+
+async def test_a_second_run_writes_nothing(aws: CorrectedAws, cluster: StepsOf) -> None:
+    aws.writes()
+
+    await cluster.ensure(key_pair.steps)
+
+    assert aws.writes() == []
+    assert (await cluster.plan(key_pair.steps))[key_pair.NAME].fate is Fate.KEEP
+
+
+async def test_a_rotation_is_one_deletion_and_one_import(
+    aws: CorrectedAws, client: AwsClient, cluster: StepsOf
+) -> None:
+    before = await fingerprint(client)
+    cluster.want(ssh_public_key=OTHER_PUBLIC_KEY)
+    planned = (await cluster.plan(key_pair.steps))[key_pair.NAME]
+    aws.writes()
+
+    await cluster.ensure(key_pair.steps)
+
+    assert aws.writes() == REPLACED
+    assert await fingerprint(client) != before
+    assert planned.why == f"{NAME}: the public key is another one"
+
+
+async def test_a_key_that_somebody_changed_in_aws_is_replaced(
+    aws: CorrectedAws, client: AwsClient, cluster: StepsOf
+) -> None:
+    before = await fingerprint(client)
+    await client.call("ec2", "DeleteKeyPair", KeyName=NAME)
+    await client.call("ec2", "ImportKeyPair", KeyName=NAME, PublicKeyMaterial=OTHER_PUBLIC_KEY)
+    aws.writes()
+
+    await cluster.ensure(key_pair.steps)
+
+    assert aws.writes() == REPLACED
+    assert await fingerprint(client) == before
+
+
+async def test_a_key_whose_fingerprints_are_not_known_is_imported_once(
+    aws: CorrectedAws, cluster: StepsOf
+) -> None:
+    cluster.saved = {}
+    aws.writes()
+
+    await cluster.ensure(key_pair.steps)
+    await cluster.ensure(key_pair.steps)
+
+    assert aws.writes() == REPLACED
+
+
+async def test_without_a_public_key_there_is_no_key_pair(
+    aws: CorrectedAws, client: AwsClient, cluster: StepsOf
+) -> None:
+    cluster.want(ssh_public_key=b"")
+    aws.writes()
+
+    await cluster.ensure(key_pair.steps)
+    await cluster.ensure(key_pair.steps)
+
+    assert aws.writes() == ["ec2 DeleteKeyPair"]
+    assert KEY_PAIR not in cluster.saved
+    with pytest.raises(NotFound):
+        await fingerprint(client)
+
+
+async def test_a_key_that_is_not_seen_yet_is_no_obstacle(
+    aws: CorrectedAws, client: AwsClient
+) -> None:
+    cluster = StepsOf.brought(client, await Network.create(client))
+
+    async def first(_: object) -> None:
+        await client.call("ec2", "ImportKeyPair", KeyName=NAME, PublicKeyMaterial=OTHER_PUBLIC_KEY)
+
+    aws.before("ImportKeyPair", first)
+    await cluster.ensure(key_pair.steps)
+
+    assert cluster.saved[KEY_PAIR_FINGERPRINT] == await fingerprint(client)
+
+
+async def test_a_public_key_that_is_none_is_refused(client: AwsClient) -> None:
+    cluster = StepsOf.brought(client, await Network.create(client))
+    cluster.want(ssh_public_key=b"ssh-rsa AAAA")
+
+    with pytest.raises(FlowFailed, match="InvalidKey"):
+        await cluster.ensure(key_pair.steps)
+
+    assert KEY_PAIR not in cluster.saved

@@ -1,0 +1,201 @@
+"""Whoever is killed anywhere goes on from there: the same in the end, nothing twice or left."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from itertools import count
+
+import pytest
+
+from pergola.api.objects import JsonObject
+from pergola.cloud.aws import AwsClient
+from pergola.providers.aws.wanted import Wanted
+from pergola.testing.aws.corrections import QUICK
+from pergola.testing.aws.flows import Build, Flows, MortalAws, creation, deletion
+from pergola.testing.aws.picture import differences
+from pergola.testing.aws.steps import OTHER_PUBLIC_KEY, PUBLIC_KEY, TECHNICAL_ID, read_config
+from pergola.testing.aws.world import Network, managed_config
+
+REGION = "eu-west-1"
+PARTS = 6
+"""Kills are spread over so many tests, so that these can run beside each other."""
+LEAST_WRITES = 10
+"""A flow with fewer writes was none."""
+LONGEST = 40
+
+
+@pytest.fixture
+async def mortal(moto_server: str) -> AsyncIterator[MortalAws]:
+    async with MortalAws(moto_server) as double:
+        yield double
+
+
+@pytest.fixture
+async def client(mortal: MortalAws) -> AsyncIterator[AwsClient]:
+    async with mortal.client(REGION, retry=QUICK) as client:
+        yield client
+
+
+def wanted(config: JsonObject, *families: str) -> Wanted:
+    return Wanted(
+        technical_id=TECHNICAL_ID,
+        region=REGION,
+        config=read_config(config),
+        families=families or ("IPv4",),
+        node_range="10.180.0.0/16",
+        shoot_uid="0b7c0a3e-6f0b-4a57-8a9e-7c3c8f1d2e4f",
+        ssh_public_key=PUBLIC_KEY,
+    )
+
+
+def with_everything() -> Wanted:
+    """A cluster with one of each kind of thing there is."""
+    config = managed_config(REGION)
+    config["networks"]["vpc"]["gatewayEndpoints"] = ["s3"]
+    config["elasticFileSystem"] = {"enabled": True}
+    return wanted(config, "IPv4", "IPv6")
+
+
+def changed(address: str) -> Wanted:
+    """A plain cluster with a zone more, an endpoint, another key and an elastic IP of the user."""
+    config = managed_config(REGION, zones=("a", "b"))
+    config["networks"]["vpc"]["gatewayEndpoints"] = ["s3"]
+    config["networks"]["zones"][0]["elasticIPAllocationID"] = address
+    config["enableECRAccess"] = False
+    return replace(wanted(config), ssh_public_key=OTHER_PUBLIC_KEY)
+
+
+async def flows(mortal: MortalAws, client: AwsClient, wanted: Wanted) -> Flows:
+    cluster = Flows(mortal, client, wanted)
+    await cluster.remember()
+    return cluster
+
+
+async def is_killed_once(cluster: Flows, flow: Build, write: int) -> bool:
+    """Runs a flow that is killed once, and then to its end; False if there was no such write."""
+    is_killed = await cluster.is_killed_after(write, flow)
+    if is_killed:
+        await cluster.run(flow)
+    return is_killed
+
+
+async def nothing_is_left(cluster: Flows) -> None:
+    """After a deletion; then everything may begin anew, with an object that has no state."""
+    left = [line for line in await cluster.picture() if not line.startswith("state ")]
+    assert left == []
+    assert await cluster.lost() == set()
+    cluster.saved = {}
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+async def test_whoever_creates_and_deletes_may_be_killed_after_any_write(
+    mortal: MortalAws, client: AwsClient, part: int
+) -> None:
+    cluster = await flows(mortal, client, with_everything())
+    await cluster.run(creation)
+    whole = await cluster.picture()
+    await cluster.run(deletion)
+    await nothing_is_left(cluster)
+
+    killed = True
+    for write in count(1 + part, PARTS):
+        killed = await is_killed_once(cluster, creation, write)
+        assert differences(await cluster.picture(), whole) == [], (
+            f"creation was killed after write {write}"
+        )
+        killed = await is_killed_once(cluster, deletion, write) or killed
+        await nothing_is_left(cluster)
+        if not killed:
+            break
+    assert write > LEAST_WRITES
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+async def test_a_creation_that_was_killed_after_any_write_can_be_deleted(
+    mortal: MortalAws, client: AwsClient, part: int
+) -> None:
+    cluster = await flows(mortal, client, with_everything())
+
+    for write in count(1 + part, PARTS):
+        killed = await cluster.is_killed_after(write, creation)
+        await cluster.run(deletion)
+        await nothing_is_left(cluster)
+        if not killed:
+            break
+    assert write > LEAST_WRITES
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+async def test_whoever_changes_may_be_killed_after_any_write(
+    mortal: MortalAws, client: AwsClient, part: int
+) -> None:
+    answer = await client.call("ec2", "AllocateAddress", Domain="vpc")
+    before, after = wanted(managed_config(REGION)), changed(answer["AllocationId"])
+    cluster = await flows(mortal, client, before)
+    await cluster.run(creation)
+    cluster.wanted = after
+    await cluster.run(creation)
+    whole = await cluster.picture()
+    await cluster.run(deletion)
+    await nothing_is_left(cluster)
+
+    for write in count(1 + part, PARTS):
+        cluster.wanted = before
+        await cluster.run(creation)
+        cluster.wanted = after
+        killed = await is_killed_once(cluster, creation, write)
+        assert differences(await cluster.picture(), whole) == [], (
+            f"the change was killed after write {write}"
+        )
+        await cluster.run(deletion)
+        await nothing_is_left(cluster)
+        if not killed:
+            break
+    assert write > LEAST_WRITES
+
+
+async def test_with_a_network_that_is_brought_one_may_be_killed_after_any_write(
+    mortal: MortalAws, client: AwsClient
+) -> None:
+    network = await Network.complete(client, zones=("a", "b"))
+    group = await network.security_group()
+    cluster = Flows(mortal, client, wanted(network.config(group=group)))
+    for _ in range(2):  # tags of roles stay from the first time
+        await cluster.run(creation)
+        whole = await cluster.picture()
+        await cluster.run(deletion)
+        cluster.saved = {}
+        brought = await cluster.picture()
+
+    for write in count(1):
+        created = await is_killed_once(cluster, creation, write)
+        assert differences(await cluster.picture(), whole) == [], (
+            f"creation was killed after write {write}"
+        )
+        deleted = await is_killed_once(cluster, deletion, write)
+        cluster.saved = {}
+        assert differences(await cluster.picture(), brought) == [], (
+            f"deletion was killed after write {write}"
+        )
+        if not (created or deleted):
+            break
+
+
+@pytest.mark.parametrize("every", [3, 5])
+async def test_whoever_is_killed_again_and_again_arrives_all_the_same(
+    mortal: MortalAws, client: AwsClient, every: int
+) -> None:
+    cluster = await flows(mortal, client, with_everything())
+    await cluster.run(creation)
+    whole = await cluster.picture()
+    await cluster.run(deletion)
+    await nothing_is_left(cluster)
+
+    cluster.interval = 0.0  # lives that save nothing of what they removed repeat each other
+    for _ in range(LONGEST):
+        if not await cluster.is_killed_after(every, creation):
+            break
+    assert differences(await cluster.picture(), whole) == []
+    for _ in range(LONGEST):
+        if not await cluster.is_killed_after(every, deletion):
+            break
+    await nothing_is_left(cluster)

@@ -1,0 +1,188 @@
+"""`pergola aws plan`: tells what would happen, and changes nothing."""
+
+import asyncio
+from base64 import b64encode
+from pathlib import Path
+
+import orjson
+import pytest
+import yaml
+
+from pergola.api.objects import JsonObject
+from pergola.cli.aws import plan as aws_plan
+from pergola.cli.aws.asked import AwsCheckError
+from pergola.cloud.aws import AwsClient
+from pergola.extension_api.cluster import Cluster
+from pergola.flow import Report
+from pergola.providers.aws.reconcile import name_zones, reconcile_steps, run_steps
+from pergola.providers.aws.request import wanted_of
+from pergola.providers.aws.snapshot import Snapshot
+from pergola.providers.aws.state import read_state, state_object
+from pergola.providers.aws.step import Work
+from pergola.testing.aws.corrections import CorrectedAws
+from pergola.testing.aws.site import PUBLIC_KEY, REGION, SHOOT
+from pergola.testing.aws.world import Network, everything, managed_config
+
+TECHNICAL_ID = "shoot--p--s"
+CLUSTER: JsonObject = {
+    "apiVersion": "extensions.gardener.cloud/v1alpha1",
+    "kind": "Cluster",
+    "metadata": {"name": TECHNICAL_ID},
+    "spec": {"shoot": SHOOT, "seed": {}, "cloudProfile": {}},
+}
+
+
+@pytest.fixture(autouse=True)
+def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+
+
+def infrastructure(config: JsonObject, state: JsonObject | None = None) -> JsonObject:
+    return {
+        "apiVersion": "extensions.gardener.cloud/v1alpha1",
+        "kind": "Infrastructure",
+        "metadata": {"name": "s", "namespace": TECHNICAL_ID},
+        "spec": {
+            "type": "aws",
+            "region": REGION,
+            "sshPublicKey": b64encode(PUBLIC_KEY.encode()).decode(),
+            "providerConfig": config,
+        },
+        "status": {"state": state} if state else {},
+    }
+
+
+async def created(client: AwsClient, config: JsonObject) -> JsonObject:
+    """Creates it; the state."""
+    wanted = wanted_of(infrastructure(config), Cluster.from_object(CLUSTER))
+    state = read_state(None)
+    name_zones(wanted, state)
+    work = Work(aws=client, wanted=wanted, state=state, snapshot=Snapshot(), poll_seconds=0.01)
+
+    async def forget(_: object) -> None:
+        return None
+
+    async def unheard(_: Report) -> None:
+        return None
+
+    await run_steps("creation", reconcile_steps(wanted), work, write=forget, report=unheard)
+    return state_object(state.snapshot())
+
+
+async def planned(
+    aws: CorrectedAws,
+    path: Path,
+    capsys: pytest.CaptureFixture[str],
+    *objects: JsonObject,
+    **flags: object,
+) -> str:
+    """What the command prints, beside our event loop; it writes nothing to AWS."""
+    file = path / "infrastructure.yaml"
+    file.write_text(yaml.safe_dump_all(objects))
+    aws.taken()
+    capsys.readouterr()
+    await asyncio.to_thread(
+        aws_plan.plan,
+        file=str(file),
+        endpoint_url=aws.url,
+        **flags,  # type: ignore[arg-type]
+    )
+    assert aws.writes() == []
+    return capsys.readouterr().out
+
+
+async def test_a_new_cluster_would_be_created(
+    aws: CorrectedAws, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    objects = (infrastructure(managed_config(REGION)), CLUSTER)
+
+    printed = await planned(aws, tmp_path, capsys, *objects)
+
+    assert printed.startswith("Infrastructure reconciliation\n")
+    assert f"ensure NAT gateway in {REGION}a" in printed
+    assert "would create" in printed.splitlines()[-1]
+
+
+async def test_what_is_there_would_be_kept(
+    aws: CorrectedAws, client: AwsClient, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = managed_config(REGION)
+    objects = (infrastructure(config, await created(client, config)), CLUSTER)
+    before = await everything(client)
+
+    told = orjson.loads(await planned(aws, tmp_path, capsys, *objects, output="json"))
+
+    assert {step["fate"] for step in told["steps"]} == {"keep", "skip"}
+    assert all(step["why"] for step in told["steps"])
+    assert await everything(client) == before
+
+
+async def test_a_deletion_tells_what_would_go(
+    aws: CorrectedAws, client: AwsClient, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = managed_config(REGION)
+    state = await created(client, config)
+    objects = (infrastructure(config, state), CLUSTER)
+
+    told = orjson.loads(await planned(aws, tmp_path, capsys, *objects, delete=True, output="json"))
+
+    going = " ".join(step["why"] for step in told["steps"] if step["fate"] == "would delete")
+    assert told["flow"] == "Infrastructure deletion"
+    assert state["data"]["VPC"] in going
+    assert state["data"][f"Zones/{REGION}a/NATGateway"] in going
+
+
+async def test_where_nothing_was_created_nothing_would_go(
+    aws: CorrectedAws, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    objects = (infrastructure(managed_config(REGION)), CLUSTER)
+
+    printed = await planned(aws, tmp_path, capsys, *objects, delete=True)
+
+    assert "nothing is to be done" in printed
+
+
+@pytest.mark.parametrize(
+    ("flags", "first"),
+    [
+        ({"dot": True}, "digraph"),
+        ({"mermaid": True}, "flowchart LR"),
+        ({"output": "table"}, "TASK"),
+    ],
+)
+async def test_the_graph_is_drawn(
+    aws: CorrectedAws,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    flags: dict[str, object],
+    first: str,
+) -> None:
+    objects = (infrastructure(managed_config(REGION)), CLUSTER)
+
+    printed = await planned(aws, tmp_path, capsys, *objects, **flags)
+
+    assert printed.startswith(first)
+    assert "ensure VPC" in printed
+
+
+async def test_what_forbids_to_go_on_is_told_with_what_repairs_it(
+    aws: CorrectedAws, client: AwsClient, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    network = await Network.create(client, dns=False)
+
+    with pytest.raises(SystemExit) as caught:
+        await planned(aws, tmp_path, capsys, infrastructure(network.config()), CLUSTER)
+
+    printed = capsys.readouterr().out
+    assert caught.value.code == 1
+    assert "aws ec2 modify-vpc-attribute" in printed
+    assert printed.endswith("nothing would be done until the errors are repaired\n")
+
+
+@pytest.mark.parametrize(
+    "flags", [{}, {"file": "a", "name": "b"}, {"file": "a", "dot": True, "mermaid": True}]
+)
+def test_options_that_contradict_each_other_are_refused(flags: dict[str, object]) -> None:
+    with pytest.raises(AwsCheckError, match="give either"):
+        aws_plan.plan(**flags)  # type: ignore[arg-type]

@@ -1,0 +1,74 @@
+"""`pergola aws show`: what was created and what was brought, as it is in AWS."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+import yaml
+
+from pergola.api.objects import JsonObject
+from pergola.cli.aws.show import show
+from pergola.cloud.aws import AwsClient
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.steps import iam, key_pair
+from pergola.testing.aws.corrections import CorrectedAws
+from pergola.testing.aws.steps import TECHNICAL_ID, StepsOf
+
+
+@pytest.fixture(autouse=True)
+def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+
+
+async def shown(
+    aws: CorrectedAws,
+    cluster: StepsOf,
+    path: Path,
+    capsys: pytest.CaptureFixture[str],
+    output: str = "tree",
+) -> str:
+    """What the command prints; it writes nothing to AWS."""
+    infrastructure: JsonObject = {
+        "apiVersion": "extensions.gardener.cloud/v1alpha1",
+        "kind": "Infrastructure",
+        "metadata": {"name": "web", "namespace": TECHNICAL_ID},
+        "spec": {
+            "type": "aws",
+            "region": cluster.client.region,
+            "providerConfig": cluster.raw,
+        },
+        "status": {"state": keys.state_object(cluster.saved)},
+    }
+    file = path / "infrastructure.yaml"
+    file.write_text(yaml.safe_dump(infrastructure))
+    aws.taken()
+    capsys.readouterr()
+    arguments = {"file": str(file), "endpoint_url": aws.url, "output": output}
+    await asyncio.to_thread(show, **arguments)  # type: ignore[arg-type]
+    assert aws.writes() == []
+    return capsys.readouterr().out
+
+
+async def test_what_was_created_is_shown_where_it_is(
+    aws: CorrectedAws, client: AwsClient, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = await StepsOf.managed(client, zones=("a", "b"))
+    await cluster.ensure(iam.steps, key_pair.steps)
+
+    printed = await shown(aws, cluster, tmp_path, capsys)
+
+    network = cluster.network
+    for name in (network.id, network.gateway, *network.nats.values(), *network.workers.values()):
+        assert name in printed
+    assert f"zone {client.region}b" in printed
+    assert f"IAM role {TECHNICAL_ID}-nodes [ours]" in printed
+
+
+async def test_a_browser_can_show_it(
+    aws: CorrectedAws, client: AwsClient, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = await StepsOf.managed(client)
+    printed = await shown(aws, cluster, tmp_path, capsys, "svg")
+    assert printed.startswith('<svg xmlns="http://www.w3.org/2000/svg"')
+    assert cluster.network.workers["a"] in printed

@@ -1,0 +1,145 @@
+"""Everything that cilium renders is accepted by a real API server, and follows the house rules."""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from pergola.api.objects import JsonObject, JsonValue, map_at, name_of
+from pergola.bundle.lint import lint
+from pergola.extension_api.cluster import Shoot
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import load
+from pergola.kube.yaml import parse_documents
+from pergola.providers.networking.cilium import Cilium
+from pergola.providers.networking.cilium.house_rules import EXCEPTIONS, EXTERNAL
+from pergola.providers.networking.plugin import Rendered
+from pergola.sandbox import Sandbox
+from pergola.testing.cilium_crds import cilium_crds, install, open_crd
+from pergola.testing.cilium_plans import cilium_config, cilium_plan, cilium_shoot
+from pergola.testing.shared import private
+
+EXAMPLE: Final = Path(__file__).parents[5] / "examples" / "network" / "cilium"
+V4: Final = ("IPv4",)
+V6: Final = ("IPv6",)
+DUAL: Final = ("IPv4", "IPv6")
+PROXIED: Final = cilium_shoot()
+REPLACED: Final = cilium_shoot(kube_proxy=False)
+WITH_DNS: Final = cilium_shoot(kube_proxy=False, node_local_dns=True)
+RICH: Final[JsonObject] = {
+    "debug": True,
+    "hubble": {"enabled": True},
+    "egressGateway": {"enabled": True},
+    "mtu": 1400,
+    "devices": ["eth0", "eth1"],
+    "directRoutingDevice": "eth0",
+    "loadBalancingMode": "hybrid",
+    "l2Announcements": {"enabled": True, "leaseDuration": "30s"},
+    "bgpControlPlane": {"enabled": True},
+    "policyAuditMode": True,
+    "bpfSocketLBHostnsOnly": {"enabled": True},
+    "encryption": {
+        "enabled": True,
+        "mode": "wireguard",
+        "nodeToNodeEnabled": True,
+        "strictMode": True,
+    },
+}
+CONFIGS: Final[dict[str, tuple[JsonObject, Shoot, tuple[str, ...]]]] = {
+    "defaults": ({}, PROXIED, V4),
+    "without kube-proxy": ({}, REPLACED, V4),
+    "geneve": ({"overlay": {"enabled": True}, "tunnel": "geneve"}, PROXIED, V4),
+    "native": ({"overlay": {"enabled": False}}, PROXIED, V4),
+    "pod routes": ({"overlay": {"enabled": False, "createPodRoutes": True}}, REPLACED, V4),
+    "IPv6": ({"hubble": {"enabled": True}}, REPLACED, V6),
+    "dual-stack": ({"overlay": {"enabled": False}}, WITH_DNS, DUAL),
+    "SNAT": (
+        {"snatToUpstreamDNS": {"enabled": True}, "snatOutOfCluster": {"enabled": True}},
+        PROXIED,
+        DUAL,
+    ),
+    "everything": (RICH, WITH_DNS, DUAL),
+    "one node": ({}, cilium_shoot(least_workers=1), V4),
+}
+OF_OTHERS: Final = [
+    open_crd("monitoring.coreos.com", "v1alpha1", "ScrapeConfig", "scrapeconfigs", "Namespaced"),
+    open_crd("monitoring.coreos.com", "v1", "PrometheusRule", "prometheusrules", "Namespaced"),
+]
+
+
+def render(fields: JsonObject, shoot: Shoot, families: tuple[str, ...]) -> Rendered:
+    plan = cilium_plan(cilium_config(**fields), shoot, families=families)
+    plugin = Cilium()
+    assert not list(plugin.check(plan.config, families))
+    assert not list(plugin.check_shoot(plan.config, shoot))
+    return plugin.render(plan)
+
+
+@pytest.fixture(scope="module")
+def shoot_cluster() -> Iterator[Sandbox]:
+    """A cluster of this module's: what is stored elsewhere under these names stays out of it."""
+    with private() as own:
+        yield own
+
+
+@pytest.fixture
+async def target(shoot_cluster: Sandbox) -> AsyncIterator[Client]:
+    """Its API server, which knows all kinds; nothing is stored but CRDs."""
+    async with Client.connect(load(shoot_cluster.kubeconfig)) as client:
+        await install(client, [*cilium_crds(), *OF_OTHERS])
+        yield client
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+async def test_an_api_server_takes_all_objects_as_they_are(target: Client, name: str) -> None:
+    rendered = render(*CONFIGS[name])
+
+    for obj in [*rendered.shoot, *(in_default(obj) for obj in rendered.seed)]:
+        taken = await target.create(obj, dry_run=True)
+        assert not list(lost(obj, taken)), f"{obj['kind']} {name_of(obj)}"
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_the_house_rules_hold(name: str) -> None:
+    objects = render(*CONFIGS[name]).shoot
+
+    assert not lint(objects, allow=EXCEPTIONS, external=EXTERNAL)
+
+
+def test_the_example_is_right() -> None:
+    texts = [(EXAMPLE / name).read_text() for name in ("cluster.yaml", "network.yaml")]
+    objects = [
+        d.value for text in texts for d in parse_documents(text) if isinstance(d.value, dict)
+    ]
+    cluster, network = (o for o in objects if o["kind"] in ("Cluster", "Network"))
+    config = {
+        name: value
+        for name, value in map_at(network, "spec", "providerConfig").items()
+        if name not in ("apiVersion", "kind")
+    }
+
+    rendered = render(config, Shoot(map_at(cluster, "spec", "shoot")), V4)
+
+    assert rendered.status["routingMode"] == "tunnel"
+    assert rendered.status["kubeProxyReplacement"] is True
+    assert not rendered.warnings
+
+
+def in_default(obj: JsonObject) -> JsonObject:
+    """For a dry run in a namespace that is there."""
+    return {**obj, "metadata": {**obj["metadata"], "namespace": "default"}}
+
+
+def lost(sent: JsonValue, got: JsonValue, path: str = "") -> Iterator[str]:
+    """The fields that the API server does not know: it drops them without a word."""
+    if isinstance(sent, dict) and isinstance(got, dict):
+        for key, value in sent.items():
+            if key not in got:
+                if value not in ({}, [], "", None, False):
+                    yield f"{path}.{key}"
+            else:
+                yield from lost(value, got[key], f"{path}.{key}")
+    if isinstance(sent, list) and isinstance(got, list):
+        for index, (one, other) in enumerate(zip(sent, got, strict=False)):
+            yield from lost(one, other, f"{path}[{index}]")

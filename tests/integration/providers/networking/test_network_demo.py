@@ -1,0 +1,39 @@
+"""`examples/network/demo.py` does what the README says, for each network."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from pergola.kube.client import Client
+from pergola.sandbox import Sandbox
+
+EXAMPLE: Final = Path(__file__).parents[4] / "examples" / "network" / "demo.py"
+
+
+@pytest.mark.parametrize("plugin", ["calico", "cilium", "gardenet"])
+async def test_the_demo_shows_a_network_come_change_and_go(
+    plugin: str, kubeconfig: Path, shoot: Client, shoot_sandbox: Sandbox
+) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        EXAMPLE,
+        plugin,
+        "--kubeconfig",
+        kubeconfig,
+        "--shoot-kubeconfig",
+        shoot_sandbox.kubeconfig,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    output, _ = await process.communicate()
+    said = output.decode()
+    assert process.returncode == 0, said
+    assert "Create Succeeded" in said
+    assert "SystemComponentsHealthy: True" in said
+    assert ": 3 ready" in said
+    assert "Reconcile Succeeded" in said
+    assert ": generation 2, rolled out" in said
+    assert "the Network is gone, and 0 ManagedResources are left" in said

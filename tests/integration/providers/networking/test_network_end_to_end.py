@@ -1,0 +1,243 @@
+"""From a Network to agents on nodes: extension, resource manager and Shoot, all of them real."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, cast
+
+import pytest
+
+from pergola.api.extensions_v1alpha1 import NETWORK
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at, uid_of
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.extension_api import caller
+from pergola.extensions import Actuator
+from pergola.extensions.health_checks import Settings as HealthSettings
+from pergola.extensions.health_checks import health_controller
+from pergola.extensions.lifecycle import Settings, extension_controller
+from pergola.extensions.loading import load_actuator
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import load
+from pergola.kube.yaml import parse, parse_documents
+from pergola.providers.networking.plugin import NetworkPlugin, Plan, Rendered
+from pergola.runtime.clock import SystemClock
+from pergola.runtime.controlling.unit import Unit
+from pergola.runtime.metrics import Metrics
+from pergola.sandbox import Sandbox
+from pergola.testing.extension_site import ExtensionSite, extension_site, operation
+from pergola.testing.network_site import of_type, renamed, shoot_manager
+from pergola.testing.objects import definition
+from pergola.testing.proxy import CuttableProxy
+from pergola.testing.waiting import running, until_gone
+from pergola.testing.world import is_ready
+
+EXAMPLES: Final = Path(__file__).parents[4] / "examples" / "network"
+DAEMON_SET: Final = GroupVersionKind("apps", "v1", "DaemonSet")
+CLOCK: Final = SystemClock()
+# A garbage collector that learns of new kinds stands still for up to a minute; workloads go by it.
+KIND: Final = replace(caller.NETWORK, interval=0.5, severe=3.0, timeout=150.0)
+pytestmark = pytest.mark.timeout(300)
+PLUGINS: Final = {
+    "gardenet": (str(EXAMPLES / "gardenet" / "gardenet.py") + ":Gardenet", "gardenet-node"),
+    "calico": ("pergola.providers.networking.calico.plugin:Calico", "calico-node"),
+    "cilium": ("pergola.providers.networking.cilium.plugin:Cilium", "cilium"),
+}
+# What the plugin's own operator brings to the Shoot, and what the plugin has objects of.
+BROUGHT: Final = {"cilium": [GroupVersionKind("cilium.io", "v2", "CiliumNetworkPolicy")]}
+
+
+@dataclass
+class Case:
+    """A plugin, a Network of it on a seed, and its Shoot."""
+
+    plugin: str
+    site: ExtensionSite
+    network: JsonObject
+    shoot: Client
+
+    def actuator(self) -> Actuator:
+        return renamed(load_actuator(PLUGINS[self.plugin][0]), self.site.type)
+
+    def units(self, actuator: Actuator | None = None) -> list[Unit]:
+        """The extension with its health checks."""
+        actuator, client = actuator or self.actuator(), self.site.client
+        settings = HealthSettings(sync_period=5)
+        return [
+            extension_controller(client, actuator, Settings(), metrics=Metrics()),
+            health_controller(
+                client,
+                NETWORK,
+                actuator.type,
+                actuator.health_checks(),
+                settings,
+                metrics=Metrics(),
+            ),
+        ]
+
+    async def deployed(self) -> JsonObject:
+        """The Network, once the extension is done."""
+        request = await caller.deploy(self.site.client, KIND, self.network, CLOCK)
+        return await caller.wait_ready(
+            self.site.client, KIND, self.site.key, expected=request.timestamp
+        )
+
+    async def destroyed(self) -> None:
+        await caller.destroy(self.site.client, KIND, self.site.key, CLOCK)
+        await caller.wait_deleted(self.site.client, KIND, self.site.key)
+
+    async def agents(self) -> JsonObject:
+        return await self.shoot.get(DAEMON_SET, Key("kube-system", PLUGINS[self.plugin][1]))
+
+
+async def case_of(plugin: str, client: Client, namespace: str, shoot: Client) -> Case:
+    """The example of a plugin, in a namespace of the test."""
+    own_type = f"{plugin}-{namespace[-6:]}"
+    site = await extension_site(client, namespace, own_type)
+    folder = EXAMPLES / plugin
+    documents = [d.value for d in parse_documents((folder / "cluster.yaml").read_text())]
+    [cluster] = [d for d in documents if isinstance(d, dict) and d["kind"] == "Cluster"]
+    await site.put_cluster(map_at(cluster, "spec", "shoot"))
+    network = cast("JsonObject", parse((folder / "network.yaml").read_text()))
+    moved = of_type(network, plugin, own_type, namespace)
+    site.key = Key.of(moved)
+    return Case(plugin, site, moved, shoot)
+
+
+@pytest.fixture
+async def gardenet(cluster_client: Client, namespace: str, shoot: Client) -> AsyncIterator[Case]:
+    case = await case_of("gardenet", cluster_client, namespace, shoot)
+    yield case
+    await case.site.clean_up()
+
+
+def condition(obj: JsonObject) -> str:
+    """Status of `SystemComponentsHealthy`."""
+    found = {c["type"]: c["status"] for c in maps_at(obj, "status", "conditions")}
+    return str(found.get("SystemComponentsHealthy", ""))
+
+
+@pytest.mark.parametrize("plugin", PLUGINS)
+async def test_a_network_becomes_agents_on_all_nodes_and_goes(
+    cluster_client: Client, namespace: str, shoot: Client, plugin: str
+) -> None:
+    case = await case_of(plugin, cluster_client, namespace, shoot)
+    for gvk in BROUGHT.get(plugin, ()):
+        await shoot.apply(definition(gvk), manager="operator")
+    async with (
+        shoot_manager(cluster_client, namespace, shoot, sync_seconds=2),
+        running(*case.units()),
+    ):
+        done = await case.deployed()
+        assert operation(done) == ("Create", "Succeeded")
+        await case.site.until(lambda obj: condition(obj) == "True", patience=90)
+        assert map_at(await case.agents(), "status")["numberReady"] == 3
+
+        await case.destroyed()
+
+        key = Key("kube-system", PLUGINS[plugin][1])
+        await until_gone(shoot, DAEMON_SET, key)
+    assert await cluster_client.list(MANAGED_RESOURCE, namespace) == []
+    await case.site.clean_up()
+
+
+async def test_a_shoot_without_answer_makes_the_network_unhealthy_until_it_answers(
+    gardenet: Case, shoot_sandbox: Sandbox
+) -> None:
+    client, namespace = gardenet.site.client, gardenet.site.namespace
+    async with (
+        CuttableProxy(load(shoot_sandbox.kubeconfig)) as proxy,
+        Client.connect(proxy.config) as cut_off,
+        shoot_manager(client, namespace, cut_off, sync_seconds=2),
+        running(*gardenet.units()),
+    ):
+        proxy.refuse()
+        proxy.cut()
+        done = await gardenet.deployed()
+        assert operation(done) == ("Create", "Succeeded")
+        await gardenet.site.until(lambda obj: condition(obj) == "False")
+
+        proxy.accept()
+        await gardenet.site.until(lambda obj: condition(obj) == "True", patience=90)
+        await gardenet.destroyed()
+
+
+async def test_a_plugin_that_waits_fails_while_the_shoot_does_not_answer(
+    gardenet: Case, shoot_sandbox: Sandbox
+) -> None:
+    client, namespace = gardenet.site.client, gardenet.site.namespace
+    actuator = gardenet.actuator()
+    assert isinstance(actuator, NetworkPlugin)
+    actuator.wait_seconds = 2.0
+    async with (
+        CuttableProxy(load(shoot_sandbox.kubeconfig)) as proxy,
+        Client.connect(proxy.config) as cut_off,
+        shoot_manager(client, namespace, cut_off, sync_seconds=2),
+        running(*gardenet.units(actuator)),
+    ):
+        proxy.refuse()
+        proxy.cut()
+        with pytest.raises(caller.NotReady, match=r"ManagedResource .* is not ready after 2 s"):
+            await gardenet.deployed()
+
+        actuator.wait_seconds = 30.0
+        proxy.accept()
+        done = await gardenet.site.until_operation("Create")
+        assert "lastError" not in done["status"]
+        resource = await client.get(MANAGED_RESOURCE, Key(namespace, actuator.managed_resource()))
+        assert is_ready(resource)
+        await gardenet.destroyed()
+
+
+async def test_a_network_moves_to_another_seed_and_the_shoot_notices_nothing(
+    gardenet: Case, second_sandbox: Sandbox
+) -> None:
+    site, shoot = gardenet.site, gardenet.shoot
+    actuator = gardenet.actuator()
+    assert isinstance(actuator, NetworkPlugin)
+    remember(actuator)
+    async with (
+        shoot_manager(site.client, site.namespace, shoot, sync_seconds=2),
+        running(*gardenet.units(actuator)),
+    ):
+        await gardenet.deployed()
+        await site.until(lambda obj: condition(obj) == "True", patience=90)
+        before = await gardenet.agents()
+        state = await caller.leave(site.client, KIND, site.key, CLOCK)
+        await caller.abandon(site.client, KIND, site.key, CLOCK)
+    assert await site.client.list(MANAGED_RESOURCE, site.namespace) == []
+
+    async with Client.connect(load(second_sandbox.kubeconfig)) as second:
+        name = {"name": site.namespace}
+        await second.create({"apiVersion": "v1", "kind": "Namespace", "metadata": name})
+        other = await case_of("gardenet", second, site.namespace, shoot)
+        arrived = other.actuator()
+        assert isinstance(arrived, NetworkPlugin)
+        seen = remember(arrived)
+        async with (
+            shoot_manager(second, site.namespace, shoot, sync_seconds=2),
+            running(*other.units(arrived)),
+        ):
+            request = await caller.restore(second, KIND, other.network, state, CLOCK)
+            done = await caller.wait_ready(second, KIND, site.key, expected=request.timestamp)
+
+            assert operation(done) == ("Restore", "Succeeded")
+            assert seen == [{"chosen": "first"}]
+            assert done["status"]["state"] == {"chosen": "first"}
+            await other.site.until(lambda obj: condition(obj) == "True", patience=90)
+            after = await gardenet.agents()
+            assert (uid_of(after), after["spec"]) == (uid_of(before), before["spec"])
+            await other.destroyed()
+        await other.site.clean_up()
+
+
+def remember(plugin: NetworkPlugin[Any]) -> list[JsonObject]:
+    """Makes a plugin choose something once and keep it; the states that it was given."""
+    render = plugin.render
+    seen: list[JsonObject] = []
+
+    def chosen(plan: Plan[Any]) -> Rendered:
+        seen.append(plan.state)
+        return replace(render(plan), state=plan.state or {"chosen": "first"})
+
+    plugin.render = chosen  # type: ignore[method-assign]
+    return seen

@@ -1,0 +1,119 @@
+"""Objects of a plugin beside its Network: applied, recorded, removed."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from pergola.api.objects import JsonObject, Key, labels_of, name_of
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import load
+from pergola.providers.networking.seed_objects import SeedObjects
+from pergola.testing.world import CONFIG_MAP, RecordingClient, config_map
+
+OWNER = "extension-networking-tulip"
+RECORD = f"{OWNER}-seed-objects"
+
+
+@pytest.fixture
+async def recorder(kubeconfig: Path) -> AsyncIterator[RecordingClient]:
+    async with RecordingClient.connect(load(kubeconfig)) as client:
+        yield client
+
+
+async def there(client: Client, namespace: str) -> set[str]:
+    """The ConfigMaps of the owner."""
+    found = await client.list(CONFIG_MAP, namespace)
+    return {name_of(obj) for obj in found if labels_of(obj).get("origin") == OWNER}
+
+
+def scrape_config(name: str) -> JsonObject:
+    """Of a kind that the sandbox does not serve."""
+    return {
+        "apiVersion": "monitoring.example.org/v1alpha1",
+        "kind": "ScrapeConfig",
+        "metadata": {"name": name},
+    }
+
+
+async def test_what_is_not_wanted_any_more_is_removed(
+    recorder: RecordingClient, namespace: str
+) -> None:
+    objects = SeedObjects(recorder, namespace, OWNER)
+    await objects.apply([config_map("a", ""), config_map("b", "")])
+    assert await there(recorder, namespace) == {"a", "b", RECORD}
+    await recorder.create(config_map("of-somebody", namespace))
+
+    await objects.apply([config_map("b", ""), config_map("c", "")])
+    assert await there(recorder, namespace) == {"b", "c", RECORD}
+
+    await objects.delete()
+    assert await there(recorder, namespace) == set()
+    assert await recorder.get(CONFIG_MAP, Key(namespace, "of-somebody"))
+
+
+async def test_nothing_is_written_that_changes_nothing(
+    recorder: RecordingClient, namespace: str
+) -> None:
+    wanted = [config_map("a", "", x="1", y="2"), config_map("b", "")]
+    await SeedObjects(recorder, namespace, OWNER).apply(wanted)
+    recorder.taken()
+
+    await SeedObjects(recorder, namespace, OWNER).apply(wanted)
+    assert recorder.taken() == []
+
+
+@pytest.mark.parametrize(
+    "edit", [{"data": {"x": "other"}}, {"data": {"x": None}}, {"metadata": {"labels": None}}]
+)
+async def test_what_somebody_changed_is_put_right(
+    recorder: RecordingClient, namespace: str, edit: JsonObject
+) -> None:
+    objects = SeedObjects(recorder, namespace, OWNER)
+    await objects.apply([config_map("a", "", x="1")])
+    await recorder.patch(CONFIG_MAP, Key(namespace, "a"), edit)
+    recorder.taken()
+
+    await objects.apply([config_map("a", "", x="1")])
+
+    assert recorder.taken() == [f"apply ConfigMap {namespace}/a"]
+    live = await recorder.get(CONFIG_MAP, Key(namespace, "a"))
+    assert (live["data"], labels_of(live)["origin"]) == ({"x": "1"}, OWNER)
+
+
+async def test_a_field_that_is_not_wanted_any_more_goes(
+    recorder: RecordingClient, namespace: str
+) -> None:
+    objects = SeedObjects(recorder, namespace, OWNER)
+    await objects.apply([config_map("a", "", x="1", y="2")])
+
+    await objects.apply([config_map("a", "", x="1")])
+
+    assert (await recorder.get(CONFIG_MAP, Key(namespace, "a")))["data"] == {"x": "1"}
+
+
+async def test_the_record_is_written_before_the_objects_and_outlives_their_removal(
+    recorder: RecordingClient, namespace: str
+) -> None:
+    objects = SeedObjects(recorder, namespace, OWNER)
+    await objects.apply([config_map("a", "")])
+    await objects.delete()
+
+    assert recorder.taken() == [
+        f"apply ConfigMap {namespace}/{RECORD}",
+        f"apply ConfigMap {namespace}/a",
+        f"delete ConfigMap {namespace}/a",
+        f"delete ConfigMap {namespace}/{RECORD}",
+    ]
+
+
+async def test_a_kind_that_the_seed_does_not_serve_is_passed_over(
+    recorder: RecordingClient, namespace: str
+) -> None:
+    objects = SeedObjects(recorder, namespace, OWNER)
+
+    await objects.apply([scrape_config("agents"), config_map("a", "")])
+
+    assert await there(recorder, namespace) == {"a", RECORD}
+    await objects.delete()
+    assert await there(recorder, namespace) == set()

@@ -1,0 +1,177 @@
+"""Caches survive whatever ends a watch, and tell only the differences."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.kube.client import Client
+from pergola.kube.errors import KubeError
+from pergola.kube.kubeconfig import load
+from pergola.runtime.caching.cache import Cache, Change
+from pergola.testing.objects import definition
+from pergola.testing.world import config_map
+
+CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
+CRD = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+MINE = "test=mine"
+
+
+def keep_data(obj: JsonObject) -> JsonObject:
+    """What the tests keep: the data."""
+    data: JsonObject = obj.get("data") or {}
+    return data
+
+
+class Log:
+    """The changes that a subscriber was told, and a way to wait for one."""
+
+    def __init__(self) -> None:
+        self.changes: list[Change[JsonObject]] = []
+        self._told = asyncio.Event()
+
+    def __call__(self, change: Change[JsonObject]) -> None:
+        self.changes.append(change)
+        self._told.set()
+
+    async def until(self, count: int) -> list[Change[JsonObject]]:
+        """Waits until that many changes were told."""
+        async with asyncio.timeout(20):
+            while len(self.changes) < count:
+                self._told.clear()
+                await self._told.wait()
+        return self.changes
+
+
+@asynccontextmanager
+async def running(cache: Cache[JsonObject]) -> AsyncIterator[Log]:
+    """Runs a cache and logs its changes."""
+    log = Log()
+    cache.subscribe(log)
+    task = asyncio.create_task(cache.run())
+    try:
+        async with asyncio.timeout(20):
+            await cache.synced()
+        yield log
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def mine(name: str, namespace: str, **data: str) -> JsonObject:
+    """A ConfigMap with the tests' label."""
+    return config_map(name, namespace, labels={"test": "mine"}, **data)
+
+
+async def test_a_cache_can_tell_whether_it_is_behind(
+    cluster_client: Client, namespace: str
+) -> None:
+    cache = Cache(cluster_client, CONFIG_MAP, keep_data, namespace=namespace, labels=MINE)
+    assert not await cache.is_behind()
+    async with running(cache) as log:
+        await cluster_client.create(mine("a", namespace))
+        await log.until(1)
+        assert not await cache.is_behind()
+
+    await cluster_client.patch(CONFIG_MAP, Key(namespace, "a"), {"data": {"x": "1"}})
+    assert await cache.is_behind()
+    await cluster_client.delete(CONFIG_MAP, Key(namespace, "a"))
+    assert await cache.is_behind()
+
+
+async def test_a_cache_lists_and_follows(cluster_client: Client, namespace: str) -> None:
+    await cluster_client.create(mine("a", namespace, x="1"))
+    cache = Cache(cluster_client, CONFIG_MAP, keep_data, namespace=namespace, labels=MINE)
+    async with running(cache) as log:
+        assert [(c.key.name, c.new, c.initial) for c in log.changes] == [("a", {"x": "1"}, True)]
+        await cluster_client.patch(CONFIG_MAP, Key(namespace, "a"), {"data": {"x": "2"}})
+        await cluster_client.create(mine("b", namespace))
+        await cluster_client.delete(CONFIG_MAP, Key(namespace, "a"))
+        changes = await log.until(4)
+    assert [(c.key.name, c.old, c.new) for c in changes[1:]] == [
+        ("a", {"x": "1"}, {"x": "2"}),
+        ("b", None, {}),
+        ("a", {"x": "2"}, None),
+    ]
+    assert len(cache) == 1
+
+
+async def test_an_object_that_loses_the_label_is_gone(
+    cluster_client: Client, namespace: str
+) -> None:
+    await cluster_client.create(mine("a", namespace))
+    cache = Cache(cluster_client, CONFIG_MAP, keep_data, namespace=namespace, labels=MINE)
+    async with running(cache) as log:
+        await cluster_client.patch(
+            CONFIG_MAP, Key(namespace, "a"), {"metadata": {"labels": {"test": None}}}
+        )
+        changes = await log.until(2)
+    assert changes[1].new is None
+
+
+async def test_a_write_is_seen_at_once_and_told_once(
+    cluster_client: Client, namespace: str
+) -> None:
+    cache = Cache(cluster_client, CONFIG_MAP, keep_data, namespace=namespace, labels=MINE)
+    async with running(cache) as log:
+        cache.observe(await cluster_client.create(mine("a", namespace, x="1")))
+        assert cache.get(Key(namespace, "a")) == {"x": "1"}
+        await cluster_client.create(mine("b", namespace))
+        changes = await log.until(2)
+    assert [c.key.name for c in changes] == ["a", "b"]
+
+
+async def test_a_kind_that_is_not_served_is_empty_and_appears_later(
+    cluster_client: Client, namespace: str
+) -> None:
+    group = f"{namespace}.example.org"
+    gadget = GroupVersionKind(group, "v1", "Gadget")
+    cache = Cache(cluster_client, gadget, keep_data)
+    async with running(cache) as log:
+        assert cache.is_synced
+        assert len(cache) == 0
+        await cluster_client.create(definition(gadget))
+        async with asyncio.timeout(20):
+            while not cache.served:
+                cluster_client.discovery.forget(gadget)
+                cache.wake()
+                await cluster_client.get_raw("/version")
+        await cluster_client.create(
+            {
+                "apiVersion": gadget.api_version,
+                "kind": "Gadget",
+                "metadata": {"name": "g", "namespace": namespace},
+                "data": {"x": "1"},
+            }
+        )
+        await log.until(1)
+        await cluster_client.delete(CRD, Key("", f"gadgets.{group}"))
+        changes = await log.until(2)
+    assert [(c.old, c.new) for c in changes] == [(None, {"x": "1"}), ({"x": "1"}, None)]
+
+
+async def test_a_kind_that_went_away_behind_the_back_of_discovery_is_empty(
+    cluster_client: Client, kubeconfig: Path, namespace: str
+) -> None:
+    group = f"{namespace}.example.org"
+    widget = GroupVersionKind(group, "v1", "Widget")
+    await cluster_client.create(definition(widget))
+    async with Client.connect(load(kubeconfig)) as client, asyncio.timeout(20):
+        while not await is_served(client, widget):
+            client.discovery.forget(widget)
+        await cluster_client.delete(CRD, Key("", f"widgets.{group}"))
+        while await is_served(client, widget):
+            await cluster_client.get_raw("/version")
+        await client.resource(widget)  # what it remembers is wrong by now
+        async with running(Cache(client, widget, keep_data)):
+            pass
+
+
+async def is_served(client: Client, gvk: GroupVersionKind) -> bool:
+    try:
+        resource = await client.resource(gvk)
+        await client.get_raw(resource.collection(""))
+    except KubeError:
+        return False
+    return True

@@ -1,0 +1,126 @@
+"""Events as an API server stores them: one for many alike."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import load
+from pergola.runtime.clock import FakeClock
+from pergola.runtime.controlling.events import EVENT, NOTE_BYTES, Recorder, Regarding
+from pergola.testing.waiting import PATIENCE, until
+from pergola.testing.world import RecordingClient, config_map
+
+CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@asynccontextmanager
+async def recording(
+    kubeconfig: Path, clock: FakeClock
+) -> AsyncGenerator[tuple[Recorder, RecordingClient]]:
+    async with RecordingClient.connect(load(kubeconfig)) as client:
+        recorder = Recorder(client, "test-controller", clock=clock)
+        running = asyncio.create_task(recorder.run())
+        try:
+            yield recorder, client
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+
+async def events(client: Client, namespace: str, count: int = 1) -> list[JsonObject]:
+    """Waits until a namespace has that many Events that the controller wrote."""
+    async with asyncio.timeout(PATIENCE):
+        while len(found := await client.list(EVENT, namespace)) < count:
+            pass
+    return found
+
+
+async def writes(client: RecordingClient, count: int) -> list[str]:
+    """Waits until that many writes were begun, and a request after them was answered."""
+    async with asyncio.timeout(PATIENCE):
+        while len(getattr(client, "writes", [])) < count:
+            await client.get_raw("/version")
+    return client.taken()
+
+
+@pytest.fixture
+async def regarding(cluster_client: Client, namespace: str) -> Regarding:
+    return Regarding.of(await cluster_client.create(config_map("demo", namespace)))
+
+
+async def test_an_event_names_object_reason_and_controller(
+    kubeconfig: Path, namespace: str, regarding: Regarding
+) -> None:
+    async with recording(kubeconfig, FakeClock(NOW)) as (recorder, client):
+        recorder.warning(regarding, "Broken", "it does not work")
+        (event,) = await events(client, namespace)
+    assert event["type"] == "Warning"
+    assert (event["reason"], event["note"]) == ("Broken", "it does not work")
+    assert (event["reportingController"], event["action"]) == ("test-controller", "Reconcile")
+    assert event["regarding"]["name"] == "demo"
+    assert event["regarding"]["uid"] == regarding.uid
+
+
+async def test_the_same_sentence_is_written_once_and_counted_after_six_minutes(
+    kubeconfig: Path, namespace: str, regarding: Regarding
+) -> None:
+    clock = FakeClock(NOW)
+    async with recording(kubeconfig, clock) as (recorder, client):
+        for _ in range(5):
+            recorder.normal(regarding, "Ready", "all is well")
+        recorder.normal(regarding, "Last", "what was told before this has been dealt with")
+        both = await events(client, namespace, 2)
+        (event,) = (event for event in both if event["reason"] == "Ready")
+        assert len(client.taken()) == 2
+        clock.set(NOW + timedelta(minutes=7))
+        recorder.normal(regarding, "Ready", "all is well")
+        await until(
+            client, EVENT, Key.of(event), lambda obj: obj.get("series", {}).get("count") == 6
+        )
+        assert len(client.taken()) == 1
+
+
+async def test_a_sentence_is_written_anew_after_an_hour_and_when_its_event_is_gone(
+    kubeconfig: Path, namespace: str, regarding: Regarding
+) -> None:
+    clock = FakeClock(NOW)
+    async with recording(kubeconfig, clock) as (recorder, client):
+        recorder.normal(regarding, "Ready", "all is well")
+        await events(client, namespace)
+        clock.set(NOW + timedelta(hours=2))
+        recorder.normal(regarding, "Ready", "all is well")
+        for event in await events(client, namespace, 2):
+            await client.delete(EVENT, Key.of(event))
+        client.taken()
+        clock.set(NOW + timedelta(hours=2, minutes=7))
+        recorder.normal(regarding, "Ready", "all is well")
+        await events(client, namespace)
+        assert [write.split()[0] for write in client.taken()] == ["patch", "create"]
+
+
+async def test_a_long_note_is_cut_and_a_refused_event_stops_nothing(
+    kubeconfig: Path, namespace: str, regarding: Regarding
+) -> None:
+    nowhere = Regarding(CONFIG_MAP, Key("no-such-namespace-at-all", "demo"))
+    async with recording(kubeconfig, FakeClock(NOW)) as (recorder, client):
+        recorder.warning(nowhere, "Broken", "nobody will read this")
+        recorder.warning(regarding, "Broken", "x" * 5000)
+        (event,) = await events(client, namespace)
+    assert len(event["note"].encode()) == NOTE_BYTES
+
+
+async def test_cluster_scoped_objects_have_their_events_in_the_default_namespace(
+    kubeconfig: Path, namespace: str
+) -> None:
+    node = Regarding(GroupVersionKind("", "v1", "Node"), Key("", f"node-of-{namespace}"), uid="u")
+    async with recording(kubeconfig, FakeClock(NOW)) as (recorder, client):
+        recorder.normal(node, "Ready", "all is well")
+        (write,) = await writes(client, 1)
+    assert write.startswith(f"create Event default/node-of-{namespace}.")

@@ -1,0 +1,66 @@
+"""Why an extension leaves an object alone (spec 40 Beyond 5)."""
+
+from datetime import UTC, datetime
+
+from pergola.api.objects import JsonObject
+from pergola.extension_api.caller.symptoms import cluster_symptom, heartbeat_symptom, object_symptom
+from pergola.extension_api.cluster import Cluster, Shoot
+
+NOW = datetime(2026, 3, 1, 10, 0, tzinfo=UTC)
+
+
+def lease(holder: str, renewed: str) -> JsonObject:
+    return {
+        "metadata": {"name": "gardener-extension-heartbeat", "namespace": f"extension-{holder}"},
+        "spec": {"holderIdentity": holder, "renewTime": renewed},
+    }
+
+
+ALIVE = lease("networking-calico", "2026-03-01T09:59:45.000000Z")
+DEAD = lease("networking-cilium", "2026-03-01T08:00:00.000000Z")
+
+
+def test_an_extension_that_runs_is_no_reason() -> None:
+    assert heartbeat_symptom([DEAD, ALIVE], "calico", "", NOW) == ""
+    assert heartbeat_symptom([ALIVE], "whatever", "networking-calico", NOW) == ""
+
+
+def test_an_extension_that_stopped_is_named_with_the_time() -> None:
+    expected = "extension networking-cilium is not running since 2026-03-01T08:00:00Z"
+    assert heartbeat_symptom([ALIVE, DEAD], "cilium", "", NOW) == expected
+
+
+def test_one_of_several_extensions_for_a_type_is_enough() -> None:
+    old = lease("runtime-calico", "2026-03-01T08:00:00.000000Z")
+    assert heartbeat_symptom([old, ALIVE], "calico", "", NOW) == ""
+
+
+def test_an_extension_that_never_ran_is_missed_and_the_others_are_named() -> None:
+    assert heartbeat_symptom([ALIVE, DEAD], "gardenet", "", NOW) == (
+        "an extension for type gardenet has no heartbeat (seen: networking-calico, "
+        "networking-cilium): is it installed, and does it run?"
+    )
+    assert "extension networking-x has no heartbeat (seen: none)" in heartbeat_symptom(
+        [], "x", "networking-x", NOW
+    )
+
+
+def test_a_missing_cluster_and_a_failed_shoot_are_reasons() -> None:
+    assert "there is no Cluster ns" in cluster_symptom(None, "ns")
+    failed = Shoot({"status": {"lastOperation": {"state": "Failed"}}})
+    assert "the Shoot in Cluster ns is Failed" in cluster_symptom(Cluster("ns", failed), "ns")
+    assert cluster_symptom(Cluster("ns", Shoot({})), "ns") == ""
+
+
+def test_what_was_migrated_away_waits_for_a_restore_in_vain() -> None:
+    migrated: JsonObject = {
+        "status": {"lastOperation": {"type": "Migrate", "state": "Succeeded"}},
+    }
+    assert "it was migrated away" in object_symptom(migrated)
+    restoring = {**migrated, "metadata": {"annotations": {"gardener.cloud/operation": "restore"}}}
+    assert object_symptom(restoring) == ""
+    waiting: JsonObject = {
+        "metadata": {"annotations": {"gardener.cloud/operation": "wait-for-state"}}
+    }
+    assert "it waits for its state" in object_symptom(waiting)
+    assert object_symptom({}) == ""

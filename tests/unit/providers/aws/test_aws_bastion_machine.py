@@ -1,0 +1,151 @@
+"""What a bastion runs on, and where it is: spec 30 §10.1."""
+
+import pytest
+
+from pergola.api.objects import JsonObject
+from pergola.extension_api.errors import ExtensionError
+from pergola.providers.aws.bastion.machine import Machine, machine_of
+from pergola.providers.aws.bastion.site import site_of, usable
+
+REGION = "eu-west-1"
+
+
+def profile(bastion: JsonObject | None = None, **spec: object) -> JsonObject:
+    def image(name: str, *versions: str, architecture: str = "amd64") -> JsonObject:
+        return {
+            "name": name,
+            "versions": [
+                {
+                    "version": version,
+                    "regions": [
+                        {
+                            "name": REGION,
+                            "ami": f"ami-{name}-{version}",
+                            "architecture": architecture,
+                        }
+                    ],
+                }
+                for version in versions
+            ],
+        }
+
+    return {
+        "spec": {
+            "bastion": bastion or {},
+            "machineTypes": [
+                {"name": "large", "cpu": "8", "memory": "32Gi"},
+                {"name": "small", "cpu": "1", "memory": "512Mi"},
+                {"name": "tiny", "cpu": "1", "memory": "256Mi", "usable": False},
+                {"name": "arm", "cpu": "2", "memory": "1Gi", "architecture": "arm64"},
+            ],
+            "machineImages": [
+                {
+                    "name": "one",
+                    "versions": [
+                        {"version": "9.0.0"},
+                        {"version": "10.1.0"},
+                        {"version": "11.0.0", "classification": "preview"},
+                    ],
+                },
+                {"name": "two", "versions": [{"version": "1.0.0"}]},
+            ],
+            "providerConfig": {
+                "machineImages": [
+                    image("one", "9.0.0", "10.1.0", "11.0.0"),
+                    image("two", "1.0.0", architecture="arm64"),
+                ]
+            },
+            **spec,
+        }
+    }
+
+
+@pytest.mark.parametrize(
+    ("bastion", "machine"),
+    [
+        ({}, Machine("small", "ami-one-10.1.0")),
+        ({"machineType": {"name": "large"}}, Machine("large", "ami-one-10.1.0")),
+        ({"machineType": {"name": "arm"}}, Machine("arm", "ami-two-1.0.0")),
+        (
+            {"machineImage": {"name": "one", "version": "9.0.0"}},
+            Machine("small", "ami-one-9.0.0"),
+        ),
+    ],
+)
+def test_the_profile_says_what_a_bastion_runs_on(bastion: JsonObject, machine: Machine) -> None:
+    assert machine_of(profile(bastion), REGION) == machine
+
+
+@pytest.mark.parametrize(
+    ("bastion", "region", "text"),
+    [
+        ({"machineType": {"name": "huge"}}, REGION, 'no machine type "huge"'),
+        ({"machineImage": {"name": "three"}}, REGION, "no image for amd64 machines in eu-west-1"),
+        ({}, "us-east-1", "no image for amd64 machines in us-east-1"),
+    ],
+)
+def test_what_the_profile_lacks_is_told(bastion: JsonObject, region: str, text: str) -> None:
+    with pytest.raises(ExtensionError, match=text):
+        machine_of(profile(bastion), region)
+
+
+def test_without_machine_types_there_is_no_bastion() -> None:
+    with pytest.raises(ExtensionError, match="no machine type for a bastion"):
+        machine_of(None, REGION)
+
+
+BASTION: JsonObject = {
+    "metadata": {"name": "cli", "namespace": "shoot--p--s", "uid": "u"},
+    "spec": {"ingress": [{"ipBlock": {"cidr": "10.0.0.9/8"}}], "userData": "IyE="},
+}
+
+
+def infrastructure(vpc: JsonObject, **networks: str) -> JsonObject:
+    return {
+        "spec": {"providerConfig": {"networks": networks}},
+        "status": {"providerStatus": {"vpc": vpc}},
+    }
+
+
+def test_the_first_public_subnet_and_the_group_of_the_nodes_are_taken() -> None:
+    vpc = {
+        "id": "vpc-1",
+        "subnets": [
+            {"purpose": "nodes", "id": "subnet-1"},
+            {"purpose": "public", "id": "subnet-2"},
+            {"purpose": "public", "id": "subnet-3"},
+        ],
+        "securityGroups": [{"purpose": "nodes", "id": "sg-1"}],
+    }
+
+    site = site_of(BASTION, infrastructure(vpc, nodesSecurityGroupID="sg-1"), ["IPv4", "IPv6"])
+
+    assert (site.vpc, site.subnet, site.nodes_group) == ("vpc-1", "subnet-2", "sg-1")
+    assert (site.is_users_group, site.ipv6) == (True, True)
+    assert site.group_name == "shoot--p--s-cli-bsg"
+    assert site.instance_name == "shoot--p--s-cli-bastion"
+    assert usable(site, BASTION) == (("10.0.0.0/8",), b"#!")
+
+
+def test_an_infrastructure_that_is_not_ready_is_waited_for() -> None:
+    with pytest.raises(ExtensionError, match="wait until it is reconciled"):
+        usable(site_of(BASTION, infrastructure({}), []), BASTION)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"ingress": []}, "spec.ingress is empty"),
+        ({"userData": "§"}, "spec.userData is no base64"),
+    ],
+)
+def test_a_wrong_bastion_is_refused(change: JsonObject, text: str) -> None:
+    vpc = {
+        "id": "vpc-1",
+        "subnets": [{"purpose": "public", "id": "subnet-2"}],
+        "securityGroups": [{"purpose": "nodes", "id": "sg-1"}],
+    }
+    bastion = {**BASTION, "spec": {**BASTION["spec"], **change}}
+
+    with pytest.raises(ExtensionError, match=text):
+        usable(site_of(bastion, infrastructure(vpc), []), bastion)

@@ -1,0 +1,107 @@
+"""What the extension may do in AWS: the table, held against the code that does it."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+
+import pergola.providers.aws
+from pergola.cli.aws.iam_policy import iam_policy as command
+from pergola.providers.aws.iam_policy import Feature, Mode, actions, iam_policy
+
+ROOT = Path(pergola.providers.aws.__file__).parent
+OPERATION = re.compile(
+    r"(Add|Allocate|Associate|Attach|Authorize|Create|Delete|Describe|Detach|Disassociate|Get|Import"
+    r"|List|Modify|Put|Release|Remove|Replace|Revoke|Run|Tag|Terminate|Untag|Update)[A-Z][A-Za-z0-9]+"
+)
+NO_OPERATIONS = {
+    "AssociatePublicIpAddress",
+    "AuthorizeSecurityGroup",
+    "RevokeSecurityGroup",
+    "TagDescriptions",
+    "TagSpecifications",
+}
+"""Names of parameters, and parts of names."""
+OF_AWS_ITSELF = {
+    "CreateNetworkInterface",
+    "DeleteNetworkInterface",
+    "DescribeNetworkInterfaces",
+}
+"""What a service of AWS does in the name of its caller."""
+
+
+def operations() -> Iterator[str]:
+    """The operations that are named in the code."""
+    for file in ROOT.rglob("*.py"):
+        if file.name == "iam_policy.py":
+            continue
+        nodes = ast.walk(ast.parse(file.read_text()))
+        texts = (node.value for node in nodes if isinstance(node, ast.Constant))
+        yield from (text for text in texts if isinstance(text, str) and OPERATION.fullmatch(text))
+
+
+def all_of(mode: Mode) -> set[str]:
+    return set(actions(mode, list(Feature)))
+
+
+def names_of(several: set[str]) -> set[str]:
+    return {action.partition(":")[2] for action in several}
+
+
+def test_whatever_the_code_calls_is_allowed_and_nothing_else() -> None:
+    used = set(operations()) - NO_OPERATIONS
+    allowed = names_of(all_of(Mode.MANAGED) | all_of(Mode.BYO) | all_of(Mode.CHECK))
+
+    assert used - allowed == set()
+    assert allowed - OF_AWS_ITSELF - used == set()
+
+
+def test_who_only_checks_can_change_nothing() -> None:
+    for action in all_of(Mode.CHECK):
+        assert action.partition(":")[2].startswith(("Describe", "Get"))
+
+
+def test_in_networks_of_users_no_network_can_be_created_or_deleted() -> None:
+    network = re.compile(
+        r"ec2:(Create|Delete|Modify|Associate|Attach|Detach|Release|Replace)"
+        r"(Vpc|Subnet$|RouteTable|Route$|InternetGateway|NatGateway|Dhcp|Address)"
+    )
+
+    assert [a for a in actions(Mode.BYO) if network.match(a)] == []
+    assert [a for a in actions(Mode.MANAGED) if network.match(a)] != []
+
+
+@pytest.mark.parametrize("mode", [Mode.MANAGED, Mode.BYO])
+def test_the_identity_of_nodes_can_be_written_for_clusters_only(mode: Mode) -> None:
+    policy = iam_policy(mode, names="shoot--garden--*", partition="aws-cn")
+
+    for statement in policy["Statement"]:
+        if any(a.startswith("iam:") and not a.startswith("iam:Get") for a in statement["Action"]):
+            assert set(statement["Resource"]) <= {
+                "arn:aws-cn:iam::*:role/shoot--garden--*-nodes",
+                "arn:aws-cn:iam::*:instance-profile/shoot--garden--*-nodes",
+            }
+
+
+def test_tags_of_others_in_networks_of_users_cannot_be_touched() -> None:
+    tagging = [s for s in iam_policy(Mode.BYO)["Statement"] if "ec2:DeleteTags" in s["Action"]]
+
+    assert len(tagging) == 1
+    keys = tagging[0]["Condition"]["ForAllValues:StringLike"]["aws:TagKeys"]
+    assert "kubernetes.io/cluster/*" in keys
+
+
+def test_features_add_permissions_and_take_none() -> None:
+    for mode in Mode:
+        for feature in Feature:
+            assert set(actions(mode)) <= set(actions(mode, [feature]))
+
+
+def test_the_command_prints_the_policy(capsys: pytest.CaptureFixture[str]) -> None:
+    command(mode="byo", efs=True)
+
+    printed = orjson.loads(capsys.readouterr().out)
+    assert printed == iam_policy(Mode.BYO, [Feature.EFS])

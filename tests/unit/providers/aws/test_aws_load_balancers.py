@@ -1,0 +1,256 @@
+"""Which subnets load balancers get: spec 30 §8.3 and §8.4."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pergola.api.objects import JsonObject
+from pergola.providers.aws.config import InfrastructureConfig, Networks, Vpc, Zone
+from pergola.providers.aws.load_balancers import (
+    Role,
+    ambiguities,
+    in_zones,
+    placements,
+    tagged,
+    unfit,
+)
+from pergola.providers.aws.snapshot import Snapshot
+from pergola.providers.aws.wanted import ROLE_INTERNAL, ROLE_PUBLIC, Wanted
+
+CLUSTER = "kubernetes.io/cluster/shoot--p--s"
+OTHER = "kubernetes.io/cluster/shoot--p--other"
+VPC = "vpc-1"
+ZONE = "eu-west-1a"
+
+
+def wanted(*zones: Zone) -> Wanted:
+    networks = Networks(vpc=Vpc(id=VPC), zones=list(zones) or [Zone(name=ZONE)])
+    return Wanted(
+        technical_id="shoot--p--s",
+        region="eu-west-1",
+        config=InfrastructureConfig(networks=networks),
+    )
+
+
+def subnet(name: str, *tags: str, zone: str = ZONE, vpc: str = VPC, free: int = 100) -> JsonObject:
+    return {
+        "SubnetId": name,
+        "VpcId": vpc,
+        "AvailabilityZone": zone,
+        "AvailableIpAddressCount": free,
+        "Tags": [{"Key": tag, "Value": "1" if "role" in tag else "shared"} for tag in tags],
+    }
+
+
+def by_id(*subnets: JsonObject) -> dict[str, JsonObject]:
+    return {each["SubnetId"]: each for each in subnets}
+
+
+def snapshot(*subnets: JsonObject, open_: tuple[str, ...] = ()) -> Snapshot:
+    """Subnets of which some have a route to the internet gateway, by a table of their own."""
+    main = {"RouteTableId": "rtb-main", "Associations": [{"Main": True}], "Routes": []}
+    public = {
+        "RouteTableId": "rtb-public",
+        "Associations": [{"Main": False, "SubnetId": name} for name in open_],
+        "Routes": [{"DestinationCidrBlock": "0.0.0.0/0", "GatewayId": "igw-1"}],
+    }
+    tables = {"rtb-main": main, "rtb-public": public}
+    return Snapshot(subnets=by_id(*subnets), route_tables=tables)
+
+
+def test_a_subnet_counts_with_the_clusters_tag_and_the_role_in_the_vpc() -> None:
+    subnets = by_id(
+        subnet("subnet-2", CLUSTER, ROLE_PUBLIC),
+        subnet("subnet-1", CLUSTER, ROLE_PUBLIC),
+        subnet("subnet-3", CLUSTER),
+        subnet("subnet-4", ROLE_PUBLIC),
+        subnet("subnet-5", OTHER, ROLE_PUBLIC),
+        subnet("subnet-6", CLUSTER, ROLE_PUBLIC, vpc="vpc-2"),
+        subnet("subnet-7", CLUSTER, ROLE_PUBLIC, zone="eu-west-1b"),
+    )
+
+    assert tagged(wanted(), Role.PUBLIC, subnets) == {
+        ZONE: ["subnet-1", "subnet-2"],
+        "eu-west-1b": ["subnet-7"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("zone", "subnets", "named"),
+    [
+        (Zone(name=ZONE), [subnet("subnet-1", CLUSTER, ROLE_PUBLIC)], ()),
+        (
+            Zone(name=ZONE, public_subnet_id="subnet-1"),
+            [subnet("subnet-1", CLUSTER, ROLE_PUBLIC)],
+            (),
+        ),
+        (
+            Zone(name=ZONE),
+            [
+                subnet("subnet-1", CLUSTER, ROLE_PUBLIC),
+                subnet("subnet-2", CLUSTER, ROLE_INTERNAL),
+                subnet("subnet-3", CLUSTER, ROLE_PUBLIC, zone="eu-west-1b"),
+            ],
+            (),
+        ),
+        (
+            Zone(name=ZONE),
+            [subnet(name, CLUSTER, ROLE_PUBLIC) for name in ("subnet-1", "subnet-2")],
+            ("eu-west-1a", "subnet-1 and subnet-2", "--resources subnet-2 "),
+        ),
+        (
+            Zone(name=ZONE, public_subnet_id="subnet-2"),
+            [subnet(name, CLUSTER, ROLE_PUBLIC) for name in ("subnet-1", "subnet-2")],
+            ("publicSubnetID is subnet-2", "subnet-1 has", "--resources subnet-1 "),
+        ),
+        (
+            Zone(name=ZONE, internal_subnet_id="subnet-2"),
+            [subnet("subnet-1", CLUSTER, ROLE_INTERNAL)],
+            ("internalSubnetID is subnet-2", "subnet-1 has", "--resources subnet-1 "),
+        ),
+        (
+            Zone(name=ZONE),
+            [
+                subnet(name, CLUSTER, ROLE_INTERNAL, zone="eu-west-1f")
+                for name in ("subnet-1", "subnet-2")
+            ],
+            ("eu-west-1f", "subnet-1 and subnet-2"),
+        ),
+    ],
+)
+def test_more_than_one_subnet_in_a_zone_is_an_ambiguity_that_says_how_to_end_it(
+    zone: Zone, subnets: list[JsonObject], named: tuple[str, ...]
+) -> None:
+    found = list(ambiguities(wanted(zone), by_id(*subnets)))
+
+    assert len(found) == (1 if named else 0)
+    assert all(part in found[0] for part in named)
+
+
+def test_a_zone_has_the_subnet_that_is_named_or_else_the_one_with_tags() -> None:
+    cluster = wanted(
+        Zone(name="eu-west-1c", public_subnet_id="subnet-9"),
+        Zone(name=ZONE),
+        Zone(name="eu-west-1b"),
+    )
+    subnets = by_id(
+        subnet("subnet-1", CLUSTER, ROLE_PUBLIC),
+        subnet("subnet-2", CLUSTER, ROLE_PUBLIC, zone="eu-west-1f"),
+    )
+
+    assert list(in_zones(cluster, Role.PUBLIC, subnets)) == [
+        ("eu-west-1c", "subnet-9"),
+        (ZONE, "subnet-1"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("subnets", "chosen"),
+    [
+        ([subnet("subnet-2"), subnet("subnet-1")], "subnet-1"),
+        ([subnet("subnet-2", CLUSTER), subnet("subnet-1")], "subnet-2"),
+        ([subnet("subnet-2", ROLE_INTERNAL), subnet("subnet-1", CLUSTER)], "subnet-2"),
+        (
+            [subnet("subnet-2", CLUSTER, ROLE_INTERNAL), subnet("subnet-1", ROLE_INTERNAL)],
+            "subnet-2",
+        ),
+        (
+            [subnet(name, CLUSTER, ROLE_INTERNAL) for name in ("subnet-2", "subnet-1")],
+            "subnet-1",
+        ),
+        ([subnet("subnet-2"), subnet("subnet-1", OTHER, ROLE_INTERNAL)], "subnet-2"),
+        ([subnet("subnet-2", OTHER, CLUSTER), subnet("subnet-1")], "subnet-2"),
+        ([subnet("subnet-2"), subnet("subnet-1", CLUSTER, vpc="vpc-2")], "subnet-2"),
+    ],
+)
+def test_the_cloud_controller_takes_the_role_then_the_cluster_then_the_smaller_id(
+    subnets: list[JsonObject], chosen: str
+) -> None:
+    (placement,) = placements(wanted(), Role.INTERNAL, snapshot(*subnets))
+
+    assert (placement.zone, placement.subnet) == (ZONE, chosen)
+
+
+def test_the_reason_of_a_choice_is_told() -> None:
+    def why(*subnets: JsonObject) -> str:
+        return placements(wanted(), Role.INTERNAL, snapshot(*subnets))[0].why
+
+    assert why(subnet("subnet-1")) == "it is the only one in its zone"
+    assert why(subnet("subnet-1"), subnet("subnet-2", ROLE_INTERNAL)) == (
+        f"it has the tag {ROLE_INTERNAL}"
+    )
+    assert why(subnet("subnet-1"), subnet("subnet-2", CLUSTER)) == f"it has the tag {CLUSTER}"
+    assert "smallest" in why(subnet("subnet-1"), subnet("subnet-2"))
+
+
+def test_public_load_balancers_are_only_placed_where_the_internet_reaches_them() -> None:
+    world = snapshot(
+        subnet("subnet-1", CLUSTER, ROLE_PUBLIC),
+        subnet("subnet-2", CLUSTER),
+        subnet("subnet-3", CLUSTER, ROLE_PUBLIC, zone="eu-west-1b"),
+        open_=("subnet-2",),
+    )
+
+    assert [each.subnet for each in placements(wanted(), Role.PUBLIC, world)] == ["subnet-2"]
+
+
+def test_what_a_service_names_by_id_or_name_overrides_tags() -> None:
+    second = subnet("subnet-2")
+    second["Tags"].append({"Key": "Name", "Value": "balancers"})
+    world = snapshot(subnet("subnet-1", CLUSTER, ROLE_INTERNAL), second, subnet("subnet-3"))
+
+    found = placements(wanted(), Role.INTERNAL, world, named=("balancers", "subnet-3"))
+
+    assert [each.subnet for each in found] == ["subnet-2", "subnet-3"]
+
+
+@pytest.mark.parametrize(
+    ("role", "name", "reasons"),
+    [
+        (Role.PUBLIC, "subnet-open", []),
+        (Role.INTERNAL, "subnet-closed", []),
+        (Role.PUBLIC, "subnet-closed", ["it has no route to an internet gateway"]),
+        (Role.INTERNAL, "subnet-open", ["it has a route to an internet gateway"]),
+        (Role.INTERNAL, "subnet-full", ["it has 7 free addresses, and 8 are needed"]),
+        (Role.INTERNAL, "subnet-other", ["it has the tag of another cluster only"]),
+    ],
+)
+def test_a_subnet_that_does_not_fit_says_why(role: Role, name: str, reasons: list[str]) -> None:
+    world = snapshot(
+        subnet("subnet-open", CLUSTER),
+        subnet("subnet-closed", CLUSTER, free=8),
+        subnet("subnet-full", CLUSTER, free=7),
+        subnet("subnet-other", OTHER),
+        open_=("subnet-open",),
+    )
+
+    assert list(unfit(wanted(), role, world, name)) == reasons
+
+
+TAGS = st.lists(st.sampled_from([CLUSTER, OTHER, ROLE_PUBLIC, ROLE_INTERNAL]), unique=True)
+SUBNETS = st.lists(
+    st.builds(
+        lambda number, tags, zone: subnet(f"subnet-{number}", *tags, zone=zone),
+        st.integers(0, 20),
+        TAGS,
+        st.sampled_from([ZONE, "eu-west-1b"]),
+    ),
+    unique_by=lambda each: each["SubnetId"],
+)
+
+
+@given(SUBNETS)
+def test_where_nothing_is_ambiguous_the_status_and_the_cloud_controller_agree(
+    subnets: list[JsonObject],
+) -> None:
+    cluster = wanted(Zone(name=ZONE), Zone(name="eu-west-1b"))
+    if any(ambiguities(cluster, by_id(*subnets))):
+        return
+    placed = {
+        each.zone: each.subnet
+        for each in placements(cluster, Role.INTERNAL, snapshot(*subnets))
+        if ROLE_INTERNAL in str(by_id(*subnets)[each.subnet]["Tags"])
+    }
+
+    for zone, name in in_zones(cluster, Role.INTERNAL, by_id(*subnets)):
+        assert placed[zone] == name

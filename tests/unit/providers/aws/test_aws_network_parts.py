@@ -1,0 +1,195 @@
+"""What the steps of a network decide without AWS: ranges, routes, names (spec 30 §3.2, §3.5)."""
+
+import asyncio
+import ipaddress
+from collections.abc import Awaitable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pergola.api.objects import JsonObject
+from pergola.cloud.aws import AwsClient, Credentials
+from pergola.flow import State
+from pergola.providers.aws.config import InfrastructureConfig, Networks, Vpc, Zone
+from pergola.providers.aws.snapshot import Snapshot
+from pergola.providers.aws.step import Work, graph_of
+from pergola.providers.aws.steps import names
+from pergola.providers.aws.steps.network import network_steps
+from pergola.providers.aws.steps.routes import EVERYWHERE, NAT_GATEWAY, Route, changes
+from pergola.providers.aws.steps.waiting import all_done
+from pergola.providers.aws.steps.zones.subnets import keep_suffixes, zone_suffix
+from pergola.providers.aws.steps.zones.wanted_subnets import part, places_taken, subnets_of
+from pergola.providers.aws.wanted import Wanted
+
+BLOCK = "2001:db8:0:100::/56"
+MANAGED = Zone(
+    name="eu-west-1a", workers="10.0.0.0/24", internal="10.0.1.0/24", public="10.0.2.0/24"
+)
+PRIVATE = Zone(name="eu-west-1b", workers="10.0.4.0/24", internal="10.0.5.0/24")
+BARE = Zone(name="eu-west-1c", workers="10.0.8.0/24")
+
+
+def wanted(*zones: Zone, vpc: Vpc | None = None, families: tuple[str, ...] = ("IPv4",)) -> Wanted:
+    networks = Networks(vpc=vpc or Vpc(cidr="10.0.0.0/16"), zones=list(zones))
+    return Wanted(
+        technical_id="shoot--p--s",
+        region="eu-west-1",
+        config=InfrastructureConfig(networks=networks),
+        families=families,
+    )
+
+
+def work(for_: Wanted, state: State) -> Work:
+    aws = AwsClient("eu-west-1", credentials=Credentials("a", "b"))
+    return Work(aws=aws, wanted=for_, state=state, snapshot=Snapshot())
+
+
+@pytest.mark.parametrize(
+    ("zone", "prefixes"),
+    [
+        (MANAGED, ["nodes", "private-utility", "public-utility"]),
+        (PRIVATE, ["nodes", "private-utility"]),
+        (BARE, ["nodes"]),
+        (Zone(name="eu-west-1a", workers_subnet_id="subnet-1"), []),
+    ],
+)
+def test_a_zone_gets_the_subnets_for_which_it_has_ranges(zone: Zone, prefixes: list[str]) -> None:
+    assert [each.prefix for each in subnets_of(wanted(zone), zone)] == prefixes
+
+
+def test_places_in_the_ipv6_block_are_three_for_each_zone_whatever_it_uses() -> None:
+    zones = (BARE, PRIVATE, MANAGED)
+    dual = wanted(*zones, families=("IPv4", "IPv6"))
+
+    assert [[each.place for each in subnets_of(dual, zone)] for zone in zones] == [
+        [0],
+        [3, 4],
+        [6, 7, 8],
+    ]
+
+
+def test_without_ipv4_only_nodes_have_no_ipv4() -> None:
+    zone = Zone(name="eu-west-1a", workers="10.0.0.0/24", internal="10.0.1.0/24")
+    subnets = list(subnets_of(wanted(zone, families=("IPv6",)), zone))
+
+    assert [(each.cidr, each.native) for each in subnets] == [(None, True), ("10.0.1.0/24", False)]
+
+
+@given(st.integers(0, 255))
+def test_a_range_in_a_block_is_found_again(place: int) -> None:
+    found = part(BLOCK, 64, place)
+    association = {"Ipv6CidrBlock": found, "Ipv6CidrBlockState": {"State": "associated"}}
+
+    assert ipaddress.IPv6Network(found).subnet_of(ipaddress.IPv6Network(BLOCK))
+    assert places_taken(BLOCK, [{"Ipv6CidrBlockAssociationSet": [association]}]) == {place}
+
+
+def test_the_range_of_services_is_the_second_108() -> None:
+    assert part("2001:db8:0:100::/64", 108, 1) == "2001:db8:0:100::10:0/108"
+
+
+@pytest.mark.parametrize(
+    ("present", "changed"),
+    [
+        ({"DestinationCidrBlock": "0.0.0.0/0", "NatGatewayId": "nat-1"}, False),
+        ({"DestinationCidrBlock": "0.0.0.0/0", "NatGatewayId": "nat-2"}, True),
+        ({"DestinationCidrBlock": "0.0.0.0/0", "GatewayId": "igw-1"}, True),
+        ({"DestinationCidrBlock": "10.0.0.0/16", "GatewayId": "local"}, True),
+        ({"DestinationIpv6CidrBlock": "::/0", "NatGatewayId": "nat-1"}, True),
+    ],
+)
+def test_routes_are_compared_by_value(present: JsonObject, changed: bool) -> None:
+    table = {"RouteTableId": "rtb-1", "Routes": [present]}
+
+    assert bool(changes(table, [Route(EVERYWHERE, NAT_GATEWAY, "nat-1")])) is changed
+
+
+def test_zones_keep_their_suffix_and_new_ones_get_the_smallest_that_is_free() -> None:
+    state = State({"Zones/eu-west-1b/Suffix": "z0"})
+    asked = wanted(MANAGED, PRIVATE, BARE)
+    before = state.snapshot()
+
+    foreseen = [zone_suffix(work(asked, state), zone.name) for zone in (MANAGED, PRIVATE, BARE)]
+
+    assert foreseen == ["z1", "z0", "z2"]
+    assert state.snapshot() == before
+    keep_suffixes(asked, state)
+    assert [state.get(f"Zones/{zone.name}/Suffix") for zone in (MANAGED, PRIVATE, BARE)] == foreseen
+
+
+@pytest.mark.parametrize(
+    ("zones", "vpc", "skipped"),
+    [
+        ((MANAGED,), None, {names.IPV6_BLOCK, names.EGRESS_ONLY_GATEWAY}),
+        (
+            (PRIVATE,),
+            Vpc(id="vpc-1"),
+            {
+                names.DHCP_OPTIONS,
+                names.DEFAULT_SECURITY_GROUP,
+                names.INTERNET_GATEWAY,
+                names.MAIN_ROUTE_TABLE,
+                names.NAT_GATEWAYS,
+                names.outdated_nat("eu-west-1b"),
+                names.address("eu-west-1b"),
+                names.nat("eu-west-1b"),
+                names.routes("eu-west-1b"),
+            },
+        ),
+        (
+            (Zone(name="eu-west-1a", workers_subnet_id="subnet-1"),),
+            Vpc(id="vpc-1"),
+            {
+                names.GATEWAY_ENDPOINTS,
+                names.ENDPOINT_ASSOCIATIONS,
+                names.REMOVED_ZONES,
+                names.INTERNET_GATEWAY,
+                names.MAIN_ROUTE_TABLE,
+            },
+        ),
+    ],
+)
+def test_what_is_skipped_is_known_before_the_flow_begins(
+    zones: tuple[Zone, ...], vpc: Vpc | None, skipped: set[str]
+) -> None:
+    steps = network_steps(wanted(*zones, vpc=vpc))
+
+    assert skipped <= {step.name for step in steps if step.skip}
+
+
+@pytest.mark.parametrize("zones", [(MANAGED,), (MANAGED, PRIVATE, BARE), (PRIVATE,)])
+def test_the_steps_are_a_graph_in_order(zones: tuple[Zone, ...]) -> None:
+    asked = wanted(*zones, families=("IPv4", "IPv6"))
+    steps = network_steps(asked)
+
+    graph = graph_of("network", steps, work(asked, State()))
+
+    assert {task.name for task in graph.order()} == {step.name for step in steps}
+
+
+def test_nothing_but_routes_and_egress_waits_for_nat_gateways() -> None:
+    behind = {
+        step.name for step in network_steps(wanted(MANAGED)) if names.NAT_GATEWAYS in step.after
+    }
+
+    assert behind == {names.routes("eu-west-1a"), names.EGRESS_RANGES}
+
+
+async def test_of_things_done_at_once_each_is_finished_before_a_failure_is_told() -> None:
+    done: list[str] = []
+
+    async def fails(text: str) -> None:
+        raise ValueError(text)
+
+    async def takes_longer() -> None:
+        await asyncio.sleep(0)
+        done.append("it")
+
+    doings: list[Awaitable[None]] = [fails("no"), takes_longer()]
+    with pytest.raises(ValueError, match="no"):
+        await all_done(*doings)
+    with pytest.raises(ExceptionGroup):
+        await all_done(fails("one"), fails("two"))
+
+    assert done == ["it"]

@@ -1,0 +1,145 @@
+"""The flows as graphs: spec 30 §3.3, §4.2."""
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from pergola.api.objects import JsonObject
+from pergola.cloud.aws import AwsClient
+from pergola.flow import State, UnknownDependency
+from pergola.flow.picture import Fate
+from pergola.providers.aws.config import InfrastructureConfig
+from pergola.providers.aws.reconcile import (
+    DELETION,
+    RECONCILIATION,
+    delete_steps,
+    foresee,
+    name_zones,
+    reconcile_steps,
+)
+from pergola.providers.aws.snapshot import Snapshot
+from pergola.providers.aws.state import is_empty
+from pergola.providers.aws.step import Step, Work, graph_of
+from pergola.providers.aws.steps import key_pair, names
+from pergola.providers.aws.steps.security_group import NODES_GROUP
+from pergola.providers.aws.wanted import Wanted
+
+ZONES = ("eu-west-1a", "eu-west-1b")
+MANAGED: JsonObject = {
+    "vpc": {"cidr": "10.0.0.0/16"},
+    "zones": [
+        {"name": zone, "workers": f"10.0.{n}.0/24", "public": f"10.0.1{n}.0/24"}
+        for n, zone in enumerate(ZONES)
+    ],
+}
+BROUGHT: JsonObject = {
+    "vpc": {"id": "vpc-1"},
+    "nodesSecurityGroupID": "sg-1",
+    "zones": [{"name": zone, "workersSubnetID": f"subnet-{zone[-1]}"} for zone in ZONES],
+}
+PRIVATE: JsonObject = {
+    "vpc": {"id": "vpc-1", "gatewayEndpoints": ["s3"]},
+    "zones": [
+        {"name": zone, "workers": f"10.0.{n}.0/24", "internal": f"10.0.1{n}.0/24"}
+        for n, zone in enumerate(ZONES)
+    ],
+}
+PATTERNS = {"managed": MANAGED, "brought": BROUGHT, "private": PRIVATE}
+FAMILIES = (("IPv4",), ("IPv4", "IPv6"), ("IPv6",))
+
+
+def wanted(networks: JsonObject, families: tuple[str, ...] = ("IPv4",)) -> Wanted:
+    config = msgspec.convert({"networks": networks}, InfrastructureConfig)
+    return Wanted(technical_id="shoot--p--s", region="eu-west-1", config=config, families=families)
+
+
+def work_of(wanted: Wanted, state: State | None = None) -> Work:
+    return Work(
+        aws=AwsClient(wanted.region),
+        wanted=wanted,
+        state=state or State(),
+        snapshot=Snapshot(),
+    )
+
+
+def before(steps: list[Step], name: str) -> set[str]:
+    """All steps that come before one."""
+    after = {step.name: step.after for step in steps}
+    found: set[str] = set()
+    look = list(after[name])
+    while look:
+        each = look.pop()
+        if each not in found:
+            found.add(each)
+            look += after[each]
+    return found
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("families", FAMILIES, ids="-".join)
+def test_every_mode_has_a_graph_without_holes_and_cycles(
+    pattern: str, families: tuple[str, ...]
+) -> None:
+    asked = wanted(PATTERNS[pattern], families)
+    state = State()
+    name_zones(asked, state)
+
+    for name, steps in (
+        (RECONCILIATION, reconcile_steps(asked)),
+        (DELETION, delete_steps(asked, state)),
+    ):
+        assert len(graph_of(name, steps, work_of(asked)).order()) == len(steps) > 0
+
+
+def test_a_misspelt_dependency_of_a_step_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = wanted(MANAGED)
+    (step,) = key_pair.steps(asked)
+    monkeypatch.setattr(key_pair, "steps", lambda _: [replace(step, after=("ensure VCP",))])
+
+    with pytest.raises(UnknownDependency, match='did you mean "ensure VPC"'):
+        graph_of(RECONCILIATION, reconcile_steps(asked), work_of(asked)).order()
+
+
+def test_only_the_default_routes_wait_for_nat_gateways() -> None:
+    steps = reconcile_steps(wanted(MANAGED))
+
+    waiting = {step.name for step in steps if names.NAT_GATEWAYS in before(steps, step.name)}
+    assert waiting == {*(names.routes(zone) for zone in ZONES), names.EGRESS_RANGES}
+    assert NODES_GROUP not in waiting
+
+
+def test_the_identity_of_nodes_waits_for_no_network() -> None:
+    steps = reconcile_steps(wanted(MANAGED))
+
+    assert all(
+        names.VPC not in before(steps, step.name)
+        for step in steps
+        if "IAM" in step.name or "key pair" in step.name
+    )
+
+
+def test_of_a_network_that_is_brought_nothing_is_created_but_identities() -> None:
+    asked = wanted(BROUGHT)
+    steps = [step for step in reconcile_steps(asked) if not step.skip]
+
+    creating = {
+        name for name, note in foresee(steps, work_of(asked)).items() if note.fate is Fate.CREATE
+    }
+    assert all("IAM" in name or "key pair" in name for name in creating)
+
+
+def test_what_is_skipped_says_why() -> None:
+    notes = foresee(reconcile_steps(wanted(PRIVATE)), work_of(wanted(PRIVATE)))
+
+    skipped = {name: note.why for name, note in notes.items() if note.fate is Fate.SKIP}
+    assert skipped
+    assert all(skipped.values())
+
+
+def test_naming_the_zones_of_a_new_cluster_makes_its_state_one_that_is_deleted() -> None:
+    state = State()
+    name_zones(wanted(MANAGED), state)
+
+    assert not is_empty(state)
+    assert state.snapshot() == {"Zones/eu-west-1a/Suffix": "z0", "Zones/eu-west-1b/Suffix": "z1"}

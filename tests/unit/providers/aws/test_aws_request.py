@@ -1,0 +1,117 @@
+"""What an Infrastructure and its Cluster ask of AWS (spec 30 §2, §5)."""
+
+from base64 import b64encode
+
+import pytest
+
+from pergola.api.objects import JsonObject
+from pergola.api.schema.read import Malformed
+from pergola.extension_api.cluster import Cluster, Shoot
+from pergola.extension_api.errors import Code, ExtensionError
+from pergola.providers.aws.config import GROUP
+from pergola.providers.aws.request import wanted_of
+from pergola.providers.aws.security_rules import ALL, EGRESS, Rule, desired_rules
+from pergola.testing.aws.world import managed_config
+
+REGION = "eu-west-1"
+
+
+def infrastructure(**spec: object) -> JsonObject:
+    return {
+        "metadata": {"name": "s", "namespace": "shoot--p--s"},
+        "spec": {"region": REGION, "providerConfig": managed_config(REGION), **spec},
+    }
+
+
+def shoot(**networking: object) -> Cluster:
+    raw = {"metadata": {"uid": "u-1"}, "spec": {"networking": networking}}
+    return Cluster("shoot--p--s", Shoot(raw))
+
+
+def test_without_a_cluster_it_is_as_for_ipv4_alone() -> None:
+    asked = wanted_of(infrastructure(), None)
+
+    assert (asked.technical_id, asked.region) == ("shoot--p--s", REGION)
+    assert (asked.families, asked.node_range, asked.shoot_uid) == (("IPv4",), "", "")
+    assert asked.overlay
+    assert asked.config.networks.zones[0].workers == "10.180.0.0/24"
+
+
+def test_the_shoot_tells_families_ranges_and_whether_there_is_an_overlay() -> None:
+    cluster = shoot(
+        ipFamilies=["IPv6", "IPv4"],
+        nodes="10.0.0.0/16",
+        pods="10.1.0.0/16",
+        services="10.2.0.0/16",
+        providerConfig={"overlay": {"enabled": False}},
+    )
+    asked = wanted_of(infrastructure(sshPublicKey=b64encode(b"ssh-rsa x").decode()), cluster)
+
+    assert asked.families == ("IPv6", "IPv4")
+    assert (asked.node_range, asked.pod_ranges, asked.service_ranges) == (
+        "10.0.0.0/16",
+        ("10.1.0.0/16",),
+        ("10.2.0.0/16",),
+    )
+    assert (asked.overlay, asked.shoot_uid, asked.ssh_public_key) == (False, "u-1", b"ssh-rsa x")
+
+
+def test_ranges_that_the_infrastructure_itself_reported_do_not_come_back() -> None:
+    cluster = shoot(pods="10.1.0.0/16")
+    assert cluster.shoot is not None
+    cluster.shoot.raw["status"] = {"networking": {"pods": ["2001:db8::/56", "10.1.0.0/16"]}}
+
+    assert wanted_of(infrastructure(), cluster).pod_ranges == ("10.1.0.0/16",)
+
+
+def pool(*types: object, kind: str = "WorkerConfig", group: str = GROUP) -> JsonObject:
+    interfaces = [{"type": each} for each in types]
+    config = {"apiVersion": f"{group}/v1alpha1", "kind": kind, "networkInterfaces": interfaces}
+    return {"name": "w", "providerConfig": config}
+
+
+@pytest.mark.parametrize(
+    ("workers", "uses"),
+    [
+        ([], False),
+        ([{"name": "w"}, {"name": "x", "providerConfig": None}], False),
+        ([pool()], False),
+        ([pool("interface")], False),
+        ([pool(["efa"])], False),
+        ([pool("efa", kind="SomethingElse")], False),
+        ([pool("efa", group="elsewhere.example")], False),
+        ([pool("efa")], True),
+        ([{"name": "w"}, pool("interface", "efa-only")], True),
+    ],
+)
+def test_one_pool_with_an_elastic_fabric_adapter_is_enough(
+    workers: list[JsonObject], *, uses: bool
+) -> None:
+    cluster = Cluster("shoot--p--s", Shoot({"spec": {"provider": {"workers": workers}}}))
+
+    asked = wanted_of(infrastructure(), cluster)
+
+    assert asked.uses_efa is uses
+    to_itself = Rule(EGRESS, ALL, None, "sg-1")
+    assert (to_itself in desired_rules(asked, "sg-1", [])) is uses
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"region": None}, "Infrastructure shoot--p--s/s: spec.region is missing"),
+        ({"sshPublicKey": "ssh-rsa no base64"}, "spec.sshPublicKey is no base64"),
+    ],
+)
+def test_what_the_spec_has_to_say_is_asked_for(change: JsonObject, said: str) -> None:
+    with pytest.raises(ExtensionError, match=said) as caught:
+        wanted_of(infrastructure(**change), None)
+
+    assert caught.value.codes == (Code.CONFIGURATION_PROBLEM,)
+
+
+def test_a_config_with_unknown_fields_is_refused() -> None:
+    with pytest.raises(Malformed, match="somethingElse"):
+        wanted_of(
+            infrastructure(providerConfig={**managed_config(REGION), "somethingElse": 1}), None
+        )

@@ -1,0 +1,288 @@
+"""The rules of the nodes' security group: spec 30 §6.1, §6.5."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pergola.api.objects import JsonObject
+from pergola.flow import State
+from pergola.providers.aws.config import (
+    ElasticFileSystem,
+    InfrastructureConfig,
+    Networks,
+    Vpc,
+    Zone,
+)
+from pergola.providers.aws.security_rules import (
+    ALL,
+    EGRESS,
+    EVERYWHERE,
+    EVERYWHERE_6,
+    FIELDS,
+    INGRESS,
+    NFS,
+    NODE_PORTS,
+    TCP,
+    UDP,
+    Direction,
+    Ranges,
+    Rule,
+    bastion_groups,
+    compare,
+    desired_rules,
+    nodes_security_groups,
+    permissions,
+    rules_of,
+    zone_ranges,
+)
+from pergola.providers.aws.snapshot import Snapshot
+from pergola.providers.aws.wanted import Wanted
+
+GROUP = "sg-0a"
+TID = "shoot--p--s"
+BLOCK = "2001:db8:1234:1a00::/56"
+PAIRS = [
+    Rule(INGRESS, ALL, None, GROUP),
+    Rule(INGRESS, TCP, NODE_PORTS, EVERYWHERE),
+    Rule(INGRESS, UDP, NODE_PORTS, EVERYWHERE),
+    Rule(EGRESS, ALL, None, EVERYWHERE),
+]
+PAIRS_6 = [rule._replace(peer=EVERYWHERE_6) if rule.peer == EVERYWHERE else rule for rule in PAIRS]
+
+
+def wanted(
+    *zones: Zone,
+    families: tuple[str, ...] = ("IPv4",),
+    efs: bool = False,
+    efa: bool = False,
+    own: str | None = None,
+    more: tuple[str, ...] = (),
+) -> Wanted:
+    networks = Networks(
+        vpc=Vpc(id="vpc-1"),
+        zones=list(zones),
+        nodes_security_group_id=own,
+        additional_nodes_security_group_ids=list(more),
+    )
+    config = InfrastructureConfig(
+        networks=networks, elastic_file_system=ElasticFileSystem(enabled=efs)
+    )
+    return Wanted(
+        technical_id=TID, region="eu-west-1", config=config, families=families, uses_efa=efa
+    )
+
+
+@pytest.mark.parametrize(
+    ("families", "rules"),
+    [
+        (("IPv4",), PAIRS),
+        (("IPv6",), PAIRS_6),
+        (("IPv4", "IPv6"), [*PAIRS, *PAIRS_6]),
+    ],
+)
+def test_every_group_has_the_first_rows(families: tuple[str, ...], rules: list[Rule]) -> None:
+    assert desired_rules(wanted(families=families), GROUP, []) == set(rules)
+
+
+def test_an_efa_interface_needs_traffic_to_the_group_itself() -> None:
+    found = desired_rules(wanted(efa=True), GROUP, [])
+
+    assert found - set(PAIRS) == {Rule(EGRESS, ALL, None, GROUP)}
+
+
+def test_the_subnets_of_load_balancers_may_reach_node_ports() -> None:
+    ranges = Ranges(("10.0.0.0/24",), ("10.0.1.0/24",), ("10.0.2.0/24",))
+
+    found = desired_rules(wanted(), GROUP, [ranges])
+
+    assert found - set(PAIRS) == {
+        Rule(INGRESS, protocol, NODE_PORTS, peer)
+        for protocol in (TCP, UDP)
+        for peer in ("10.0.1.0/24", "10.0.2.0/24")
+    }
+
+
+def test_a_file_system_is_reached_from_the_workers_subnets() -> None:
+    found = desired_rules(wanted(efs=True), GROUP, [Ranges(workers=("10.0.0.0/24",))])
+
+    assert found - set(PAIRS) == {Rule(INGRESS, TCP, NFS, "10.0.0.0/24")}
+
+
+def test_beside_groups_of_the_user_there_are_only_the_first_rows() -> None:
+    ranges = Ranges(("10.0.0.0/24",), ("10.0.1.0/24",), ("10.0.2.0/24",))
+
+    found = desired_rules(wanted(efs=True, more=("sg-9",)), GROUP, [ranges])
+
+    assert found == set(PAIRS)
+
+
+ZONES = (
+    Zone(name="a", workers="10.0.0.0/24", internal="10.0.1.0/24", public="10.0.2.0/24"),
+    Zone(name="b", workers="10.0.3.0/24", internal="10.0.4.0/24"),
+)
+
+
+def test_ranges_of_created_subnets_come_from_the_config() -> None:
+    assert zone_ranges(wanted(*ZONES), State(), Snapshot()) == [
+        Ranges(("10.0.0.0/24",), ("10.0.1.0/24",), ("10.0.2.0/24",)),
+        Ranges(("10.0.3.0/24",), ("10.0.4.0/24",), ()),
+    ]
+
+
+def test_ranges_of_ipv6_are_counted_in_the_vpcs_block() -> None:
+    state = State({"VPCIPv6CidrBlock": BLOCK})
+
+    found = zone_ranges(wanted(*ZONES, families=("IPv4", "IPv6")), state, Snapshot())
+
+    assert found[0].workers == ("10.0.0.0/24", "2001:db8:1234:1a00::/64")
+    assert found[0].internal == ("10.0.1.0/24", "2001:db8:1234:1a01::/64")
+    assert found[0].public == ("10.0.2.0/24", "2001:db8:1234:1a02::/64")
+    assert found[1].internal == ("10.0.4.0/24", "2001:db8:1234:1a04::/64")
+    assert found[1].public == ()
+
+
+def test_a_subnet_that_is_there_tells_its_range_itself() -> None:
+    state = State({"VPCIPv6CidrBlock": BLOCK, "Zones/a/SubnetPrivateUtility": "subnet-1"})
+    block = {
+        "Ipv6CidrBlock": "2001:db8:1234:1a77::/64",
+        "Ipv6CidrBlockState": {"State": "associated"},
+    }
+    snapshot = Snapshot(subnets={"subnet-1": {"Ipv6CidrBlockAssociationSet": [block]}})
+
+    found = zone_ranges(wanted(*ZONES, families=("IPv4", "IPv6")), state, snapshot)
+
+    assert found[0].internal == ("10.0.1.0/24", "2001:db8:1234:1a77::/64")
+
+
+def test_nodes_with_ipv6_only_have_no_range_of_ipv4() -> None:
+    state = State({"VPCIPv6CidrBlock": BLOCK})
+    zone = Zone(name="a", internal="10.0.1.0/24")
+
+    (found,) = zone_ranges(wanted(zone, families=("IPv6",)), state, Snapshot())
+
+    assert found.workers == ("2001:db8:1234:1a00::/64",)
+    assert found.internal == ("10.0.1.0/24", "2001:db8:1234:1a01::/64")
+
+
+def test_ranges_of_brought_subnets_are_the_real_ones() -> None:
+    state = State(
+        {
+            "VPCIPv6CidrBlock": BLOCK,
+            "Zones/a/SubnetWorkersCIDR": "10.7.0.0/24",
+            "Zones/a/SubnetPublicUtilityCIDR": "10.7.9.0/24",
+            "Zones/a/SubnetPublicUtilityIPv6CIDR": "2001:db8:1234:1a99::/64",
+        }
+    )
+    zone = Zone(name="a", workers_subnet_id="subnet-1")
+
+    (found,) = zone_ranges(wanted(zone, families=("IPv4", "IPv6")), state, Snapshot())
+
+    assert found == Ranges(("10.7.0.0/24",), (), ("10.7.9.0/24", "2001:db8:1234:1a99::/64"))
+
+
+def described(*ingress: JsonObject) -> JsonObject:
+    return {"GroupId": GROUP, "OwnerId": "1", "IpPermissions": list(ingress)}
+
+
+def test_each_peer_is_a_rule_of_its_own() -> None:
+    group = described(
+        {
+            "IpProtocol": "tcp",
+            "FromPort": 80,
+            "ToPort": 81,
+            "IpRanges": [{"CidrIp": "10.0.0.0/8", "Description": "x"}, {"CidrIp": "0.0.0.0/0"}],
+            "Ipv6Ranges": [{"CidrIpv6": "2001:DB8::/32"}],
+            "UserIdGroupPairs": [{"GroupId": "sg-1", "UserId": "1"}],
+            "PrefixListIds": [],
+        }
+    )
+
+    peers = ("10.0.0.0/8", EVERYWHERE, "2001:db8::/32", "sg-1")
+    assert rules_of(group) == {Rule(INGRESS, TCP, (80, 81), peer) for peer in peers}
+
+
+@pytest.mark.parametrize(
+    "peer",
+    [
+        {"PrefixListIds": [{"PrefixListId": "pl-1"}]},
+        {"UserIdGroupPairs": [{"GroupId": "sg-1", "UserId": "2"}]},
+        {"UserIdGroupPairs": [{"GroupId": "sg-1", "VpcPeeringConnectionId": "pcx-1"}]},
+        {"SomethingNew": [{"Id": "new-1"}]},
+    ],
+)
+def test_what_is_not_understood_is_kept_as_it_is(peer: JsonObject) -> None:
+    permission = {"IpProtocol": "tcp", "FromPort": 80, "ToPort": 80, **peer}
+
+    (rule,) = rules_of(described(permission))
+
+    assert rule.is_opaque
+    assert permissions([rule], INGRESS) == [permission]
+    assert compare(frozenset(), described(permission)).revoke == {rule}
+
+
+def test_what_a_bastion_may_do_stays() -> None:
+    ssh = {"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22}
+    group = described({**ssh, "UserIdGroupPairs": [{"GroupId": "sg-b"}, {"GroupId": "sg-x"}]})
+
+    changes = compare(frozenset(), group, keep=["sg-b"])
+
+    assert changes.revoke == {Rule(INGRESS, TCP, (22, 22), "sg-x")}
+
+
+@pytest.mark.parametrize(
+    ("name", "tags", "is_ours"),
+    [
+        (f"{TID}-cli-1-bsg", {}, True),
+        (f"{TID}-cli-1-bsg", {f"kubernetes.io/cluster/{TID}": "owned"}, True),
+        (f"{TID}-two-cli-1-bsg", {f"kubernetes.io/cluster/{TID}-two": "owned"}, False),
+        (f"{TID}-nodes", {}, False),
+        ("other-bsg", {}, False),
+    ],
+)
+def test_bastions_are_known_by_name_and_tag(
+    name: str, tags: dict[str, str], *, is_ours: bool
+) -> None:
+    listed = [{"Key": key, "Value": value} for key, value in tags.items()]
+
+    found = bastion_groups(wanted(), {"sg-b": {"GroupName": name, "Tags": listed}})
+
+    assert bool(found) is is_ours
+
+
+def test_a_node_has_its_own_group_first() -> None:
+    state = State({"NodesSecurityGroup": "sg-1"})
+
+    assert nodes_security_groups(wanted(), state) == ["sg-1"]
+    assert nodes_security_groups(wanted(own="sg-2"), state) == ["sg-2"]
+    assert nodes_security_groups(wanted(more=("sg-3", "sg-4")), state) == ["sg-1", "sg-3", "sg-4"]
+    assert nodes_security_groups(wanted(), State()) == []
+
+
+RULES = st.builds(
+    Rule,
+    st.sampled_from([INGRESS, EGRESS]),
+    st.sampled_from([TCP, UDP]),
+    st.tuples(st.integers(1, 9), st.integers(10, 20)),
+    st.sampled_from(["10.0.0.0/8", EVERYWHERE, EVERYWHERE_6, "sg-1", GROUP]),
+)
+DIRECTIONS: tuple[Direction, ...] = (INGRESS, EGRESS)
+
+
+@given(st.frozensets(RULES))
+def test_rules_survive_the_way_to_aws_and_back(rules: frozenset[Rule]) -> None:
+    group = {FIELDS[direction]: permissions(rules, direction) for direction in DIRECTIONS}
+
+    assert rules_of(group) == rules
+
+
+@given(st.frozensets(RULES), st.frozensets(RULES))
+def test_after_the_changes_there_are_the_rules(
+    desired: frozenset[Rule], present: frozenset[Rule]
+) -> None:
+    group = {FIELDS[direction]: permissions(present, direction) for direction in DIRECTIONS}
+
+    changes = compare(desired, group)
+
+    assert (present | changes.authorize) - changes.revoke == desired
+    assert not changes.authorize & present
+    assert bool(changes) is (desired != present)

@@ -1,0 +1,56 @@
+"""What the variables of the extension's process say: spec 30 §4.3, §7.2."""
+
+import pytest
+
+from pergola.extension_api.errors import ExtensionError
+from pergola.providers.aws.actuator import (
+    REMOVE_POD_ROUTES,
+    TAG_WORKER_SUBNETS,
+    AwsInfrastructure,
+    AwsSettings,
+    settings_from,
+)
+from pergola.providers.aws.bastion import AwsBastion
+
+
+@pytest.mark.parametrize(
+    ("environment", "settings"),
+    [
+        ({}, AwsSettings(tag_worker_subnets=True, remove_pod_routes=False)),
+        ({TAG_WORKER_SUBNETS: "", REMOVE_POD_ROUTES: ""}, AwsSettings()),
+        ({TAG_WORKER_SUBNETS: "false"}, AwsSettings(tag_worker_subnets=False)),
+        ({REMOVE_POD_ROUTES: "true"}, AwsSettings(remove_pod_routes=True)),
+        ({TAG_WORKER_SUBNETS: "True", REMOVE_POD_ROUTES: "False"}, AwsSettings()),
+    ],
+)
+def test_a_variable_switches_what_it_names(
+    environment: dict[str, str], settings: AwsSettings
+) -> None:
+    assert settings_from(environment) == settings
+
+
+@pytest.mark.parametrize(
+    ("environment", "sentence"),
+    [
+        ({TAG_WORKER_SUBNETS: "no"}, f'{TAG_WORKER_SUBNETS} is "no"; write true or false'),
+        (
+            {TAG_WORKER_SUBNETS: "0", REMOVE_POD_ROUTES: "yes"},
+            f'{TAG_WORKER_SUBNETS} is "0" and {REMOVE_POD_ROUTES} is "yes"; write true or false',
+        ),
+    ],
+)
+def test_what_is_neither_true_nor_false_is_one_sentence(
+    environment: dict[str, str], sentence: str
+) -> None:
+    with pytest.raises(ExtensionError) as raised:
+        settings_from(environment)
+    assert str(raised.value) == sentence
+
+
+@pytest.mark.parametrize("actuator", [AwsInfrastructure, AwsBastion])
+def test_no_actuator_of_aws_starts_with_a_variable_that_says_nothing(
+    actuator: type[AwsInfrastructure | AwsBastion], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(REMOVE_POD_ROUTES, "on")
+    with pytest.raises(ExtensionError, match="write true or false"):
+        actuator()

@@ -1,0 +1,395 @@
+"""What admission does with Shoots on AWS (spec 30 §1.1, §1.4, §7.3; spec 40 §10)."""
+
+import copy
+from typing import Any
+
+import pytest
+
+from pergola.admission.draft import Draft
+from pergola.admission.review import GroupVersionResource, Request, Verdict
+from pergola.api.objects import GroupVersionKind, JsonObject
+from pergola.extension_api.errors import Code, ExtensionError
+from pergola.providers.aws.config import INFRASTRUCTURE_CONFIG
+from pergola.providers.aws.control_plane_config import CONTROL_PLANE_CONFIG
+from pergola.providers.aws.overlay import has_overlay
+from pergola.providers.aws.shoot_checks import check_shoot
+from pergola.providers.aws.shoot_defaults import mutate_shoot
+from pergola.providers.aws.shoot_webhooks import aws_shoot_mutator, aws_shoot_validator
+
+INFRASTRUCTURE: JsonObject = {
+    "apiVersion": INFRASTRUCTURE_CONFIG.api_version,
+    "kind": INFRASTRUCTURE_CONFIG.kind,
+    "enableMTUCustomizer": False,
+    "networks": {
+        "vpc": {"id": "vpc-1"},
+        "zones": [{"name": "eu-west-1a", "workersSubnetID": "subnet-1"}],
+    },
+}
+PROFILE: JsonObject = {
+    "spec": {"regions": [{"name": "eu-west-1", "zones": [{"name": "eu-west-1a"}]}]}
+}
+CONTROL_PLANE: JsonObject = {
+    "apiVersion": CONTROL_PLANE_CONFIG.api_version,
+    "kind": CONTROL_PLANE_CONFIG.kind,
+}
+GVK = GroupVersionKind("core.gardener.cloud", "v1beta1", "Shoot")
+SHOOTS = GroupVersionResource("core.gardener.cloud", "v1beta1", "shoots")
+
+
+def a_shoot(
+    *,
+    overlay: Any = None,
+    network: str = "calico",
+    infrastructure: JsonObject | None = INFRASTRUCTURE,
+    control_plane: JsonObject | None = None,
+    families: tuple[str, ...] = ("IPv4",),
+    **more: Any,
+) -> JsonObject:
+    provider: JsonObject = {"type": "aws", "workers": [{"name": "w"}]}
+    networking: JsonObject = {"type": network, "ipFamilies": list(families)}
+    if infrastructure is not None:
+        provider["infrastructureConfig"] = infrastructure
+    if control_plane is not None:
+        provider["controlPlaneConfig"] = control_plane
+    if overlay is not None:
+        networking["providerConfig"] = {"overlay": {"enabled": overlay}}
+    return {
+        "metadata": {"namespace": "garden-dev", "name": "web"},
+        "spec": {"region": "eu-west-1", "provider": provider, "networking": networking, **more},
+    }
+
+
+def changes(new: JsonObject, old: JsonObject | None = None) -> dict[str, Any]:
+    """What the mutator changes, by pointer."""
+    draft = Draft(new)
+    mutate_shoot(draft, old)
+    return {edit.path: edit.value for edit in draft.edits}
+
+
+def after(new: JsonObject, old: JsonObject | None = None) -> Draft:
+    draft = Draft(new)
+    mutate_shoot(draft, old)
+    return Draft(draft.object)
+
+
+def overlay_of(shoot: Draft) -> Any:
+    return shoot.get("spec", "networking", "providerConfig", "overlay", "enabled")
+
+
+def routes_of(shoot: Draft) -> Any:
+    path = ("cloudControllerManager", "useCustomRouteController")
+    return shoot.get("spec", "provider", "controlPlaneConfig", *path)
+
+
+@pytest.mark.parametrize("network", ["calico", "cilium"])
+def test_a_new_shoot_has_no_overlay_and_routes_to_its_pods(network: str) -> None:
+    shoot = after(a_shoot(network=network))
+
+    assert overlay_of(shoot) is False
+    assert routes_of(shoot) is True
+    assert shoot.get("spec", "provider", "controlPlaneConfig", "kind") == "ControlPlaneConfig"
+
+
+@pytest.mark.parametrize("overlay", [True, False])
+def test_routes_are_the_opposite_of_the_overlay_that_a_user_chose(*, overlay: bool) -> None:
+    shoot = after(a_shoot(overlay=overlay))
+
+    assert overlay_of(shoot) is overlay
+    assert routes_of(shoot) is not overlay
+
+
+def test_nothing_is_known_of_overlays_of_other_network_plugins() -> None:
+    assert changes(a_shoot(network="other")) == {}
+
+
+def test_what_a_control_plane_config_says_besides_is_kept() -> None:
+    config = CONTROL_PLANE | {"storage": {"managedDefaultClass": False}, "unknown": 1}
+
+    shoot = after(a_shoot(control_plane=config))
+
+    assert shoot.get("spec", "provider", "controlPlaneConfig") == config | {
+        "cloudControllerManager": {"useCustomRouteController": True}
+    }
+
+
+def test_a_new_shoot_has_no_mtu_customizer() -> None:
+    config = {key: v for key, v in INFRASTRUCTURE.items() if key != "enableMTUCustomizer"}
+
+    shoot = after(a_shoot(infrastructure=config))
+
+    assert shoot.get("spec", "provider", "infrastructureConfig") == INFRASTRUCTURE
+
+
+def test_a_new_shoot_keeps_the_mtu_customizer_that_a_user_wants() -> None:
+    config = INFRASTRUCTURE | {"enableMTUCustomizer": True}
+
+    assert "/spec/provider/infrastructureConfig/enableMTUCustomizer" not in changes(
+        a_shoot(infrastructure=config)
+    )
+
+
+def test_a_shoot_that_exists_keeps_the_mtu_customizer_it_never_spoke_of() -> None:
+    config = {key: v for key, v in INFRASTRUCTURE.items() if key != "enableMTUCustomizer"}
+    old = a_shoot(infrastructure=config)
+
+    assert changes(a_shoot(infrastructure=config, purpose="production"), old) == {}
+
+
+def test_a_shoot_without_a_config_gets_no_piece_of_one() -> None:
+    shoot = after(a_shoot(infrastructure=None))
+
+    assert shoot.get("spec", "provider", "infrastructureConfig") is None
+
+
+def test_a_shoot_that_exists_keeps_the_overlay_it_never_spoke_of() -> None:
+    assert changes(a_shoot(purpose="production"), a_shoot()) == {}
+
+
+def test_an_overlay_that_is_left_out_later_stays_as_it_was() -> None:
+    old = after(a_shoot(overlay=False)).object
+
+    shoot = after(a_shoot(purpose="production"), old)
+
+    assert overlay_of(shoot) is False
+    assert routes_of(shoot) is True
+
+
+@pytest.mark.parametrize("overlay", [True, False])
+def test_routes_follow_when_the_overlay_changes(*, overlay: bool) -> None:
+    old = after(a_shoot(overlay=not overlay)).object
+    new = copy.deepcopy(old)
+    new["spec"]["networking"]["providerConfig"]["overlay"]["enabled"] = overlay
+
+    assert routes_of(after(new, old)) is not overlay
+
+
+def test_routes_that_a_user_switches_by_hand_stay_so() -> None:
+    old = after(a_shoot(overlay=True)).object
+    new = copy.deepcopy(old)
+    manager = new["spec"]["provider"]["controlPlaneConfig"]["cloudControllerManager"]
+    manager["useCustomRouteController"] = True
+
+    assert changes(new, old) == {}
+
+
+@pytest.mark.parametrize("families", [("IPv6",), ("IPv4", "IPv6")])
+def test_load_balancers_with_ipv6_always_have_their_controller(families: tuple[str, ...]) -> None:
+    config = CONTROL_PLANE | {"loadBalancerController": {"enabled": False}}
+    new = a_shoot(families=families, control_plane=config)
+    path = ("spec", "provider", "controlPlaneConfig", "loadBalancerController", "enabled")
+
+    assert after(new).get(*path) is True
+    assert after(new, a_shoot()).get(*path) is True
+    assert after(a_shoot(control_plane=config)).get(*path) is False
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        {"spec": {"provider": {"type": "aws"}, "networking": {"type": "calico"}}},
+        a_shoot() | {"status": {"lastOperation": {"type": "Migrate", "state": "Processing"}}},
+        a_shoot() | {"status": {"lastOperation": {"type": "Restore", "state": "Processing"}}},
+    ],
+)
+def test_shoots_without_workers_or_on_the_move_are_left_alone(new: JsonObject) -> None:
+    assert changes(new) == {}
+
+
+def test_a_shoot_that_gets_another_seed_is_left_alone() -> None:
+    old = a_shoot(overlay=False, seedName="a")
+
+    assert changes(a_shoot(seedName="b"), old) == {}
+
+
+def test_a_shoot_whose_spec_stays_is_left_alone() -> None:
+    shoot = a_shoot(overlay=False)
+
+    assert changes(shoot, shoot) == {}
+
+
+@pytest.mark.parametrize("part", [{"overlay": 1}, {"overlay": {"enabled": "no"}}, []])
+def test_what_is_malformed_is_left_to_the_validation(part: Any) -> None:
+    shoot = a_shoot(control_plane={"cloudControllerManager": 1})
+    shoot["spec"]["networking"]["providerConfig"] = part
+
+    assert changes(shoot) == {}
+
+
+def review(new: JsonObject, old: JsonObject | None = None) -> Request:
+    return Request(
+        uid="1",
+        operation="CREATE" if old is None else "UPDATE",
+        kind=GVK,
+        resource=SHOOTS,
+        namespace="garden-dev",
+        name="web",
+        object=new,
+        old_object=old,
+    )
+
+
+def mutated(new: JsonObject, old: JsonObject | None = None) -> Verdict:
+    verdict = aws_shoot_mutator().handler(review(new, old))
+    assert isinstance(verdict, Verdict)
+    return verdict
+
+
+def validated(new: JsonObject, old: JsonObject | None = None) -> Verdict:
+    verdict = aws_shoot_validator(lambda _: PROFILE).handler(review(new, old))
+    assert isinstance(verdict, Verdict)
+    return verdict
+
+
+def test_the_mutator_patches_shoots_on_aws() -> None:
+    assert {edit.path for edit in mutated(a_shoot()).edits} == {
+        "/spec/networking/providerConfig",
+        "/spec/provider/controlPlaneConfig",
+        "/spec/provider/controlPlaneConfig/cloudControllerManager",
+    }
+
+
+def test_shoots_on_other_clouds_are_nobodys_business_here() -> None:
+    shoot = a_shoot(infrastructure={})
+    shoot["spec"]["provider"]["type"] = "gcp"
+
+    assert mutated(shoot).edits == ()
+    assert validated(shoot).allowed
+
+
+def test_the_webhooks_are_asked_about_shoots_on_aws_only() -> None:
+    webhooks = [aws_shoot_mutator(), aws_shoot_validator(lambda _: None)]
+
+    assert [webhook.registration.name for webhook in webhooks] == [
+        "mutator.admission-aws.extensions.gardener.cloud",
+        "validator.admission-aws.extensions.gardener.cloud",
+    ]
+    for webhook in webhooks:
+        assert webhook.registration.object_selector == {
+            "matchLabels": {"provider.extensions.gardener.cloud/aws": "true"}
+        }
+
+
+def fields(new: JsonObject, old: JsonObject | None = None) -> list[str]:
+    return [cause.field for cause in check_shoot(new, old, PROFILE)]
+
+
+def test_a_shoot_after_its_defaults_is_accepted() -> None:
+    for families in (("IPv4",), ("IPv6",), ("IPv4", "IPv6")):
+        assert validated(after(a_shoot(families=families)).object) == Verdict()
+
+
+def test_a_shoot_needs_a_network() -> None:
+    assert fields(a_shoot(infrastructure=None)) == ["spec.provider.infrastructureConfig"]
+
+
+def test_a_shoot_without_workers_needs_none() -> None:
+    assert fields({"spec": {"provider": {"type": "aws"}}}) == []
+
+
+def test_zones_are_those_of_the_cloud_profile() -> None:
+    config = copy.deepcopy(INFRASTRUCTURE)
+    config["networks"]["zones"][0]["name"] = "eu-west-1z"
+
+    assert fields(a_shoot(infrastructure=config)) == [
+        "spec.provider.infrastructureConfig.networks.zones[0].name"
+    ]
+    namespaced = {"spec": {}, "status": {"cloudProfileSpec": PROFILE["spec"]}}
+    assert list(check_shoot(a_shoot(), None, namespaced)) == []
+    assert list(check_shoot(a_shoot(infrastructure=config), None, namespaced))
+    other_region = a_shoot(infrastructure=config, region="eu-central-1")
+    assert list(check_shoot(other_region, None, PROFILE)) == []
+
+
+def test_a_control_plane_config_is_read_strictly() -> None:
+    config = CONTROL_PLANE | {"cloudControllerManager": {"useCustomRoutes": True}, "x": 1}
+
+    assert fields(a_shoot(control_plane=config)) == [
+        "spec.provider.controlPlaneConfig.cloudControllerManager.useCustomRoutes",
+        "spec.provider.controlPlaneConfig.x",
+    ]
+
+
+def test_a_control_plane_config_says_what_it_is() -> None:
+    assert fields(a_shoot(control_plane={})) == [
+        "spec.provider.controlPlaneConfig.apiVersion",
+        "spec.provider.controlPlaneConfig.kind",
+    ]
+
+
+@pytest.mark.parametrize("families", [("IPv6",), ("IPv4", "IPv6")])
+@pytest.mark.parametrize("overlay", [None, True])
+def test_ipv6_has_no_overlay(families: tuple[str, ...], *, overlay: bool | None) -> None:
+    assert fields(a_shoot(families=families, overlay=overlay)) == [
+        "spec.networking.providerConfig.overlay.enabled"
+    ]
+
+
+def test_an_overlay_is_on_or_off() -> None:
+    shoot = a_shoot(overlay="yes")
+
+    (cause,) = check_shoot(shoot)
+
+    assert cause.field == "spec.networking.providerConfig.overlay.enabled"
+    assert "overlay.enabled is not a boolean" in cause.message
+    with pytest.raises(ExtensionError, match=r"overlay\.enabled is not a boolean") as error:
+        has_overlay(shoot)
+    assert error.value.codes == (Code.CONFIGURATION_PROBLEM,)
+
+
+@pytest.mark.parametrize(("overlay", "has"), [(None, True), (True, True), (False, False)])
+def test_an_overlay_is_on_unless_it_is_switched_off(*, overlay: bool | None, has: bool) -> None:
+    assert has_overlay(a_shoot(overlay=overlay)) is has
+
+
+def test_a_forbidden_change_is_refused_with_its_path() -> None:
+    config = copy.deepcopy(INFRASTRUCTURE)
+    config["networks"]["vpc"]["id"] = "vpc-2"
+
+    verdict = validated(a_shoot(infrastructure=config), a_shoot())
+
+    assert not verdict.allowed
+    assert verdict.message == (
+        'Shoot.core.gardener.cloud "web" is invalid: '
+        "spec.provider.infrastructureConfig.networks.vpc.id: "
+        'Invalid value: "vpc-2": field is immutable'
+    )
+
+
+def test_the_config_of_a_shoot_cannot_be_taken_away() -> None:
+    assert not validated(a_shoot(infrastructure=None), a_shoot()).allowed
+
+
+def test_what_was_wrong_before_is_only_a_warning() -> None:
+    wrong = {**INFRASTRUCTURE, "unknown": 1}
+    old = a_shoot(infrastructure=wrong)
+
+    verdict = validated(a_shoot(infrastructure=wrong, hibernation={"enabled": True}), old)
+
+    assert verdict.allowed
+    (warning,) = verdict.warnings
+    assert warning.startswith("spec.provider.infrastructureConfig.unknown: ")
+    assert warning.endswith("(as before)")
+    assert not validated(a_shoot(infrastructure=wrong)).allowed
+
+
+def test_an_old_config_with_unknown_fields_is_compared_all_the_same() -> None:
+    old = a_shoot(infrastructure={**INFRASTRUCTURE, "unknown": 1})
+    config = copy.deepcopy(INFRASTRUCTURE)
+    config["networks"]["vpc"]["id"] = "vpc-2"
+
+    assert fields(a_shoot(infrastructure=config), old) == [
+        "spec.provider.infrastructureConfig.networks.vpc.id"
+    ]
+
+
+def test_a_shoot_being_deleted_is_never_held_up() -> None:
+    shoot = a_shoot(infrastructure={}, purpose="production")
+    shoot["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+
+    assert validated(shoot, a_shoot()).allowed
+
+
+def test_a_shoot_whose_spec_stays_is_not_looked_at() -> None:
+    shoot = a_shoot(infrastructure={})
+
+    assert validated(shoot, shoot).because == "the spec is what it was"

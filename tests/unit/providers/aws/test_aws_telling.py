@@ -1,0 +1,40 @@
+"""What users are told although it works."""
+
+from datetime import UTC, datetime, timedelta
+
+from pergola.api.objects import JsonObject
+from pergola.providers.aws.telling import event
+from pergola.runtime.clock import FakeClock
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+OBJECT: JsonObject = {
+    "apiVersion": "extensions.gardener.cloud/v1alpha1",
+    "kind": "Infrastructure",
+    "metadata": {"name": "web", "namespace": "shoot--p--web", "uid": "u1"},
+}
+
+
+def test_the_same_sentence_about_the_same_object_is_one_event() -> None:
+    first = event(OBJECT, "few addresses", FakeClock(NOW))
+    later = event(OBJECT, "few addresses", FakeClock(NOW + timedelta(minutes=5)))
+    other = event(OBJECT, "no route", FakeClock(NOW))
+    recreated = {**OBJECT, "metadata": {**OBJECT["metadata"], "uid": "u2"}}
+
+    names = [each["metadata"]["name"] for each in (first, later, other)]
+    names.append(event(recreated, "few addresses", FakeClock(NOW))["metadata"]["name"])
+    assert names[0] == names[1]
+    assert len(set(names)) == 3
+
+
+def test_an_event_is_a_warning_beside_its_object() -> None:
+    told = event(OBJECT, "few addresses", FakeClock(NOW))
+
+    assert (told["type"], told["note"]) == ("Warning", "few addresses")
+    assert told["metadata"]["namespace"] == told["regarding"]["namespace"] == "shoot--p--web"
+    assert told["regarding"]["uid"] == "u1"
+
+
+def test_a_long_sentence_is_cut_to_what_an_api_server_takes() -> None:
+    told = event(OBJECT, "ä" * 2000, FakeClock(NOW))
+
+    assert len(told["note"].encode()) <= 1024

@@ -1,0 +1,77 @@
+"""Reverse look-ups over what a cache holds."""
+
+from collections.abc import Iterable
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pergola.api.objects import Key
+from pergola.runtime.caching.cache import Change, Subscriber
+from pergola.runtime.caching.index import Index
+
+WEB, API = Key("demo", "web"), Key("demo", "api")
+
+
+class Told:
+    """Something to subscribe to, whose changes a test tells."""
+
+    def __init__(self) -> None:
+        self.objects: dict[Key, frozenset[str]] = {}
+        self._subscribers: list[Subscriber[frozenset[str]]] = []
+
+    def subscribe(self, subscriber: Subscriber[frozenset[str]]) -> None:
+        self._subscribers.append(subscriber)
+
+    def tell(self, key: Key, new: Iterable[str] | None) -> None:
+        old = self.objects.pop(key, None)
+        if new is not None:
+            self.objects[key] = frozenset(new)
+        for subscriber in self._subscribers:
+            subscriber(Change(key, old, self.objects.get(key)))
+
+
+def index_of(told: Told) -> Index[frozenset[str], str]:
+    return Index(told, lambda _, values: values)
+
+
+def test_an_object_is_found_under_each_of_its_values() -> None:
+    told = Told()
+    index = index_of(told)
+    told.tell(WEB, {"a", "b"})
+    told.tell(API, {"b"})
+    assert set(index.keys("a")) == {WEB}
+    assert set(index.keys("b")) == {WEB, API}
+
+
+def test_a_value_that_nobody_has_any_more_is_forgotten() -> None:
+    told = Told()
+    index = index_of(told)
+    told.tell(WEB, {"a"})
+    told.tell(WEB, {"c"})
+    assert not index.keys("a")
+    assert "a" not in index
+    assert set(index.values()) == {"c"}
+    told.tell(WEB, None)
+    assert not index.values()
+
+
+changes = st.lists(
+    st.tuples(
+        st.sampled_from([WEB, API, Key("other", "web")]),
+        st.none() | st.frozensets(st.sampled_from("abc")),
+    )
+)
+
+
+@given(changes)
+def test_an_index_says_what_a_search_would_say(
+    history: list[tuple[Key, frozenset[str] | None]],
+) -> None:
+    told = Told()
+    index = index_of(told)
+    for key, values in history:
+        told.tell(key, values)
+    for value in "abc":
+        searched = {key for key, values in told.objects.items() if value in values}
+        assert set(index.keys(value)) == searched
+        assert (value in index) == bool(searched)

@@ -1,0 +1,235 @@
+"""How a controller goes on after each run, under virtual time."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+from structlog.testing import capture_logs
+
+from pergola.kube.errors import Conflict, Unreachable
+from pergola.runtime.controlling.controller import DONE, Again, Controller, Outcome, ReconcileError
+from pergola.runtime.metrics import Metrics
+
+pytestmark = pytest.mark.looptime(start=0)
+
+Runs = list[tuple[str, float]]
+
+
+def controller_of(
+    reconcile: Callable[[str], Awaitable[Outcome]],
+    *,
+    workers: int = 1,
+    deadline: float | None = None,
+    metrics: Metrics | None = None,
+) -> Controller[str]:
+    return Controller(
+        "test", reconcile, workers=workers, deadline=deadline, metrics=metrics or Metrics()
+    )
+
+
+@asynccontextmanager
+async def running(controller: Controller[str]) -> AsyncIterator[Controller[str]]:
+    task = asyncio.create_task(controller.run())
+    try:
+        yield controller
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+class Script:
+    """Plays outcomes in turn, the last one again and again, and notes when each run began."""
+
+    def __init__(self, *outcomes: Outcome | Exception) -> None:
+        self._outcomes = list(outcomes)
+        self.runs: Runs = []
+
+    async def __call__(self, key: str) -> Outcome:
+        self.runs.append((key, now()))
+        outcome = self._outcomes.pop(0) if len(self._outcomes) > 1 else self._outcomes[0]
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    @property
+    def moments(self) -> list[float]:
+        return [moment for _, moment in self.runs]
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def counted(metrics: Metrics, result: str) -> float | None:
+    return metrics.registry.get_sample_value(
+        "controller_runtime_reconcile_total", {"controller": "test", "result": result}
+    )
+
+
+def value(metrics: Metrics, name: str) -> float | None:
+    return metrics.registry.get_sample_value(name, {"controller": "test"})
+
+
+async def test_a_key_that_is_done_does_not_come_back() -> None:
+    script, metrics = Script(DONE), Metrics()
+    async with running(controller_of(script, metrics=metrics)) as controller:
+        controller.queue.add("a")
+        await asyncio.sleep(10_000)
+    assert script.runs == [("a", 0.0)]
+    assert counted(metrics, "success") == 1
+
+
+async def test_a_key_comes_back_after_the_seconds_that_its_run_asked_for() -> None:
+    script, metrics = Script(Again(60), Again(5), DONE), Metrics()
+    async with running(controller_of(script, metrics=metrics)) as controller:
+        controller.queue.add("a")
+        await asyncio.sleep(10_000)
+    assert script.moments == pytest.approx([0, 60, 65])
+    assert counted(metrics, "requeue_after") == 2
+    assert counted(metrics, "success") == 1
+
+
+async def test_a_run_before_its_time_replaces_the_time_that_was_asked_for() -> None:
+    script = Script(Again(60), DONE)
+    async with running(controller_of(script)) as controller:
+        controller.queue.add("a")
+        await asyncio.sleep(10)
+        controller.queue.add("a")
+        await asyncio.sleep(10_000)
+    assert script.moments == pytest.approx([0, 10])
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError("unexpected"),
+        ReconcileError("reported"),
+        Unreachable("away"),
+        Conflict(409, {}),
+    ],
+)
+async def test_a_key_that_failed_comes_back_with_growing_backoff(error: Exception) -> None:
+    script, metrics = Script(error, error, error, DONE), Metrics()
+    async with running(controller_of(script, metrics=metrics)) as controller:
+        controller.queue.add("a")
+        await asyncio.sleep(10)
+    assert script.moments == pytest.approx([0, 0.005, 0.015, 0.035])
+    assert counted(metrics, "error") == 3
+    assert value(metrics, "controller_runtime_reconcile_errors_total") == 3
+    assert value(metrics, "controller_runtime_reconcile_timeouts_total") == 0
+
+
+async def test_a_success_starts_the_backoff_anew() -> None:
+    script = Script(ReconcileError(), ReconcileError(), Again(1), ReconcileError(), DONE)
+    async with running(controller_of(script)) as controller:
+        controller.queue.add("a")
+        await asyncio.sleep(10)
+    assert script.moments == pytest.approx([0, 0.005, 0.015, 1.015, 1.020])
+
+
+async def test_a_run_that_takes_too_long_is_ended_and_counted() -> None:
+    metrics = Metrics()
+    began: list[float] = []
+
+    async def stuck(_: str) -> Outcome:
+        began.append(now())
+        if len(began) == 1:
+            await asyncio.Event().wait()
+        return DONE
+
+    async with running(controller_of(stuck, deadline=60, metrics=metrics)) as controller:
+        controller.queue.add("a")
+        await asyncio.sleep(100)
+    assert began == pytest.approx([0, 60.005])
+    assert value(metrics, "controller_runtime_reconcile_timeouts_total") == 1
+    assert counted(metrics, "error") == 1
+
+
+async def test_a_timeout_inside_a_run_is_a_failure_and_not_the_deadline_of_the_run() -> None:
+    metrics = Metrics()
+    script = Script(TimeoutError("the cloud did not answer"), DONE)
+    with capture_logs() as logs:
+        async with running(controller_of(script, deadline=60, metrics=metrics)) as controller:
+            controller.queue.add("a")
+            await asyncio.sleep(10)
+    assert value(metrics, "controller_runtime_reconcile_timeouts_total") == 0
+    assert counted(metrics, "error") == 1
+    assert [(line["event"], str(line.get("exc_info"))) for line in logs] == [
+        ("reconcile failed", "the cloud did not answer")
+    ]
+
+
+class Slow:
+    """Takes a second for each run, and notes which keys ran side by side."""
+
+    def __init__(self) -> None:
+        self.running: list[str] = []
+        self.most = 0
+        self.runs: list[str] = []
+
+    async def __call__(self, key: str) -> Outcome:
+        assert key not in self.running
+        self.running.append(key)
+        self.most = max(self.most, len(self.running))
+        await asyncio.sleep(1)
+        self.running.remove(key)
+        self.runs.append(key)
+        return DONE
+
+
+async def test_one_key_never_runs_twice_at_once() -> None:
+    slow, metrics = Slow(), Metrics()
+    async with running(controller_of(slow, workers=5, metrics=metrics)) as controller:
+        for _ in range(4):  # at 0, 0.6, 1.2 and 1.8, of which the last two are one run
+            controller.queue.add("a")
+            await asyncio.sleep(0.6)
+        await asyncio.sleep(10)
+    assert slow.most == 1
+    assert slow.runs == ["a"] * 3
+    assert counted(metrics, "error") == 0
+
+
+async def test_as_many_keys_run_at_once_as_there_are_workers() -> None:
+    slow, metrics = Slow(), Metrics()
+    async with running(controller_of(slow, workers=3, metrics=metrics)) as controller:
+        for key in "abcdefg":
+            controller.queue.add(key)
+        await asyncio.sleep(0.5)
+        assert value(metrics, "controller_runtime_active_workers") == 3
+        await asyncio.sleep(10)
+        assert value(metrics, "controller_runtime_active_workers") == 0
+    assert slow.most == 3
+    assert sorted(slow.runs) == list("abcdefg")
+
+
+async def test_a_failing_key_does_not_delay_others() -> None:
+    script = Script(ReconcileError())
+    async with running(controller_of(script)) as controller:
+        controller.queue.add("a")
+        await asyncio.sleep(100)
+        controller.queue.add("b")
+        await asyncio.sleep(0)
+        await asyncio.sleep(0.001)
+    assert ("b", 100.0) in script.runs
+
+
+async def test_a_run_that_is_cancelled_leaves_the_queue_as_if_it_had_ended() -> None:
+    metrics = Metrics()
+    slow = Slow()
+    controller = controller_of(slow, workers=2, metrics=metrics)
+    async with running(controller):
+        controller.queue.add("a")
+        controller.queue.add("b")
+        await asyncio.sleep(0.5)
+        controller.queue.add("a")
+    assert slow.runs == []
+    assert value(metrics, "controller_runtime_active_workers") == 0
+    # What was asked for meanwhile is not lost, and nothing else waits.
+    assert len(controller.queue) == 1
+    slow.running.clear()
+    async with running(controller):
+        controller.queue.add("b")
+        await asyncio.sleep(10)
+    assert slow.runs == ["a", "b"]
+    assert controller.queue.is_idle
