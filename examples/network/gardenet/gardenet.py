@@ -1,7 +1,6 @@
 """The network `gardenet`, in one file, as docs/tutorial-network-extension.md builds it."""
 
 import hashlib
-import ipaddress
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -9,6 +8,7 @@ import orjson
 from msgspec import field
 
 from pergola.api.field_errors import Cause, forbidden, invalid, unsupported
+from pergola.api.ip_ranges import is_network
 from pergola.api.objects import JsonObject
 from pergola.api.schema.declare import Value
 from pergola.extensions import Shoot
@@ -50,7 +50,7 @@ class Gardenet(NetworkPlugin[NetworkConfig]):
         """What is wrong with a config."""
         if config.ipam.type != "host-local":
             yield unsupported("ipam.type", config.ipam.type, ["host-local"])
-        if config.ipam.cidr != "usePodCIDR" and not _is_cidr(config.ipam.cidr):
+        if config.ipam.cidr != "usePodCIDR" and not is_network(config.ipam.cidr):
             yield invalid("ipam.cidr", config.ipam.cidr, "must be usePodCIDR or a CIDR")
 
     def check_shoot(self, config: NetworkConfig, shoot: Shoot) -> Iterator[Cause]:
@@ -145,11 +145,3 @@ def pod_spec() -> JsonObject:
 def checksum_of(config: JsonObject) -> str:
     """Changes when the content of the ConfigMap does."""
     return hashlib.sha256(orjson.dumps(config["data"], option=orjson.OPT_SORT_KEYS)).hexdigest()
-
-
-def _is_cidr(text: str) -> bool:
-    try:
-        ipaddress.ip_network(text, strict=False)
-    except ValueError:
-        return False
-    return "/" in text

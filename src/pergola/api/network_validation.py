@@ -1,6 +1,5 @@
 """What a Network may say: for the webhook that guards it, and for extensions (spec 40 §1.3)."""
 
-import ipaddress
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final, Literal
@@ -14,11 +13,11 @@ from pergola.api.field_errors import (
     required,
     unsupported,
 )
+from pergola.api.ip_ranges import Network, overlap, parse_network
 from pergola.api.objects import JsonObject, JsonValue, map_at
 
 Rules = Literal["relaxed", "strict"]
 """Today's rules, or the stricter ones of 2023 (spec 12 §18, D8)."""
-Range = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _FAMILIES: Final = {"IPv4": 4, "IPv6": 6}
 _RANGES: Final = ("podCIDR", "serviceCIDR")
@@ -37,7 +36,7 @@ def check_network(obj: JsonObject, rules: Rules = "relaxed") -> Iterator[Cause]:
     if problems:
         yield from problems
         return
-    ranges: dict[str, Range] = {}
+    ranges: dict[str, Network] = {}
     for name in _RANGES:
         read = _range(spec, name, families, rules)
         if isinstance(read, Cause):
@@ -96,15 +95,13 @@ def _family_findings(families: list[JsonValue], rules: Rules) -> Iterator[Cause]
         yield invalid("spec.ipFamilies", families, "dual-stack networking is not supported")
 
 
-def _range(spec: JsonObject, name: str, families: list[JsonValue], rules: Rules) -> Range | Cause:
+def _range(spec: JsonObject, name: str, families: list[JsonValue], rules: Rules) -> Network | Cause:
     path, value = f"spec.{name}", spec.get(name)
     if not isinstance(value, str) or not value:
         return required(path)
     try:
-        read = ipaddress.ip_network(value, strict=False)
+        read = parse_network(value)
     except ValueError:
-        return invalid(path, value, f"invalid CIDR address: {value}")
-    if "/" not in value:
         return invalid(path, value, f"invalid CIDR address: {value}")
     primary = str(families[0]) if families else "IPv4"
     if (len(families) < 2 or rules == "strict") and read.version != _FAMILIES[primary]:
@@ -112,10 +109,10 @@ def _range(spec: JsonObject, name: str, families: list[JsonValue], rules: Rules)
     return read
 
 
-def _overlaps(spec: JsonObject, ranges: dict[str, Range]) -> Iterator[Cause]:
+def _overlaps(spec: JsonObject, ranges: dict[str, Network]) -> Iterator[Cause]:
     for first, second in pairwise(_RANGES):
         one, other = ranges[first], ranges[second]
-        if one.version == other.version and one.overlaps(other):
+        if overlap(one, other):
             yield invalid(
                 f"spec.{second}",
                 spec[second],

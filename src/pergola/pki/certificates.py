@@ -4,7 +4,6 @@ Everything is PEM on the outside. A certificate's validity begins a little in th
 clocks of machines differ.
 """
 
-import ipaddress
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
@@ -14,6 +13,8 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from pergola.api.ip_ranges import parse_address
 
 BACKDATED: Final = timedelta(hours=1)
 _RENEW_AT: Final = 0.8
@@ -207,7 +208,7 @@ def _private(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 def _host(host: str) -> x509.GeneralName:
     try:
-        return x509.IPAddress(ipaddress.ip_address(host))
+        return x509.IPAddress(parse_address(host))
     except ValueError:
         return x509.DNSName(host)
 

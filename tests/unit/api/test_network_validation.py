@@ -65,3 +65,20 @@ def test_saying_no_family_is_saying_ipv4(
 def test_what_a_network_is_stays(name: str) -> None:
     [cause] = check_network_update(network(**{name: "other"}), network())
     assert str(cause) == f'spec.{name}: Invalid value: "other": field is immutable'
+
+
+@pytest.mark.parametrize("field", ["podCIDR", "serviceCIDR"])
+@pytest.mark.parametrize(
+    "text",
+    ["fd00::%x\nCOMMIT\n/64", "fd00::1%$(reboot)/128", "fd00::%eth0/64", "10.0.0.0/255.0.0.0"],
+)
+@pytest.mark.parametrize("families", [["IPv6"], ["IPv4", "IPv6"]])
+def test_a_range_with_a_zone_id_or_a_netmask_is_refused(
+    field: str, text: str, families: list[str]
+) -> None:
+    ranges = {"podCIDR": "fd00:1::/64", "serviceCIDR": "fd00:2::/108", field: text}
+
+    [cause] = check_network(network(ipFamilies=families, **ranges))
+
+    assert (cause.field, cause.reason) == (f"spec.{field}", "FieldValueInvalid")
+    assert "invalid CIDR address" in cause.message

@@ -9,9 +9,10 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from ipaddress import IPv4Network, IPv6Network, collapse_addresses, ip_network
+from ipaddress import IPv4Network, IPv6Network, collapse_addresses
 from typing import Final, Literal, NamedTuple
 
+from pergola.api.ip_ranges import parse_network
 from pergola.api.objects import JsonObject, map_at, uid_of
 from pergola.cloud.aws import AwsClient
 from pergola.cloud.errors import CloudError, NotFound
@@ -175,11 +176,11 @@ def _overlaps(one: Ports | None, other: Ports | None) -> bool:
 
 def _covers(rules: Iterable[Rule], peer: str, ports: Ports) -> bool:
     """Whether rules together allow all addresses of a range to reach all ports."""
-    several = [(rule.ports or ports, ip_network(rule.peer, strict=False)) for rule in rules]
+    several = [(rule.ports or ports, parse_network(rule.peer)) for rule in rules]
     # Between these ports the answer does not change.
     edges = {ports[0], *(edge for (low, high), _ in several for edge in (low, high + 1))}
     return all(
-        _contains(ip_network(peer), [net for (low, high), net in several if low <= edge <= high])
+        _contains(parse_network(peer), [net for (low, high), net in several if low <= edge <= high])
         for edge in edges
         if ports[0] <= edge <= ports[1]
     )

@@ -1,9 +1,9 @@
 """Which route table a subnet has, and where its routes lead (spec 30 §7)."""
 
 from collections.abc import Iterable, Iterator
-from ipaddress import ip_network
 from typing import Final
 
+from pergola.api.ip_ranges import parse_network
 from pergola.api.objects import JsonObject
 from pergola.providers.aws.snapshot import Snapshot
 
@@ -35,12 +35,12 @@ def dead_pod_routes(table: JsonObject, pod_ranges: Iterable[str]) -> Iterator[st
     Args:
         pod_ranges: the ranges of all pods of the cluster, as CIDRs.
     """
-    ranges = [ip_network(cidr, strict=False) for cidr in pod_ranges]
+    ranges = [parse_network(cidr) for cidr in pod_ranges]
     for route in table.get("Routes") or ():
         destination = destination_of(route)
         if route.get("State") != BLACKHOLE or not destination:
             continue
-        network = ip_network(destination, strict=False)
+        network = parse_network(destination)
         # Ranges of the other family are no supernets of anything; subnet_of would raise.
         if any(
             network.version == pods.version

@@ -6,11 +6,11 @@ sets of them can be compared. A rule that this does not cover is kept as AWS's o
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from ipaddress import ip_network
 from typing import Final, Literal, NamedTuple
 
 import orjson
 
+from pergola.api.ip_ranges import parse_network
 from pergola.api.objects import JsonObject
 from pergola.flow import State
 from pergola.providers.aws.config import Zone
@@ -264,7 +264,7 @@ def _range6(subnet: JsonObject | None) -> str | None:
 
 
 def _nth_64(block: str, number: int) -> str:
-    network = ip_network(block)
+    network = parse_network(block)
     first = int(network.network_address) + (number << 64)
     return f"{type(network.network_address)(first)}/64"
 
@@ -316,7 +316,7 @@ def _opaque(permission: JsonObject, field: str, peer: object) -> str:
 def _canonical(cidr: str) -> str:
     """As AWS writes it: without host bits, shortest form."""
     try:
-        return str(ip_network(cidr, strict=False))
+        return str(parse_network(cidr))
     except ValueError:
         return cidr
 

@@ -5,7 +5,6 @@ here does not fail there. What was wrong already stays the Shoot's problem, and 
 that came later must not keep anybody from hibernating, repairing or deleting a cluster.
 """
 
-import ipaddress
 from collections.abc import Iterator
 from typing import Final, TypeVar
 
@@ -13,6 +12,7 @@ from pergola.admission.registration import Registration
 from pergola.admission.review import Handler, Request, Verdict, allowed, errored, invalid
 from pergola.api.field_errors import Cause, duplicate, unsupported
 from pergola.api.field_errors import invalid as invalid_value
+from pergola.api.ip_ranges import is_network
 from pergola.api.objects import JsonObject, deletion_timestamp_of, map_at
 from pergola.api.schema.declare import Value
 from pergola.api.schema.read import Malformed
@@ -85,16 +85,8 @@ def _range_findings(shoot: JsonObject) -> Iterator[Cause]:
         value = networking.get(name)
         if value is None or value == "":
             continue
-        if not isinstance(value, str) or not _is_range(value):
+        if not isinstance(value, str) or not is_network(value):
             yield invalid_value(f"spec.networking.{name}", value, f"invalid CIDR address: {value}")
-
-
-def _is_range(text: str) -> bool:
-    try:
-        ipaddress.ip_network(text, strict=False)
-    except ValueError:
-        return False
-    return "/" in text
 
 
 def _family_findings(shoot: JsonObject) -> Iterator[Cause]:

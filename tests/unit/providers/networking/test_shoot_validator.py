@@ -217,3 +217,14 @@ def test_the_admission_component_of_a_plugin_has_its_defaults_and_its_refusals()
     assert enabled(both, ()) == both
     [alone] = admission_webhooks(Weft())
     assert alone.short_name == "validator"
+
+
+@pytest.mark.parametrize("field", ["pods", "nodes", "services"])
+@pytest.mark.parametrize(
+    "text", ["fd00::%x\nCOMMIT\n/64", "fd00::%$(reboot)/64", "10.0.0.0/255.0.0.0"]
+)
+def test_a_range_with_a_zone_id_or_a_netmask_is_refused(field: str, text: str) -> None:
+    verdict = ask(shoot(None, proxy=None, **{field: text}))
+
+    assert not verdict.allowed
+    assert fields(verdict) == [f"spec.networking.{field}"]

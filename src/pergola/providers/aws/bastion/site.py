@@ -4,9 +4,9 @@ from base64 import b64decode
 from binascii import Error as NotBase64
 from collections.abc import Iterable
 from dataclasses import dataclass
-from ipaddress import ip_network
 from typing import Final
 
+from pergola.api.ip_ranges import parse_network
 from pergola.api.objects import JsonObject, Key, map_at, maps_at, name_of, namespace_of, uid_of
 from pergola.extension_api.errors import Code, ExtensionError
 from pergola.providers.aws.status import NODES, PUBLIC
@@ -104,7 +104,7 @@ def _sources(bastion: JsonObject) -> tuple[str, ...]:
         block, where = map_at(each, "ipBlock"), f"spec.ingress[{index}].ipBlock"
         cidr = str(block.get("cidr") or "")
         try:
-            found.append(str(ip_network(cidr, strict=False)))
+            found.append(str(parse_network(cidr)))
         except ValueError:
             raise _problem(
                 f'Bastion {Key.of(bastion)}: {where}.cidr: "{cidr}" is no CIDR'

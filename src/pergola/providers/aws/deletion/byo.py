@@ -7,9 +7,9 @@ Things that the user has deleted meanwhile count as done.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import partial
-from ipaddress import ip_network
 from typing import Final
 
+from pergola.api.ip_ranges import parse_network
 from pergola.api.objects import JsonObject
 from pergola.cloud.errors import NotFound, Unauthorized
 from pergola.flow.picture import Fate, Note
@@ -168,7 +168,7 @@ async def _release_range(work: Work) -> None:
         return
     for _, subnet in keys.in_zones(work.state, keys.SUBNET_WORKERS):
         for reservation in await _reservations(work, subnet):
-            same = ip_network(reservation["Cidr"]) == ip_network(known)
+            same = parse_network(reservation["Cidr"]) == parse_network(known)
             if same and _is_unused(work, subnet, reservation):
                 await _release(work, reservation["SubnetCidrReservationId"])
     work.state.forget(keys.SERVICE_CIDR)

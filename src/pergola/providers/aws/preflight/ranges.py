@@ -1,9 +1,10 @@
 """Ranges of subnets that are to be created in a VPC that is brought (spec 30 §5 L5)."""
 
 from collections.abc import Iterator
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv4Network, IPv6Network
 
 from pergola.api.field_errors import invalid
+from pergola.api.ip_ranges import parse_network
 from pergola.api.objects import JsonObject
 from pergola.providers.aws.preflight.finding import Finding, ec2, zone_path
 from pergola.providers.aws.snapshot import Snapshot
@@ -57,6 +58,6 @@ def _contains(outer: Network | None, inner: Network) -> bool:
 
 def _network(cidr: str) -> Network | None:
     try:
-        return ip_network(cidr, strict=False)
+        return parse_network(cidr)
     except ValueError:
         return None

@@ -1,11 +1,11 @@
 """The VPC, security groups and gateway endpoints (spec 30 §1.4, V10, V12, V13, V18; §6.5)."""
 
-import ipaddress
 from collections.abc import Iterator
 from typing import Final
 
 from pergola.api.core_v1_validation import is_dns_subdomain
 from pergola.api.field_errors import Cause, duplicate, forbidden, invalid
+from pergola.api.ip_ranges import is_network, parse_network
 from pergola.providers.aws.config import InfrastructureConfig, Ipv6IpamPool, Networks, Vpc
 from pergola.providers.aws.validation import identifiers
 from pergola.providers.aws.validation.identifiers import check_id
@@ -45,9 +45,8 @@ def _ipam_pool(pool: Ipv6IpamPool) -> Iterator[Cause]:
         return
     if not pool.id:
         yield invalid(_BLOCK, block, "can only be used with the id of the pool that it is from")
-    try:
-        network = ipaddress.IPv6Network(block, strict=False)
-    except ValueError:
+    network = parse_network(block) if is_network(block) else None
+    if network is None or network.version != 6:
         yield invalid(_BLOCK, block, "must be an IPv6 CIDR")
         return
     if str(network) != block:

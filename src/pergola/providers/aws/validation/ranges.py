@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from pergola.api.field_errors import Cause, invalid
+from pergola.api.ip_ranges import parse_network
 from pergola.providers.aws.config import InfrastructureConfig
 from pergola.providers.aws.validation.facts import ShootFacts
 
@@ -59,7 +60,7 @@ def check_ranges(config: InfrastructureConfig, facts: ShootFacts) -> Iterator[Ca
 def parse_range(text: str) -> Network | None:
     """A CIDR, with whatever host bits; None if it is none."""
     try:
-        return ipaddress.ip_network(text, strict=False) if "/" in text else None
+        return parse_network(text)
     except ValueError:
         return None
 

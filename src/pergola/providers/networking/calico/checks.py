@@ -3,13 +3,13 @@
 Whatever passes here renders: what rendering could only refuse is found here already.
 """
 
-import ipaddress
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from pergola.api.core_v1_validation import is_dns_subdomain
 from pergola.api.field_errors import Cause, forbidden, invalid
+from pergola.api.ip_ranges import is_address, is_network
 from pergola.api.objects import map_at
 from pergola.extension_api.cluster import Shoot
 from pergola.kube.quantities import QuantityError, parse_quantity
@@ -71,7 +71,7 @@ def _ipam(ipam: IPAM | None, families: Collection[str]) -> Iterator[Cause]:
     yield from _one_of("ipam.type", ipam.type, IPAM_TYPES)
     if ipam.type == "calico-ipam" and "IPv6" in families:
         yield invalid("ipam.type", ipam.type, "calico-ipam is only supported with IPv4 alone")
-    if ipam.cidr is not None and ipam.cidr.lower() != USE_POD_CIDR and not _is_cidr(ipam.cidr):
+    if ipam.cidr is not None and ipam.cidr.lower() != USE_POD_CIDR and not is_network(ipam.cidr):
         yield invalid("ipam.cidr", ipam.cidr, 'must be "usePodCIDR" or a CIDR')
 
 
@@ -139,24 +139,12 @@ def _auto_detection(path: str, method: str | None) -> Iterator[Cause]:
         yield invalid(path, method, f"{name} needs {_PARAMETERS[name][1]}")
 
 
-def _is_cidr(text: str) -> bool:
-    try:
-        ipaddress.ip_network(text, strict=False)
-    except ValueError:
-        return False
-    return "/" in text
-
-
 def _are_cidrs(text: str) -> bool:
-    return all(_is_cidr(cidr.strip()) for cidr in text.split(","))
+    return all(is_network(cidr.strip()) for cidr in text.split(","))
 
 
 def _is_host(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return is_dns_subdomain(text)
-    return True
+    return is_address(text) or is_dns_subdomain(text)
 
 
 def _is_regex(text: str) -> bool:

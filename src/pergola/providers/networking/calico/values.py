@@ -4,12 +4,12 @@ Pure; spec 40 §5.3 steps 3 to 6, §5.4 and §5.6. What overlay says wins over t
 mode; what a user says about auto-detection wins over the nodes' CIDRs (Beyond 10).
 """
 
-import ipaddress
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
+from pergola.api.ip_ranges import parse_network
 from pergola.api.objects import map_at
 from pergola.extension_api.cluster import Shoot
 from pergola.extension_api.errors import Code, ExtensionError
@@ -287,7 +287,7 @@ def _first(family: str, candidates: Iterable[object]) -> str | None:
 
 def _family(cidr: str) -> str | None:
     try:
-        return f"IPv{ipaddress.ip_network(cidr, strict=False).version}"
+        return f"IPv{parse_network(cidr).version}"
     except ValueError:
         return None
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from ipaddress import ip_address
 from typing import Final
 
 from pergola.api.durations import format_duration
 from pergola.api.field_errors import Cause, forbidden, invalid, required
+from pergola.api.ip_ranges import is_address
 from pergola.api.objects import map_at
 from pergola.extension_api.cluster import Shoot
 from pergola.providers.networking.cilium.config import (
@@ -88,18 +88,10 @@ def _one_of(field: str, value: str | None, supported: Sequence[str]) -> Iterator
 
 def _kube_proxy(kube_proxy: KubeProxy) -> Iterator[Cause]:
     host, port = kube_proxy.k8s_service_host, kube_proxy.k8s_service_port
-    if host is not None and not (_is_address(host) or _is_dns_name(host)):
+    if host is not None and not (is_address(host) or _is_dns_name(host)):
         yield invalid("kubeproxy.k8sServiceHost", host, "must be an IP address or a DNS name")
     if port is not None and not 1 <= port <= 65535:
         yield invalid("kubeproxy.k8sServicePort", port, "must be between 1 and 65535, inclusive")
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ip_address(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _is_dns_name(text: str) -> bool:

@@ -7,7 +7,7 @@ from pergola.api.durations import format_duration
 from pergola.api.objects import JsonObject
 from pergola.providers.networking.cilium.checks import LEASE_DURATION, RENEW_DEADLINE, RETRY_PERIOD
 from pergola.providers.networking.cilium.config import L2Announcements
-from pergola.providers.networking.cilium.values import Values, range_of
+from pergola.providers.networking.cilium.values import Values, network_of
 
 NAME: Final = "cilium-config"
 LABEL_PREFIXES_NAME: Final = "label-prefix-conf"
@@ -139,9 +139,9 @@ def _routing(values: Values) -> dict[str, str]:
     if not way.is_native:
         keys["tunnel-protocol"] = way.tunnel
     if values.native_ipv4 is not None:
-        keys["ipv4-native-routing-cidr"] = values.native_ipv4
+        keys["ipv4-native-routing-cidr"] = str(values.native_ipv4)
     if values.native_ipv6 is not None:
-        keys["ipv6-native-routing-cidr"] = values.native_ipv6
+        keys["ipv6-native-routing-cidr"] = str(values.native_ipv6)
     return keys
 
 
@@ -178,7 +178,7 @@ def _services(values: Values) -> dict[str, str]:
 def _ranges(values: Values) -> dict[str, str]:
     families = {"ipv4": (values.ipv4, 4), "ipv6": (values.ipv6, 6)}
     return {
-        family: range_of(values.pods, version) or ""
+        family: str(network_of(values.pods, version) or "")
         for family, (is_used, version) in families.items()
         if is_used
     }

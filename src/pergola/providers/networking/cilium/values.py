@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Final
 from urllib.parse import urlsplit
 
+from pergola.api.ip_ranges import Network, overlap, parse_network
 from pergola.api.objects import JsonObject, map_at, maps_at
 from pergola.extension_api.cluster import Shoot
 from pergola.extension_api.errors import Code, ExtensionError
@@ -22,8 +22,6 @@ _HOST_ADVICE: Final = (
     "set kubeproxy.k8sServiceHost and kubeproxy.k8sServicePort in the network config, or wait for"
     " the address"
 )
-
-Network = IPv4Network | IPv6Network
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +64,17 @@ class Values:
     ipv4: bool
     ipv6: bool
     routing: Routing
-    native_ipv4: str | None
-    native_ipv6: str | None
+    native_ipv4: Network | None
+    native_ipv6: Network | None
     api_server: ApiServer | None
     node_local_dns: bool
     bpf_masquerade: bool | None
     strict_encryption: StrictEncryption | None
     ipam: Ipam
     operator_is_ha: bool
-    pods: tuple[str, ...]
-    services: tuple[str, ...]
-    nodes: tuple[str, ...]
+    pods: tuple[Network, ...]
+    services: tuple[Network, ...]
+    nodes: tuple[Network, ...]
     ingress_domain: str
 
     @property
@@ -103,8 +101,8 @@ def values(plan: Plan[NetworkConfig], ipam: Ipam) -> Values:
     """
     config, shoot = plan.config, plan.shoot
     way = routing(config, plan.families)
-    pods = _unique([*shoot.pod_ranges, plan.pod_range])
-    nodes = _unique([shoot.node_range, *shoot.node_ranges])
+    pods = _networks("pods", [*shoot.pod_ranges, plan.pod_range])
+    nodes = _networks("nodes", [shoot.node_range, *shoot.node_ranges])
     return Values(
         config=config,
         ipv4=plan.ipv4,
@@ -119,7 +117,7 @@ def values(plan: Plan[NetworkConfig], ipam: Ipam) -> Values:
         ipam=ipam,
         operator_is_ha=_least_workers(shoot) >= 2,
         pods=pods,
-        services=_unique([*shoot.service_ranges, plan.service_range]),
+        services=_networks("services", [*shoot.service_ranges, plan.service_range]),
         nodes=nodes,
         ingress_domain=_ingress_domain(shoot),
     )
@@ -143,15 +141,9 @@ def api_server(config: NetworkConfig, shoot: Shoot) -> ApiServer:
     return _address(url)
 
 
-def range_of(ranges: Sequence[str], version: int) -> str | None:
-    """The first CIDR of an IP version."""
-    return next((cidr for cidr in ranges if version_of(cidr) == version), None)
-
-
-def version_of(cidr: str) -> int | None:
-    """4 or 6; None for what is no CIDR."""
-    network = _network(cidr)
-    return None if network is None else network.version
+def network_of(networks: Sequence[Network], version: int) -> Network | None:
+    """Return the first network of an IP version."""
+    return next((network for network in networks if network.version == version), None)
 
 
 def _address(url: str) -> ApiServer:
@@ -171,28 +163,28 @@ def _no_host(reason: str) -> ExtensionError:
     )
 
 
-def _native_ipv4(pods: Sequence[str]) -> str:
-    cidr = range_of(pods, 4)
-    if cidr is None:
+def _native_ipv4(pods: Sequence[Network]) -> Network:
+    network = network_of(pods, 4)
+    if network is None:
         raise ExtensionError(
             "spec.networking.pods: the Shoot has no IPv4 range of pods, which native routing needs",
             Code.RETRYABLE_CONFIGURATION_PROBLEM,
         )
-    return cidr
+    return network
 
 
-def _native_ipv6(shoot: Shoot, pods: Sequence[str]) -> str:
+def _native_ipv6(shoot: Shoot, pods: Sequence[Network]) -> Network:
     """Where the infrastructure gives IPv6 ranges, only the status of the Shoot knows them."""
     reported = map_at(shoot.raw, "status", "networking").get("pods")
     known = [str(cidr) for cidr in reported] if isinstance(reported, list) else []
-    cidr = range_of([*known, *pods], 6)
-    if cidr is None:
+    network = network_of([*_networks("pods", known), *pods], 6)
+    if network is None:
         raise ExtensionError(
             "status.networking.pods: the Shoot has no IPv6 range of pods, which native routing"
             " needs; its infrastructure has to report one",
             Code.RETRYABLE_CONFIGURATION_PROBLEM,
         )
-    return cidr
+    return network
 
 
 def _bpf_masquerade(config: NetworkConfig, families: Sequence[str]) -> bool | None:
@@ -203,21 +195,16 @@ def _bpf_masquerade(config: NetworkConfig, families: Sequence[str]) -> bool | No
 
 
 def _strict_encryption(
-    config: NetworkConfig, way: Routing, pods: Sequence[str], nodes: Sequence[str]
+    config: NetworkConfig, way: Routing, pods: Sequence[Network], nodes: Sequence[Network]
 ) -> StrictEncryption | None:
     encryption = config.encryption
     if encryption is None or not (encryption.enabled and encryption.strict_mode):
         return None
-    cidr = range_of(pods, 4) or ""
-    overlaps = any(_overlap(cidr, node) for node in nodes)
-    return StrictEncryption(cidr, not way.is_native or overlaps)
-
-
-def _overlap(one: str, other: str) -> bool:
-    a, b = _network(one), _network(other)
-    if isinstance(a, IPv4Network) and isinstance(b, IPv4Network):
-        return a.overlaps(b)
-    return isinstance(a, IPv6Network) and isinstance(b, IPv6Network) and a.overlaps(b)
+    network = network_of(pods, 4)
+    if network is None:
+        return StrictEncryption("", not way.is_native)
+    overlaps = any(overlap(network, node) for node in nodes)
+    return StrictEncryption(str(network), not way.is_native or overlaps)
 
 
 def _least_workers(shoot: Shoot) -> int:
@@ -235,12 +222,13 @@ def _ingress_domain(shoot: Shoot) -> str:
     return f"ingress.{domain}" if isinstance(domain, str) and domain else ""
 
 
-def _network(cidr: str) -> Network | None:
+def _networks(of: str, ranges: Sequence[str]) -> tuple[Network, ...]:
+    """Parse the ranges of pods, services or nodes; each network once."""
     try:
-        return ip_network(cidr, strict=False)
-    except ValueError:
-        return None
-
-
-def _unique(ranges: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(cidr for cidr in ranges if cidr))
+        return tuple(dict.fromkeys(parse_network(cidr) for cidr in ranges if cidr))
+    except ValueError as error:
+        raise ExtensionError(
+            f"the Shoot's networking.{of}, in spec or status: {error}; correct it in the Shoot or"
+            " in the status of its Infrastructure",
+            Code.CONFIGURATION_PROBLEM,
+        ) from None

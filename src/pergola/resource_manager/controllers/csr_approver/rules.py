@@ -5,9 +5,9 @@ Pure functions. The texts are part of the API: tests and people look for them.
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import Final, TypeAlias
 
+from pergola.api.ip_ranges import parse_address
 from pergola.resource_manager.controllers.csr_approver.request import (
     IpAddress,
     Request,
@@ -113,7 +113,7 @@ def _addresses(request: Request, node: Node) -> Verdict:
     addresses: set[IpAddress] = set()
     for text in _of_types(node, _IP_TYPES):
         try:
-            addresses.add(as_one_form(ip_address(text)))
+            addresses.add(as_one_form(parse_address(text)))
         except ValueError as error:
             return Denied(
                 f'IP address "{text}" in node.Status.Addresses is invalid: {error}', may_pass=True

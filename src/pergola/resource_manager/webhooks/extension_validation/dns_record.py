@@ -1,11 +1,11 @@
 """DNSRecord (spec 12 §15.3)."""
 
-import ipaddress
 from collections.abc import Iterator
 from typing import Final
 
 from pergola.api.core_v1_validation import is_dns_label, is_dns_subdomain
 from pergola.api.field_errors import Cause, invalid, required, unsupported
+from pergola.api.ip_ranges import parse_address
 from pergola.api.objects import JsonObject, map_at
 from pergola.resource_manager.webhooks.extension_validation.simple_kinds import (
     Profile,
@@ -76,7 +76,7 @@ def _value_problem(value: object, record: object, profile: Profile) -> str | Non
     if wanted is None:
         return None
     try:
-        version = ipaddress.ip_address(str(value)).version
+        version = parse_address(str(value)).version
     except ValueError:
         return "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
     if profile == "strict" and version != wanted:

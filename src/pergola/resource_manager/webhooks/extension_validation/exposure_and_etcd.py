@@ -1,11 +1,11 @@
 """SelfHostedShootExposure and Etcd (spec 12 §15.7, §15.8)."""
 
-import ipaddress
 from collections.abc import Iterator
 from typing import Final
 
 from pergola.api.core_v1_validation import is_dns_subdomain
 from pergola.api.field_errors import IMMUTABLE, Cause, invalid, required, unsupported
+from pergola.api.ip_ranges import is_address
 from pergola.api.objects import JsonObject, map_at, maps_at, name_of, namespace_of
 from pergola.resource_manager.webhooks.extension_validation.simple_kinds import (
     Profile,
@@ -80,7 +80,7 @@ def _address(address: JsonObject, path: str) -> Iterator[Cause]:
         yield unsupported(f"{path}.type", kind, _ADDRESS_TYPES)
     if not isinstance(value, str) or not value:
         yield required(f"{path}.address")
-    elif kind in ("InternalIP", "ExternalIP") and not _is_ip(value):
+    elif kind in ("InternalIP", "ExternalIP") and not is_address(value):
         yield invalid(f"{path}.address", value, "must be a valid IP address")
     elif kind in ("Hostname", "InternalDNS", "ExternalDNS") and not is_dns_subdomain(value):
         yield invalid(f"{path}.address", value, "must be a DNS subdomain")
@@ -99,11 +99,3 @@ def _credentials(reference: JsonObject, namespace: str) -> Iterator[Cause]:
         yield invalid(
             f"{at}.namespace", reference["namespace"], f"must be the object's: {namespace}"
         )
-
-
-def _is_ip(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True

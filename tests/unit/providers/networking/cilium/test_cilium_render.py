@@ -15,7 +15,14 @@ from pergola.extensions.webhooks.shoot_mutator import KUBE_PROXY_OFF
 from pergola.providers.networking.cilium import Cilium, NetworkConfig
 from pergola.providers.networking.cilium.house_rules import EXCEPTIONS, EXTERNAL
 from pergola.providers.networking.plugin import Plan, Rendered
-from pergola.testing.cilium_plans import HOST, PODS, cilium_config, cilium_plan, cilium_shoot
+from pergola.testing.cilium_plans import (
+    HOST,
+    PODS,
+    PODS_IPV6,
+    cilium_config,
+    cilium_plan,
+    cilium_shoot,
+)
 
 IPV4 = ("IPv4",)
 BOTH = ("IPv4", "IPv6")
@@ -159,22 +166,21 @@ def test_an_snat_option_adds_its_sidecar(option: str, sidecar: str) -> None:
     containers = pod_of(agent(render({option: {"enabled": True}}, families=BOTH)))["containers"]
 
     assert [c["name"] for c in containers] == ["cilium-agent", sidecar]
-    script = containers[1]["command"][2]
-    assert f"-s {PODS}" in script
-    assert "ensure iptables" in script
-    assert "ensure ip6tables" in script
+    rules = environment(containers[1])
+    assert f"-s {PODS}" in rules["IPTABLES_RULES"]
+    assert f"-s {PODS_IPV6}" in rules["IP6TABLES_RULES"]
     assert len(f"cilium-{sidecar}") < 29, "iptables takes no longer name of a chain"
 
 
 def test_resolvers_of_the_infrastructure_are_in_the_range_of_nodes() -> None:
-    def script(option: str) -> str:
+    def rules(option: str) -> str:
         containers = pod_of(agent(render({option: {"enabled": True}})))["containers"]
-        return str(containers[1]["command"][2])
+        return environment(containers[1])["IPTABLES_RULES"]
 
-    assert "-d 10.250.0.0/16" not in script("snatToUpstreamDNS")
-    assert "--dport 53" in script("snatToUpstreamDNS")
-    assert "-d 10.250.0.0/16" in script("snatOutOfCluster")
-    assert "--dport" not in script("snatOutOfCluster")
+    assert "-d 10.250.0.0/16" not in rules("snatToUpstreamDNS")
+    assert "--dport 53" in rules("snatToUpstreamDNS")
+    assert "-d 10.250.0.0/16" in rules("snatOutOfCluster")
+    assert "--dport" not in rules("snatOutOfCluster")
 
 
 def environment(container: JsonObject) -> dict[str, str]:

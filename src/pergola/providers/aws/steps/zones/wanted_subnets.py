@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from pergola.api.ip_ranges import parse_network
 from pergola.api.objects import JsonObject
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.config import Zone
@@ -101,7 +102,7 @@ def places_of(wanted: Wanted) -> int:
 
 def part(block: str, bits: int, number: int) -> str:
     """The range of a number among those of a size in a block, as in `part("fd00::/56", 64, 1)`."""
-    network = ipaddress.ip_network(block)
+    network = parse_network(block)
     size = 1 << (network.max_prefixlen - bits)
     return f"{network[number * size]}/{bits}"
 

@@ -1,0 +1,63 @@
+"""IP addresses and CIDRs, parsed as strictly as Kubernetes does.
+
+The standard library accepts more than Kubernetes: zone ids (`fe80::1%eth0`), whose text is
+arbitrary, netmasks, and ranges without a prefix length. Other modules must not call `ipaddress` to
+parse text; ruff enforces that. Pass on `str()` of a parsed value, never the text it came from.
+"""
+
+import ipaddress
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+def parse_address(text: str) -> Address:
+    """Return the address that a text spells.
+
+    Raises:
+        ValueError: the text is not an address, or it has a zone id.
+    """
+    if "%" in text:
+        raise ValueError(f"invalid IP address: {text!r}")
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        raise ValueError(f"invalid IP address: {text!r}") from None
+
+
+def parse_network(text: str) -> Network:
+    """Return the network of a CIDR, without its host bits.
+
+    Raises:
+        ValueError: the text is not a CIDR, or its address has a zone id.
+    """
+    address, _, length = text.partition("/")
+    if "%" in address or not (length.isascii() and length.isdigit()):
+        raise ValueError(f"invalid CIDR: {text!r}")
+    try:
+        return ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        raise ValueError(f"invalid CIDR: {text!r}") from None
+
+
+def is_address(text: str) -> bool:
+    """Whether `parse_address` accepts the text."""
+    try:
+        parse_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def is_network(text: str) -> bool:
+    """Whether `parse_network` accepts the text."""
+    try:
+        parse_network(text)
+    except ValueError:
+        return False
+    return True
+
+
+def overlap(one: Network, other: Network) -> bool:
+    """Whether two networks share addresses; those of different IP versions never do."""
+    return one.version == other.version and one.overlaps(other)

@@ -1,0 +1,79 @@
+"""Addresses and ranges: what Kubernetes accepts, in the one form that we pass on."""
+
+import ipaddress
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pergola.api.ip_ranges import is_address, is_network, parse_address, parse_network
+
+HOSTILE = (
+    "fd00::%x\nCOMMIT\n/64",
+    "fd00::%$(reboot)/64",
+    "fd00::1%eth0/128",
+    "fd00::%/64",
+    "10.0.0.0/8\n",
+    " 10.0.0.0/8",
+    "10.0.0.0/255.0.0.0",
+    "10.0.0.0/0.255.255.255",
+    "10.0.0.0",
+    "fd00::",
+    "10.0.0.0/-1",
+    "10.0.0.0/8/8",
+    "/8",
+    "",
+)
+SAFE = re.compile(r"[0-9a-f:.]+/[0-9]{1,3}")
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_range_without_a_plain_prefix_length_is_refused(text: str) -> None:
+    assert not is_network(text)
+    with pytest.raises(ValueError, match="CIDR"):
+        parse_network(text)
+
+
+@pytest.mark.parametrize("text", ["fe80::1%eth0", "::%\n", "10.0.0.1\n", "10.0.0.0/8", ""])
+def test_an_address_with_anything_else_is_refused(text: str) -> None:
+    assert not is_address(text)
+    with pytest.raises(ValueError, match="IP address"):
+        parse_address(text)
+
+
+def test_host_bits_and_spelling_do_not_survive() -> None:
+    assert str(parse_network("10.1.2.3/8")) == "10.0.0.0/8"
+    assert str(parse_network("FD00:0::1/64")) == "fd00::/64"
+    assert str(parse_address("FD00:0::1")) == "fd00::1"
+
+
+texts = st.one_of(
+    st.text(),
+    st.builds(
+        "{}%{}/{}".format,
+        st.ip_addresses(v=6),
+        st.text(),
+        st.integers(min_value=-1, max_value=129),
+    ),
+    st.builds("{}{}".format, st.ip_addresses(), st.text(alphabet="%/0123456789\n '\"$`;|&")),
+)
+
+
+@given(texts)
+def test_whatever_is_accepted_is_emitted_as_digits_and_separators_only(text: str) -> None:
+    if is_network(text):
+        assert SAFE.fullmatch(str(parse_network(text)))
+    if is_address(text):
+        assert SAFE.fullmatch(f"{parse_address(text)}/0")
+
+
+@given(st.ip_addresses())
+def test_every_address_and_its_host_range_is_accepted(
+    address: ipaddress.IPv4Address | ipaddress.IPv6Address,
+) -> None:
+    text = address.compressed
+    bits = address.max_prefixlen
+
+    assert parse_address(text) == address
+    assert parse_network(f"{text}/{bits}").network_address == address
