@@ -13,8 +13,9 @@ from urllib.parse import quote
 
 import orjson
 
+from pergola.api.object_names import name_problem
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
-from pergola.kube.errors import NotFound, UnknownKind
+from pergola.kube.errors import InvalidKey, NotFound, UnknownKind
 
 
 class Resource(NamedTuple):
@@ -30,13 +31,27 @@ class Resource(NamedTuple):
         return group_version_path(self.gvk.group, self.gvk.version)
 
     def collection(self, namespace: str = "") -> str:
-        """The path of all objects, or of those of one namespace."""
-        if self.namespaced and namespace:
-            return f"{self.root}/namespaces/{quote(namespace, safe='')}/{self.plural}"
-        return f"{self.root}/{self.plural}"
+        """Return the path of all objects, or of those of one namespace.
+
+        Raises:
+            InvalidKey: there can be no such namespace.
+        """
+        if not self.namespaced or not namespace:
+            return f"{self.root}/{self.plural}"
+        if problem := name_problem(namespace):
+            raise InvalidKey(self.gvk, f"namespace {namespace!r} {problem}")
+        return f"{self.root}/namespaces/{quote(namespace, safe='')}/{self.plural}"
 
     def item(self, key: Key, subresource: str = "") -> str:
-        """The path of one object or of its subresource."""
+        """Return the path of one object or of its subresource, and never one of a collection.
+
+        Raises:
+            InvalidKey: no object can have this name and namespace.
+        """
+        if problem := name_problem(key.name):
+            raise InvalidKey(self.gvk, f"name {key.name!r} {problem}")
+        if self.namespaced and not key.namespace:
+            raise InvalidKey(self.gvk, f"{key.name!r} needs a namespace")
         path = f"{self.collection(key.namespace)}/{quote(key.name, safe='')}"
         return f"{path}/{subresource}" if subresource else path
 

@@ -12,6 +12,7 @@ KubeError                  root: every failure of this room
 │   └── TooManyRequests    429; `retry_after` in seconds
 ├── Unreachable            no answer: connection refused, reset, timed out, TLS failure
 ├── UnknownKind            the server serves no such kind (spec 10 §3.1)
+├── InvalidKey             no object can have this name and namespace; nothing was sent
 └── ConfigurationError     a kubeconfig, or credentials, that cannot work; the text says why
 """
 
@@ -38,6 +39,14 @@ class UnknownKind(KubeError):
     def __init__(self, kind: GroupVersionKind) -> None:
         self.kind = kind
         super().__init__(f'no matches for kind "{kind.kind}" in version "{kind.api_version}"')
+
+
+class InvalidKey(KubeError):
+    """No object can have this name and namespace, so no request was sent."""
+
+    def __init__(self, kind: GroupVersionKind, problem: str) -> None:
+        self.kind = kind
+        super().__init__(f"{kind.kind}: {problem}")
 
 
 class ApiError(KubeError):

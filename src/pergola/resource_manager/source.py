@@ -29,6 +29,7 @@ from pergola.api.objects import (
     uid_of,
 )
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.bundle.managed_resource import secret_names
 from pergola.kube.client import Client
 from pergola.resource_manager.responsibility import Responsibility
 from pergola.runtime.caching.cache import Cache, Change
@@ -224,7 +225,7 @@ def keep_resource(obj: JsonObject) -> SeenResource:
         ignored=marks.is_truthy(annotations.get(marks.IGNORE)),
         deleting=deletion_timestamp_of(obj) is not None,
         operation=annotations.get(marks.OPERATION),
-        secrets=frozenset(r.get("name", "") for r in maps_at(obj, "spec", "secretRefs")),
+        secrets=frozenset(secret_names(obj)),
         applied=status.get("ResourcesApplied"),
         healthy=status.get("ResourcesHealthy"),
         packed=orjson.dumps(obj),

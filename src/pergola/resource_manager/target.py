@@ -31,7 +31,7 @@ from pergola.api.objects import (
 )
 from pergola.health import check, progressing
 from pergola.kube.client import Client
-from pergola.kube.errors import NotFound, UnknownKind
+from pergola.kube.errors import InvalidKey, NotFound, UnknownKind
 from pergola.kube.selectors import format_selector
 from pergola.resource_manager.controllers.managed_resource.compare import content_digest
 from pergola.runtime.caching.cache import Cache, Change
@@ -185,10 +185,10 @@ class Target:
         return bool(caches) and all(cache.served is False for cache in caches)
 
     async def live(self, gvk: GroupVersionKind, key: Key) -> JsonObject | None:
-        """The object as it is now, asked of the server; None if it or its kind is not there."""
+        """Read the object from the server; None if it does not exist, or cannot."""
         try:
             return await self.client.get(gvk, key)
-        except (NotFound, UnknownKind):
+        except (InvalidKey, NotFound, UnknownKind):
             return None
 
     def observe(self, obj: JsonObject) -> None:

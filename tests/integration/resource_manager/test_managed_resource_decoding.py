@@ -224,3 +224,82 @@ async def test_an_equivalent_kind_is_the_same_object(world: World) -> None:
     live = await world.client.get(kind, world.key("deny"))
     assert live["metadata"]["uid"] == uid
     assert not [w for w in world.recorder.taken() if w.startswith("delete")]
+
+
+# Documents and references that name nothing
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    ["{nmae: typo, namespace: NS}", "{name: '', namespace: NS}", "{name: 7, namespace: NS}"],
+)
+async def test_a_document_without_a_name_touches_nothing_ever(world: World, metadata: str) -> None:
+    await world.client.create(world.config_map("bystander"))
+    text = f"{{apiVersion: v1, kind: ConfigMap, metadata: {metadata}}}"
+    await world.put_data("demo", {"a.yaml": text.replace("NS", world.namespace).encode()})
+    await world.start()
+    await world.create_resource("demo", ["demo"])
+    failed = await world.until("demo", has("ResourcesApplied", "False", "DecodingFailed"))
+    assert "metadata.name" in message(failed, "ResourcesApplied")
+    assert failed["status"].get("resources", []) == []
+
+    await world.put_data("demo", {"a.yaml": orjson.dumps(world.config_map("typo"))})
+    await world.applied("demo")
+    await world.delete("demo")
+    await world.until_gone(MANAGED_RESOURCE, world.key("demo"))
+    assert await world.exists(CONFIG_MAP, "bystander")
+    assert not await world.exists(CONFIG_MAP, "typo")
+
+
+@pytest.mark.parametrize("name", [None, "", ".", "..", "a/b", "a%2Fb"])
+async def test_a_recorded_reference_that_can_name_nothing_counts_as_absent(
+    world: World, name: str | None
+) -> None:
+    await world.client.create(world.config_map("bystander"))
+    await world.start()
+    await world.create("demo", world.config_map("a"))
+    applied = await world.applied("demo")
+    await world.stop()
+    nowhere = {"apiVersion": "v1", "kind": "ConfigMap", "namespace": world.namespace}
+    recorded = [*applied["status"]["resources"], {**nowhere, "name": name} if name else nowhere]
+    await world.client.patch(
+        MANAGED_RESOURCE,
+        world.key("demo"),
+        {"status": {"resources": recorded}},
+        subresource="status",
+    )
+    await world.delete("demo")
+    await world.start()
+    await world.until_gone(MANAGED_RESOURCE, world.key("demo"))
+    assert not await world.exists(CONFIG_MAP, "a")
+    assert await world.exists(CONFIG_MAP, "bystander")
+
+
+async def test_a_generated_name_creates_nothing(world: World) -> None:
+    generated = world.config_map("x")
+    generated["metadata"] = {"generateName": "many-", "namespace": world.namespace}
+    await world.start()
+    await world.create("demo", generated, world.config_map("good"))
+    failed = await world.until("demo", has("ResourcesApplied", "False", "DecodingFailed"))
+    assert "generateName is not supported" in message(failed, "ResourcesApplied")
+    await world.settled()
+    creations = [write for write in world.recorder.taken() if write.startswith("create")]
+    assert creations == [f"create ConfigMap {world.key('good')}"]
+
+
+@pytest.mark.parametrize("reference", [{}, {"name": ""}, {"name": ".."}])
+async def test_a_reference_that_names_no_secret_deletes_nothing(
+    world: World, reference: dict[str, str]
+) -> None:
+    await world.start()
+    await world.create("demo", world.config_map("a"))
+    before = await world.healthy("demo")
+    await world.edit("demo", {"spec": {"secretRefs": [reference]}})
+    failed = await world.until("demo", has("ResourcesApplied", "False", "CannotReadSecret"))
+    assert "spec.secretRefs[0].name" in message(failed, "ResourcesApplied")
+    assert failed["status"]["resources"] == before["status"]["resources"]
+    assert await world.exists(CONFIG_MAP, "a")
+
+    await world.delete("demo")
+    await world.until_gone(MANAGED_RESOURCE, world.key("demo"))
+    assert not await world.exists(CONFIG_MAP, "a")

@@ -7,7 +7,7 @@ import pytest
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.discovery import Discovery, Resource
-from pergola.kube.errors import NotFound, UnknownKind, Unreachable
+from pergola.kube.errors import InvalidKey, NotFound, UnknownKind, Unreachable
 
 POD = GroupVersionKind("", "v1", "Pod")
 NODE = GroupVersionKind("", "v1", "Node")
@@ -186,11 +186,26 @@ async def test_what_names_no_kind_is_not_asked_for(gvk: GroupVersionKind) -> Non
         (Resource(NODE, "nodes", namespaced=False), Key("ns", "a"), "", "/api/v1/nodes/a"),
         (
             Resource(NODE, "nodes", namespaced=False),
-            Key("", "a/../b"),
+            Key("", "a:b c?"),
             "",
-            "/api/v1/nodes/a%2F..%2Fb",
+            "/api/v1/nodes/a%3Ab%20c%3F",
         ),
     ],
 )
 def test_the_paths_of_objects(resource: Resource, key: Key, subresource: str, path: str) -> None:
     assert resource.item(key, subresource) == path
+
+
+@pytest.mark.parametrize(
+    ("resource", "key"),
+    [
+        (Resource(NODE, "nodes", namespaced=False), Key("", "")),
+        (Resource(NODE, "nodes", namespaced=False), Key("", "a/../b")),
+        (Resource(POD, "pods", namespaced=True), Key("ns", "..")),
+        (Resource(POD, "pods", namespaced=True), Key("", "a")),
+        (Resource(POD, "pods", namespaced=True), Key("a/pods", "b")),
+    ],
+)
+def test_what_addresses_no_single_object_has_no_path(resource: Resource, key: Key) -> None:
+    with pytest.raises(InvalidKey):
+        resource.item(key)

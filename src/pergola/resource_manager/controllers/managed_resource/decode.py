@@ -7,18 +7,19 @@ whoever reads the result knows that something is missing (spec 10 B1).
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, cast
 
 import brotli
 
 from pergola.api import marks
+from pergola.api.object_names import name_problem
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
+    JsonValue,
     Key,
     annotations_of,
     metadata_of,
-    name_of,
     namespace_of,
 )
 from pergola.kube.yaml import parse_documents
@@ -101,7 +102,7 @@ class _Reading:
             self._released.append(obj)
             return
         self._checksum.update(value)
-        identity = (gvk.group_kind, Key.of(obj)) if name_of(obj) else len(self._objects)
+        identity = (gvk.group_kind, Key.of(obj))
         self._objects.pop(identity, None)
         self._objects[identity] = obj
 
@@ -126,11 +127,31 @@ def _documents(secret: str, key: str, value: bytes, errors: list[str]) -> Iterat
     for document in parse_documents(content):
         if document.error is not None:
             errors.append(f"{where}, document {document.index}: {document.error}")
-        elif isinstance(document.value, dict):
-            yield document.value
-        elif document.value is not None:
-            kind = type(document.value).__name__
-            errors.append(f"{where}, document {document.index}: expected an object, found {kind}")
+        elif document.value is None:
+            continue
+        elif problem := _problem(document.value):
+            errors.append(f"{where}, document {document.index}: {problem}")
+        else:
+            yield cast("JsonObject", document.value)
+
+
+def _problem(value: JsonValue) -> str | None:
+    """Return why a document is not an object that can be addressed later by its name.
+
+    An object that cannot be read back by its name can be neither compared nor deleted: one
+    without a name would be created again in every run.
+    """
+    if not isinstance(value, dict):
+        return f"expected an object, found {type(value).__name__}"
+    metadata = value.get("metadata")
+    if not isinstance(metadata, dict):
+        return "metadata is missing" if metadata is None else "metadata must be a map"
+    if problem := name_problem(metadata.get("name")):
+        generated = "; generateName is not supported" if metadata.get("generateName") else ""
+        return f"metadata.name {problem}{generated}"
+    namespace = metadata.get("namespace")
+    problem = name_problem(namespace) if namespace not in (None, "") else None
+    return f"metadata.namespace {problem}" if problem else None
 
 
 def _content(key: str, value: bytes) -> bytes:

@@ -37,7 +37,10 @@ from pergola.resource_manager.controllers.managed_resource.references import (
     reference,
 )
 from pergola.resource_manager.controllers.managed_resource.scaled import scaled_objects
-from pergola.resource_manager.controllers.managed_resource.secrets import SecretReader
+from pergola.resource_manager.controllers.managed_resource.secrets import (
+    SecretReader,
+    referenced_secrets,
+)
 from pergola.resource_manager.source import Source
 from pergola.resource_manager.target import Target
 
@@ -67,10 +70,10 @@ class Planner:
         """The plan of a ManagedResource as it is now.
 
         Raises:
-            UnreadableSecret: a Secret could not be read.
+            UnreadableSecret: a reference names no Secret, or its Secret could not be read.
         """
         key = Key.of(resource)
-        names = [r.get("name") or "" for r in maps_at(resource, "spec", "secretRefs")]
+        names = referenced_secrets(resource)
         known = self._plans.get(key, self._basis(resource, names))
         if known is not None:
             return known

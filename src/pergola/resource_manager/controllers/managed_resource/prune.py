@@ -28,7 +28,7 @@ from pergola.api.objects import (
     namespace_of,
     uid_of,
 )
-from pergola.kube.errors import Conflict, KubeError, NotFound, UnknownKind
+from pergola.kube.errors import Conflict, InvalidKey, KubeError, NotFound, UnknownKind
 from pergola.kube.selectors import format_selector, is_empty
 from pergola.resource_manager.controllers.managed_resource.origin import Origin, parse_origin
 from pergola.resource_manager.controllers.managed_resource.references import (
@@ -122,7 +122,7 @@ class Pruner:
             gone = await self._ask(gvk, key, live)
             if not gone:
                 gone = await self._finalize(gvk, key, live)
-        except (NotFound, UnknownKind):
+        except (InvalidKey, NotFound, UnknownKind):
             return None
         except (KubeError, GracePeriodError) as error:
             return Pending(reference, str(error))
@@ -233,7 +233,7 @@ class Pruner:
                 return None
             body = {"metadata": {"annotations": {marks.ORIGIN: None, marks.DESCRIPTION: None}}}
             self.target.observe(await self.target.client.patch(gvk, key, body))
-        except (NotFound, UnknownKind):
+        except (InvalidKey, NotFound, UnknownKind):
             return None
         except KubeError as error:
             return f"cannot release {describe(reference)}: {error}"

@@ -10,6 +10,7 @@ import binascii
 from contextlib import aclosing
 from typing import Final
 
+from pergola.api.object_names import name_problem
 from pergola.api.objects import JsonObject, Key, map_at, resource_version_of
 from pergola.kube.errors import KubeError
 from pergola.resource_manager.source import SECRET, Source
@@ -20,7 +21,23 @@ _STASH_BYTES: Final = 32 * 1024 * 1024
 
 
 class UnreadableSecret(Exception):
-    """A Secret that a ManagedResource names could not be read; the text says which and why."""
+    """A Secret of a ManagedResource could not be read; the text says which and why."""
+
+
+def referenced_secrets(resource: JsonObject) -> list[str]:
+    """Return the names of the Secrets that a ManagedResource reads, in their order.
+
+    Raises:
+        UnreadableSecret: an entry has no usable name. To ignore it would delete what it described.
+    """
+    references = map_at(resource, "spec").get("secretRefs")
+    if not isinstance(references, list):
+        raise UnreadableSecret("spec.secretRefs must be a list")
+    for index, reference in enumerate(references):
+        name = reference.get("name") if isinstance(reference, dict) else None
+        if problem := name_problem(name):
+            raise UnreadableSecret(f"spec.secretRefs[{index}].name {problem}")
+    return [reference["name"] for reference in references]
 
 
 class SecretReader:

@@ -225,8 +225,45 @@ def test_of_two_documents_for_one_object_the_last_counts() -> None:
     ]
 
 
-def test_objects_without_a_name_are_different_ones() -> None:
-    assert len(decoded({"a": b"kind: A\n---\nkind: A\n"}).objects) == 2
+@pytest.mark.parametrize(
+    ("metadata", "problem"),
+    [
+        ("{namespace: ns}", "metadata.name is missing"),
+        ("{nmae: a}", "metadata.name is missing"),
+        ("{name: null}", "metadata.name is missing"),
+        ("{name: ''}", "metadata.name is empty"),
+        ("{name: 5}", "metadata.name must be a string, not int"),
+        ("{name: [a]}", "metadata.name must be a string, not list"),
+        ("{name: .}", "metadata.name must not be '.'"),
+        ("{name: ..}", "metadata.name must not be '..'"),
+        ("{name: a/b}", "metadata.name must not contain '/'"),
+        ("{name: a%2Fb}", "metadata.name must not contain '%'"),
+        ("{generateName: a-}", "metadata.name is missing; generateName is not supported"),
+        ("{name: a, namespace: 5}", "metadata.namespace must be a string, not int"),
+        ("{name: a, namespace: ..}", "metadata.namespace must not be '..'"),
+        ("{name: a, namespace: b/pods}", "metadata.namespace must not contain '/'"),
+        ("null", "metadata is missing"),
+        ("[name]", "metadata must be a map"),
+    ],
+)
+@pytest.mark.parametrize("mode", ["", ", annotations: {resources.gardener.cloud/mode: Ignore}"])
+def test_a_document_that_names_no_object_is_an_error(
+    metadata: str, problem: str, mode: str
+) -> None:
+    metadata = metadata.replace("}", f"{mode}}}")
+    value = f"{{apiVersion: v1, kind: ConfigMap, metadata: {metadata}}}".encode()
+
+    result = decoded({"a": config_map("good") + b"---\n" + value})
+
+    assert names(result) == ["good"]
+    assert result.released == []
+    assert result.errors == [f"Secret s0, key a, document 1: {problem}"]
+
+
+def test_a_name_beside_a_generated_one_counts() -> None:
+    value = b"{apiVersion: v1, kind: ConfigMap, metadata: {name: a, generateName: b-}}"
+
+    assert names(decoded({"a": value})) == ["a"]
 
 
 @pytest.mark.parametrize(

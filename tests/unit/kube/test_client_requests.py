@@ -1,0 +1,125 @@
+"""No name or namespace, however odd, makes a request reach more than it names."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from urllib.parse import unquote
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.kube.client import Client
+from pergola.kube.errors import InvalidKey
+from pergola.kube.transport import Transport
+
+CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
+NAMESPACE = GroupVersionKind("", "v1", "Namespace")
+SERVED = orjson.dumps(
+    {
+        "resources": [
+            {"name": "configmaps", "kind": "ConfigMap", "namespaced": True},
+            {"name": "namespaces", "kind": "Namespace", "namespaced": False},
+        ]
+    }
+)
+TEXTS = st.one_of(
+    st.sampled_from(["", ".", "..", "a", "a/b", "a%2Fb", "a/", "/", "%", "a?b", "a#b", "a;b", " "]),
+    st.text(max_size=20),
+    st.text("./%ab?#&=", max_size=8),
+)
+KEYS = st.builds(Key, TEXTS, TEXTS)
+
+
+class RecordingTransport(Transport):
+    """Takes down what would be sent, and answers with an object."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, str, Mapping[str, str]]] = []
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        content_type: str = "application/json",
+        accept: str = "application/json",
+    ) -> bytes:
+        if path == "/api/v1":
+            return SERVED
+        self.sent.append((method, path, query or {}))
+        return b'{"kind": "Status", "items": []}'
+
+
+def an_object(gvk: GroupVersionKind, key: Key) -> JsonObject:
+    return {
+        "apiVersion": gvk.api_version,
+        "kind": gvk.kind,
+        "metadata": {"name": key.name, "namespace": key.namespace},
+    }
+
+
+VERBS: dict[str, Callable[[Client, GroupVersionKind, Key], Awaitable[object]]] = {
+    "get": lambda client, gvk, key: client.get(gvk, key),
+    "get metadata": lambda client, gvk, key: client.get(gvk, key, metadata_only=True),
+    "delete": lambda client, gvk, key: client.delete(gvk, key),
+    "delete one": lambda client, gvk, key: client.delete(gvk, key, uid="1", resource_version="2"),
+    "patch": lambda client, gvk, key: client.patch(gvk, key, {"data": {}}),
+    "update": lambda client, gvk, key: client.update(an_object(gvk, key)),
+    "apply": lambda client, gvk, key: client.apply(an_object(gvk, key), manager="test"),
+    "post": lambda client, gvk, key: client.create_subresource(gvk, key, "token", {}),
+    "patch status": lambda client, gvk, key: client.patch(gvk, key, {}, subresource="status"),
+}
+SUBRESOURCES = {"post": ["token"], "patch status": ["status"]}
+
+
+def sent(
+    verb: Callable[[Client, GroupVersionKind, Key], Awaitable[object]],
+    gvk: GroupVersionKind,
+    key: Key,
+) -> list[tuple[str, str, Mapping[str, str]]]:
+    transport = RecordingTransport()
+
+    async def run() -> None:
+        await verb(Client(transport), gvk, key)
+
+    try:
+        asyncio.run(run())
+    except InvalidKey:
+        assert transport.sent == []
+    return transport.sent
+
+
+def segments(path: str) -> list[str]:
+    """The path as the API server takes it apart: decoded first, and then split."""
+    return unquote(path).split("/")[1:]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@given(key=KEYS)
+def test_a_request_for_an_object_reaches_that_object_or_is_not_sent(verb: str, key: Key) -> None:
+    for method, path, _ in sent(VERBS[verb], CONFIG_MAP, key):
+        expected = ["api", "v1", "namespaces", key.namespace, "configmaps", key.name]
+        assert segments(path) == [*expected, *SUBRESOURCES.get(verb, [])], method
+        assert not {"", ".", ".."} & set(expected)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@given(name=TEXTS)
+def test_a_name_of_a_cluster_scoped_object_is_one_segment(verb: str, name: str) -> None:
+    for method, path, _ in sent(VERBS[verb], NAMESPACE, Key("", name)):
+        expected = ["api", "v1", "namespaces", name]
+        assert segments(path) == [*expected, *SUBRESOURCES.get(verb, [])], method
+        assert name not in ("", ".", "..")
+
+
+@pytest.mark.parametrize("gvk", [CONFIG_MAP, NAMESPACE])
+@pytest.mark.parametrize("key", [Key("ns", ""), Key("", ""), Key("ns", ".."), Key("ns", "a/b")])
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_key_that_addresses_no_object_is_refused(
+    gvk: GroupVersionKind, key: Key, verb: str
+) -> None:
+    assert sent(VERBS[verb], gvk, key) == []
