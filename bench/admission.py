@@ -30,7 +30,7 @@ from bench.managed_resources import Process, show
 
 from pergola.admission.http import Endpoint
 from pergola.api.objects import JsonObject
-from pergola.pki.certificates import Authority
+from pergola.pki import Authority
 from pergola.runtime.logging import configure
 from pergola.sandbox.errors import SandboxError
 from pergola.sandbox.toolchain import find_go
@@ -320,7 +320,7 @@ def run(folder: Path, *, seconds: float, runs: int, everything: bool) -> list[Fi
     """All servers, one after another."""
     build(folder)
     now, day = datetime.now(UTC), timedelta(days=1)
-    pair = Authority.create("bench", now, day).issue("bench", ("localhost",), now, day)
+    pair = Authority.create("bench", now, day).issue_server("bench", ("localhost",), now, day)
     (folder / "tls.crt").write_bytes(pair.public)
     (folder / "tls.key").write_bytes(pair.private)
     body = review()

@@ -15,7 +15,7 @@ from pergola.admission.review import GroupVersionResource
 from pergola.admission.selection import Candidate, why_not_selected
 from pergola.api.objects import JsonObject, JsonValue, map_at, maps_at
 from pergola.kube.patches import same
-from pergola.pki.certificates import hosts_of, renewal_of, signed_by
+from pergola.pki import hosts_of, renewal_of, signed_by
 
 
 class Finding(NamedTuple):

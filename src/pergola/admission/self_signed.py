@@ -23,8 +23,7 @@ from pergola.api.objects import (
 )
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists, NotFound
-from pergola.pki.certificates import Pair
-from pergola.pki.rotation import Identity, Plan, advance, next_change
+from pergola.pki import Identity, Pair, Plan, advance, next_change
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.clock import Clock, SystemClock
 from pergola.runtime.controlling.controller import Again, Controller, Outcome

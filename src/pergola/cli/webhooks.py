@@ -252,7 +252,7 @@ def _certificates(
 
     from pergola.admission.inspection import Finding, host_of, untrusted
     from pergola.api.objects import map_at
-    from pergola.pki.certificates import CertificateError, read_bundle
+    from pergola.pki import CertificateError, read_bundle
 
     found: list[Finding] = []
     for name, entry in live.items():
@@ -274,7 +274,7 @@ async def _asked(
     import ssl
 
     from pergola.admission.inspection import Finding
-    from pergola.pki.certificates import read_certificate
+    from pergola.pki import read_certificate
 
     host, _, port = where.rpartition(":")
     if not host:
@@ -397,7 +397,7 @@ def _configurations(
 
 def _bundle(ca: Path) -> bytes:
     """The certificates of a file, after a look at them."""
-    from pergola.pki.certificates import CertificateError, read_bundle
+    from pergola.pki import CertificateError, read_bundle
 
     bundle = ca.read_bytes()
     try:

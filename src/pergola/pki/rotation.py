@@ -1,8 +1,8 @@
 """A server's certificate and the authorities behind it, renewed without a moment of distrust.
 
-A new authority is trusted before anything is signed by it, and an old one stays trusted until it
-ends: whoever reads the bundle may be a little late. What is due follows from the certificates and
-the time alone, so that any replica can go on where another one stopped.
+A new authority is trusted before it signs anything, and an old one stays trusted until it expires,
+because readers of the bundle may lag. The certificates and the time alone determine what is due, so
+any replica can continue where another one stopped.
 """
 
 from collections.abc import Collection
@@ -11,32 +11,31 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from cryptography import x509
-from cryptography.hazmat.primitives.serialization import Encoding
 
+from pergola.pki.authorities import BACKDATED, Authority
 from pergola.pki.certificates import (
-    BACKDATED,
-    Authority,
-    CertificateError,
-    Pair,
     hosts_of,
     read_bundle,
     read_certificate,
     renewal_of,
     signed_by,
+    write_bundle,
 )
+from pergola.pki.errors import CertificateError
+from pergola.pki.keys import Pair
 
 SETTLE: Final = timedelta(minutes=5)
-"""How long a new authority is in the bundle before it signs."""
+"""How long the bundle holds a new authority before it signs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a server shows, and what its clients trust.
+    """What a server presents, and what its clients trust.
 
     Attributes:
-        bundle: the certificates of all authorities that may be trusted, PEM, newest first.
-        authority_key: the key of the newest one, PEM.
-        server: the certificate that is served.
+        bundle: The certificates of all trusted authorities, PEM, newest first.
+        authority_key: The key of the newest authority, PEM.
+        server: The certificate that the server presents.
     """
 
     bundle: bytes
@@ -46,12 +45,12 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an identity shall be like.
+    """The desired identity.
 
     Attributes:
-        name: the server's common name.
-        hosts: the DNS names and addresses by which it is reached.
-        lifetime: of authorities and certificates.
+        name: The server's common name.
+        hosts: The DNS names and addresses of the server.
+        lifetime: Of authorities and certificates.
     """
 
     name: str
@@ -60,9 +59,9 @@ class Plan:
 
 
 def advance(identity: Identity | None, plan: Plan, now: datetime) -> Identity:
-    """The identity as it should be now; the very same if nothing is due.
+    """Return the identity that is due now; the same object if nothing changes.
 
-    One that cannot be read is replaced as a whole, as nobody could go on with it.
+    An identity that cannot be read is replaced as a whole.
     """
     if identity is None:
         return _fresh(plan, now)
@@ -73,10 +72,10 @@ def advance(identity: Identity | None, plan: Plan, now: datetime) -> Identity:
 
 
 def next_change(identity: Identity) -> datetime:
-    """When to look again; something is due then, or soon after.
+    """Return when to call `advance` again; the identity changes then, or soon after.
 
     Raises:
-        CertificateError: the identity cannot be read.
+        CertificateError: The identity cannot be read.
     """
     newest, *older = read_bundle(identity.bundle)
     served = read_certificate(identity.server.public)
@@ -88,29 +87,29 @@ def next_change(identity: Identity) -> datetime:
 
 def _fresh(plan: Plan, now: datetime) -> Identity:
     authority = Authority.create(f"{plan.name}-ca", now, plan.lifetime)
-    server = authority.issue(plan.name, plan.hosts, now, plan.lifetime)
+    server = authority.issue_server(plan.name, plan.hosts, now, plan.lifetime)
     return Identity(authority.pair.public, authority.pair.private, server)
 
 
 def _authority_renewed(identity: Identity, plan: Plan, now: datetime) -> Identity:
-    """With a new authority in front if the newest is due, and without those that have ended."""
+    """Put a new authority in front if the newest is due, and drop expired ones."""
     kept = [old for old in read_bundle(identity.bundle) if now < old.not_valid_after_utc]
     if not kept:
         return _fresh(plan, now)
     if now < renewal_of(kept[0]):
         if len(kept) == len(read_bundle(identity.bundle)):
             return identity
-        return replace(identity, bundle=_bundle(kept))
+        return replace(identity, bundle=write_bundle(kept))
     authority = Authority.create(f"{plan.name}-ca", now, plan.lifetime)
     return replace(
         identity,
-        bundle=authority.pair.public + _bundle(kept),
+        bundle=authority.pair.public + write_bundle(kept),
         authority_key=authority.pair.private,
     )
 
 
 def _server_renewed(identity: Identity, plan: Plan, now: datetime) -> Identity:
-    """With a new server certificate if it is due and the newest authority may sign."""
+    """Replace the server certificate if it is due and the newest authority may sign."""
     authority, served = _newest(identity), read_certificate(identity.server.public)
     newest, *older = read_bundle(identity.bundle)
     is_fit = (
@@ -121,7 +120,9 @@ def _server_renewed(identity: Identity, plan: Plan, now: datetime) -> Identity:
     waits = bool(older) and now < _trusted_from(newest) and now < served.not_valid_after_utc
     if is_fit or waits:
         return identity
-    return replace(identity, server=authority.issue(plan.name, plan.hosts, now, plan.lifetime))
+    return replace(
+        identity, server=authority.issue_server(plan.name, plan.hosts, now, plan.lifetime)
+    )
 
 
 def _newest(identity: Identity) -> Authority:
@@ -134,7 +135,3 @@ def _trusted_from(authority: x509.Certificate) -> datetime:
 
 def _covers(certificate: x509.Certificate, hosts: Collection[str]) -> bool:
     return hosts_of(certificate) == frozenset(hosts)
-
-
-def _bundle(certificates: Collection[x509.Certificate]) -> bytes:
-    return b"".join(certificate.public_bytes(Encoding.PEM) for certificate in certificates)

@@ -19,7 +19,7 @@ from pergola.admission.server import dials, serve
 from pergola.api.objects import JsonObject, Key
 from pergola.api.resource_manager_config import ResourceManagerConfiguration
 from pergola.kube.selectors import format_selector
-from pergola.pki.rotation import Plan
+from pergola.pki import Plan
 from pergola.resource_manager.assembly import Clusters
 from pergola.resource_manager.controllers.high_availability_retrigger import (
     Settings,

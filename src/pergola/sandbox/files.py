@@ -5,7 +5,7 @@ import secrets
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
-from pergola.pki.certificates import Authority, key_pair
+from pergola.pki import Authority, key_pair
 from pergola.sandbox import components, directory
 from pergola.sandbox.components import Layout
 from pergola.sandbox.plan import KUBECONFIG
@@ -38,7 +38,7 @@ def write_all(layout: Layout) -> None:
     """Writes everything, with fresh keys and tokens, readable by the user alone."""
     now = datetime.now(UTC)
     authority = Authority.create("pergola-sandbox", now, _LIFETIME)
-    serving = authority.issue("kube-apiserver", _HOSTS, now, _LIFETIME)
+    serving = authority.issue_server("kube-apiserver", _HOSTS, now, _LIFETIME)
     accounts = key_pair()
     tokens = {identity: secrets.token_urlsafe(32) for identity in _IDENTITIES}
     contents: dict[str, bytes | str] = {

@@ -27,7 +27,7 @@ from pergola.api.objects import JsonObject, Key, map_at, maps_at, name_of
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import parse_documents
-from pergola.pki.certificates import Authority
+from pergola.pki import Authority
 from pergola.sandbox import binaries
 from pergola.sandbox.module import CLUSTER_API_CONFIG, CLUSTER_API_MANAGER
 from pergola.sandbox.processes import ProcessId, die_with
@@ -213,7 +213,7 @@ def _certify(directory: Path) -> bytes:
     """Writes a serving certificate; returns the authority to trust, PEM."""
     now = datetime.now(UTC)
     authority = Authority.create("core-manager", now, _DAY)
-    pair = authority.issue("core-manager", [_HOST], now, _DAY)
+    pair = authority.issue_server("core-manager", [_HOST], now, _DAY)
     (directory / "tls.crt").write_bytes(pair.public)
     key = directory / "tls.key"
     key.touch(mode=0o600)

@@ -17,7 +17,7 @@ from pergola.admission.protocol import BODY_LIMIT, Reviewer
 from pergola.admission.review import Request, Verdict, allowed
 from pergola.admission.server import dials, serve
 from pergola.api.objects import JsonObject
-from pergola.pki.certificates import Authority
+from pergola.pki import Authority
 from pergola.runtime.metrics import Metrics
 from pergola.runtime.process.listening import ListenError
 
@@ -29,7 +29,7 @@ def write_pair(directory: Path) -> bytes:
     """A fresh certificate for localhost; its authority."""
     now = datetime.now(UTC)
     authority = Authority.create("ca", now, DAY)
-    pair = authority.issue("server", ("localhost",), now, DAY)
+    pair = authority.issue_server("server", ("localhost",), now, DAY)
     (directory / "tls.key").write_bytes(pair.private)
     (directory / "tls.crt").write_bytes(pair.public)
     return authority.pair.public
@@ -423,7 +423,7 @@ async def test_a_broken_pair_leaves_the_old_one_in_use(tmp_path: Path) -> None:
         _, writer = await served.connect(authority)
         writer.close()
         now = datetime.now(UTC)
-        other = Authority.create("other", now, DAY).issue("x", ("localhost",), now, DAY)
+        other = Authority.create("other", now, DAY).issue_server("x", ("localhost",), now, DAY)
         (tmp_path / "tls.crt").write_bytes(other.public)  # its key is not there yet
         served.certificates.look()
         _, writer = await served.connect(authority)

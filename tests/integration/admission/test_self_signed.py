@@ -21,8 +21,7 @@ from pergola.api.objects import JsonObject, Key
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.kube.kubeconfig import load
-from pergola.pki.certificates import read_bundle, read_certificate, signed_by
-from pergola.pki.rotation import Plan
+from pergola.pki import Plan, read_bundle, read_certificate, signed_by
 from pergola.runtime.clock import FakeClock
 from pergola.runtime.metrics import Metrics
 from pergola.testing.waiting import running, settled, until, until_gone

@@ -21,7 +21,7 @@ from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.kube.yaml import parse_documents
 from pergola.kube.yaml_writer import dump
-from pergola.pki.certificates import Authority
+from pergola.pki import Authority
 from pergola.resource_manager.assembly import Clusters
 from pergola.resource_manager.serving import WebhookServing
 from pergola.runtime.metrics import Metrics
@@ -93,7 +93,7 @@ class Site:
     ) -> AsyncGenerator[None]:
         """Serves some webhooks with a certificate of one day."""
         signer = signed_by or self.authority
-        pair = signer.issue("server", (host,), datetime.now(UTC) - since, DAY)
+        pair = signer.issue_server("server", (host,), datetime.now(UTC) - since, DAY)
         (self.folder / "tls.key").write_bytes(pair.private)
         (self.folder / "tls.crt").write_bytes(pair.public)
         config, _ = configuration_from(self.settings(webhooks))

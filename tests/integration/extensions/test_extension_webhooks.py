@@ -38,7 +38,7 @@ from pergola.extensions.webhooks.settings import WebhookSettings
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists, ApiError, Forbidden, Invalid, KubeError, NotFound
 from pergola.kube.kubeconfig import ClusterConfig, load
-from pergola.pki.certificates import read_bundle, renewal_of
+from pergola.pki import read_bundle, renewal_of
 from pergola.providers.networking.plugin import NetworkPlugin
 from pergola.providers.networking.shoot_validator import shoot_validator
 from pergola.runtime.clock import Clock, FakeClock

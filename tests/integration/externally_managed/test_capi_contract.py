@@ -48,7 +48,7 @@ from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.kube.patches import merge_patch
 from pergola.kube.yaml import dump
-from pergola.pki.certificates import Authority
+from pergola.pki import Authority
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.controlling.controller import DONE, Again, Controller, Outcome
 from pergola.runtime.controlling.unit import Unit
@@ -185,7 +185,7 @@ async def guarded(
     """Serves the webhook for a namespace, or for all."""
     now, day = datetime.now(UTC), timedelta(days=1)
     authority = Authority.create("provider", now, day)
-    pair = authority.issue("provider", ["127.0.0.1"], now, day)
+    pair = authority.issue_server("provider", ["127.0.0.1"], now, day)
     (directory / "tls.crt").write_bytes(pair.public)
     (directory / "tls.key").write_bytes(pair.private)
     metrics = Metrics()

@@ -19,7 +19,7 @@ from pergola.admission.inspection import (
 )
 from pergola.admission.registration import Registration, Rule
 from pergola.api.objects import JsonObject
-from pergola.pki.certificates import Authority, read_bundle, read_certificate
+from pergola.pki import Authority, read_bundle, read_certificate
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -118,7 +118,7 @@ def trust(
 ) -> list[str]:
     """What is said of a certificate for `a.example` that is valid for 30 days."""
     authority = Authority.create("ca", NOW, 30 * DAY)
-    served = authority.issue("server", ("a.example",), NOW, 30 * DAY).public
+    served = authority.issue_server("server", ("a.example",), NOW, 30 * DAY).public
     trusted = Authority.create("ca", NOW, 30 * DAY) if foreign else authority
     bundle = [] if empty else read_bundle(trusted.pair.public)
     return [finding.text for finding in untrusted("x", bundle, read_certificate(served), host, at)]

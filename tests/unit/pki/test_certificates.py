@@ -7,7 +7,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from pergola.pki.certificates import (
+from pergola.pki import (
     Authority,
     CertificateError,
     Pair,
@@ -27,7 +27,7 @@ DAY = timedelta(days=1)
 def test_the_serving_certificate_is_for_its_hosts_and_signed_by_the_authority() -> None:
     authority = Authority.create("sandbox", NOW, YEAR)
     certificate = x509.load_pem_x509_certificate(
-        authority.issue("server", ("127.0.0.1", "localhost"), NOW, YEAR).public
+        authority.issue_server("server", ("127.0.0.1", "localhost"), NOW, YEAR).public
     )
     ca = x509.load_pem_x509_certificate(authority.pair.public)
 
@@ -39,7 +39,7 @@ def test_the_serving_certificate_is_for_its_hosts_and_signed_by_the_authority() 
 
 
 def test_a_tls_server_can_be_made_of_it(tmp_path: Path) -> None:
-    pair = Authority.create("sandbox", NOW, YEAR).issue("server", ("localhost",), NOW, YEAR)
+    pair = Authority.create("sandbox", NOW, YEAR).issue_server("server", ("localhost",), NOW, YEAR)
     (tmp_path / "crt").write_bytes(pair.public)
     (tmp_path / "key").write_bytes(pair.private)
 
@@ -57,14 +57,14 @@ def test_token_keys_are_in_the_form_that_kubernetes_reads() -> None:
 
 def test_a_certificate_ends_with_its_authority_at_the_latest() -> None:
     authority = Authority.create("ca", NOW, 10 * DAY)
-    pair = authority.issue("server", ("localhost",), NOW + 5 * DAY, YEAR)
+    pair = authority.issue_server("server", ("localhost",), NOW + 5 * DAY, YEAR)
 
     assert read_certificate(pair.public).not_valid_after_utc == NOW + 10 * DAY
 
 
 def test_an_authority_knows_what_it_signed() -> None:
     one, other = Authority.create("ca", NOW, YEAR), Authority.create("ca", NOW, YEAR)
-    served = one.issue("server", ("a.example", "::1"), NOW, YEAR).public
+    served = one.issue_server("server", ("a.example", "::1"), NOW, YEAR).public
 
     assert one.has_signed(served)
     assert not other.has_signed(served)
@@ -90,12 +90,12 @@ def test_certificates_are_renewed_in_time(lifetime: timedelta, renewed: datetime
 
 def test_what_cannot_be_read_is_named() -> None:
     pair = Authority.create("ca", NOW, YEAR).pair
-    with pytest.raises(CertificateError, match="no PEM certificate"):
+    with pytest.raises(CertificateError, match="not a PEM certificate"):
         read_certificate(b"nonsense")
-    with pytest.raises(CertificateError, match="no PEM private key"):
+    with pytest.raises(CertificateError, match="not a PEM private key"):
         Authority(Pair(pair.public, b"nonsense"))
     with pytest.raises(CertificateError, match="does not belong"):
         Authority(Pair(pair.public, key_pair().private))
-    with pytest.raises(CertificateError, match="no PEM bundle"):
+    with pytest.raises(CertificateError, match="not a PEM bundle"):
         read_bundle(b"nonsense")
     assert read_bundle(b"") == []

@@ -5,8 +5,16 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pergola.pki.certificates import read_bundle, read_certificate, signed_by
-from pergola.pki.rotation import SETTLE, Identity, Plan, advance, next_change
+from pergola.pki import (
+    SETTLE,
+    Identity,
+    Plan,
+    advance,
+    next_change,
+    read_bundle,
+    read_certificate,
+    signed_by,
+)
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)

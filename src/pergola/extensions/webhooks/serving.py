@@ -34,7 +34,7 @@ from pergola.extensions.webhooks.shoot_registration import (
 )
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
-from pergola.pki.rotation import Plan
+from pergola.pki import Plan
 from pergola.runtime.clock import Clock
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics

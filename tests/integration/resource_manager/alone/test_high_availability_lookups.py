@@ -14,7 +14,7 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.cli.webhooks import apply
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
-from pergola.pki.certificates import Authority
+from pergola.pki import Authority
 from pergola.resource_manager.webhooks.high_availability_config import HighAvailability
 from pergola.resource_manager.webhooks.high_availability_config.observe import (
     HPA,
