@@ -28,7 +28,8 @@ from pathlib import Path
 import orjson
 
 from pergola import sandbox
-from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.api.kinds import CONFIG_MAP
+from pergola.api.objects import JsonObject, Key
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
@@ -38,7 +39,6 @@ from pergola.runtime.caching.cache import Cache
 from pergola.testing.crds import install_crds
 from pergola.testing.world import is_applied, is_ready
 
-CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 NAMESPACE = "bench"
 PATIENCE = 600.0
 

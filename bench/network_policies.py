@@ -29,6 +29,7 @@ import uvloop
 from bench.managed_resources import PATIENCE, Process, show
 
 from pergola import sandbox
+from pergola.api.kinds import NAMESPACE, NETWORK_POLICY, SERVICE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.controllers.network_policy import Settings, network_policy
 from pergola.kube.client import Client
@@ -37,9 +38,6 @@ from pergola.runtime.caching.cache import Cache
 from pergola.runtime.logging import configure
 from pergola.runtime.metrics import Metrics
 
-NAMESPACE: Final = GroupVersionKind("", "v1", "Namespace")
-SERVICE: Final = GroupVersionKind("", "v1", "Service")
-POLICY: Final = GroupVersionKind("networking.k8s.io", "v1", "NetworkPolicy")
 PREFIX: Final = "networking.resources.gardener.cloud/"
 WRITES: Final = frozenset({"POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"})
 GROUPS: Final = 10
@@ -271,7 +269,7 @@ async def run(namespaces: int, quiet: float) -> None:
             await meter.begin()
             with controller(kubeconfig) as process:
                 await meter.settle("a restart", process, count)
-        written = await client.list(POLICY)
+        written = await client.list(NETWORK_POLICY)
     bare = await creates_alone(namespaces, written)
     print(f"{5 * namespaces} Services, {namespaces} namespaces, {count:,} NetworkPolicies")
     print(f"a bare client creates these in {bare:.1f} s; peak memory {peak:.0f} MB")
@@ -304,7 +302,7 @@ async def cluster() -> AsyncGenerator[tuple[Client, Path]]:
 @asynccontextmanager
 async def watched(client: Client) -> AsyncGenerator[Policies]:
     """Follows the NetworkPolicies."""
-    cache: Cache[None] = Cache(client, POLICY, lambda _: None, metadata_only=True)
+    cache: Cache[None] = Cache(client, NETWORK_POLICY, lambda _: None, metadata_only=True)
     policies = Policies(cache)
     following = asyncio.create_task(cache.run())
     try:

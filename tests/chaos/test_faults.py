@@ -5,17 +5,17 @@ import random
 
 import pytest
 
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, name_of
+from pergola.api.kinds import CONFIG_MAP, LEASE
+from pergola.api.objects import JsonObject, Key, name_of
 from pergola.kube.errors import KubeError
 from pergola.sandbox import Sandbox
 from pergola.testing.instances import Instances
-from pergola.testing.world import CONFIG_MAP, World, is_ready
+from pergola.testing.world import World, is_ready
 
 pytestmark = pytest.mark.timeout(240)
 
 COUNT = 50
 BYSTANDER = "bystander"
-LEASE = GroupVersionKind("coordination.k8s.io", "v1", "Lease")
 
 
 async def fill(world: World, count: int = COUNT) -> None:

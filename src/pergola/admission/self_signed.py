@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from pergola.admission.configurations import configuration_keys, is_registered
+from pergola.api.kinds import SECRET
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -33,7 +34,6 @@ from pergola.runtime.metrics import Metrics
 
 log = get_logger("webhook-certificates")
 
-SECRET: Final = GroupVersionKind("", "v1", "Secret")
 CONTROLLER: Final = "webhook-registration"
 _BUNDLE: Final = "ca.crt"
 _AUTHORITY_KEY: Final = "ca.key"

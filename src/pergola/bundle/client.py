@@ -10,6 +10,7 @@ from typing import Final
 
 from pergola.api import marks
 from pergola.api.conditions import timestamp
+from pergola.api.kinds import SECRET
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -21,7 +22,7 @@ from pergola.api.objects import (
     uid_of,
 )
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
-from pergola.bundle.managed_resource import SECRET, Bundle, merge_into, secret_name, secret_names
+from pergola.bundle.managed_resource import Bundle, merge_into, secret_name, secret_names
 from pergola.bundle.names import check_same_content, immutability_patch
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists, Conflict, NotFound

@@ -8,7 +8,6 @@ from typing import Final
 from pergola.api import marks
 from pergola.api.objects import (
     GroupKind,
-    GroupVersionKind,
     JsonObject,
     Key,
     annotations_of,
@@ -24,7 +23,6 @@ from pergola.bundle.references import annotate
 from pergola.bundle.registry import DATA_KEY, QUALITY, Registry
 from pergola.bundle.split import split
 
-SECRET: Final = GroupVersionKind("", "v1", "Secret")
 SEED_CLASS: Final = "seed"
 _SHOOT_NAMESPACES: Final = "shoot-"
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from pergola.api.kinds import EVENT, SECRET
+
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject, Key
     from pergola.kube.client import Client
@@ -107,9 +109,7 @@ async def _requested(
     from pergola.api.objects import map_at
     from pergola.resource_manager.controllers.token_requestor import names
     from pergola.resource_manager.controllers.token_requestor.observe import observe
-    from pergola.resource_manager.controllers.token_requestor.place import SECRET
     from pergola.resource_manager.controllers.token_requestor.unit import NAME
-    from pergola.runtime.controlling.events import EVENT
 
     selector = names.selector(names.ALL_CLASSES)
     found = [observe(secret) for secret in await client.list(SECRET, namespace, labels=selector)]
@@ -150,7 +150,6 @@ async def _target_token(issuer: "Client", namespace: str, name: str) -> "TokenFa
     from pergola.api.objects import Key
     from pergola.kube.errors import NotFound
     from pergola.resource_manager.controllers.token_requestor.observe import holding_of
-    from pergola.resource_manager.controllers.token_requestor.place import SECRET
 
     try:
         return holding_of(await issuer.get(SECRET, Key(namespace, name))).token

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import App, Parameter
 
+from pergola.api.kinds import DEPLOYMENT, NAMESPACE
+
 if TYPE_CHECKING:
     from cryptography import x509
 
@@ -346,19 +348,15 @@ async def _own(
     client: "Client", place: "Installation"
 ) -> "tuple[dict[str, str], list[JsonObject]]":
     """The labels of the installation's namespace, and its pods as they will be created."""
-    from pergola.api.objects import GroupVersionKind, Key, labels_of, map_at
+    from pergola.api.objects import Key, labels_of, map_at
     from pergola.kube.errors import NotFound
 
     labels = {"kubernetes.io/metadata.name": place.namespace}
     with suppress(NotFound):
-        namespace = await client.get(
-            GroupVersionKind("", "v1", "Namespace"), Key("", place.namespace)
-        )
+        namespace = await client.get(NAMESPACE, Key("", place.namespace))
         labels = labels_of(namespace)
     try:
-        deployment = await client.get(
-            GroupVersionKind("apps", "v1", "Deployment"), Key(place.namespace, place.name)
-        )
+        deployment = await client.get(DEPLOYMENT, Key(place.namespace, place.name))
     except NotFound:
         return labels, []
     return labels, [map_at(deployment, "spec", "template")]

@@ -4,6 +4,7 @@ import asyncio
 from datetime import UTC, datetime
 from typing import Final, NoReturn
 
+from pergola.api.kinds import LEASE
 from pergola.api.objects import JsonObject, Key
 from pergola.extension_api.errors import ExtensionError
 from pergola.extension_api.heartbeat import LABEL, NAME
@@ -11,7 +12,6 @@ from pergola.kube.client import Client
 from pergola.kube.errors import KubeError, NotFound
 from pergola.runtime.clock import Clock, SystemClock
 from pergola.runtime.logging import get_logger
-from pergola.runtime.process.leader_election import LEASE
 
 log = get_logger("heartbeat")
 

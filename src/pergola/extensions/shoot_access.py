@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at
+from pergola.api.kinds import SECRET
+from pergola.api.objects import JsonObject, Key, map_at, maps_at
 from pergola.extension_api.cluster import Cluster
 from pergola.extension_api.errors import ExtensionError
 from pergola.kube.client import Client
@@ -26,7 +27,6 @@ from pergola.kube.yaml import YamlError, parse
 # ruff: noqa: S105 - these are names, no secrets
 
 ACCESS_SECRET: Final = "shoot-access-extension"
-SECRET: Final = GroupVersionKind("", "v1", "Secret")
 _ACCOUNT_NAMESPACE: Final = "kube-system"
 _ACCOUNT_PREFIX: Final = "serviceaccount.resources.gardener.cloud"
 

@@ -1,15 +1,12 @@
 """Which kinds of InfraClusters a cluster serves, and how each of them is to be read."""
 
-from typing import Final
-
 from pergola.api.cluster_api import crd_name
-from pergola.api.objects import GroupKind, GroupVersionKind, JsonObject, Key
+from pergola.api.kinds import CRD
+from pergola.api.objects import GroupKind, JsonObject, Key
 from pergola.externally_managed.contract import ContractError, contract_of, kind_of
 from pergola.externally_managed.manager import Managed
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
-
-CRD: Final = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 
 
 def parse_kind(text: str) -> GroupKind:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pergola.api.cluster_api import CLUSTER, RELEASE_FINALIZERS, SOURCE
+from pergola.api.kinds import CONFIG_MAP, SECRET
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -26,13 +27,7 @@ from pergola.externally_managed.description import Network
 from pergola.externally_managed.mapping import infrastructure_reference, owner_cluster
 from pergola.externally_managed.ownership import MANAGER, decide_fields, owned_paths
 from pergola.externally_managed.predicate import is_paused, manager_of
-from pergola.externally_managed.sources import (
-    CONFIG_MAP,
-    SECRET,
-    Source,
-    SourceProblem,
-    source_object,
-)
+from pergola.externally_managed.sources import Source, SourceProblem, source_object
 from pergola.externally_managed.status import (
     CONFLICT,
     INCOMPLETE,

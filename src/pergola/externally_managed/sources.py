@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
 from pergola.api.cluster_api import SOURCE
+from pergola.api.kinds import CONFIG_MAP, SECRET
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -19,8 +20,6 @@ from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.kube.yaml import YamlError, parse
 
-CONFIG_MAP: Final = GroupVersionKind("", "v1", "ConfigMap")
-SECRET: Final = GroupVersionKind("", "v1", "Secret")
 DATA_KEY: Final = "network.yaml"
 NOT_FOUND: Final = "SourceNotFound"
 INVALID: Final = "SourceInvalid"

@@ -2,14 +2,14 @@
 
 from typing import Final
 
+from pergola.api.kinds import CONFIG_MAP
 from pergola.api.marks import CLUSTER_IDENTITY
-from pergola.api.objects import GroupVersionKind, Key
+from pergola.api.objects import Key
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 
 FROM_CLUSTER: Final = "<cluster>"
 FROM_CLUSTER_OR_NONE: Final = "<default>"
-_CONFIG_MAP: Final = GroupVersionKind("", "v1", "ConfigMap")
 _KEY: Final = Key("kube-system", CLUSTER_IDENTITY)
 
 
@@ -44,7 +44,7 @@ async def cluster_identity(client: Client, configured: str) -> str:
 
 async def _read(client: Client) -> str:
     try:
-        config_map = await client.get(_CONFIG_MAP, _KEY)
+        config_map = await client.get(CONFIG_MAP, _KEY)
     except NotFound:
         return ""
     identity = (config_map.get("data") or {}).get(CLUSTER_IDENTITY)

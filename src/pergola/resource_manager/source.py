@@ -8,14 +8,14 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, TypeVar
+from typing import TypeVar
 from weakref import WeakValueDictionary
 
 import orjson
 
 from pergola.api import marks
+from pergola.api.kinds import SECRET
 from pergola.api.objects import (
-    GroupVersionKind,
     JsonObject,
     Key,
     annotations_of,
@@ -35,7 +35,6 @@ from pergola.resource_manager.responsibility import Responsibility
 from pergola.runtime.caching.cache import Cache, Change
 
 T = TypeVar("T")
-SECRET: Final = GroupVersionKind("", "v1", "Secret")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, TypeVar
 import orjson
 
 from pergola.api import marks
+from pergola.api.kinds import CRD, POD, SECRET
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -40,10 +41,7 @@ from pergola.runtime.logging import get_logger
 log = get_logger("target")
 T = TypeVar("T")
 
-CRD: Final = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 HPA: Final = GroupVersionKind("autoscaling", "v1", "HorizontalPodAutoscaler")
-POD: Final = GroupVersionKind("", "v1", "Pod")
-SECRET: Final = GroupVersionKind("", "v1", "Secret")
 _PACKED_AT_MOST: Final = 16 * 1024
 _FIRST_LIST_SECONDS: Final = 5.0
 

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
+from pergola.api.kinds import NODE, SERVICE_ACCOUNT
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at
 from pergola.kube.client import Client
 from pergola.kube.errors import KubeError
@@ -12,8 +13,6 @@ from pergola.kube.kubeconfig import load
 from pergola.sandbox import control
 from pergola.sandbox.errors import SandboxError
 
-_NODE: Final = GroupVersionKind("", "v1", "Node")
-_SERVICE_ACCOUNT: Final = GroupVersionKind("", "v1", "ServiceAccount")
 _ZONES: Final = ("a", "b", "c")
 _LIMIT: Final = 90.0
 _INTERVAL: Final = 0.05
@@ -50,7 +49,7 @@ class Readiness:
         key = Key("default", "default")
         async with self._client() as client:
             await self._until(
-                lambda: _exists(client, _SERVICE_ACCOUNT, key), "the controllers to start"
+                lambda: _exists(client, SERVICE_ACCOUNT, key), "the controllers to start"
             )
 
     def _client(self) -> Client:
@@ -93,7 +92,7 @@ async def _exists(client: Client, gvk: GroupVersionKind, key: Key) -> bool:
 
 
 async def _nodes_are_ready(client: Client) -> bool:
-    return all(_is_schedulable(node) for node in await client.list(_NODE))
+    return all(_is_schedulable(node) for node in await client.list(NODE))
 
 
 def _is_schedulable(node: JsonObject) -> bool:

@@ -23,6 +23,7 @@ from typing import Final, NamedTuple
 
 import aiohttp
 
+from pergola.api.kinds import CRD
 from pergola.api.objects import JsonObject, Key, map_at, maps_at, name_of
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
@@ -32,7 +33,7 @@ from pergola.sandbox import binaries
 from pergola.sandbox.module import CLUSTER_API_CONFIG, CLUSTER_API_MANAGER
 from pergola.sandbox.processes import ProcessId, die_with
 from pergola.sandbox.progress import Progress, silent
-from pergola.testing.crds import CRD, is_established
+from pergola.testing.crds import is_established
 from pergola.testing.waiting import until
 
 _HOST: Final = "127.0.0.1"

@@ -17,26 +17,24 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final
 
+from pergola.api.kinds import CLUSTER_ROLE, CRD, CSR, EVENT, MACHINE, NODE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
 from pergola.kube.client import Client, ObjectList
 from pergola.kube.credentials import Combined, Constant
 from pergola.kube.errors import NotFound
 from pergola.kube.kubeconfig import ClusterConfig
 from pergola.resource_manager.controllers.csr_approver import Settings, csr_approver, rules
-from pergola.resource_manager.controllers.csr_approver.observe import MACHINE, NODE
-from pergola.resource_manager.controllers.csr_approver.requests import CSR, KUBELET_SERVING
+from pergola.resource_manager.controllers.csr_approver.requests import KUBELET_SERVING
 from pergola.runtime.clock import Clock
-from pergola.runtime.controlling.events import EVENT
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.testing.certificate_requests import new_key, request_pem, signing_request
-from pergola.testing.crds import CRD, is_established
+from pergola.testing.crds import is_established
 from pergola.testing.objects import definition
 from pergola.testing.service_accounts import until_allowed
 from pergola.testing.waiting import PATIENCE, until
 from pergola.testing.world import RecordingClient
 
-CLUSTER_ROLE: Final = GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRole")
 CLUSTER_ROLE_BINDING: Final = CLUSTER_ROLE._replace(kind="ClusterRoleBinding")
 KEY: Final = new_key()
 

@@ -2,9 +2,10 @@
 
 from typing import Final
 
+from pergola.api.kinds import CRD
 from pergola.api.objects import JsonObject, Key, name_of
 from pergola.kube.client import Client
-from pergola.testing.crds import CRD, is_established
+from pergola.testing.crds import is_established
 from pergola.testing.waiting import until
 
 _KINDS: Final = {

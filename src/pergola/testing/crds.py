@@ -1,17 +1,15 @@
 """Installs Pergola's CRDs into a cluster of the tests, once however many tests ask."""
 
 import asyncio
-from typing import Final
 
 from pergola.api.bastion_v1alpha1 import bastion_crd
 from pergola.api.extensions_v1alpha1 import cluster_crd, network_crd
 from pergola.api.infrastructure_v1alpha1 import infrastructure_crd
+from pergola.api.kinds import CRD
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at, name_of
 from pergola.api.resources_v1alpha1 import managed_resource_crd
 from pergola.kube.client import Client
 from pergola.kube.errors import ApiError, NotFound, UnknownKind
-
-CRD: Final = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 
 
 async def install_crds(client: Client) -> None:

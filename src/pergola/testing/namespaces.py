@@ -9,21 +9,20 @@ from typing import Final
 from pergola.api.bastion_v1alpha1 import BASTION
 from pergola.api.extensions_v1alpha1 import NETWORK
 from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
+from pergola.api.kinds import NAMESPACE, SECRET, SERVICE_ACCOUNT
 from pergola.api.objects import GroupVersionKind, Key, finalizers_of
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound, UnknownKind
 
-_NAMESPACE: Final = GroupVersionKind("", "v1", "Namespace")
 _HELD: Final = (
-    GroupVersionKind("", "v1", "Secret"),
+    SECRET,
     MANAGED_RESOURCE,
     NETWORK,
     INFRASTRUCTURE,
     BASTION,
 )
 """The kinds on which Pergola's controllers put finalizers."""
-_SERVICE_ACCOUNT: Final = GroupVersionKind("", "v1", "ServiceAccount")
 _LONGEST: Final = 40  # characters of the test's name
 _LIMIT: Final = 20.0
 _INTERVAL: Final = 0.02
@@ -51,7 +50,7 @@ async def delete_namespace(client: Client, name: str) -> None:
     """
     await asyncio.gather(*(_release(client, gvk, name) for gvk in _HELD))
     with contextlib.suppress(NotFound):  # the test may have done it
-        await client.delete(_NAMESPACE, Key("", name))
+        await client.delete(NAMESPACE, Key("", name))
 
 
 async def _release(client: Client, gvk: GroupVersionKind, namespace: str) -> None:
@@ -64,7 +63,7 @@ async def _release(client: Client, gvk: GroupVersionKind, namespace: str) -> Non
 
 async def _has_service_account(client: Client, namespace: str) -> bool:
     try:
-        await client.get(_SERVICE_ACCOUNT, Key(namespace, "default"))
+        await client.get(SERVICE_ACCOUNT, Key(namespace, "default"))
     except NotFound:
         return False
     return True

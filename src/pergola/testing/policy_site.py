@@ -6,26 +6,29 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, suppress
 from typing import Any, Final, Self
 
+from pergola.api.kinds import (
+    CRD,
+    EVENT,
+    GATEWAY,
+    INGRESS,
+    NAMESPACE,
+    NETWORK_POLICY,
+    POD,
+    SERVICE,
+    VIRTUAL_SERVICE,
+)
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, labels_of, map_at
 from pergola.controllers.network_policy import Settings, network_policy
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists
 from pergola.runtime.caching.cache import Cache
-from pergola.runtime.controlling.events import EVENT
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.testing.crds import CRD, is_established
+from pergola.testing.crds import is_established
 from pergola.testing.objects import definition
 from pergola.testing.waiting import PATIENCE, running, settled, until, until_gone
 from pergola.testing.world import RecordingClient
 
-SERVICE: Final = GroupVersionKind("", "v1", "Service")
-NAMESPACE: Final = GroupVersionKind("", "v1", "Namespace")
-POD: Final = GroupVersionKind("", "v1", "Pod")
-INGRESS: Final = GroupVersionKind("networking.k8s.io", "v1", "Ingress")
-POLICY: Final = GroupVersionKind("networking.k8s.io", "v1", "NetworkPolicy")
-VIRTUAL_SERVICE: Final = GroupVersionKind("networking.istio.io", "v1beta1", "VirtualService")
-GATEWAY: Final = GroupVersionKind("networking.istio.io", "v1beta1", "Gateway")
 L: Final = "networking.resources.gardener.cloud/"
 SITE: Final = "test.pergola/site"
 PEER: Final = "test.pergola/peer"
@@ -48,7 +51,7 @@ class PolicySite:
         self.metrics = Metrics()
         self._working: Unit | None = None
         self._changed = asyncio.Event()
-        self._policies = Cache(client, POLICY, lambda obj: obj)
+        self._policies = Cache(client, NETWORK_POLICY, lambda obj: obj)
         self._events = Cache(client, EVENT, lambda obj: obj)
         self._running = AsyncExitStack()
 
@@ -110,7 +113,7 @@ class PolicySite:
 
     async def policy(self, name: str, holds: Callable[[JsonObject], bool]) -> JsonObject:
         """Waits until a policy of the namespace is as `holds` says."""
-        return await until(self.client, POLICY, self.key(name), holds)
+        return await until(self.client, NETWORK_POLICY, self.key(name), holds)
 
     async def warning(self, reason: str) -> str:
         """Waits for an Event about the Service `web`, and returns what it says."""
@@ -184,8 +187,8 @@ class PolicySite:
         """Somebody creates a NetworkPolicy by hand."""
         await self.client.create(
             {
-                "apiVersion": POLICY.api_version,
-                "kind": POLICY.kind,
+                "apiVersion": NETWORK_POLICY.api_version,
+                "kind": NETWORK_POLICY.kind,
                 "metadata": {
                     "name": name,
                     "namespace": namespace or self.namespace,

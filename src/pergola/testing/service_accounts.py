@@ -13,7 +13,6 @@ from pergola.kube.errors import Forbidden, Unauthorized
 from pergola.kube.kubeconfig import ClusterConfig
 from pergola.kube.transport import Transport
 
-SERVICE_ACCOUNT: Final = GroupVersionKind("", "v1", "ServiceAccount")
 _INTERVAL: Final = 0.2
 _LIMIT: Final = 30.0
 

@@ -13,8 +13,9 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
+from pergola.api.kinds import EVENT, SECRET, SERVICE_ACCOUNT
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, annotations_of, map_at
 from pergola.kube.client import Client
 from pergola.kube.credentials import StaticToken
@@ -29,14 +30,11 @@ from pergola.resource_manager.controllers.token_requestor import (
 from pergola.resource_manager.controllers.token_requestor.observe import data_of, token_of
 from pergola.runtime.clock import FakeClock
 from pergola.runtime.controlling.controller import Again, Controller, Done, Outcome
-from pergola.runtime.controlling.events import EVENT
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.testing.namespaces import delete_namespace
 from pergola.testing.waiting import PATIENCE, running, settled, until
-from pergola.testing.world import SECRET, RecordingClient
-
-SERVICE_ACCOUNT: Final = GroupVersionKind("", "v1", "ServiceAccount")
+from pergola.testing.world import RecordingClient
 
 
 class Recording(RecordingClient):

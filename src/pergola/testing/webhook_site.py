@@ -15,6 +15,7 @@ import orjson
 
 from pergola.admission.configurations import configuration_keys
 from pergola.api import marks
+from pergola.api.kinds import CRD, SERVICE_ACCOUNT
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at
 from pergola.api.resource_manager_config import ResourceManagerConfiguration, configuration_from
 from pergola.kube.client import Client
@@ -28,13 +29,10 @@ from pergola.resource_manager.webhooks.extension_validation.simple_kinds import 
 from pergola.resource_manager.webhooks.system_components_config import CONSIDER
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
-from pergola.testing.crds import CRD, is_established
+from pergola.testing.crds import is_established
 from pergola.testing.objects import definition
-from pergola.testing.service_accounts import SERVICE_ACCOUNT
 from pergola.testing.waiting import PATIENCE, running, until
 
-NAMESPACE: Final = GroupVersionKind("", "v1", "Namespace")
-POD: Final = GroupVersionKind("", "v1", "Pod")
 AUTOSCALER: Final = GroupVersionKind("autoscaling.k8s.io", "v1", "VerticalPodAutoscaler")
 HOME: Final = "garden"
 HOST: Final = "api.example.org"

@@ -12,10 +12,11 @@ import asyncio
 import base64
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 import orjson
 
+from pergola.api.kinds import SECRET
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -30,9 +31,6 @@ from pergola.resource_manager.manager import Options, ResourceManager
 from pergola.runtime.clock import Clock
 from pergola.testing import waiting
 from pergola.testing.waiting import PATIENCE
-
-CONFIG_MAP: Final = GroupVersionKind("", "v1", "ConfigMap")
-SECRET: Final = GroupVersionKind("", "v1", "Secret")
 
 
 class RecordingClient(Client):

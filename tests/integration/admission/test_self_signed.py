@@ -16,7 +16,8 @@ from pergola.admission.configurations import (
     configurations,
 )
 from pergola.admission.registration import Registration, Rule
-from pergola.admission.self_signed import SECRET, SelfSigned, read_identity
+from pergola.admission.self_signed import SelfSigned, read_identity
+from pergola.api.kinds import SECRET
 from pergola.api.objects import JsonObject, Key
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound

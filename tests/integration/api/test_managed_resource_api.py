@@ -5,14 +5,14 @@ from pathlib import Path
 import orjson
 import pytest
 
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at, name_of
+from pergola.api.kinds import CRD
+from pergola.api.objects import JsonObject, Key, maps_at, name_of
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE, ManagedResource
 from pergola.api.schema import schema_of, validate
 from pergola.cli.crds import crds, definitions, install
 from pergola.kube.client import Client
 from pergola.kube.errors import Invalid
 
-CRD = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 KEY = Key("", "managedresources.resources.gardener.cloud")
 TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
 

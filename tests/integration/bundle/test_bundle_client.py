@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pergola.api.kinds import SECRET
 from pergola.api.objects import (
     JsonObject,
     Key,
@@ -38,7 +39,6 @@ from pergola.bundle import (
     waits,
 )
 from pergola.bundle.errors import NameTaken, WaitTimeout
-from pergola.bundle.managed_resource import SECRET
 from pergola.bundle.references import Reference, annotated_references
 from pergola.kube.client import Client
 from pergola.kube.credentials import Combined, Constant

@@ -7,13 +7,13 @@ from typing import Any
 import orjson
 import pytest
 
-from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.api.kinds import NAMESPACE, POD
+from pergola.api.objects import JsonObject, Key
 from pergola.cli.explain.command import ExplainError, explain
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.kube.yaml_writer import dump
 
-POD = GroupVersionKind("", "v1", "Pod")
 CONFIG: JsonObject = {
     "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",
     "kind": "ResourceManagerConfiguration",
@@ -59,7 +59,7 @@ def account(namespace: str) -> JsonObject:
 
 async def label(client: Client, namespace: str) -> None:
     labels = {"metadata": {"labels": {"gardener.cloud/role": "shoot"}}}
-    await client.patch(GroupVersionKind("", "v1", "Namespace"), Key("", namespace), labels)
+    await client.patch(NAMESPACE, Key("", namespace), labels)
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ import sys
 from pathlib import Path
 
 from pergola.api import marks
-from pergola.api.objects import GroupVersionKind, Key
+from pergola.api.kinds import CONFIG_MAP
+from pergola.api.objects import Key
 from pergola.kube.client import Client
 from pergola.testing.world import config_map
 
 PERGOLA = Path(sys.executable).parent / "pergola"
-CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 
 
 async def run(*arguments: str) -> tuple[int, str]:

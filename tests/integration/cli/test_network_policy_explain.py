@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.api.kinds import NETWORK_POLICY, SERVICE
+from pergola.api.objects import JsonObject, Key
 from pergola.cli.network_policy.app import UsageError, explain
 from pergola.cli.network_policy.explanation import ExplanationError
 from pergola.cli.network_policy.explanation import explain as explanation
@@ -19,8 +20,6 @@ from pergola.testing.namespaces import create_namespace, delete_namespace
 from pergola.testing.waiting import running, settled
 
 L = "networking.resources.gardener.cloud/"
-POLICY = GroupVersionKind("networking.k8s.io", "v1", "NetworkPolicy")
-SERVICE = GroupVersionKind("", "v1", "Service")
 
 
 def named(name: str) -> JsonObject:
@@ -151,8 +150,8 @@ async def test_each_caller_is_told_with_its_reason_and_its_policies(
 async def test_policies_that_are_not_as_they_should_be_are_told_apart(asking: Asking) -> None:
     await asking.client.create(
         {
-            "apiVersion": POLICY.api_version,
-            "kind": POLICY.kind,
+            "apiVersion": NETWORK_POLICY.api_version,
+            "kind": NETWORK_POLICY.kind,
             "metadata": {"name": "ingress-to-web-tcp-8080", "namespace": asking.namespace},
             "spec": {"podSelector": {}, "ingress": [{}]},
         }
@@ -171,11 +170,11 @@ async def test_policies_that_are_not_as_they_should_be_are_told_apart(asking: As
         "egress-to-web-tcp-2-via-ends": "missing",
         "ingress-to-web-from-world": "missing",
     }
-    await asking.client.delete(POLICY, Key(asking.namespace, "ingress-to-web-tcp-8080"))
+    await asking.client.delete(NETWORK_POLICY, Key(asking.namespace, "ingress-to-web-tcp-8080"))
     await asking.reconcile()
     world = Key(asking.namespace, "ingress-to-web-from-world")
-    await asking.client.patch(POLICY, world, {"spec": {"ingress": []}})
-    await asking.client.delete(POLICY, Key(asking.namespace, "egress-to-web-tcp-8080"))
+    await asking.client.patch(NETWORK_POLICY, world, {"spec": {"ingress": []}})
+    await asking.client.delete(NETWORK_POLICY, Key(asking.namespace, "egress-to-web-tcp-8080"))
     broken = {f"{L}from-old-allowed-ports": "[{", f"{L}from-ends-allowed-ports": None}
     patch = {"metadata": {"annotations": broken}}
     await asking.client.patch(SERVICE, Key(asking.namespace, "web"), patch)
@@ -196,8 +195,8 @@ async def test_policies_that_are_not_as_they_should_be_are_told_apart(asking: As
 async def test_policies_of_others_for_the_same_pods_are_named(asking: Asking) -> None:
     def theirs(name: str, selector: JsonObject, *rules: JsonObject) -> JsonObject:
         return {
-            "apiVersion": POLICY.api_version,
-            "kind": POLICY.kind,
+            "apiVersion": NETWORK_POLICY.api_version,
+            "kind": NETWORK_POLICY.kind,
             "metadata": {"name": name, "namespace": asking.namespace},
             "spec": {"podSelector": selector, "policyTypes": ["Ingress"], "ingress": list(rules)},
         }
@@ -269,7 +268,7 @@ async def test_the_configuration_decides_as_for_the_controller(
 async def test_the_table_is_what_a_person_needs(asking: Asking) -> None:
     await asking.serve(from_world_to_ports='[{"port": "http"}]', from_x_allowed_ports="1")
     await asking.reconcile()
-    await asking.client.delete(POLICY, Key(asking.namespace, "egress-to-web-tcp-8080"))
+    await asking.client.delete(NETWORK_POLICY, Key(asking.namespace, "egress-to-web-tcp-8080"))
     here = asking.namespace
     assert await asking.table() == [
         [f"Service {here}/web selects app=web: 0 pods now"],

@@ -13,7 +13,8 @@ import orjson
 import pytest
 
 from pergola.admission.configurations import MUTATING, VALIDATING, configuration_keys
-from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.api.kinds import NAMESPACE
+from pergola.api.objects import JsonObject, Key
 from pergola.api.resource_manager_config import configuration_from
 from pergola.cli import main
 from pergola.cli.webhooks import app, apply, check, render
@@ -131,7 +132,7 @@ async def site(
     cluster_client: Client, kubeconfig: Path, namespace: str, tmp_path: Path
 ) -> AsyncIterator[Site]:
     labels = {"metadata": {"labels": {"gardener.cloud/role": "garden"}}}
-    await cluster_client.patch(GroupVersionKind("", "v1", "Namespace"), Key("", namespace), labels)
+    await cluster_client.patch(NAMESPACE, Key("", namespace), labels)
     found = Site(cluster_client, kubeconfig, namespace, tmp_path)
     yield found
     for suffix in ("", "-shoot"):

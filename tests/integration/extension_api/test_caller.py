@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pergola.api.kinds import LEASE, SECRET
 from pergola.api.objects import (
     JsonObject,
     Key,
@@ -43,7 +44,6 @@ from pergola.kube.client import Client
 from pergola.kube.errors import Forbidden, NotFound, UnknownKind
 from pergola.kube.kubeconfig import load
 from pergola.runtime.clock import FakeClock, SystemClock
-from pergola.runtime.process.leader_election import LEASE
 from pergola.sandbox import Sandbox
 from pergola.testing.extension_site import (
     ExtensionSite,
@@ -56,7 +56,7 @@ from pergola.testing.extension_site import (
 from pergola.testing.proxy import CuttableProxy
 from pergola.testing.service_accounts import service_account_config
 from pergola.testing.waiting import running, until
-from pergola.testing.world import SECRET, RecordingClient
+from pergola.testing.world import RecordingClient
 
 CLOCK = SystemClock()
 HASTY = replace(NETWORK, interval=0.1, severe=0.6, timeout=20.0)

@@ -11,6 +11,7 @@ import pytest
 
 from pergola.admission.configurations import MUTATING
 from pergola.api.extensions_v1alpha1 import NETWORK
+from pergola.api.kinds import LEASE, SECRET
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at, name_of
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.extension_api.heartbeat import NAME as HEARTBEAT
@@ -25,12 +26,10 @@ from pergola.kube.client import Client
 from pergola.kube.errors import ApiError, Forbidden, NotFound
 from pergola.kube.kubeconfig import load
 from pergola.providers.networking.cilium import Cilium
-from pergola.runtime.process.leader_election import LEASE
 from pergola.testing.extension_site import ExtensionSite, extension_site
 from pergola.testing.service_accounts import service_account_config, until_allowed
 from pergola.testing.waiting import until
 
-SECRET = GroupVersionKind("", "v1", "Secret")
 CLUSTER_SCOPED = ("ClusterRole", "ClusterRoleBinding")
 RBAC_KINDS = ("ServiceAccount", "Role", "RoleBinding", *CLUSTER_SCOPED)
 SHOOT: JsonObject = {

@@ -12,17 +12,16 @@ import aiohttp
 import orjson
 import pytest
 
+from pergola.api.kinds import LEASE, NAMESPACE
 from pergola.api.objects import GroupVersionKind, Key, map_at
 from pergola.extension_api.heartbeat import NAME as HEARTBEAT
 from pergola.kube.client import Client
-from pergola.runtime.process.leader_election import LEASE
 from pergola.testing.extension_site import ExtensionSite, extension_site, operation
 from pergola.testing.waiting import until
 
 CONFIGURATION = GroupVersionKind(
     "admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration"
 )
-NAMESPACE = GroupVersionKind("", "v1", "Namespace")
 PERGOLA = Path(sys.executable).parent / "pergola"
 
 ACTUATOR = """

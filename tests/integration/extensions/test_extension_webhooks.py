@@ -17,10 +17,10 @@ import pytest
 
 from pergola.admission.configurations import MUTATING, VALIDATING
 from pergola.admission.review import GroupVersionResource
-from pergola.admission.self_signed import SECRET
 from pergola.api import marks
 from pergola.api.extensions_v1alpha1 import NETWORK
 from pergola.api.field_errors import Cause, forbidden
+from pergola.api.kinds import CRD, NAMESPACE, SECRET, SHOOT
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at, uid_of
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.api.schema.declare import Value
@@ -44,14 +44,13 @@ from pergola.providers.networking.shoot_validator import shoot_validator
 from pergola.runtime.clock import Clock, FakeClock
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.testing.crds import CRD, install_extension_crds, is_established
+from pergola.testing.crds import install_extension_crds, is_established
 from pergola.testing.objects import definition
 from pergola.testing.service_accounts import service_account_config
 from pergola.testing.waiting import running, settled, until, until_gone
 from pergola.testing.world import RecordingClient
 
 NOW = datetime.now(UTC).replace(microsecond=0)
-SHOOT = GroupVersionKind("core.gardener.cloud", "v1beta1", "Shoot")
 CALICO = "calico.networking.extensions.gardener.cloud/v1alpha1"
 PROXY = "spec.kubernetes.kubeProxy.enabled"
 TEXT = (
@@ -280,9 +279,7 @@ async def test_the_registration_has_the_names_the_contract_says_and_belongs_to_a
     async with site.serving(found) as units:
         live = await site.registered()
         assert await found.is_ready() is None
-        owner = await site.client.get(
-            GroupVersionKind("", "v1", "Namespace"), Key("", site.namespace)
-        )
+        owner = await site.client.get(NAMESPACE, Key("", site.namespace))
         assert live["metadata"]["ownerReferences"] == [
             {
                 "apiVersion": "v1",

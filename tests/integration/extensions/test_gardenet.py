@@ -10,6 +10,7 @@ import pytest
 
 from pergola.api import marks
 from pergola.api.extensions_v1alpha1 import NETWORK
+from pergola.api.kinds import CONFIG_MAP, DAEMON_SET, LEASE, SECRET
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -35,17 +36,15 @@ from pergola.kube.yaml import parse, parse_documents
 from pergola.runtime.clock import SystemClock
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.process.leader_election import LEASE
 from pergola.testing.extension_site import ExtensionSite, extension_site, operation
 from pergola.testing.network_site import of_type, python_of, renamed, shoot_manager
 from pergola.testing.waiting import running, settled, until, until_gone
-from pergola.testing.world import CONFIG_MAP, SECRET, RecordingClient
+from pergola.testing.world import RecordingClient
 
 ROOT: Final = Path(__file__).parents[3]
 TUTORIAL: Final = ROOT / "docs" / "tutorial-network-extension.md"
 EXAMPLE: Final = ROOT / "examples" / "network" / "gardenet"
 CONFIG: Final = "extension-networking-{}-config"
-DAEMON_SET: Final = GroupVersionKind("apps", "v1", "DaemonSet")
 CLOCK: Final = SystemClock()
 FINALIZER: Final = "extensions.gardener.cloud/network"
 # As callers wait, but ten times as fast.

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pergola.api.kinds import LEASE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.extension_api.heartbeat import NAME, is_alive
 from pergola.extensions.heartbeat import Heartbeat
@@ -15,7 +16,6 @@ from pergola.kube.errors import Unreachable
 from pergola.kube.kubeconfig import load
 from pergola.runtime.clock import FakeClock
 from pergola.runtime.controlling.unit import Unit
-from pergola.runtime.process.leader_election import LEASE
 from pergola.testing.waiting import running, until
 from pergola.testing.world import RecordingClient
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pergola.api.kinds import LEASE, SECRET
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, name_of
 from pergola.extension_api.caller import NETWORK, deploy, destroy, wait_deleted, wait_ready
 from pergola.extensions.heartbeat import Heartbeat
@@ -18,11 +19,10 @@ from pergola.kube.client import Client
 from pergola.kube.errors import Forbidden
 from pergola.kube.kubeconfig import load
 from pergola.runtime.clock import SystemClock
-from pergola.runtime.process.leader_election import LEASE
 from pergola.testing.extension_site import ExtensionSite, extension_site, recording_actuator
 from pergola.testing.service_accounts import service_account_config, until_allowed
 from pergola.testing.waiting import running, settled
-from pergola.testing.world import SECRET, config_map
+from pergola.testing.world import config_map
 
 CLOCK = SystemClock()
 CLUSTER_SCOPED = ("ClusterRole", "ClusterRoleBinding")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pergola.api import marks
+from pergola.api.kinds import SECRET
 from pergola.api.objects import JsonObject, Key, labels_of, map_at
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.bundle import WaitTimeout
@@ -21,7 +22,6 @@ from pergola.extensions.managed_resources import (
 )
 from pergola.extensions.shoot_access import (
     ACCESS_SECRET,
-    SECRET,
     request_access,
     shoot_client,
     shoot_config,

@@ -28,12 +28,13 @@ from pergola.api.cluster_api import (
     contract_label,
 )
 from pergola.api.conditions import get_condition
+from pergola.api.kinds import SECRET
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at
 from pergola.cloud.aws import AwsClient, Retry
 from pergola.externally_managed.aws import AwsSettings, AwsSource, iam_policy
 from pergola.externally_managed.kinds import managed_kind
 from pergola.externally_managed.manager import Managed, Settings, external_manager
-from pergola.externally_managed.sources import SECRET, PlainSource
+from pergola.externally_managed.sources import PlainSource
 from pergola.runtime.metrics import Metrics
 from pergola.testing.aws.moto import ACCOUNT, AwsDouble, moto
 from pergola.testing.cluster_api import cluster, infra_cluster, install

@@ -15,6 +15,7 @@ from pergola.api.cluster_api import (
     SOURCE,
 )
 from pergola.api.conditions import get_condition
+from pergola.api.kinds import CONFIG_MAP
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -38,7 +39,7 @@ from pergola.externally_managed.contract import (
 from pergola.externally_managed.kinds import managed_kind
 from pergola.externally_managed.manager import Managed, Settings, external_manager
 from pergola.externally_managed.ready_by_hand import ready_by_hand
-from pergola.externally_managed.sources import CONFIG_MAP, PlainSource
+from pergola.externally_managed.sources import PlainSource
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import dump

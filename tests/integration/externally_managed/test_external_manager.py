@@ -8,6 +8,7 @@ import pytest
 
 from pergola.api.cluster_api import CLUSTER, MANAGED_BY, PAUSED, RELEASE_FINALIZERS, SOURCE
 from pergola.api.conditions import get_condition
+from pergola.api.kinds import CONFIG_MAP, SECRET
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
 from pergola.externally_managed.contract import (
     Contract,
@@ -17,7 +18,7 @@ from pergola.externally_managed.contract import (
     is_provisioned,
 )
 from pergola.externally_managed.manager import Managed, Settings, external_manager
-from pergola.externally_managed.sources import CONFIG_MAP, SECRET, PlainSource
+from pergola.externally_managed.sources import PlainSource
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import dump
 from pergola.runtime.controlling.unit import Unit

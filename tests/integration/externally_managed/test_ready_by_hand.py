@@ -6,11 +6,11 @@ import pytest
 
 from pergola.api.cluster_api import CLUSTER, MANAGED_BY, PAUSED, READY_BY_HAND
 from pergola.api.conditions import get_condition
+from pergola.api.kinds import EVENT
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
 from pergola.externally_managed.contract import contract_of, is_provisioned
 from pergola.externally_managed.manager import Managed, Settings
 from pergola.externally_managed.ready_by_hand import ready_by_hand
-from pergola.runtime.controlling.events import EVENT
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.testing.cluster_api import NEW, OLD, cluster, infra_cluster, infra_cluster_crd

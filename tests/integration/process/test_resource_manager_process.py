@@ -13,15 +13,15 @@ import aiohttp
 import pytest
 
 from pergola.api import marks
+from pergola.api.kinds import CONFIG_MAP, LEASE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, annotations_of, labels_of
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.sandbox import Sandbox
 from pergola.testing.crds import install_crds
-from pergola.testing.world import CONFIG_MAP, RecordingClient, World
+from pergola.testing.world import RecordingClient, World
 
 PERGOLA = Path(sys.executable).parent / "pergola"
-LEASE = GroupVersionKind("coordination.k8s.io", "v1", "Lease")
 
 
 def configuration(kubeconfig: Path, **fields: object) -> JsonObject:

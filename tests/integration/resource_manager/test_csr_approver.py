@@ -12,14 +12,14 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from pergola.api.kinds import CSR, MACHINE, NODE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, uid_of
 from pergola.api.resource_manager_config import configuration_from
 from pergola.kube.client import Client
 from pergola.kube.errors import ApiError
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import parse_documents
-from pergola.resource_manager.controllers.csr_approver.observe import MACHINE, NODE
-from pergola.resource_manager.controllers.csr_approver.requests import API_CLIENT, CSR
+from pergola.resource_manager.controllers.csr_approver.requests import API_CLIENT
 from pergola.runtime.clock import FakeClock
 from pergola.runtime.controlling.unit import Unit
 from pergola.testing.certificate_requests import request_pem

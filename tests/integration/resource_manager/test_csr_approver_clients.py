@@ -9,17 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from pergola.api.kinds import CLUSTER_ROLE, CSR, MACHINE
 from pergola.api.objects import JsonObject, Key, name_of
 from pergola.kube.client import Client
 from pergola.kube.credentials import Certificate
 from pergola.kube.errors import NotFound
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import parse_documents
-from pergola.resource_manager.controllers.csr_approver.observe import MACHINE
-from pergola.resource_manager.controllers.csr_approver.requests import API_CLIENT, CSR
+from pergola.resource_manager.controllers.csr_approver.requests import API_CLIENT
 from pergola.testing.certificate_requests import private_pem, request_pem
 from pergola.testing.certificate_site import (
-    CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
     KEY,
     OwnRequests,

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from pergola.api import marks
+from pergola.api.kinds import CONFIG_MAP, SECRET
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.bundle.references import Reference, reference_key
 from pergola.kube.client import Client, ObjectList
@@ -13,7 +14,7 @@ from pergola.kube.errors import ApiError, KubeError
 from pergola.resource_manager.controllers.garbage_collector import GarbageCollector
 from pergola.runtime.clock import FakeClock
 from pergola.runtime.controlling.controller import Again
-from pergola.testing.world import CONFIG_MAP, SECRET, World
+from pergola.testing.world import World
 
 GARBAGE = {marks.GARBAGE_COLLECTABLE: "true"}
 

@@ -3,22 +3,11 @@
 from typing import Any
 
 from pergola.api import marks
+from pergola.api.kinds import CONFIG_MAP, DAEMON_SET, DEPLOYMENT, POD, SERVICE, STATEFUL_SET
 from pergola.api.objects import GroupVersionKind, JsonObject, maps_at
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.testing.objects import definition, warning
-from pergola.testing.world import (
-    CONFIG_MAP,
-    World,
-    condition,
-    has,
-    is_ready,
-    message,
-)
-
-DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
-POD = GroupVersionKind("", "v1", "Pod")
-SERVICE = GroupVersionKind("", "v1", "Service")
-STATEFUL_SET = GroupVersionKind("apps", "v1", "StatefulSet")
+from pergola.testing.world import World, condition, has, is_ready, message
 
 
 def pod(world: World, name: str, **annotations: str) -> JsonObject:
@@ -234,7 +223,7 @@ async def test_a_daemon_set_is_judged_by_its_nodes(world: World) -> None:
     await world.create("demo", daemon_set)
     done = await world.healthy("demo")
     assert condition(done, "ResourcesProgressing") == ("False", "ResourcesRolledOut")
-    kind = GroupVersionKind("apps", "v1", "DaemonSet")
+    kind = DAEMON_SET
     # No node fits any more: the pods are unwanted where they run, and then they go.
     selector = {"template": {"spec": {"nodeSelector": {"nowhere": "true"}}}}
     daemon_set["spec"]["template"]["spec"] |= selector["template"]["spec"]

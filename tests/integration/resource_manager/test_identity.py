@@ -2,11 +2,11 @@
 
 import pytest
 
-from pergola.api.objects import GroupVersionKind, Key
+from pergola.api.kinds import CONFIG_MAP
+from pergola.api.objects import Key
 from pergola.kube.client import Client
 from pergola.resource_manager.identity import IdentityError, cluster_identity
 
-CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 KEY = Key("kube-system", "cluster-identity")
 
 

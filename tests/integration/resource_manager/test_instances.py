@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from pergola.api import marks
+from pergola.api.kinds import CLUSTER_ROLE_BINDING, CONFIG_MAP, DEPLOYMENT, SERVICE_ACCOUNT
 from pergola.api.objects import (
-    GroupVersionKind,
     JsonObject,
     Key,
     annotations_of,
@@ -21,24 +21,9 @@ from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.resource_manager.manager import Options, ResourceManager
 from pergola.sandbox import Sandbox
 from pergola.testing.namespaces import create_namespace, delete_namespace
-from pergola.testing.service_accounts import (
-    SERVICE_ACCOUNT,
-    service_account_config,
-    until_allowed,
-    until_rejected,
-)
-from pergola.testing.world import (
-    CONFIG_MAP,
-    RecordingClient,
-    World,
-    condition,
-    config_map,
-    has,
-    message,
-)
+from pergola.testing.service_accounts import service_account_config, until_allowed, until_rejected
+from pergola.testing.world import RecordingClient, World, condition, config_map, has, message
 
-DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
-CLUSTER_ROLE_BINDING = GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding")
 _SYNC_SECONDS = 2.0
 
 
@@ -343,7 +328,7 @@ async def test_workloads_outside_the_target_namespaces_roll_out_and_keep_their_s
             "maxReplicas": 5,
         },
     }
-    kind = GroupVersionKind("apps", "v1", "Deployment")
+    kind = DEPLOYMENT
     options = Options(
         source_namespaces=(world.namespace,),
         target_namespaces=("kube-system",),

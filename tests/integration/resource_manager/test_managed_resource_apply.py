@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from pergola.api import marks
+from pergola.api.kinds import CONFIG_MAP, CRD, DEPLOYMENT, POD, SERVICE, STATEFUL_SET
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -17,22 +18,9 @@ from pergola.api.objects import (
     uid_of,
 )
 from pergola.testing.objects import definition
-from pergola.testing.world import (
-    CONFIG_MAP,
-    World,
-    condition,
-    config_map,
-    has,
-    is_applied,
-    is_ready,
-    message,
-)
+from pergola.testing.world import World, condition, config_map, has, is_applied, is_ready, message
 
-DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
 ROLE_BINDING = GroupVersionKind("rbac.authorization.k8s.io", "v1", "RoleBinding")
-SERVICE = GroupVersionKind("", "v1", "Service")
-STATEFUL_SET = GroupVersionKind("apps", "v1", "StatefulSet")
-CRD = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 
 
 def deployment(namespace: str, name: str = "web", **spec: Any) -> JsonObject:
@@ -328,7 +316,7 @@ async def test_injected_labels_reach_the_pods(world: World) -> None:
     wanted = {"foo": "bar", marks.MANAGED_BY: "gardener"}
     assert labels_of(live) == wanted
     assert labels_of(live["spec"]["template"]) == {"app": "web", **wanted}
-    pods = await world.client.list(GroupVersionKind("", "v1", "Pod"), world.namespace)
+    pods = await world.client.list(POD, world.namespace)
     assert all(wanted.items() <= labels_of(pod).items() for pod in pods)
     assert pods
 

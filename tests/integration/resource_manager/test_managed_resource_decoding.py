@@ -4,12 +4,11 @@ import brotli
 import orjson
 import pytest
 
-from pergola.api.objects import GroupVersionKind, Key, annotations_of, namespace_of
+from pergola.api.kinds import CLUSTER_ROLE, CONFIG_MAP, NETWORK_POLICY
+from pergola.api.objects import Key, annotations_of, namespace_of
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
-from pergola.testing.world import CONFIG_MAP, World, condition, has, is_applied, is_ready, message
+from pergola.testing.world import World, condition, has, is_applied, is_ready, message
 
-DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
-CLUSTER_ROLE = GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRole")
 NO_OBJECTS = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 
@@ -201,7 +200,7 @@ async def test_an_equivalent_kind_is_the_same_object(world: World) -> None:
         "metadata": {"name": "deny", "namespace": world.namespace},
         "spec": {"podSelector": {}},
     }
-    kind = GroupVersionKind("networking.k8s.io", "v1", "NetworkPolicy")
+    kind = NETWORK_POLICY
     await world.start()
     await world.create("demo", policy)
     applied = await world.applied("demo")

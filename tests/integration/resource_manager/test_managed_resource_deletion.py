@@ -5,6 +5,16 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from pergola.api import marks
+from pergola.api.kinds import (
+    CONFIG_MAP,
+    CRON_JOB,
+    JOB,
+    NAMESPACE,
+    PVC,
+    SECRET,
+    SERVICE,
+    STATEFUL_SET,
+)
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -16,16 +26,10 @@ from pergola.api.objects import (
     name_of,
 )
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
-from pergola.resource_manager.source import SECRET
 from pergola.runtime.clock import FakeClock
 from pergola.testing.objects import warning
-from pergola.testing.world import CONFIG_MAP, World, condition, has, is_applied, message
+from pergola.testing.world import World, condition, has, is_applied, message
 
-CRON_JOB = GroupVersionKind("batch", "v1", "CronJob")
-JOB = GroupVersionKind("batch", "v1", "Job")
-NAMESPACE = GroupVersionKind("", "v1", "Namespace")
-PVC = GroupVersionKind("", "v1", "PersistentVolumeClaim")
-STATEFUL_SET = GroupVersionKind("apps", "v1", "StatefulSet")
 STUCK = "example.org/stuck"
 
 
@@ -362,7 +366,7 @@ async def test_the_newest_warnings_of_a_service_are_in_the_message(world: World)
         "metadata": {"name": "web", "namespace": world.namespace, "finalizers": [STUCK]},
         "spec": {"ports": [{"port": 80}]},
     }
-    kind = GroupVersionKind("", "v1", "Service")
+    kind = SERVICE
     await world.start()
     await world.create("demo", service)
     await world.applied("demo")

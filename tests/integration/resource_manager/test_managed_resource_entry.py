@@ -5,17 +5,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from pergola.api import marks
+from pergola.api.kinds import CONFIG_MAP, SECRET
 from pergola.api.objects import Key, annotations_of, finalizers_of, labels_of
 from pergola.kube.errors import NotFound
 from pergola.runtime.clock import FakeClock
-from pergola.testing.world import (
-    CONFIG_MAP,
-    SECRET,
-    World,
-    condition,
-    has,
-    is_applied,
-)
+from pergola.testing.world import World, condition, has, is_applied
 
 # §1
 

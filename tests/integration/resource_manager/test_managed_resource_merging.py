@@ -5,11 +5,9 @@ from typing import Any
 import pytest
 
 from pergola.api import marks
-from pergola.api.objects import GroupVersionKind, JsonObject, annotations_of, labels_of
-from pergola.testing.world import CONFIG_MAP, World, is_applied
-
-DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
-SERVICE = GroupVersionKind("", "v1", "Service")
+from pergola.api.kinds import CONFIG_MAP, DEPLOYMENT, SERVICE
+from pergola.api.objects import JsonObject, annotations_of, labels_of
+from pergola.testing.world import World, is_applied
 
 
 async def reconcile(world: World) -> None:

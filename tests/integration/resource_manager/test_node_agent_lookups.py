@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import pytest
 
+from pergola.api.kinds import NODE, SECRET
 from pergola.api.objects import JsonObject, Key
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
@@ -18,9 +19,7 @@ from pergola.resource_manager.webhooks.node_agent_authorizer.decide import (
     decide,
 )
 from pergola.resource_manager.webhooks.node_agent_authorizer.lookups import (
-    NODE,
     POOL_LABEL,
-    SECRET,
     ClusterLookups,
 )
 

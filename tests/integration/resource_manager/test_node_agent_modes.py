@@ -6,6 +6,7 @@ from typing import Final, Literal
 
 import pytest
 
+from pergola.api.kinds import CRD, MACHINE, NODE, POD, SECRET
 from pergola.api.objects import Key
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
@@ -20,14 +21,10 @@ from pergola.resource_manager.webhooks.node_agent_authorizer.decide import (
     decide,
 )
 from pergola.resource_manager.webhooks.node_agent_authorizer.lookups import (
-    MACHINE,
-    NODE,
-    POD,
     POOL_LABEL,
-    SECRET,
     ClusterLookups,
 )
-from pergola.testing.crds import CRD, is_established
+from pergola.testing.crds import is_established
 from pergola.testing.objects import definition
 from pergola.testing.waiting import until
 

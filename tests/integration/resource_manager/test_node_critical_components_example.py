@@ -3,21 +3,19 @@
 import asyncio
 from pathlib import Path
 
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
+from pergola.api.kinds import DAEMON_SET, EVENT, NODE
+from pergola.api.objects import JsonObject, Key, maps_at
 from pergola.kube.client import Client
 from pergola.kube.yaml import parse_documents
 from pergola.resource_manager.controllers.node_critical_components import (
     Settings,
     node_critical_components,
 )
-from pergola.runtime.controlling.events import EVENT
 from pergola.runtime.metrics import Metrics
 from pergola.testing.waiting import PATIENCE, running, until
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "node-critical-components"
 TAINT = "node.gardener.cloud/critical-components-not-ready"
-NODE = GroupVersionKind("", "v1", "Node")
-DAEMON_SET = GroupVersionKind("apps", "v1", "DaemonSet")
 
 
 async def test_the_example_shows_what_it_says(cluster_client: Client) -> None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from pergola.api import marks
+from pergola.api.kinds import CONFIG_MAP, LEASE, SECRET
 from pergola.api.objects import Key, annotations_of, finalizers_of, namespace_of
 from pergola.api.resource_manager_config import configuration_from
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
@@ -18,10 +19,10 @@ from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import parse, parse_documents
 from pergola.resource_manager.app import options
 from pergola.resource_manager.manager import Options, ResourceManager
-from pergola.runtime.process.leader_election import LEASE, LeaderElection
+from pergola.runtime.process.leader_election import LeaderElection
 from pergola.sandbox import Sandbox
 from pergola.testing.service_accounts import service_account_config, until_allowed
-from pergola.testing.world import CONFIG_MAP, SECRET, World, condition, has
+from pergola.testing.world import World, condition, has
 
 NAME = "gardener-resource-manager"
 CHART = Path(__file__).parents[3] / "charts" / "resource-manager"

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pergola.api import marks
+from pergola.api.kinds import CONFIG_MAP, NAMESPACE, SECRET
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -26,12 +27,11 @@ from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
 from pergola.testing.namespaces import create_namespace
 from pergola.testing.service_accounts import service_account_config, until_allowed
-from pergola.testing.world import CONFIG_MAP, SECRET, RecordingClient, World
+from pergola.testing.world import RecordingClient, World
 
 OURS = marks.FINALIZER
 SEED = f"{marks.FINALIZER}-seed"
 FOREIGN = "example.com/foreign"
-NAMESPACE = GroupVersionKind("", "v1", "Namespace")
 ROLE = Path(__file__).parents[3] / "charts" / "resource-manager" / "rbac" / "secret.yaml"
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pergola.api.kinds import CLUSTER_ROLE, POD, SECRET, SERVICE_ACCOUNT
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, labels_of, map_at, name_of
 from pergola.api.resource_manager_config import configuration_from
 from pergola.kube.client import Client
@@ -19,19 +20,13 @@ from pergola.kube.yaml import parse_documents
 from pergola.resource_manager.controllers.token_invalidator import Settings, token_invalidator
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.testing.service_accounts import (
-    SERVICE_ACCOUNT,
-    service_account_config,
-    until_allowed,
-)
+from pergola.testing.service_accounts import service_account_config, until_allowed
 from pergola.testing.waiting import running, settled, until, until_gone
-from pergola.testing.world import SECRET, RecordingClient
+from pergola.testing.world import RecordingClient
 
 ROOT = Path(__file__).parents[3]
 ROLES = ROOT / "charts" / "resource-manager" / "rbac" / "token-invalidator.yaml"
 EXAMPLE = ROOT / "examples" / "token-invalidator"
-POD = GroupVersionKind("", "v1", "Pod")
-CLUSTER_ROLE = GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRole")
 ACCOUNT = "kubernetes.io/service-account.name"
 PURPOSE = "resources.gardener.cloud/purpose"
 CONSIDER = "token-invalidator.resources.gardener.cloud/consider"

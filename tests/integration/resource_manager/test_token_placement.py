@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from pergola.api.objects import (
-    GroupVersionKind,
     annotations_of,
     labels_of,
     map_at,
@@ -30,7 +29,6 @@ from pergola.testing.token_clusters import (
     token_clusters,
 )
 
-REVIEW = GroupVersionKind("authentication.k8s.io", "v1", "SelfSubjectReview")
 TWELVE_HOURS = timedelta(hours=12)
 # The token's life begins a moment after the test looked at the clock.
 NEARLY = timedelta(seconds=30)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pergola.api.kinds import CONFIG_MAP, SECRET, SELF_SUBJECT_REVIEW, SERVICE_ACCOUNT
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -27,7 +28,6 @@ from pergola.resource_manager.controllers.token_requestor.token import _claims
 from pergola.runtime.controlling.controller import Again
 from pergola.sandbox import Sandbox
 from pergola.testing.token_clusters import (
-    SERVICE_ACCOUNT,
     Clusters,
     Recording,
     encoded,
@@ -37,9 +37,7 @@ from pergola.testing.token_clusters import (
     renewal,
     token_clusters,
 )
-from pergola.testing.world import CONFIG_MAP, SECRET
 
-REVIEW = GroupVersionKind("authentication.k8s.io", "v1", "SelfSubjectReview")
 TWELVE_HOURS = timedelta(hours=12)
 # The token's life begins a moment after the test looked at the clock.
 NEARLY = timedelta(seconds=30)
@@ -72,7 +70,9 @@ async def test_a_secret_gets_a_token_with_which_the_target_cluster_can_be_used(
         remaining = renewal(secret) - clusters.clock.now()
         assert await clusters.reconcile() == Again(remaining.total_seconds())
     async with clusters.as_bearer(data_of(secret, "token")) as robot:
-        me = await robot.create({"apiVersion": REVIEW.api_version, "kind": REVIEW.kind})
+        me = await robot.create(
+            {"apiVersion": SELF_SUBJECT_REVIEW.api_version, "kind": SELF_SUBJECT_REVIEW.kind}
+        )
         assert me["status"]["userInfo"]["username"] == (
             f"system:serviceaccount:{clusters.target_namespace}:robot"
         )

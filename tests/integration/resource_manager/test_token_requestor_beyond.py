@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from pergola.api.kinds import EVENT, SECRET
 from pergola.api.objects import (
-    GroupVersionKind,
     Key,
 )
 from pergola.kube.client import Client
@@ -17,16 +17,13 @@ from pergola.kube.kubeconfig import load
 from pergola.resource_manager.controllers.token_requestor import names
 from pergola.resource_manager.controllers.token_requestor.observe import token_of
 from pergola.runtime.controlling.controller import Again
-from pergola.runtime.controlling.events import EVENT
 from pergola.sandbox import Sandbox
 from pergola.testing.token_clusters import (
     Clusters,
     kubeconfig_with,
     token_clusters,
 )
-from pergola.testing.world import SECRET
 
-REVIEW = GroupVersionKind("authentication.k8s.io", "v1", "SelfSubjectReview")
 TWELVE_HOURS = timedelta(hours=12)
 # The token's life begins a moment after the test looked at the clock.
 NEARLY = timedelta(seconds=30)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pergola.api.kinds import EVENT, SECRET, SERVICE_ACCOUNT
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, labels_of, map_at
 from pergola.api.resource_manager_config import configuration_from
 from pergola.kube.client import Client
@@ -15,11 +16,9 @@ from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.kube.yaml import parse_documents
 from pergola.resource_manager.controllers.token_requestor import names
 from pergola.resource_manager.controllers.token_requestor.observe import token_of
-from pergola.runtime.controlling.events import EVENT
 from pergola.sandbox import Sandbox
 from pergola.testing.service_accounts import service_account_config, until_allowed
-from pergola.testing.token_clusters import SERVICE_ACCOUNT, Clusters, Recording, token_clusters
-from pergola.testing.world import SECRET
+from pergola.testing.token_clusters import Clusters, Recording, token_clusters
 
 ROOT = Path(__file__).parents[3]
 ROLES = ROOT / "charts" / "resource-manager" / "rbac" / "token-requestor.yaml"

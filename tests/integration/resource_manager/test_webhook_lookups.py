@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pergola.admission.configurations import MUTATING, VALIDATING
+from pergola.api.kinds import CRD, NODE, SERVICE_ACCOUNT
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at, name_of
 from pergola.api.resource_manager_config.controllers import Switch
 from pergola.api.resource_manager_config.webhooks import KubernetesServiceHost, Webhooks
@@ -19,11 +20,7 @@ from pergola.kube.yaml import parse_documents
 from pergola.resource_manager.webhooks.catalog import Surroundings, registrations, webhooks
 from pergola.resource_manager.webhooks.high_availability_config.observe import serves_hvpas
 from pergola.resource_manager.webhooks.installation import Installation
-from pergola.resource_manager.webhooks.lookups import (
-    NODE,
-    SERVICE_ACCOUNT,
-    ClusterLookups,
-)
+from pergola.resource_manager.webhooks.lookups import ClusterLookups
 from pergola.resource_manager.webhooks.projected_token_mount import ProjectedTokenMount
 from pergola.resource_manager.webhooks.system_components_config import Taint
 from pergola.runtime.controlling.unit import Unit
@@ -36,7 +33,6 @@ SHIPPED = {
     "webhooks.yaml": "pergola:webhooks:target",
     "high-availability-config.yaml": "pergola:high-availability-config:target",
 }
-CRD = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 POOL = "webhook-lookups"
 X, Y = Taint("x", "1", "NoSchedule"), Taint("y", "", "NoExecute")
 

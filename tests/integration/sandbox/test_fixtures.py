@@ -1,10 +1,9 @@
 from pathlib import Path
 
-from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.api.kinds import POD
+from pergola.api.objects import JsonObject, Key
 from pergola.kube.client import Client
 from pergola.sandbox import Sandbox
-
-POD = GroupVersionKind("", "v1", "Pod")
 
 
 def pod(namespace: str) -> JsonObject:

@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from pergola.api.objects import GroupVersionKind, Key
+from pergola.api.kinds import CONFIG_MAP
+from pergola.api.objects import Key
 from pergola.kube.client import Client
 from pergola.kube.errors import KubeError, Unreachable
 from pergola.kube.kubeconfig import load
 from pergola.sandbox import Sandbox, SandboxError
 
-CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 KEY = Key("default", "kept")
 
 

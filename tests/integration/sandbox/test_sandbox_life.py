@@ -13,16 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from pergola.api.kinds import CONFIG_MAP, DEPLOYMENT, JOB, NODE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, labels_of, map_at
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.sandbox import API_ONLY, Sandbox, SandboxError, find, start, stop
 from pergola.sandbox.processes import ProcessId
 
-CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
-DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
-JOB = GroupVersionKind("batch", "v1", "Job")
-NODE = GroupVersionKind("", "v1", "Node")
 OWNER = """
 import asyncio
 from pergola.sandbox import API_ONLY, start

@@ -13,17 +13,16 @@ import pytest
 from pergola.admission.configurations import MUTATING, configuration_keys
 from pergola.admission.inspection import entries
 from pergola.api import marks
+from pergola.api.kinds import CRD, POD
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.errors import ApiError
 from pergola.resource_manager.serving import configuration_name, installation_of
 from pergola.resource_manager.webhooks.deletion_protection import CR_NAME, CRD_NAME, PROTECTED
 from pergola.resource_manager.webhooks.extension_validation.kinds import KINDS
-from pergola.testing.crds import CRD
 from pergola.testing.objects import definition
 from pergola.testing.webhook_site import (
     AUTOSCALER,
     HOME,
-    POD,
     ROLES,
     WebhookSite,
     Where,

@@ -6,16 +6,14 @@ import secrets
 import pytest
 
 from pergola.api import marks
+from pergola.api.kinds import CONFIG_MAP, CRD, EVENT, NAMESPACE, POD
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, deletion_timestamp_of, uid_of
 from pergola.kube.errors import Forbidden, NotFound
 from pergola.resource_manager.webhooks.deletion_protection import PROTECTED
-from pergola.testing.crds import CRD
 from pergola.testing.objects import definition
 from pergola.testing.waiting import until, until_gone
-from pergola.testing.webhook_site import NAMESPACE, POD, WebhookSite, pod, valid
+from pergola.testing.webhook_site import WebhookSite, pod, valid
 
-CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
-EVENT = GroupVersionKind("events.k8s.io", "v1", "Event")
 EXTENSIONS = "extensions.gardener.cloud"
 NETWORK = GroupVersionKind(EXTENSIONS, "v1alpha1", "Network")
 CONTROL_PLANE = GroupVersionKind(EXTENSIONS, "v1alpha1", "ControlPlane")

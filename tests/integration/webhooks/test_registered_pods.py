@@ -3,14 +3,13 @@
 import pytest
 
 from pergola.api import marks
+from pergola.api.kinds import POD, SECRET, SERVICE, SERVICE_ACCOUNT
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, labels_of, map_at
 from pergola.kube.errors import Forbidden, NotFound
 from pergola.resource_manager.controllers.token_invalidator import Settings, token_invalidator
 from pergola.runtime.metrics import Metrics
-from pergola.testing.service_accounts import SERVICE_ACCOUNT
 from pergola.testing.waiting import running, settled, until
-from pergola.testing.webhook_site import AUTOSCALER, HOME, POD, ROLES, WebhookSite, effects, pod
-from pergola.testing.world import SECRET
+from pergola.testing.webhook_site import AUTOSCALER, HOME, ROLES, WebhookSite, effects, pod
 
 EVERYWHERE = {"scheduler", "host"}
 EVERYTHING = {"token", "scheduler", "seccomp", "host", "balancing", "system", "spread"}
@@ -167,7 +166,7 @@ async def test_a_refusal_names_the_webhook_and_the_pod_is_not_there(runtime: Web
 
 async def test_a_missing_gateway_refuses_pods_that_want_it(runtime: WebhookSite) -> None:
     namespace = await place(runtime)
-    service = GroupVersionKind("", "v1", "Service")
+    service = SERVICE
     await runtime.client.delete(service, Key(namespace, "istio-ingressgateway-internal"))
     obj = pod(namespace, "web", account="quiet")
     with pytest.raises(NotFound, match=r'"istio-ingressgateway-internal" not found$'):

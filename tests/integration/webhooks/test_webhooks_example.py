@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from pergola.admission.configurations import MUTATING, VALIDATING
+from pergola.api.kinds import CRD, POD, SERVICE_ACCOUNT
 from pergola.api.objects import JsonObject, Key, map_at
 from pergola.kube.errors import AlreadyExists, ApiError, Forbidden
 from pergola.kube.yaml import parse_documents
-from pergola.testing.crds import CRD, install_crds
-from pergola.testing.service_accounts import SERVICE_ACCOUNT
+from pergola.testing.crds import install_crds
 from pergola.testing.waiting import until
-from pergola.testing.webhook_site import POD, WebhookSite
+from pergola.testing.webhook_site import WebhookSite
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "webhooks"
 CONFIG = EXAMPLE / "config.yaml"

@@ -19,7 +19,8 @@ from pergola.admission.review import (
     invalid,
 )
 from pergola.api.field_errors import Cause
-from pergola.api.objects import GroupVersionKind, JsonObject
+from pergola.api.kinds import POD
+from pergola.api.objects import JsonObject
 from pergola.kube.errors import NotFound, Unreachable
 from pergola.runtime.metrics import Metrics
 
@@ -83,7 +84,7 @@ async def test_a_request_is_read_as_it_was_asked() -> None:
     await served.answer(review(subResource="status", oldObject={"a": 1}))
     (request,) = served.asked
     assert (request.uid, request.operation, request.subresource) == ("u-1", "CREATE", "status")
-    assert request.kind == GroupVersionKind("", "v1", "Pod")
+    assert request.kind == POD
     assert request.resource == ("", "v1", "pods")
     assert (request.namespace, request.name) == ("demo", "web")
     assert (request.user, request.groups) == ("alice", ("a", "b"))

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pergola.api.conditions import timestamp
+from pergola.api.kinds import DEPLOYMENT, STATEFUL_SET
 from pergola.api.marks import SKIP_HEALTH_CHECK
 from pergola.api.objects import GroupVersionKind, JsonObject, name_of
 from pergola.health import (
@@ -137,8 +138,8 @@ def test_a_skipped_deployment_has_no_pod_problem() -> None:
 @pytest.mark.parametrize(
     ("gvk", "needed"),
     [
-        (GroupVersionKind("apps", "v1", "Deployment"), True),
-        (GroupVersionKind("apps", "v1", "StatefulSet"), False),
+        (DEPLOYMENT, True),
+        (STATEFUL_SET, False),
         (GroupVersionKind("example.org", "v1", "Deployment"), False),
     ],
 )

@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pergola.api.kinds import CONFIG_MAP, NAMESPACE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.client import Client
 from pergola.kube.errors import InvalidKey
 from pergola.kube.transport import Transport
 
-CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
-NAMESPACE = GroupVersionKind("", "v1", "Namespace")
 SERVED = orjson.dumps(
     {
         "resources": [

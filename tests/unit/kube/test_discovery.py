@@ -5,13 +5,11 @@ import asyncio
 import orjson
 import pytest
 
+from pergola.api.kinds import DEPLOYMENT, NODE, POD
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.discovery import Discovery, Resource
 from pergola.kube.errors import InvalidKey, NotFound, UnknownKind, Unreachable
 
-POD = GroupVersionKind("", "v1", "Pod")
-NODE = GroupVersionKind("", "v1", "Node")
-DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
 SCALE = GroupVersionKind("apps", "v1", "Scale")
 GADGET = GroupVersionKind("example.org", "v1", "Gadget")
 

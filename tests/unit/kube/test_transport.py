@@ -10,7 +10,8 @@ import orjson
 import pytest
 from aiohttp import test_utils, web
 
-from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.api.kinds import CONFIG_MAP
+from pergola.api.objects import JsonObject, Key
 from pergola.kube.client import Client, is_missing_kind
 from pergola.kube.credentials import Anonymous, Credentials, bearer
 from pergola.kube.errors import (
@@ -30,7 +31,6 @@ from pergola.kube.kubeconfig import ClusterConfig
 from pergola.kube.throttle import Throttle
 from pergola.kube.transport import Transport
 
-CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 MEBIBYTE = 1024 * 1024
 
 

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from pergola.api.kinds import SECRET
 from pergola.cli.aws.file import AwsFileError, named, of_kind, read_objects
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ async def _from_cluster(place: Place) -> Asked:
     from pergola.extension_api.cluster import CLUSTER
     from pergola.kube.client import Client
     from pergola.kube.kubeconfig import load
-    from pergola.providers.aws.credentials import SECRET, reader
+    from pergola.providers.aws.credentials import reader
 
     infrastructure = GroupVersionKind(_EXTENSIONS, "v1alpha1", _INFRASTRUCTURE)
     async with Client.connect(load(place.kubeconfig, place.context)) as client:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
 
+from pergola.api.kinds import NAMESPACE
+
 if TYPE_CHECKING:
     from pergola.admission.review import Operation
     from pergola.api.objects import JsonObject, JsonValue
@@ -237,7 +239,7 @@ async def _labels(
     namespace: str, lookups: "DocumentLookups", client: "Client | None"
 ) -> Mapping[str, str] | None:
     """Of a namespace: from the files, else from the cluster; None if neither knows it."""
-    from pergola.api.objects import GroupVersionKind, Key, labels_of
+    from pergola.api.objects import Key, labels_of
     from pergola.kube.errors import NotFound
 
     given = lookups.find("Namespace", Key("", namespace))
@@ -247,7 +249,7 @@ async def _labels(
     if client is None:
         return None
     try:
-        gvk = GroupVersionKind("", "v1", "Namespace")
+        gvk = NAMESPACE
         return labels_of(await client.get(gvk, Key("", namespace)))
     except NotFound:
         return None

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from pergola.api.kinds import NETWORK_POLICY, POD
 from pergola.api.objects import JsonObject, Key, labels_of, map_at
 from pergola.controllers.network_policy.annotations import PolicyPort, tidied
 from pergola.controllers.network_policy.desired import desired, render
@@ -21,9 +22,8 @@ from pergola.controllers.network_policy.intents import (
     intents,
 )
 from pergola.controllers.network_policy.kept import is_kept
-from pergola.controllers.network_policy.names import NETWORK_POLICY
 from pergola.controllers.network_policy.peers import peers_of
-from pergola.controllers.network_policy.seen import POD, digest, owner_of
+from pergola.controllers.network_policy.seen import digest, owner_of
 from pergola.controllers.network_policy.service import ServiceView
 from pergola.controllers.network_policy.unit import Settings
 from pergola.controllers.network_policy.watches import Watches

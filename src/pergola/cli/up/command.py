@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
+from pergola.api.kinds import CONFIG_MAP
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -257,10 +259,10 @@ def _is_shop(applied: list["Key"]) -> bool:
 
 async def _edit_and_repair(client: "Client", console: "Console") -> None:
     """Edits an object by hand, as somebody with kubectl would, and measures its repair."""
-    from pergola.api.objects import GroupVersionKind, Key
+    from pergola.api.objects import Key
     from pergola.kube.watch import watch
 
-    gvk, key = GroupVersionKind("", "v1", "ConfigMap"), Key("shop", "web-features")
+    gvk, key = CONFIG_MAP, Key("shop", "web-features")
     before = await client.get(gvk, key)
     resource = await client.resource(gvk)
     loop = asyncio.get_running_loop()

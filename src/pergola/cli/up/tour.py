@@ -4,6 +4,8 @@ import asyncio
 import base64
 from typing import TYPE_CHECKING, Final
 
+from pergola.api.kinds import NETWORK_POLICY, SECRET
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -54,9 +56,9 @@ def configuration(*, webhooks: bool) -> "ResourceManagerConfiguration":
 
 async def show_token(client: "Client", console: "Console") -> None:
     """Asks for a token as an operator would, and says who it is for."""
-    from pergola.api.objects import GroupVersionKind, Key, map_at
+    from pergola.api.objects import Key, map_at
 
-    gvk, key = GroupVersionKind("", "v1", "Secret"), Key("default", _ACCESS)
+    gvk, key = SECRET, Key("default", _ACCESS)
     name = "serviceaccount.resources.gardener.cloud"
     console.print(f"\nAsking for a token: Secret {key} for ServiceAccount {_NAMESPACE}/web …")
     await client.apply(
@@ -94,9 +96,9 @@ async def show_network_policies(client: "Client", console: "Console") -> None:
     """Says what a Service's NetworkPolicies allow."""
     from rich.markup import escape
 
-    from pergola.api.objects import GroupVersionKind, Key, map_at
+    from pergola.api.objects import Key, map_at
 
-    gvk = GroupVersionKind("networking.k8s.io", "v1", "NetworkPolicy")
+    gvk = NETWORK_POLICY
     console.print(f"\nNetworkPolicies for Service {_NAMESPACE}/web:")
     labels = "networking.resources.gardener.cloud/service-name=web"
     async with asyncio.timeout(_SECONDS):

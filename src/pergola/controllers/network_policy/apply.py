@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from pergola.api.kinds import NETWORK_POLICY
 from pergola.api.objects import JsonObject, Key
-from pergola.controllers.network_policy.names import NETWORK_POLICY
 from pergola.controllers.network_policy.seen import (
     SeenPolicy,
     digest,

@@ -2,9 +2,10 @@
 
 from collections.abc import Collection, Iterable
 
+from pergola.api.kinds import POD
 from pergola.api.objects import Key
 from pergola.controllers.network_policy.intents import own_labels, peer_labels
-from pergola.controllers.network_policy.seen import POD, keep_pod
+from pergola.controllers.network_policy.seen import keep_pod
 from pergola.controllers.network_policy.service import ServiceView
 from pergola.kube.client import Client
 from pergola.runtime.caching.caches import Caches

@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Iterable
 from typing import Final
 
+from pergola.api.kinds import NETWORK_POLICY
 from pergola.api.objects import JsonObject, Key
 from pergola.controllers.network_policy.annotations import PolicyPort
 from pergola.controllers.network_policy.descriptions import (
@@ -28,7 +29,6 @@ from pergola.controllers.network_policy.names import (
     FROM_INGRESS_CONTROLLER,
     FROM_ISTIO,
     METADATA_NAME,
-    NETWORK_POLICY,
     SERVICE_NAME,
     SERVICE_NAMESPACE,
     alias_base,

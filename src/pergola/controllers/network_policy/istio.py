@@ -4,12 +4,10 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple
 
+from pergola.api.kinds import GATEWAY, POD, VIRTUAL_SERVICE
 from pergola.api.objects import Key
 from pergola.controllers.network_policy.intents import GatewayBackend, Labels
 from pergola.controllers.network_policy.seen import (
-    GATEWAY,
-    POD,
-    VIRTUAL_SERVICE,
     Destination,
     SeenVirtualService,
     keep_gateway,

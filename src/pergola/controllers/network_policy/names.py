@@ -3,9 +3,7 @@
 import hashlib
 from typing import Final, NamedTuple
 
-from pergola.api.objects import GroupVersionKind, Key
-
-NETWORK_POLICY: Final = GroupVersionKind("networking.k8s.io", "v1", "NetworkPolicy")
+from pergola.api.objects import Key
 
 PREFIX: Final = "networking.resources.gardener.cloud/"
 ALLOWED: Final = "allowed"

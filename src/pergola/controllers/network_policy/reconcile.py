@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from pergola.api.kinds import SERVICE
 from pergola.api.objects import JsonObject, Key
 from pergola.controllers.network_policy.apply import (
     ForeignPolicy,
@@ -16,7 +17,7 @@ from pergola.controllers.network_policy.desired import desired
 from pergola.controllers.network_policy.intents import Intent, intents
 from pergola.controllers.network_policy.kept import is_kept
 from pergola.controllers.network_policy.names import ALLOWED
-from pergola.controllers.network_policy.service import SERVICE, ServiceView
+from pergola.controllers.network_policy.service import ServiceView
 from pergola.controllers.network_policy.watches import Watches
 from pergola.kube.errors import Conflict
 from pergola.runtime.controlling.controller import DONE, Outcome, ReconcileError

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from pergola.api.objects import (
-    GroupVersionKind,
     JsonObject,
     Key,
     annotations_of,
@@ -27,12 +26,6 @@ from pergola.controllers.network_policy.names import (
     SERVICE_NAME,
     SERVICE_NAMESPACE,
 )
-
-NAMESPACE: Final = GroupVersionKind("", "v1", "Namespace")
-POD: Final = GroupVersionKind("", "v1", "Pod")
-INGRESS: Final = GroupVersionKind("networking.k8s.io", "v1", "Ingress")
-VIRTUAL_SERVICE: Final = GroupVersionKind("networking.istio.io", "v1beta1", "VirtualService")
-GATEWAY: Final = GroupVersionKind("networking.istio.io", "v1beta1", "Gateway")
 
 _CALLER: Final = f"{PREFIX}to-"
 _CLUSTER_DOMAIN: Final = ".svc.cluster.local"

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from pergola.api.objects import (
-    GroupVersionKind,
     JsonObject,
     Key,
     annotations_of,
@@ -38,7 +37,6 @@ from pergola.controllers.network_policy.names import (
     alias_of,
 )
 
-SERVICE: Final = GroupVersionKind("", "v1", "Service")
 _EXTERNAL_NAME: Final = "ExternalName"
 
 

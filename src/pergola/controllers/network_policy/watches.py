@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from pergola.api.kinds import INGRESS, NAMESPACE, NETWORK_POLICY, SERVICE
 from pergola.api.objects import JsonObject, Key
 from pergola.controllers.network_policy.callers import Callers
 from pergola.controllers.network_policy.intents import (
@@ -11,15 +12,9 @@ from pergola.controllers.network_policy.intents import (
     Surroundings,
 )
 from pergola.controllers.network_policy.istio import Istio
-from pergola.controllers.network_policy.names import (
-    NETWORK_POLICY,
-    SERVICE_NAME,
-    SERVICE_NAMESPACE,
-)
+from pergola.controllers.network_policy.names import SERVICE_NAME, SERVICE_NAMESPACE
 from pergola.controllers.network_policy.peers import Peers
 from pergola.controllers.network_policy.seen import (
-    INGRESS,
-    NAMESPACE,
     Destination,
     SeenNamespace,
     SeenPolicy,
@@ -27,11 +22,7 @@ from pergola.controllers.network_policy.seen import (
     keep_namespace,
     keep_policy,
 )
-from pergola.controllers.network_policy.service import (
-    SERVICE,
-    ServiceView,
-    read_service,
-)
+from pergola.controllers.network_policy.service import ServiceView, read_service
 from pergola.kube.client import Client
 from pergola.kube.selectors import matches
 from pergola.runtime.caching.cache import Cache

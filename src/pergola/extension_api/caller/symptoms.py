@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from pergola.api.kinds import LEASE
 from pergola.api.marks import OPERATION, OPERATION_RECONCILE, OPERATION_WAIT_FOR_STATE
 from pergola.api.objects import JsonObject, Key, annotations_of, map_at, namespace_of
 from pergola.extension_api.caller.readiness import is_pending
@@ -18,7 +19,6 @@ from pergola.extension_api.heartbeat import LABEL, NAME, is_alive
 from pergola.kube.client import Client
 from pergola.kube.errors import KubeError, NotFound
 from pergola.runtime.clock import Clock
-from pergola.runtime.process.leader_election import LEASE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,9 +13,10 @@ from typing import Final, NamedTuple
 
 from pergola.admission.certificates import Certificates
 from pergola.admission.configurations import configurations
-from pergola.admission.self_signed import SECRET, SelfSigned, read_identity
+from pergola.admission.self_signed import SelfSigned, read_identity
 from pergola.admission.server import dials, serve
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, uid_of
+from pergola.api.kinds import NAMESPACE, SECRET
+from pergola.api.objects import JsonObject, Key, uid_of
 from pergola.extension_api.errors import RequeueAfter
 from pergola.extensions.webhooks.declare import (
     LABELS,
@@ -39,7 +40,6 @@ from pergola.runtime.clock import Clock
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 
-_NAMESPACE: Final = GroupVersionKind("", "v1", "Namespace")
 _LONGEST_COMMON_NAME: Final = 60
 _SOON: Final = 5.0
 
@@ -218,7 +218,7 @@ class ExtensionWebhooks:
         if not name:
             return None
         try:
-            namespace = await self._client.get(_NAMESPACE, Key("", name))
+            namespace = await self._client.get(NAMESPACE, Key("", name))
         except NotFound:
             raise WebhookError(
                 f"there is no namespace {name}: --webhook-config-owner-namespace must name one"

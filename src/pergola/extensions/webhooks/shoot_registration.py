@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from pergola.admission.configurations import Endpoint, configurations
-from pergola.admission.self_signed import SECRET, read_identity
+from pergola.admission.self_signed import read_identity
+from pergola.api.kinds import SECRET
 from pergola.api.objects import (
     JsonObject,
     Key,

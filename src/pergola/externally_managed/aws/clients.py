@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from pergola.api.kinds import SECRET
 from pergola.api.objects import Key, map_at, resource_version_of
 from pergola.cloud.aws import AwsClient, Credentials, Observer, Retry, credentials_of
 from pergola.cloud.errors import CredentialsInvalid
-from pergola.externally_managed.sources import SECRET
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
+from pergola.api.kinds import SECRET
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -30,7 +31,6 @@ from pergola.kube.yaml import YamlError, parse
 Read = Callable[[GroupVersionKind, Key], Awaitable[JsonObject | None]]
 """An object as it is; None if it is not there."""
 
-SECRET: Final = GroupVersionKind("", "v1", "Secret")
 ROLE: Final = "roleARN"
 TOKEN: Final = "token"  # noqa: S105 - the key of a Secret
 CONFIG: Final = "config"

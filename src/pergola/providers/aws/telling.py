@@ -5,6 +5,7 @@ from datetime import UTC
 from hashlib import sha256
 from typing import Final
 
+from pergola.api.kinds import EVENT
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, uid_of
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists, KubeError
@@ -13,7 +14,6 @@ from pergola.runtime.logging import get_logger
 
 log = get_logger("extension")
 
-EVENT: Final = GroupVersionKind("events.k8s.io", "v1", "Event")
 _REPORTER: Final = "infrastructure-aws"
 _NOTE_BYTES: Final = 1024
 

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 import orjson
 
 from pergola.api import marks
+from pergola.api.kinds import CONFIG_MAP
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -31,7 +32,6 @@ from pergola.runtime.logging import get_logger
 log = get_logger("network")
 
 CHECKSUM: Final = "extensions.gardener.cloud/checksum"
-_CONFIG_MAP: Final = GroupVersionKind("", "v1", "ConfigMap")
 _RECORD: Final = "objects"
 
 
@@ -114,7 +114,7 @@ class SeedObjects:
                 await self._client.delete(gvk, Key(self._namespace, name))
 
     async def _recorded(self) -> set[SeedObject]:
-        record = await self._live(_CONFIG_MAP, self._record)
+        record = await self._live(CONFIG_MAP, self._record)
         text = map_at(record or {}, "data").get(_RECORD, "")
         return {found for line in str(text).splitlines() if (found := SeedObject.parse(line))}
 
@@ -122,7 +122,7 @@ class SeedObjects:
         lines = sorted(map(str, objects))
         if not lines:
             with suppress(NotFound):
-                await self._client.delete(_CONFIG_MAP, self._record)
+                await self._client.delete(CONFIG_MAP, self._record)
             return
         record: JsonObject = {
             "apiVersion": "v1",

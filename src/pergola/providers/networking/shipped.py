@@ -3,18 +3,16 @@
 import base64
 import binascii
 from collections.abc import Iterator
-from typing import Final
 
 import brotli
 
+from pergola.api.kinds import SECRET
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.bundle.managed_resource import secret_names
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.kube.yaml import YamlError, parse_documents
-
-_SECRET: Final = GroupVersionKind("", "v1", "Secret")
 
 
 async def shipped_object(
@@ -28,7 +26,7 @@ async def shipped_object(
     try:
         found = await client.get(MANAGED_RESOURCE, resource)
         for name in sorted(secret_names(found)):
-            secret = await client.get(_SECRET, Key(resource.namespace, name))
+            secret = await client.get(SECRET, Key(resource.namespace, name))
             for obj in _objects(secret):
                 if GroupVersionKind.of(obj) == gvk and Key.of(obj) == key:
                     return obj

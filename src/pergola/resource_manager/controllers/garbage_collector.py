@@ -14,6 +14,16 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from pergola.api import marks
+from pergola.api.kinds import (
+    CONFIG_MAP,
+    CRON_JOB,
+    DAEMON_SET,
+    DEPLOYMENT,
+    JOB,
+    POD,
+    SECRET,
+    STATEFUL_SET,
+)
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -36,17 +46,17 @@ log = get_logger("garbage-collector")
 MINIMUM_AGE: Final = timedelta(minutes=10)
 SECOND_LOOK_SECONDS: Final = 30.0
 _CANDIDATES: Final = (
-    ("configmap", GroupVersionKind("", "v1", "ConfigMap")),
-    ("secret", GroupVersionKind("", "v1", "Secret")),
+    ("configmap", CONFIG_MAP),
+    ("secret", SECRET),
 )
 _USERS: Final = (
-    GroupVersionKind("apps", "v1", "Deployment"),
-    GroupVersionKind("apps", "v1", "StatefulSet"),
-    GroupVersionKind("apps", "v1", "DaemonSet"),
+    DEPLOYMENT,
+    STATEFUL_SET,
+    DAEMON_SET,
     GroupVersionKind("apps", "v1", "ReplicaSet"),
-    GroupVersionKind("batch", "v1", "Job"),
-    GroupVersionKind("batch", "v1", "CronJob"),
-    GroupVersionKind("", "v1", "Pod"),
+    JOB,
+    CRON_JOB,
+    POD,
     GroupVersionKind(marks.GROUP, "v1alpha1", "ManagedResource"),
     GroupVersionKind("monitoring.coreos.com", "v1", "Prometheus"),
 )

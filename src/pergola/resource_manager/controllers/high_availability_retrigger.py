@@ -20,6 +20,7 @@ from pergola.admission.review import (
     Verdict,
 )
 from pergola.api import marks
+from pergola.api.kinds import DEPLOYMENT, HPA, HVPA, STATEFUL_SET
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -30,8 +31,6 @@ from pergola.api.objects import (
 from pergola.kube.client import Client
 from pergola.kube.errors import Forbidden, Invalid, KubeError, NotFound, UnknownKind
 from pergola.resource_manager.webhooks.high_availability_config.observe import (
-    HPA,
-    HVPA,
     ClusterSurroundings,
     Scaled,
 )
@@ -53,8 +52,8 @@ log = get_logger("high-availability")
 NAME: Final = "node-high-availability-config"
 _DEADLINE: Final = 180.0
 _KINDS: Final = (
-    (GroupVersionKind("apps", "v1", "Deployment"), "deployments"),
-    (GroupVersionKind("apps", "v1", "StatefulSet"), "statefulsets"),
+    (DEPLOYMENT, "deployments"),
+    (STATEFUL_SET, "statefulsets"),
     (HPA, "horizontalpodautoscalers"),
     (HVPA, "hvpas"),
 )

@@ -14,8 +14,8 @@ from datetime import timedelta
 from typing import Final
 
 from pergola.api.durations import DurationError, format_duration, parse_duration
+from pergola.api.kinds import NODE, SECRET
 from pergola.api.objects import (
-    GroupVersionKind,
     JsonObject,
     Key,
     annotations_of,
@@ -33,8 +33,6 @@ from pergola.runtime.metrics import Metrics
 log = get_logger("node-agent-reconciliation-delay")
 
 NAME: Final = "node-agent-reconciliation-delay"
-NODE: Final = GroupVersionKind("", "v1", "Node")
-SECRET: Final = GroupVersionKind("", "v1", "Secret")
 DELAY: Final = "node-agent.gardener.cloud/reconciliation-delay"
 SECRET_NAME: Final = "worker.gardener.cloud/gardener-node-agent-secret-name"  # noqa: S105 - a label
 SERIAL: Final = "reconciliation.osc.node-agent.gardener.cloud/serial"

@@ -12,9 +12,10 @@ from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager, suppress
 from typing import Final, Literal
 
+from pergola.api.kinds import SECRET
 from pergola.api.objects import Key
 from pergola.kube.errors import NotFound
-from pergola.resource_manager.source import SECRET, SeenResource, SeenSecret, Source
+from pergola.resource_manager.source import SeenResource, SeenSecret, Source
 from pergola.runtime.caching.cache import Change
 from pergola.runtime.controlling.controller import DONE, Outcome
 from pergola.runtime.logging import get_logger

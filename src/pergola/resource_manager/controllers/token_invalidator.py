@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from pergola.api import marks
+from pergola.api.kinds import POD, SECRET, SERVICE_ACCOUNT
 from pergola.api.objects import (
-    GroupVersionKind,
     JsonObject,
     Key,
     annotations_of,
@@ -35,9 +35,6 @@ from pergola.runtime.metrics import Metrics
 
 log = get_logger("token-invalidator")
 
-SECRET: Final = GroupVersionKind("", "v1", "Secret")
-SERVICE_ACCOUNT: Final = GroupVersionKind("", "v1", "ServiceAccount")
-POD: Final = GroupVersionKind("", "v1", "Pod")
 
 ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
 SKIP: Final = f"token-invalidator.{marks.GROUP}/skip"

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from pergola.api.kinds import HPA, HVPA
 from pergola.api.objects import (
     GroupKind,
     GroupVersionKind,
@@ -13,8 +14,6 @@ from pergola.api.objects import (
 )
 from pergola.kube.selectors import matches, parse_selector
 from pergola.resource_manager.webhooks.high_availability_config.observe import (
-    HPA,
-    HVPA,
     scaled_by_hpa,
     scaled_by_hvpa,
 )

@@ -18,6 +18,7 @@ from pergola.admission.review import (
 )
 from pergola.admission.review import GroupVersionResource as Resource
 from pergola.admission.selection import Candidate, why_not_selected
+from pergola.api.kinds import DEPLOYMENT, HPA, HVPA, STATEFUL_SET
 from pergola.api.objects import GroupVersionKind, JsonObject, JsonValue, labels_of, name_of
 from pergola.kube.selectors import format_selector
 from pergola.resource_manager.webhooks.catalog import Webhook, handlers, registrations
@@ -87,13 +88,13 @@ _CLUSTER_SCOPED: Final = {"CustomResourceDefinition"} | {k.kind for k in KINDS i
 
 REVIEWED_KINDS: Final[tuple[ReviewedKind, ...]] = (
     *map(_of, (PODS, SECRETS, ENDPOINT_SLICES, AUTOSCALERS)),
-    ReviewedKind(GroupVersionKind("apps", "v1", "Deployment"), "deployments"),
-    ReviewedKind(GroupVersionKind("apps", "v1", "StatefulSet"), "statefulsets"),
+    ReviewedKind(DEPLOYMENT, "deployments"),
+    ReviewedKind(STATEFUL_SET, "statefulsets"),
     ReviewedKind(
-        GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler"),
+        HPA,
         "horizontalpodautoscalers",
     ),
-    ReviewedKind(GroupVersionKind("autoscaling.k8s.io", "v1alpha1", "Hvpa"), "hvpas"),
+    ReviewedKind(HVPA, "hvpas"),
     ReviewedKind(GroupVersionKind("extensions.gardener.cloud", "v1alpha1", "Bastion"), "bastions"),
     *(
         ReviewedKind(

@@ -5,8 +5,9 @@ the API server before a handler is told that it is not there (spec 12, Beyond 10
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Protocol
 
+from pergola.api.kinds import CONFIG_MAP, NODE, SERVICE, SERVICE_ACCOUNT
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.client import Client
 from pergola.kube.selectors import format_selector
@@ -25,11 +26,6 @@ from pergola.resource_manager.webhooks.system_components_config import (
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.caching.caches import Caches
 from pergola.runtime.controlling.unit import Watching
-
-CONFIG_MAP: Final = GroupVersionKind("", "v1", "ConfigMap")
-NODE: Final = GroupVersionKind("", "v1", "Node")
-SERVICE: Final = GroupVersionKind("", "v1", "Service")
-SERVICE_ACCOUNT: Final = GroupVersionKind("", "v1", "ServiceAccount")
 
 
 class Lookups(Protocol):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal, NamedTuple
 
+from pergola.api.kinds import EVENT
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -27,7 +28,6 @@ from pergola.runtime.logging import get_logger
 
 log = get_logger("events")
 
-EVENT: Final = GroupVersionKind("events.k8s.io", "v1", "Event")
 EventType = Literal["Normal", "Warning"]
 
 NOTE_BYTES: Final = 1024

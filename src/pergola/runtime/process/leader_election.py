@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any, Final, NoReturn, Protocol, TypeVar
 
+from pergola.api.kinds import LEASE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at
 from pergola.kube.errors import Conflict, KubeError, NotFound
 from pergola.runtime.clock import Clock, SystemClock, monotonic
@@ -20,7 +21,6 @@ from pergola.runtime.logging import get_logger
 T = TypeVar("T")
 log = get_logger("lease")
 
-LEASE: Final = GroupVersionKind("coordination.k8s.io", "v1", "Lease")
 JITTER_FACTOR: Final = 1.2
 RELEASE_SECONDS: Final = 2.0
 _RELEASED_LEASE_SECONDS: Final = 1

@@ -13,7 +13,8 @@ from typing import Final
 import pytest
 import pytest_asyncio
 
-from pergola.api.objects import GroupVersionKind, Key
+from pergola.api.kinds import NAMESPACE
+from pergola.api.objects import Key
 from pergola.externally_managed.contract import ContractError
 from pergola.kube.client import Client
 from pergola.kube.errors import KubeError
@@ -23,7 +24,6 @@ from pergola.testing.capi_contract.site import Site
 from pergola.testing.capi_contract.subject import Subject, SubjectError, read_manifests, read_text
 
 _HERE: Final = Path(__file__).parent
-_NAMESPACE: Final = GroupVersionKind("", "v1", "Namespace")
 _SUBJECT: Final = pytest.StashKey[Subject]()
 _KIND: Final = "contract kind"
 _GROUP: Final = "contract group"
@@ -110,7 +110,7 @@ async def capi_site(capi_subject: Subject) -> AsyncIterator[Site]:
         await site.clean()
         if not capi_subject.namespace:
             with suppress(KubeError):
-                await client.delete(_NAMESPACE, Key("", namespace))
+                await client.delete(NAMESPACE, Key("", namespace))
 
 
 async def _kinds(client: Client, subject: Subject) -> Kinds:

@@ -9,21 +9,23 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from pergola.api.objects import JsonObject, Key
-from pergola.controllers.network_policy import Settings, network_policy
-from pergola.kube.client import Client
-from pergola.runtime.controlling.events import EVENT
-from pergola.runtime.metrics import Metrics
-from pergola.testing.policy_site import (
+from pergola.api.kinds import (
+    EVENT,
     GATEWAY,
     INGRESS,
     NAMESPACE,
-    PEER,
+    NETWORK_POLICY,
     POD,
-    POLICY,
     SERVICE,
-    SITE,
     VIRTUAL_SERVICE,
+)
+from pergola.api.objects import JsonObject, Key
+from pergola.controllers.network_policy import Settings, network_policy
+from pergola.kube.client import Client
+from pergola.runtime.metrics import Metrics
+from pergola.testing.policy_site import (
+    PEER,
+    SITE,
     L,
     PolicySite,
     X,
@@ -59,7 +61,7 @@ async def test_a_service_gets_a_pair_of_policies_for_each_port(site: PolicySite)
     await site.serve(ports=[port(80, 5678), port(53, "testport", "UDP")])
     await site.start()
     await site.names(*pair("web-tcp-5678"), *pair("web-udp-testport"))
-    live = await site.client.get(POLICY, site.key("ingress-to-web-udp-testport"))
+    live = await site.client.get(NETWORK_POLICY, site.key("ingress-to-web-udp-testport"))
     assert live["spec"] == {
         "podSelector": {"matchLabels": {"app": "web"}},
         "policyTypes": ["Ingress"],
@@ -70,7 +72,7 @@ async def test_a_service_gets_a_pair_of_policies_for_each_port(site: PolicySite)
             }
         ],
     }
-    live = await site.client.get(POLICY, site.key("egress-to-web-tcp-5678"))
+    live = await site.client.get(NETWORK_POLICY, site.key("egress-to-web-tcp-5678"))
     assert live["spec"] == {
         "podSelector": {"matchLabels": {f"{L}to-web-tcp-5678": "allowed"}},
         "policyTypes": ["Egress"],
@@ -172,9 +174,9 @@ async def test_a_policy_of_a_service_that_is_not_there_goes(
     labels = {f"{L}service-name": "gone", f"{L}service-namespace": namespace or site.namespace}
     await site.put_policy("before", labels)
     await site.start()
-    await until_gone(site.client, POLICY, site.key("before"))
+    await until_gone(site.client, NETWORK_POLICY, site.key("before"))
     await site.put_policy("later", labels)
-    await until_gone(site.client, POLICY, site.key("later"))
+    await until_gone(site.client, NETWORK_POLICY, site.key("later"))
 
 
 # 6
@@ -211,14 +213,14 @@ async def test_a_namespace_alias_is_in_labels_and_not_in_names(
         }
     )
     await site.names(*pair(), *peer_pair(site, other))
-    live = await site.client.get(POLICY, Key(other, f"egress-to-{site.namespace}-{X}"))
+    live = await site.client.get(NETWORK_POLICY, Key(other, f"egress-to-{site.namespace}-{X}"))
     label = f"{L}to-all-webs-{X}"
     assert live["spec"]["podSelector"] == {"matchLabels": {label: "allowed"}}
     await site.annotate(pod_label_selector_namespace_alias=None)
     label = f"{L}to-{site.namespace}-{X}"
     key = Key(other, f"egress-to-{site.namespace}-{X}")
     selector = {"matchLabels": {label: "allowed"}}
-    await until(site.client, POLICY, key, lambda p: p["spec"]["podSelector"] == selector)
+    await until(site.client, NETWORK_POLICY, key, lambda p: p["spec"]["podSelector"] == selector)
     await site.names(*pair(), *peer_pair(site, other))
 
 
@@ -256,7 +258,7 @@ async def test_from_world_is_one_policy_without_from(site: PolicySite) -> None:
     await site.serve(annotations={"from_world_to_ports": [{"port": "10250", "protocol": "TCP"}]})
     name = "ingress-to-web-from-world"
     await site.names(*pair(), name)
-    live = await site.client.get(POLICY, site.key(name))
+    live = await site.client.get(NETWORK_POLICY, site.key(name))
     assert live["spec"]["ingress"] == [{"ports": [{"protocol": "TCP", "port": 10250}]}]
     await site.annotate(from_world_to_ports=[])
     live = await site.policy(name, lambda policy: ports_of(policy) is None)
@@ -281,7 +283,7 @@ async def test_ingresses_open_what_they_expose_to_the_ingress_controller(
     await site.serve(ports=[port(1234, 5678)])
     await site.put_ingress(1234)
     await site.names(*pair("web-tcp-5678"), *exposed("web-tcp-5678"))
-    live = await site.client.get(POLICY, site.key(exposed("web-tcp-5678")[0]))
+    live = await site.client.get(NETWORK_POLICY, site.key(exposed("web-tcp-5678")[0]))
     assert ports_of(live) == [{"protocol": "TCP", "port": 5678}]
     await site.change(ports=[port(1234, 8765)])
     await site.names(*pair("web-tcp-8765"), *exposed("web-tcp-8765"))
@@ -371,7 +373,7 @@ async def test_what_somebody_edits_or_deletes_is_restored(site: PolicySite) -> N
     await site.names(*names)
     await site.rest()
     for name in names:
-        right = await site.client.get(POLICY, site.key(name))
+        right = await site.client.get(NETWORK_POLICY, site.key(name))
         edit = {
             "metadata": {
                 "annotations": {"gardener.cloud/description": None, "own": "mark"},
@@ -379,14 +381,14 @@ async def test_what_somebody_edits_or_deletes_is_restored(site: PolicySite) -> N
             },
             "spec": {"podSelector": {"matchLabels": {"more": "label"}}, "policyTypes": ["Egress"]},
         }
-        await site.client.patch(POLICY, site.key(name), edit)
+        await site.client.patch(NETWORK_POLICY, site.key(name), edit)
         live = await site.policy(name, has_spec(right["spec"]))
         assert live["metadata"]["labels"] == right["metadata"]["labels"] | {"own": "mark"}
         annotations = right["metadata"]["annotations"] | {"own": "mark"}
         assert live["metadata"]["annotations"] == annotations
         assert await site.rest() == written(site, "patch", [name])
     for name in names:
-        await site.client.delete(POLICY, site.key(name))
+        await site.client.delete(NETWORK_POLICY, site.key(name))
     await site.names(*names)
     assert sorted(await site.rest()) == written(site, "create", names)
 
@@ -429,7 +431,7 @@ async def test_a_label_key_that_is_too_long_is_shortened_and_told(site: PolicySi
     await site.start()
     await site.serve(name, ports=[port(80, 5678)])
     await site.names(*pair(f"{name}-tcp-5678"))
-    live = await site.client.get(POLICY, site.key(f"egress-to-{name}-tcp-5678"))
+    live = await site.client.get(NETWORK_POLICY, site.key(f"egress-to-{name}-tcp-5678"))
     short = f"{L}to-this-is-a-very-long-svc-name-which-will-exceed-max-len-7c268"
     assert live["spec"]["podSelector"] == {"matchLabels": {short: "allowed"}}
     events = await site.client.list(EVENT, site.namespace)
@@ -528,7 +530,9 @@ async def test_a_virtual_service_opens_a_service_to_the_pods_of_its_gateways(
     await site.client.create(gateway(site.namespace, pods=other))
     await site.client.create(virtual_service(site, "web"))
     await site.names(*pair(), *gateway_pair(site, other))
-    live = await site.client.get(POLICY, Key(other, f"egress-to-{site.namespace}-{X}-from-istio"))
+    live = await site.client.get(
+        NETWORK_POLICY, Key(other, f"egress-to-{site.namespace}-{X}-from-istio")
+    )
     assert live["spec"]["podSelector"] == {"matchLabels": {"istio": other}}
     await site.client.delete(VIRTUAL_SERVICE, site.key("web"))
     await site.names(*pair())
@@ -576,10 +580,10 @@ async def test_policies_without_ownership_labels_are_never_touched(site: PolicyS
     await site.put_policy("half", {f"{L}service-name": "web"})
     await site.put_policy("empty", {f"{L}service-name": "", f"{L}service-namespace": ""})
     names = ("deny-all", f"ingress-to-{X}", "half", "empty")
-    before = [await site.client.get(POLICY, site.key(name)) for name in names]
+    before = [await site.client.get(NETWORK_POLICY, site.key(name)) for name in names]
     await site.start()
     await site.serve()
     await site.names(f"egress-to-{X}")
     await site.client.delete(SERVICE, site.key("web"))
     await site.names()
-    assert [await site.client.get(POLICY, site.key(name)) for name in names] == before
+    assert [await site.client.get(NETWORK_POLICY, site.key(name)) for name in names] == before

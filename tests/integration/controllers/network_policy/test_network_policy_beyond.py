@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pergola.api.kinds import NAMESPACE, NETWORK_POLICY, SERVICE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, labels_of
 from pergola.api.resource_manager_config import configuration_from
 from pergola.controllers.network_policy.apply import Writer, plan
@@ -20,10 +21,7 @@ from pergola.kube.yaml import parse_documents
 from pergola.runtime.caching.caches import Caches
 from pergola.sandbox import Sandbox
 from pergola.testing.policy_site import (
-    NAMESPACE,
     PEER,
-    POLICY,
-    SERVICE,
     L,
     PolicySite,
     X,
@@ -65,7 +63,7 @@ async def test_a_policy_of_somebody_else_is_told_and_replaced_when_it_is_gone(
     await site.serve()
     note = await site.warning("NetworkPolicyNameTaken")
     assert f"NetworkPolicy {site.namespace}/ingress-to-{X} is needed for this Service" in note
-    await site.client.delete(POLICY, site.key(f"ingress-to-{X}"))
+    await site.client.delete(NETWORK_POLICY, site.key(f"ingress-to-{X}"))
     await site.names(*pair())
 
 
@@ -77,14 +75,14 @@ async def test_two_services_that_want_one_name_do_not_fight(site: PolicySite, ot
     first = f"{site.namespace}-web"
     await site.serve(first, namespace=other)
     contested = Key(other, f"egress-to-{site.namespace}-{X}")
-    await until(site.client, POLICY, contested, lambda _: True)
+    await until(site.client, NETWORK_POLICY, contested, lambda _: True)
     await site.rest()
     await site.serve(annotations={"namespace_selectors": chosen(team=other)})
     note = await site.warning("NetworkPolicyNameTaken")
     assert f"it belongs to the Service {other}/{first}; rename one of the Services" in note
     ingress, egress = peer_pair(site, other)
     await site.names(*pair(), ingress)
-    live = await site.client.get(POLICY, contested)
+    live = await site.client.get(NETWORK_POLICY, contested)
     assert labels_of(live)[f"{L}service-name"] == first
     # The loser waits for the name, and takes it when it is free.
     await site.client.delete(SERVICE, Key(other, first))
@@ -144,7 +142,7 @@ async def test_the_pods_of_policies_can_be_others_than_those_of_the_service(
     selector = {"matchLabels": {"component": "web"}}
     await site.serve(annotations={"networkpolicy_pod_selector": selector})
     await site.names(*pair())
-    live = await site.client.get(POLICY, site.key(f"ingress-to-{X}"))
+    live = await site.client.get(NETWORK_POLICY, site.key(f"ingress-to-{X}"))
     assert live["spec"]["podSelector"] == selector
 
 
@@ -160,7 +158,7 @@ async def test_an_instance_for_some_namespaces_tells_which_it_does_not_reach(
     note = await site.warning("NetworkPolicyNamespaceNotWatched")
     assert note.startswith(f"no NetworkPolicies are written into {other}")
     assert await site.rest() == []
-    await site.client.get(POLICY, site.key("of-another-instance"))
+    await site.client.get(NETWORK_POLICY, site.key("of-another-instance"))
 
 
 async def test_what_the_api_server_refuses_is_told_and_tried_again(site: PolicySite) -> None:
@@ -183,7 +181,7 @@ async def test_what_the_api_server_refuses_is_told_and_tried_again(site: PolicyS
 
 async def until_refused(site: PolicySite) -> None:
     """The quota's admission learns of it by watching."""
-    policy = {"apiVersion": POLICY.api_version, "kind": POLICY.kind}
+    policy = {"apiVersion": NETWORK_POLICY.api_version, "kind": NETWORK_POLICY.kind}
     metadata = {"name": "attempt", "namespace": site.namespace}
     attempt = {**policy, "metadata": metadata, "spec": {"podSelector": {}}}
     while True:
@@ -202,7 +200,7 @@ async def test_a_namespace_that_goes_while_it_is_written_to_is_no_failure(
     view = read_service(await site.client.get(SERVICE, site.key("web")))
     await site.client.delete(NAMESPACE, Key("", other))
     wanted = desired(view, intents(view, [site.namespace, other, "no-such-namespace"]))
-    writer = Writer(site.client, Caches(site.client, POLICY, keep_policy))
+    writer = Writer(site.client, Caches(site.client, NETWORK_POLICY, keep_policy))
     assert await writer.apply(view.key, plan(wanted, {})) == []
     missing = f"ingress-to-{X}-from-no-such-namespace"
     await site.names(*pair(), f"ingress-to-{X}-from-{other}", missing)
@@ -214,7 +212,7 @@ async def test_a_policy_that_a_finalizer_holds_is_deleted_once(site: PolicySite)
     await site.names(*pair(), *pair("web-tcp-80"))
     held = site.key(f"ingress-to-{X}")
     finalizers = {"metadata": {"finalizers": ["test.pergola/holds"]}}
-    await site.client.patch(POLICY, held, finalizers)
+    await site.client.patch(NETWORK_POLICY, held, finalizers)
     await site.rest()
     await site.change(ports=[port(80, 80)])
     await site.names(held.name, *pair("web-tcp-80"))
@@ -223,7 +221,7 @@ async def test_a_policy_that_a_finalizer_holds_is_deleted_once(site: PolicySite)
     assert sorted(await site.rest()) == sorted(
         written(site, "delete", pair()) + written(site, "create", ["ingress-to-web-from-world"])
     )
-    await site.client.patch(POLICY, held, {"metadata": {"finalizers": None}})
+    await site.client.patch(NETWORK_POLICY, held, {"metadata": {"finalizers": None}})
     await site.names(*pair("web-tcp-80"), "ingress-to-web-from-world")
 
 
@@ -282,9 +280,11 @@ async def test_with_the_rights_of_the_manifest_everything_works(
         )
         await site.warning("NetworkPolicyAnnotationMalformed")
         edit = {"spec": {"policyTypes": ["Egress"]}}
-        await site.client.patch(POLICY, site.key(f"ingress-to-{X}"), edit)
+        await site.client.patch(NETWORK_POLICY, site.key(f"ingress-to-{X}"), edit)
         key = site.key(f"ingress-to-{X}")
-        await until(site.client, POLICY, key, lambda p: p["spec"]["policyTypes"] == ["Ingress"])
+        await until(
+            site.client, NETWORK_POLICY, key, lambda p: p["spec"]["policyTypes"] == ["Ingress"]
+        )
         await site.client.delete(SERVICE, site.key("web"))
         await site.names()
         await site.stop()
@@ -316,7 +316,7 @@ async def test_the_example_is_as_its_readme_says(
             *peer_pair(site, "demo-office", "orders-tcp-9090-via-all-scrape-targets"),
             "ingress-to-orders-from-world",
         )
-        for policy in await lone_client.list(POLICY):
+        for policy in await lone_client.list(NETWORK_POLICY):
             labels = policy["spec"]["podSelector"].get("matchLabels", {})
             if labels_of(policy).get(f"{L}service-name") == "orders" and "app" not in labels:
                 assert f"`{next(iter(labels))}`" in readme

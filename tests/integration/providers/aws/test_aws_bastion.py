@@ -8,7 +8,8 @@ import pytest
 
 from pergola.api.bastion_v1alpha1 import BASTION
 from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
-from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.api.kinds import EVENT
+from pergola.api.objects import JsonObject, Key
 from pergola.cloud.aws import AwsClient
 from pergola.extension_api.cluster import Cluster, Shoot
 from pergola.extension_api.errors import Code, ExtensionError, RequeueAfter
@@ -33,8 +34,6 @@ from pergola.testing.aws.corrections import QUICK, CorrectedAws
 from pergola.testing.aws.site import AMI, CLOUD_PROFILE, REGION
 from pergola.testing.aws.world import Network
 from pergola.testing.crds import install_extension_crds
-
-EVENT = GroupVersionKind("events.k8s.io", "v1", "Event")
 
 
 @dataclass

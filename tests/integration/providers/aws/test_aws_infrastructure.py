@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pergola.api.kinds import EVENT
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -26,7 +27,6 @@ from pergola.testing.extension_site import operation
 from pergola.testing.waiting import running
 from pergola.testing.world import RecordingClient
 
-EVENT = GroupVersionKind("events.k8s.io", "v1", "Event")
 FINALIZER = "extensions.gardener.cloud/infrastructure"
 
 

@@ -12,13 +12,13 @@ from aiohttp import web
 from pergola.api.bastion_v1alpha1 import BASTION
 from pergola.api.extensions_v1alpha1 import CLUSTER
 from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
+from pergola.api.kinds import EVENT, SECRET
+from pergola.api.objects import JsonObject, Key, maps_at
 from pergola.cloud.aws import AwsClient
 from pergola.extensions.process import Options, assemble
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.providers.aws.reconcile import DELETION
-from pergola.providers.aws.telling import EVENT
 from pergola.runtime.metrics import Metrics
 from pergola.testing.aws.answers import Call
 from pergola.testing.aws.corrections import CorrectedAws
@@ -29,7 +29,6 @@ from pergola.testing.service_accounts import service_account_config, until_allow
 from pergola.testing.waiting import running, until, until_gone
 from pergola.testing.world import RecordingClient
 
-SECRET = GroupVersionKind("", "v1", "Secret")
 RBAC = Path(__file__).parents[4] / "charts" / "extension-aws" / "rbac.yaml"
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 import pytest
 
 from pergola.api.extensions_v1alpha1 import NETWORK
+from pergola.api.kinds import DAEMON_SET
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at, uid_of
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.extension_api import caller
@@ -32,7 +33,6 @@ from pergola.testing.waiting import running, until_gone
 from pergola.testing.world import is_ready
 
 EXAMPLES: Final = Path(__file__).parents[4] / "examples" / "network"
-DAEMON_SET: Final = GroupVersionKind("apps", "v1", "DaemonSet")
 CLOCK: Final = SystemClock()
 # A garbage collector that learns of new kinds stands still for up to a minute; workloads go by it.
 KIND: Final = replace(caller.NETWORK, interval=0.5, severe=3.0, timeout=150.0)

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from pergola.api.extensions_v1alpha1 import NETWORK
-from pergola.api.objects import GroupVersionKind, Key
+from pergola.api.kinds import DAEMON_SET
+from pergola.api.objects import Key
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.sandbox import Sandbox
@@ -25,7 +26,7 @@ README = ROOT / "examples" / "network" / "gardenet" / "README.md"
 OVERVIEW = ROOT / "examples" / "network" / "README.md"
 NAMESPACE = "shoot--demo--gardenet"
 KEY = Key(NAMESPACE, "my-network")
-AGENTS = GroupVersionKind("apps", "v1", "DaemonSet"), Key("kube-system", "gardenet-node")
+AGENTS = DAEMON_SET, Key("kube-system", "gardenet-node")
 
 
 def commands(page: Path) -> list[str]:

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from pergola.api.kinds import CONFIG_MAP
 from pergola.api.objects import JsonObject, Key, labels_of, name_of
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.providers.networking.seed_objects import SeedObjects
-from pergola.testing.world import CONFIG_MAP, RecordingClient, config_map
+from pergola.testing.world import RecordingClient, config_map
 
 OWNER = "extension-networking-tulip"
 RECORD = f"{OWNER}-seed-objects"

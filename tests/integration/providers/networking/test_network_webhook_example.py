@@ -12,7 +12,8 @@ import pytest
 
 from pergola.admission.configurations import MUTATING
 from pergola.api.extensions_v1alpha1 import NETWORK
-from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.api.kinds import NAMESPACE
+from pergola.api.objects import JsonObject, Key
 from pergola.kube.client import Client
 from pergola.kube.errors import ApiError, NotFound
 from pergola.kube.yaml import parse_documents
@@ -20,7 +21,6 @@ from pergola.testing.crds import install_extension_crds
 
 EXAMPLE = Path(__file__).parents[4] / "examples" / "network-webhook"
 PERGOLA = Path(sys.executable).parent / "pergola"
-NAMESPACE = GroupVersionKind("", "v1", "Namespace")
 REGISTRATION = Key("", "gardener-extension-provider-azure")
 
 

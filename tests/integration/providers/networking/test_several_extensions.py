@@ -21,7 +21,8 @@ import pytest
 
 from pergola.admission.configurations import MUTATING, VALIDATING
 from pergola.api.extensions_v1alpha1 import NETWORK
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at
+from pergola.api.kinds import LEASE, SHOOT
+from pergola.api.objects import JsonObject, Key, map_at, maps_at
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.extension_api import caller
 from pergola.extension_api.heartbeat import NAME as HEARTBEAT
@@ -32,7 +33,6 @@ from pergola.kube.errors import Invalid, KubeError
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import parse_documents
 from pergola.runtime.clock import SystemClock
-from pergola.runtime.process.leader_election import LEASE
 from pergola.sandbox import API_ONLY, Sandbox, start, stop
 from pergola.testing.crds import install_extension_crds, served
 from pergola.testing.objects import definition
@@ -42,7 +42,6 @@ EXAMPLES: Final = Path(__file__).parents[4] / "examples" / "network"
 PERGOLA: Final = Path(sys.executable).parent / "pergola"
 CALICO: Final = "pergola.providers.networking.calico:Calico"
 CILIUM: Final = "pergola.providers.networking.cilium:Cilium"
-SHOOT: Final = GroupVersionKind("core.gardener.cloud", "v1beta1", "Shoot")
 PROXY: Final = "spec.kubernetes.kubeProxy.enabled"
 REFUSAL: Final = (
     "Disabling kube-proxy is forbidden in conjunction with calico without running in ebpf dataplane"

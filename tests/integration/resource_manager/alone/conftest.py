@@ -13,14 +13,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from pergola.api.objects import GroupVersionKind, Key
+from pergola.api.kinds import NAMESPACE, NODE
+from pergola.api.objects import Key
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.sandbox import API_ONLY, Sandbox, start, stop
 from pergola.testing.world import RecordingClient
-
-NODE = GroupVersionKind("", "v1", "Node")
-NAMESPACE = GroupVersionKind("", "v1", "Namespace")
 
 
 @pytest.fixture(scope="session")

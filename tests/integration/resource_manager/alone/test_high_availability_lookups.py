@@ -10,15 +10,14 @@ import orjson
 import pytest
 
 from pergola.admission.configurations import MUTATING
-from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.api.kinds import CRD, DEPLOYMENT, HPA, HVPA, NAMESPACE, STATEFUL_SET
+from pergola.api.objects import JsonObject, Key
 from pergola.cli.webhooks import apply
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.pki import Authority
 from pergola.resource_manager.webhooks.high_availability_config import HighAvailability
 from pergola.resource_manager.webhooks.high_availability_config.observe import (
-    HPA,
-    HVPA,
     ClusterSurroundings,
     serves_hvpas,
     version_of,
@@ -30,14 +29,11 @@ from pergola.resource_manager.webhooks.high_availability_config.settings import 
 )
 from pergola.runtime.controlling.unit import Unit
 from pergola.sandbox import Sandbox
-from pergola.testing.crds import CRD, is_established
+from pergola.testing.crds import is_established
 from pergola.testing.objects import definition
 from pergola.testing.reviews import review_of
 from pergola.testing.waiting import PATIENCE, running, until
 from pergola.testing.world import RecordingClient
-
-DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
-STATEFUL_SET = GroupVersionKind("apps", "v1", "StatefulSet")
 
 
 def reference(name: str) -> JsonObject:
@@ -185,7 +181,7 @@ async def test_a_namespace_that_the_cache_does_not_have_is_read_live(
     annotations = {f"{PREFIX}/zones": "b,a,,b", f"{PREFIX}/zone-pinning": "T"}
     around = ClusterSurroundings(lone_client)
     async with running(Unit(caches=around.caches)):
-        gvk = GroupVersionKind("", "v1", "Namespace")
+        gvk = NAMESPACE
         await lone_client.patch(gvk, Key("", fresh), {"metadata": {"annotations": annotations}})
         expected = NamespaceSettings(None, ("a", "b"), pins=True)
         assert await around.namespace(fresh) == expected

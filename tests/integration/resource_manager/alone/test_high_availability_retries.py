@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from pergola.api.kinds import DEPLOYMENT, HPA, NAMESPACE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.client import Client
 from pergola.kube.errors import Forbidden
@@ -14,17 +15,13 @@ from pergola.resource_manager.controllers.high_availability_retrigger import (
     high_availability_retrigger,
 )
 from pergola.resource_manager.webhooks.high_availability_config import HighAvailability
-from pergola.resource_manager.webhooks.high_availability_config.observe import (
-    HPA,
-    ClusterSurroundings,
-)
+from pergola.resource_manager.webhooks.high_availability_config.observe import ClusterSurroundings
 from pergola.resource_manager.webhooks.high_availability_config.settings import PREFIX, SEED
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.testing.waiting import PATIENCE, running, settled
 from pergola.testing.world import RecordingClient
 
-NAMESPACE = GroupVersionKind("", "v1", "Namespace")
 LABELS = {f"{PREFIX}/type": "server"}
 
 
@@ -191,7 +188,7 @@ async def until_refused(client: Client, key: Key) -> None:
     async with asyncio.timeout(PATIENCE):
         while True:
             try:
-                await client.patch(GroupVersionKind("apps", "v1", "Deployment"), key, {})
+                await client.patch(DEPLOYMENT, key, {})
             except Forbidden:
                 return
             await asyncio.sleep(0.1)

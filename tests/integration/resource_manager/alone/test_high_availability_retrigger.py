@@ -8,7 +8,8 @@ import jsonpatch
 import pytest
 
 from pergola.admission.review import GroupVersionResource, Request, Verdict
-from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.api.kinds import DEPLOYMENT, HPA, NAMESPACE, NODE
+from pergola.api.objects import JsonObject, Key
 from pergola.kube.client import Client
 from pergola.resource_manager.controllers.high_availability_retrigger import (
     Settings,
@@ -21,11 +22,6 @@ from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.testing.waiting import running, settled
 from pergola.testing.world import RecordingClient
-
-DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
-NAMESPACE = GroupVersionKind("", "v1", "Namespace")
-NODE = GroupVersionKind("", "v1", "Node")
-HPA = GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler")
 
 
 class Site:

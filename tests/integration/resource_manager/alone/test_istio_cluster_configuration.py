@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pergola.api.kinds import CRD, DESTINATION_RULE, ENVOY_FILTER, NAMESPACE, SERVICE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, labels_of, uid_of
 from pergola.kube.client import Client
 from pergola.kube.errors import KubeError
@@ -17,14 +18,10 @@ from pergola.resource_manager.controllers.istio_cluster_configuration import (
 )
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.testing.crds import CRD, is_established
+from pergola.testing.crds import is_established
 from pergola.testing.waiting import PATIENCE, running, settled, until, until_gone
 from pergola.testing.world import RecordingClient
 
-RULE = GroupVersionKind("networking.istio.io", "v1beta1", "DestinationRule")
-FILTER = GroupVersionKind("networking.istio.io", "v1alpha3", "EnvoyFilter")
-SERVICE = GroupVersionKind("", "v1", "Service")
-NAMESPACE = GroupVersionKind("", "v1", "Namespace")
 INGRESS = {"gardener.cloud/role": "istio-ingress"}
 EXPORT_TO = "networking.istio.io/exportTo"
 MANAGED_BY = "resources.gardener.cloud/managed-by"
@@ -48,7 +45,7 @@ async def istio(lone_client: Client) -> AsyncIterator[Client]:
     for crd in documents("1-crds.yaml"):
         await lone_client.apply(crd, manager="tests", force=True)
         await until(lone_client, CRD, Key("", crd["metadata"]["name"]), is_established)
-    for gvk in (RULE, FILTER):
+    for gvk in (DESTINATION_RULE, ENVOY_FILTER):
         async with asyncio.timeout(PATIENCE):
             while not await is_served(lone_client, gvk):
                 await lone_client.get_raw("/version")
@@ -57,7 +54,7 @@ async def istio(lone_client: Client) -> AsyncIterator[Client]:
         unlabelled: JsonObject = {"metadata": {"labels": dict.fromkeys(INGRESS)}}
         await lone_client.patch(NAMESPACE, Key.of(namespace), unlabelled)
     yield lone_client
-    for gvk in (RULE, FILTER):
+    for gvk in (DESTINATION_RULE, ENVOY_FILTER):
         for obj in await lone_client.list(gvk, metadata_only=True):
             await lone_client.delete(gvk, Key.of(obj))
 
@@ -106,8 +103,8 @@ async def put_rule(
     }
     await client.create(
         {
-            "apiVersion": RULE.api_version,
-            "kind": RULE.kind,
+            "apiVersion": DESTINATION_RULE.api_version,
+            "kind": DESTINATION_RULE.kind,
             "metadata": {"name": name, "namespace": namespace},
             "spec": spec,
         }
@@ -131,7 +128,7 @@ async def test_an_envoy_filter_is_written_once_and_follows_its_sources(
     await put_rule(istio, fresh)
     where = key(gateways, fresh)
     async with running(working := unit(recorder)):
-        found = await until(istio, FILTER, where, lambda _: True)
+        found = await until(istio, ENVOY_FILTER, where, lambda _: True)
         await settled(working, istio)
         assert recorder.taken() == [f"create EnvoyFilter {where}"]
         assert clusters(found) == [f"outbound|443||api.{fresh}.svc.cluster.local"]
@@ -147,13 +144,13 @@ async def test_an_envoy_filter_is_written_once_and_follows_its_sources(
 
         ports = [{"port": 443, "name": "a"}, {"port": 80, "name": "http2-b"}]
         await istio.patch(SERVICE, Key(fresh, "api"), {"spec": {"ports": ports}})
-        await until(istio, FILTER, where, lambda f: len(clusters(f)) == 2)
+        await until(istio, ENVOY_FILTER, where, lambda f: len(clusters(f)) == 2)
 
         policy = {"connectionPool": {"http": {"useClientProtocol": True}}}
-        await istio.patch(RULE, Key(fresh, "api"), {"spec": {"trafficPolicy": policy}})
+        await istio.patch(DESTINATION_RULE, Key(fresh, "api"), {"spec": {"trafficPolicy": policy}})
         await until(
             istio,
-            FILTER,
+            ENVOY_FILTER,
             where,
             lambda f: all(
                 "typed_extension_protocol_options" in p["patch"]["value"]
@@ -163,8 +160,10 @@ async def test_an_envoy_filter_is_written_once_and_follows_its_sources(
         await settled(working, istio)
         assert recorder.taken() == [f"patch EnvoyFilter {where}"] * 2
 
-        await istio.patch(RULE, Key(fresh, "api"), {"spec": {"subsets": [{"name": "v1"}]}})
-        await until_gone(istio, FILTER, where)
+        await istio.patch(
+            DESTINATION_RULE, Key(fresh, "api"), {"spec": {"subsets": [{"name": "v1"}]}}
+        )
+        await until_gone(istio, ENVOY_FILTER, where)
         await settled(working, istio)
         assert recorder.taken() == [f"delete EnvoyFilter {where}"]
 
@@ -175,7 +174,7 @@ async def test_a_restart_writes_nothing(
     await put_service(istio, fresh)
     await put_rule(istio, fresh)
     async with running(unit(recorder)):
-        await until(istio, FILTER, key(gateways, fresh), lambda _: True)
+        await until(istio, ENVOY_FILTER, key(gateways, fresh), lambda _: True)
     recorder.taken()
     async with running(working := unit(recorder)):
         await settled(working, istio)
@@ -193,9 +192,9 @@ async def test_only_gateways_to_which_rule_and_service_are_exported_get_one(
         assert recorder.taken() == []
         exported = {"metadata": {"annotations": {EXPORT_TO: f"elsewhere,{gateways}"}}}
         await istio.patch(SERVICE, Key(fresh, "api"), exported)
-        await until(istio, FILTER, where, lambda _: True)
-        await istio.patch(RULE, Key(fresh, "api"), {"spec": {"exportTo": ["~"]}})
-        await until_gone(istio, FILTER, where)
+        await until(istio, ENVOY_FILTER, where, lambda _: True)
+        await istio.patch(DESTINATION_RULE, Key(fresh, "api"), {"spec": {"exportTo": ["~"]}})
+        await until_gone(istio, ENVOY_FILTER, where)
 
 
 async def test_a_service_that_appears_later_and_goes_again_is_noticed(
@@ -207,9 +206,9 @@ async def test_a_service_that_appears_later_and_goes_again_is_noticed(
         await settled(working, istio)
         assert recorder.taken() == []
         await put_service(istio, fresh)
-        await until(istio, FILTER, where, lambda _: True)
+        await until(istio, ENVOY_FILTER, where, lambda _: True)
         await istio.delete(SERVICE, Key(fresh, "api"))
-        await until_gone(istio, FILTER, where)
+        await until_gone(istio, ENVOY_FILTER, where)
 
 
 async def test_a_namespace_becomes_one_with_gateways_and_is_none_any_more(
@@ -224,10 +223,10 @@ async def test_a_namespace_becomes_one_with_gateways_and_is_none_any_more(
         exposure = "handler.exposureclass.gardener.cloud/name"
         labelled: JsonObject = {"metadata": {"labels": {exposure: "internet"}}}
         await istio.patch(NAMESPACE, Key("", other), labelled)
-        await until(istio, FILTER, where, lambda _: True)
+        await until(istio, ENVOY_FILTER, where, lambda _: True)
         labelled["metadata"]["labels"][exposure] = None
         await istio.patch(NAMESPACE, Key("", other), labelled)
-        await until_gone(istio, FILTER, where)
+        await until_gone(istio, ENVOY_FILTER, where)
 
 
 async def test_what_is_left_of_a_source_that_went_meanwhile_is_deleted_and_no_more(
@@ -237,22 +236,22 @@ async def test_what_is_left_of_a_source_that_went_meanwhile_is_deleted_and_no_mo
     await put_rule(istio, fresh)
     where = key(gateways, fresh)
     async with running(unit(recorder)):
-        await until(istio, FILTER, where, lambda _: True)
-    await istio.delete(RULE, Key(fresh, "api"))
+        await until(istio, ENVOY_FILTER, where, lambda _: True)
+    await istio.delete(DESTINATION_RULE, Key(fresh, "api"))
     foreign = Key(gateways, "foreign-cluster-configuration")
     await istio.create(
         {
-            "apiVersion": FILTER.api_version,
-            "kind": FILTER.kind,
+            "apiVersion": ENVOY_FILTER.api_version,
+            "kind": ENVOY_FILTER.kind,
             "metadata": {"name": foreign.name, "namespace": foreign.namespace},
         }
     )
     recorder.taken()
     async with running(working := unit(recorder)):
-        await until_gone(istio, FILTER, where)
+        await until_gone(istio, ENVOY_FILTER, where)
         await settled(working, istio)
         assert recorder.taken() == [f"delete EnvoyFilter {where}"]
-    await istio.get(FILTER, foreign)
+    await istio.get(ENVOY_FILTER, foreign)
 
 
 @pytest.mark.parametrize(
@@ -272,12 +271,12 @@ async def test_what_is_edited_by_hand_is_repaired(
     await put_rule(istio, fresh)
     where = key(gateways, fresh)
     async with running(working := unit(recorder)):
-        before = await until(istio, FILTER, where, lambda _: True)
+        before = await until(istio, ENVOY_FILTER, where, lambda _: True)
         await settled(working, istio)
-        await istio.patch(FILTER, where, edit)
-        await until(istio, FILTER, where, lambda f: content(f) == content(before))
+        await istio.patch(ENVOY_FILTER, where, edit)
+        await until(istio, ENVOY_FILTER, where, lambda f: content(f) == content(before))
         await settled(working, istio)
-        assert content(await istio.get(FILTER, where)) == content(before)
+        assert content(await istio.get(ENVOY_FILTER, where)) == content(before)
 
 
 async def test_an_envoy_filter_of_somebody_else_is_not_overwritten(
@@ -293,8 +292,8 @@ async def test_an_envoy_filter_of_somebody_else_is_not_overwritten(
     }
     theirs = await istio.create(
         {
-            "apiVersion": FILTER.api_version,
-            "kind": FILTER.kind,
+            "apiVersion": ENVOY_FILTER.api_version,
+            "kind": ENVOY_FILTER.kind,
             "metadata": {
                 "name": where.name,
                 "namespace": where.namespace,
@@ -309,7 +308,7 @@ async def test_an_envoy_filter_of_somebody_else_is_not_overwritten(
             while not getattr(recorder, "writes", []):
                 await istio.get_raw("/version")
         assert set(recorder.taken()) == {f"create EnvoyFilter {where}"}
-    assert await istio.get(FILTER, where) == theirs
+    assert await istio.get(ENVOY_FILTER, where) == theirs
 
 
 async def test_the_example_shows_what_it_says(istio: Client, recorder: RecordingClient) -> None:
@@ -318,7 +317,7 @@ async def test_the_example_shows_what_it_says(istio: Client, recorder: Recording
     where = Key("example-istio-ingress", "example-shoot-cluster-configuration")
     readme = (EXAMPLE / "README.md").read_text()
     async with running(unit(recorder)):
-        found = await until(istio, FILTER, where, lambda _: True)
+        found = await until(istio, ENVOY_FILTER, where, lambda _: True)
         assert len(clusters(found)) == 2
         for name in clusters(found):
             assert f"  name: {name}\n" in readme
@@ -327,7 +326,7 @@ async def test_the_example_shows_what_it_says(istio: Client, recorder: Recording
         assert ["typed_extension_protocol_options" in v for v in values] == [False, True]
         hidden = {"metadata": {"annotations": {EXPORT_TO: "~"}}}
         await istio.patch(SERVICE, Key("example-shoot", "kube-apiserver"), hidden)
-        await until_gone(istio, FILTER, where)
+        await until_gone(istio, ENVOY_FILTER, where)
 
 
 def content(envoy_filter: JsonObject) -> tuple[object, ...]:

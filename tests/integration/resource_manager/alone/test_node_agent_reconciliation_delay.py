@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, annotations_of
+from pergola.api.kinds import NODE, SECRET
+from pergola.api.objects import JsonObject, Key, annotations_of
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists
 from pergola.kube.yaml import parse_documents
@@ -23,8 +24,6 @@ from pergola.runtime.metrics import Metrics
 from pergola.testing.waiting import PATIENCE, running, settled, until
 from pergola.testing.world import RecordingClient
 
-NODE = GroupVersionKind("", "v1", "Node")
-SECRET = GroupVersionKind("", "v1", "Secret")
 SECRET_NAME = "worker.gardener.cloud/gardener-node-agent-secret-name"
 SERIAL = "reconciliation.osc.node-agent.gardener.cloud/serial"
 ROLE = {"gardener.cloud/role": "operating-system-config"}

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from pergola.api.kinds import CSI_NODE, DAEMON_SET, EVENT, NODE, POD
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at, uid_of
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
@@ -13,17 +14,12 @@ from pergola.resource_manager.controllers.node_critical_components import (
     Settings,
     node_critical_components,
 )
-from pergola.runtime.controlling.events import EVENT
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
 from pergola.testing.waiting import PATIENCE, running, settled, until
 from pergola.testing.world import RecordingClient
 
-NODE = GroupVersionKind("", "v1", "Node")
-POD = GroupVersionKind("", "v1", "Pod")
-DAEMON_SET = GroupVersionKind("apps", "v1", "DaemonSet")
-CSI_NODE = GroupVersionKind("storage.k8s.io", "v1", "CSINode")
 KEY = "node.gardener.cloud/critical-components-not-ready"
 CRITICAL = {"node.gardener.cloud/critical-component": "true"}
 TAINT = {"key": KEY, "effect": "NoSchedule"}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pergola.api.kinds import CRD, DEPLOYMENT, ENVOY_FILTER, EVENT, NAMESPACE, NODE, SECRET, SERVICE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, annotations_of, maps_at
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists, Forbidden
@@ -26,21 +27,16 @@ from pergola.resource_manager.controllers.high_availability_retrigger import (
 from pergola.resource_manager.webhooks.high_availability_config import HighAvailability
 from pergola.resource_manager.webhooks.high_availability_config.observe import ClusterSurroundings
 from pergola.resource_manager.webhooks.high_availability_config.settings import TODAY
-from pergola.runtime.controlling.events import EVENT
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
-from pergola.testing.crds import CRD, is_established
+from pergola.testing.crds import is_established
 from pergola.testing.service_accounts import service_account_config, until_allowed
 from pergola.testing.waiting import running, settled, until, until_gone
 
 ROOT = Path(__file__).parents[4]
 ROLES = ROOT / "charts" / "resource-manager" / "rbac"
 RBAC = "rbac.authorization.k8s.io"
-NODE = GroupVersionKind("", "v1", "Node")
-SECRET = GroupVersionKind("", "v1", "Secret")
-SERVICE = GroupVersionKind("", "v1", "Service")
-FILTER = GroupVersionKind("networking.istio.io", "v1alpha3", "EnvoyFilter")
 TAINT = "node.gardener.cloud/critical-components-not-ready"
 
 
@@ -146,15 +142,18 @@ async def test_istio_cluster_configuration(
             for obj in documents(example / "2-gateway-and-api-server.yaml"):
                 await lone_client.apply(obj, manager="tests", force=True)
                 rule = obj["metadata"]["name"]
-            found = await until(lone_client, FILTER, where, lambda _: True)
+            found = await until(lone_client, ENVOY_FILTER, where, lambda _: True)
             assert len(maps_at(found, "spec", "configPatches")) == 2
             edited: JsonObject = {"spec": {"configPatches": []}}
-            await lone_client.patch(FILTER, where, edited)
+            await lone_client.patch(ENVOY_FILTER, where, edited)
             await until(
-                lone_client, FILTER, where, lambda f: bool(maps_at(f, "spec", "configPatches"))
+                lone_client,
+                ENVOY_FILTER,
+                where,
+                lambda f: bool(maps_at(f, "spec", "configPatches")),
             )
             await lone_client.delete(SERVICE, Key("example-shoot", rule))
-            await until_gone(lone_client, FILTER, where)
+            await until_gone(lone_client, ENVOY_FILTER, where)
         assert answers["403"] == 0
         await refused(client, SECRET, Key("default", "any"))
 
@@ -167,9 +166,9 @@ async def refused(client: Client, gvk: GroupVersionKind, key: Key) -> None:
 
 async def test_high_availability(lone_client: Client, lone_sandbox: Sandbox, fresh: str) -> None:
     labels = {"high-availability-config.resources.gardener.cloud/consider": "true"}
-    namespace = GroupVersionKind("", "v1", "Namespace")
+    namespace = NAMESPACE
     await lone_client.patch(namespace, Key("", fresh), {"metadata": {"labels": labels}})
-    deployment = GroupVersionKind("apps", "v1", "Deployment")
+    deployment = DEPLOYMENT
     created = await lone_client.create(
         {
             "apiVersion": "apps/v1",

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from pergola.api.kinds import CONFIG_MAP, CRD
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.client import Client
 from pergola.kube.errors import KubeError
@@ -13,8 +14,6 @@ from pergola.runtime.caching.cache import Cache, Change
 from pergola.testing.objects import definition
 from pergola.testing.world import config_map
 
-CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
-CRD = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 MINE = "test=mine"
 
 

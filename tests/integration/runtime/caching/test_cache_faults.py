@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, name_of, uid_of
+from pergola.api.kinds import CONFIG_MAP
+from pergola.api.objects import JsonObject, Key, name_of, uid_of
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.runtime.caching.cache import Cache, Change
@@ -16,7 +17,6 @@ from pergola.testing.crds import install_crds
 from pergola.testing.proxy import CuttableProxy
 from pergola.testing.world import RecordingClient, World, config_map, is_ready
 
-CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 MINE = "test=mine"
 
 

@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, name_of
+from pergola.api.kinds import CONFIG_MAP
+from pergola.api.objects import JsonObject, Key, name_of
 from pergola.kube.client import Client
 from pergola.runtime.caching.caches import Caches
 from pergola.runtime.controlling.controller import DONE, Controller, Outcome
@@ -13,8 +14,6 @@ from pergola.runtime.metrics import Metrics
 from pergola.testing.namespaces import create_namespace, delete_namespace
 from pergola.testing.waiting import running, settled
 from pergola.testing.world import config_map
-
-CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 
 
 async def test_only_the_given_namespaces_are_seen(cluster_client: Client, namespace: str) -> None:

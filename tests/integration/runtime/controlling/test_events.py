@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.api.kinds import CONFIG_MAP, EVENT, NODE
+from pergola.api.objects import JsonObject, Key
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.runtime.clock import FakeClock
-from pergola.runtime.controlling.events import EVENT, NOTE_BYTES, Recorder, Regarding
+from pergola.runtime.controlling.events import NOTE_BYTES, Recorder, Regarding
 from pergola.testing.waiting import PATIENCE, until
 from pergola.testing.world import RecordingClient, config_map
 
-CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
@@ -119,7 +119,7 @@ async def test_a_long_note_is_cut_and_a_refused_event_stops_nothing(
 async def test_cluster_scoped_objects_have_their_events_in_the_default_namespace(
     kubeconfig: Path, namespace: str
 ) -> None:
-    node = Regarding(GroupVersionKind("", "v1", "Node"), Key("", f"node-of-{namespace}"), uid="u")
+    node = Regarding(NODE, Key("", f"node-of-{namespace}"), uid="u")
     async with recording(kubeconfig, FakeClock(NOW)) as (recorder, client):
         recorder.normal(node, "Ready", "all is well")
         (write,) = await writes(client, 1)

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from pergola.api.kinds import LEASE
 from pergola.api.objects import JsonObject, Key
 from pergola.kube.client import Client
-from pergola.runtime.process.leader_election import LEASE, LeaderElection, LostLeadership
+from pergola.runtime.process.leader_election import LeaderElection, LostLeadership
 
 NAME = "gardener-resource-manager"
 MICRO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")

@@ -7,7 +7,8 @@ import pytest
 
 from pergola.admission.draft import Draft
 from pergola.admission.review import GroupVersionResource, Request, Verdict
-from pergola.api.objects import GroupVersionKind, JsonObject
+from pergola.api.kinds import SHOOT
+from pergola.api.objects import JsonObject
 from pergola.extension_api.errors import Code, ExtensionError
 from pergola.providers.aws.config import INFRASTRUCTURE_CONFIG
 from pergola.providers.aws.control_plane_config import CONTROL_PLANE_CONFIG
@@ -32,7 +33,6 @@ CONTROL_PLANE: JsonObject = {
     "apiVersion": CONTROL_PLANE_CONFIG.api_version,
     "kind": CONTROL_PLANE_CONFIG.kind,
 }
-GVK = GroupVersionKind("core.gardener.cloud", "v1beta1", "Shoot")
 SHOOTS = GroupVersionResource("core.gardener.cloud", "v1beta1", "shoots")
 
 
@@ -219,7 +219,7 @@ def review(new: JsonObject, old: JsonObject | None = None) -> Request:
     return Request(
         uid="1",
         operation="CREATE" if old is None else "UPDATE",
-        kind=GVK,
+        kind=SHOOT,
         resource=SHOOTS,
         namespace="garden-dev",
         name="web",

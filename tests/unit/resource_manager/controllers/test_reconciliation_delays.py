@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pergola.api.durations import parse_duration
+from pergola.api.kinds import NODE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.client import Client
 from pergola.resource_manager.controllers.node_agent_reconciliation_delay import (
-    NODE,
     NodeAgentReconciliationDelay,
     SeenNode,
     Settings,

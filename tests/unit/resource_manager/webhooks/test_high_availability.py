@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pergola.admission.review import GroupVersionResource, Request, Verdict
+from pergola.api.kinds import DAEMON_SET, DEPLOYMENT, HPA, HVPA, STATEFUL_SET
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.errors import ApiError, KubeError
 from pergola.resource_manager.webhooks.high_availability_config import (
@@ -32,10 +33,6 @@ from pergola.resource_manager.webhooks.high_availability_config.settings import 
 )
 from pergola.resource_manager.webhooks.installation import Installation
 
-DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
-STATEFUL_SET = GroupVersionKind("apps", "v1", "StatefulSet")
-HPA = GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler")
-HVPA = GroupVersionKind("autoscaling.k8s.io", "v1alpha1", "Hvpa")
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 PROFILES = {"seed": SEED, "today": TODAY}
 
@@ -460,7 +457,7 @@ def test_what_cannot_be_known_is_an_error() -> None:
 
 
 def test_other_kinds_versions_and_operations() -> None:
-    other = GroupVersionKind("apps", "v1", "DaemonSet")
+    other = DAEMON_SET
     assert ask(workload(), gvk=other).message == "unexpected resource: DaemonSet.apps"
     old = GroupVersionKind("autoscaling", "v1", "HorizontalPodAutoscaler")
     verdict = ask({"spec": {}}, gvk=old)

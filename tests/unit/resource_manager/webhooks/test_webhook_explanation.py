@@ -3,6 +3,7 @@
 import pytest
 
 from pergola.admission.review import Edit
+from pergola.api.kinds import NODE, POD
 from pergola.api.objects import GroupVersionKind, JsonObject
 from pergola.api.resource_manager_config.controllers import Switch
 from pergola.api.resource_manager_config.webhooks import (
@@ -114,7 +115,7 @@ async def test_each_webhook_sees_what_those_before_it_changed() -> None:
     around = Surroundings(Installation("target"), DocumentLookups([]))
     on = PodSchedulerName(enabled=True, scheduler_name="x")
     (webhook,) = webhooks(Webhooks(pod_scheduler_name=on), around)
-    kind = reviewed_kind(GroupVersionKind("", "v1", "Pod"))
+    kind = reviewed_kind(POD)
     assert kind
     first, second = await explain(Question(kind=kind, obj=pod()), [webhook, webhook])
     assert (first.outcome, second.outcome) == ("changed", "unchanged")
@@ -188,4 +189,4 @@ def test_other_versions_of_a_kind_are_the_same_kind() -> None:
     kind = reviewed_kind(GroupVersionKind("autoscaling", "v1", "HorizontalPodAutoscaler"))
     assert kind
     assert (kind.gvk.version, kind.plural) == ("v1", "horizontalpodautoscalers")
-    assert reviewed_kind(GroupVersionKind("", "v1", "Node")) is None
+    assert reviewed_kind(NODE) is None

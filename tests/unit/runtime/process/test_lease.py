@@ -5,10 +5,11 @@ from typing import Any, Literal
 
 import pytest
 
+from pergola.api.kinds import LEASE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.errors import AlreadyExists, Conflict, NotFound, Unreachable
 from pergola.runtime.clock import FakeClock, monotonic
-from pergola.runtime.process.leader_election import LEASE, LeaderElection, LostLeadership
+from pergola.runtime.process.leader_election import LeaderElection, LostLeadership
 
 pytestmark = pytest.mark.looptime
 

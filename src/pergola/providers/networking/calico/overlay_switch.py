@@ -7,7 +7,8 @@ nodes tell of their routes, so this is only asked for where there can be one.
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at, name_of
+from pergola.api.kinds import DAEMON_SET, NODE
+from pergola.api.objects import JsonObject, Key, map_at, maps_at, name_of
 from pergola.bundle.versions import Version, VersionError
 from pergola.extension_api.cluster import Shoot
 from pergola.extension_api.errors import Code, ExtensionError, RequeueAfter
@@ -23,9 +24,7 @@ Nodes = Callable[[Context], Awaitable[Sequence[JsonObject]]]
 WAITING: Final = "waiting for routes to be created on all nodes before disabling overlay"
 _AGAIN_SECONDS: Final = 10.0
 _SHOWN: Final = 3
-_DAEMON_SET: Final = GroupVersionKind("apps", "v1", "DaemonSet")
 _CALICO_NODE: Final = Key("kube-system", "calico-node")
-_NODE: Final = GroupVersionKind("", "v1", "Node")
 _TUNNELS: Final = ("FELIX_IPINIPENABLED", "FELIX_VXLANENABLED")
 _POLICY: Final = "MutatingAdmissionPolicy"
 _POLICY_VERSION: Final = (1, 36)
@@ -42,7 +41,7 @@ async def nodes_of_shoot(context: Context) -> Sequence[JsonObject]:
         return []
     await request_access(context.client, context.namespace)
     async with shoot_client(context.client, context.cluster) as client:
-        return [] if client is None else await client.list(_NODE)
+        return [] if client is None else await client.list(NODE)
 
 
 async def wait_for_routes(
@@ -61,7 +60,7 @@ async def wait_for_routes(
     if not can_have_policy(shoot):
         return
     key = Key(context.namespace, resource)
-    running = await shipped_object(context.client, key, _DAEMON_SET, _CALICO_NODE)
+    running = await shipped_object(context.client, key, DAEMON_SET, _CALICO_NODE)
     if running is None or not has_overlay(running):
         return
     if missing := without_routes(await nodes(context)):

@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
-from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.api.kinds import CONFIG_MAP
+from pergola.api.objects import JsonObject, Key
 from pergola.extension_api.cluster import Shoot
 from pergola.extension_api.errors import ExtensionError, RequeueAfter
 from pergola.extensions.actuator import Context
@@ -21,7 +22,6 @@ from pergola.providers.networking.cilium.ipam import Ipam
 from pergola.providers.networking.cilium.render.parts import NAMESPACE, role, rule
 from pergola.providers.networking.shipped import shipped_object
 
-CONFIG_MAP: Final = GroupVersionKind("", "v1", "ConfigMap")
 CILIUM_CONFIG: Final = Key(NAMESPACE, NAME)
 ACCESS: Final = "extension-networking-cilium-access"
 ACCOUNT: Final = "extension"

@@ -13,11 +13,12 @@ nobody else approves; other ones may be meant for other approvers and are left a
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
+from pergola.api.kinds import NODE
 from pergola.api.objects import JsonObject, Key, map_at, maps_at, metadata_of
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.resource_manager.controllers.csr_approver import rules
-from pergola.resource_manager.controllers.csr_approver.observe import NODE, Live, Seen
+from pergola.resource_manager.controllers.csr_approver.observe import Live, Seen
 from pergola.resource_manager.controllers.csr_approver.request import (
     Request,
     UndecodableRequest,

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from pergola.api.kinds import MACHINE, NODE
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -19,8 +20,6 @@ from pergola.resource_manager.controllers.csr_approver.rules import Machine, Nod
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.caching.index import Index
 
-NODE: Final = GroupVersionKind("", "v1", "Node")
-MACHINE: Final = GroupVersionKind("machine.sapcloud.io", "v1alpha1", "Machine")
 NODE_LABEL: Final = "node"
 _NAME: Final = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 

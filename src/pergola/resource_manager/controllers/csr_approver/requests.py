@@ -3,13 +3,13 @@
 from collections.abc import Callable, Collection
 from typing import Final
 
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at
+from pergola.api.kinds import CSR
+from pergola.api.objects import JsonObject, Key, map_at, maps_at
 from pergola.kube.client import Client
 from pergola.resource_manager.controllers.csr_approver.rules import node_name
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.caching.index import Index
 
-CSR: Final = GroupVersionKind("certificates.k8s.io", "v1", "CertificateSigningRequest")
 KUBELET_SERVING: Final = "kubernetes.io/kubelet-serving"
 API_CLIENT: Final = "kubernetes.io/kube-apiserver-client"
 _DECISIONS: Final = frozenset({"Approved", "Denied"})

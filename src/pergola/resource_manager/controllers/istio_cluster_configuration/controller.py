@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
+from pergola.api.kinds import ENVOY_FILTER, NAMESPACE
 from pergola.api.objects import JsonObject, Key, labels_of, map_at, owner_references_of
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists, KubeError, NotFound
@@ -12,9 +13,7 @@ from pergola.resource_manager.controllers.istio_cluster_configuration.desired im
     filter_name,
 )
 from pergola.resource_manager.controllers.istio_cluster_configuration.seen import (
-    ENVOY_FILTER,
     MANAGED_BY,
-    NAMESPACE,
     SeenFilter,
     digest,
 )

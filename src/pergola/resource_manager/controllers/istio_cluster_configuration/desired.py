@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
+from pergola.api.kinds import ENVOY_FILTER
 from pergola.api.objects import JsonObject, Key
 from pergola.resource_manager.controllers.istio_cluster_configuration.seen import (
     CLUSTER_DOMAIN,
-    ENVOY_FILTER,
     MANAGED_BY,
     MANAGED_BY_VALUE,
     HttpPolicy,

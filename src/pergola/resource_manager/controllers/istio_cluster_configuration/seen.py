@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 import orjson
 
 from pergola.api.objects import (
-    GroupVersionKind,
     JsonObject,
     Key,
     annotations_of,
@@ -20,11 +19,6 @@ from pergola.api.objects import (
     owner_references_of,
     uid_of,
 )
-
-DESTINATION_RULE: Final = GroupVersionKind("networking.istio.io", "v1beta1", "DestinationRule")
-ENVOY_FILTER: Final = GroupVersionKind("networking.istio.io", "v1alpha3", "EnvoyFilter")
-SERVICE: Final = GroupVersionKind("", "v1", "Service")
-NAMESPACE: Final = GroupVersionKind("", "v1", "Namespace")
 
 EXPORT_TO: Final = "networking.istio.io/exportTo"
 CLUSTER_DOMAIN: Final = "svc.cluster.local"

@@ -3,16 +3,13 @@
 from dataclasses import dataclass
 from typing import Final
 
+from pergola.api.kinds import DESTINATION_RULE, ENVOY_FILTER, NAMESPACE, SERVICE
 from pergola.api.objects import Key
 from pergola.kube.client import Client
 from pergola.resource_manager.controllers.istio_cluster_configuration.desired import source_of
 from pergola.resource_manager.controllers.istio_cluster_configuration.seen import (
-    DESTINATION_RULE,
-    ENVOY_FILTER,
     MANAGED_BY,
     MANAGED_BY_VALUE,
-    NAMESPACE,
-    SERVICE,
     SeenFilter,
     SeenNamespace,
     SeenRule,

@@ -13,6 +13,7 @@ from typing import Final
 
 from pergola.api import marks
 from pergola.api.durations import DurationError, parse_duration
+from pergola.api.kinds import PVC
 from pergola.api.objects import (
     GroupKind,
     GroupVersionKind,
@@ -44,7 +45,6 @@ log = get_logger("managedresource")
 
 SERVICE: Final = GroupKind("", "Service")
 NAMESPACE: Final = GroupKind("", "Namespace")
-PVC: Final = GroupVersionKind("", "v1", "PersistentVolumeClaim")
 _COLLECTED: Final = frozenset({GroupKind("", "ConfigMap"), GroupKind("", "Secret")})
 _FOREGROUND_GROUPS: Final = frozenset({"apps", "extensions", "batch"})
 _STATEFUL_SETS: Final = frozenset(

@@ -10,10 +10,11 @@ import binascii
 from contextlib import aclosing
 from typing import Final
 
+from pergola.api.kinds import SECRET
 from pergola.api.object_names import name_problem
 from pergola.api.objects import JsonObject, Key, map_at, resource_version_of
 from pergola.kube.errors import KubeError
-from pergola.resource_manager.source import SECRET, Source
+from pergola.resource_manager.source import Source
 
 _MANY: Final = 20
 _SHARE: Final = 0.2

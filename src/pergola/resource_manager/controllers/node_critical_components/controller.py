@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from pergola.api.kinds import DAEMON_SET, NODE
 from pergola.api.objects import Key
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
@@ -14,12 +15,7 @@ from pergola.resource_manager.controllers.node_critical_components.checks import
     check,
     without_taint,
 )
-from pergola.resource_manager.controllers.node_critical_components.seen import (
-    DAEMON_SET,
-    NODE,
-    TAINT,
-    SeenNode,
-)
+from pergola.resource_manager.controllers.node_critical_components.seen import TAINT, SeenNode
 from pergola.resource_manager.controllers.node_critical_components.watches import Wakes, Watches
 from pergola.runtime.clock import Clock
 from pergola.runtime.controlling.controller import DONE, Again, Controller, Outcome

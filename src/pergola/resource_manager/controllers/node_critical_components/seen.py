@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pergola.api.kinds import DAEMON_SET
 from pergola.api.objects import (
-    GroupVersionKind,
     JsonObject,
     annotations_of,
     deletion_timestamp_of,
@@ -25,10 +25,6 @@ TAINT: Final = "node.gardener.cloud/critical-components-not-ready"
 CRITICAL: Final = "node.gardener.cloud/critical-component"
 WAIT_FOR_CSI_PREFIX: Final = "node.gardener.cloud/wait-for-csi-node-"
 
-NODE: Final = GroupVersionKind("", "v1", "Node")
-POD: Final = GroupVersionKind("", "v1", "Pod")
-DAEMON_SET: Final = GroupVersionKind("apps", "v1", "DaemonSet")
-CSI_NODE: Final = GroupVersionKind("storage.k8s.io", "v1", "CSINode")
 _COMPLETED: Final = frozenset({"Succeeded", "Failed"})
 
 

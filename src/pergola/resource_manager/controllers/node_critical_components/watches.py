@@ -3,14 +3,11 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from pergola.api.kinds import CSI_NODE, DAEMON_SET, NODE, POD
 from pergola.api.objects import Key
 from pergola.kube.client import Client
 from pergola.resource_manager.controllers.node_critical_components.seen import (
     CRITICAL,
-    CSI_NODE,
-    DAEMON_SET,
-    NODE,
-    POD,
     TAINT,
     SeenDaemonSet,
     SeenNode,

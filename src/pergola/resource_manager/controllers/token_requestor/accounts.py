@@ -6,8 +6,8 @@ from typing import Final
 
 import orjson
 
+from pergola.api.kinds import SERVICE_ACCOUNT
 from pergola.api.objects import (
-    GroupVersionKind,
     JsonObject,
     Key,
     annotations_of,
@@ -23,7 +23,6 @@ from pergola.resource_manager.controllers.token_requestor.inputs import Request
 from pergola.runtime.caching.caches import Caches
 from pergola.runtime.controlling.controller import ReconcileError
 
-SERVICE_ACCOUNT: Final = GroupVersionKind("", "v1", "ServiceAccount")
 _AUTOMOUNT: Final = "automountServiceAccountToken"
 
 

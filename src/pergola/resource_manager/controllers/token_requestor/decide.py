@@ -6,6 +6,7 @@ each of them (spec 11 §1.4 step 2).
 
 from dataclasses import dataclass
 
+from pergola.api.kinds import SECRET
 from pergola.api.objects import JsonObject, Key, uid_of
 from pergola.kube.client import Client
 from pergola.kube.errors import KubeError, NotFound
@@ -34,7 +35,6 @@ from pergola.resource_manager.controllers.token_requestor.observe import (
     holding_of,
     token_of,
 )
-from pergola.resource_manager.controllers.token_requestor.place import SECRET
 from pergola.resource_manager.controllers.token_requestor.review import Reviews
 from pergola.resource_manager.controllers.token_requestor.token import TokenFacts, digest_of
 from pergola.runtime.clock import Clock, monotonic

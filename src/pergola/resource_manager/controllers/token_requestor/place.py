@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at
+from pergola.api.kinds import SECRET
+from pergola.api.objects import JsonObject, Key, map_at
 from pergola.resource_manager.controllers.token_requestor import kubeconfig, names
 from pergola.resource_manager.controllers.token_requestor.observe import data_of
 
-SECRET: Final = GroupVersionKind("", "v1", "Secret")
 _MOVED: Final = (names.KEY_TOKEN, names.KEY_CA, names.KEY_KUBECONFIG)
 
 

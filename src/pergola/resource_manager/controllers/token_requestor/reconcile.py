@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from pergola.api.kinds import SECRET
 from pergola.api.objects import JsonObject, Key, labels_of
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists, Conflict, Invalid, KubeError, NotFound
@@ -31,7 +32,6 @@ from pergola.resource_manager.controllers.token_requestor.metrics import TokenMe
 from pergola.resource_manager.controllers.token_requestor.observe import SeenSecret, observe
 from pergola.resource_manager.controllers.token_requestor.pace import Issued, Pace
 from pergola.resource_manager.controllers.token_requestor.place import (
-    SECRET,
     Credentials,
     data_for,
     kubeconfig_to_fill,

@@ -5,18 +5,15 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
+from pergola.api.kinds import SECRET, SERVICE_ACCOUNT
 from pergola.api.objects import Key, uid_of
 from pergola.kube.client import Client
 from pergola.resource_manager.controllers.token_requestor import names
-from pergola.resource_manager.controllers.token_requestor.accounts import (
-    SERVICE_ACCOUNT,
-    Accounts,
-)
+from pergola.resource_manager.controllers.token_requestor.accounts import Accounts
 from pergola.resource_manager.controllers.token_requestor.decide import Decisions
 from pergola.resource_manager.controllers.token_requestor.metrics import TokenMetrics
 from pergola.resource_manager.controllers.token_requestor.observe import SeenSecret, observe
 from pergola.resource_manager.controllers.token_requestor.pace import Pace
-from pergola.resource_manager.controllers.token_requestor.place import SECRET
 from pergola.resource_manager.controllers.token_requestor.reconcile import Parts, TokenRequestor
 from pergola.resource_manager.controllers.token_requestor.review import Reviews
 from pergola.runtime.caching.cache import Change

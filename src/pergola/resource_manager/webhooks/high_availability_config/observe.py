@@ -1,10 +1,11 @@
 """What the handler has to know of the cluster, from caches: no review waits (Beyond 2)."""
 
 from collections.abc import Collection, Iterable
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
+from pergola.api.kinds import HPA, HVPA, NAMESPACE, NODE
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -24,11 +25,6 @@ from pergola.runtime.caching.cache import Cache
 from pergola.runtime.caching.caches import Caches
 from pergola.runtime.caching.index import Index
 from pergola.runtime.controlling.unit import Watching
-
-NAMESPACE: Final = GroupVersionKind("", "v1", "Namespace")
-NODE: Final = GroupVersionKind("", "v1", "Node")
-HPA: Final = GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler")
-HVPA: Final = GroupVersionKind("autoscaling.k8s.io", "v1alpha1", "Hvpa")
 
 
 class Scaled(NamedTuple):

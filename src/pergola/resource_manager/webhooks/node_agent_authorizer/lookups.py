@@ -8,6 +8,7 @@ import base64
 import binascii
 from typing import Final
 
+from pergola.api.kinds import CSR, MACHINE, NODE, POD, SECRET
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -27,11 +28,6 @@ from pergola.resource_manager.webhooks.node_agent_authorizer.decide import (
     Agent,
 )
 
-MACHINE: Final = GroupVersionKind("machine.sapcloud.io", "v1alpha1", "Machine")
-NODE: Final = GroupVersionKind("", "v1", "Node")
-POD: Final = GroupVersionKind("", "v1", "Pod")
-SECRET: Final = GroupVersionKind("", "v1", "Secret")
-SIGNING_REQUEST: Final = GroupVersionKind("certificates.k8s.io", "v1", "CertificateSigningRequest")
 POOL_LABEL: Final = "worker.gardener.cloud/pool"
 _CONFIGURATION: Final = "osc.yaml"
 
@@ -69,7 +65,7 @@ class ClusterLookups:
 
     async def requester(self, signing_request: str) -> str | None:
         """Return who created a CertificateSigningRequest, or None if it does not exist."""
-        found = await _optional(self._target, SIGNING_REQUEST, Key("", signing_request))
+        found = await _optional(self._target, CSR, Key("", signing_request))
         return map_at(found, "spec").get("username") if found else None
 
     async def node_of_pod(self, pod: Key) -> str | None:

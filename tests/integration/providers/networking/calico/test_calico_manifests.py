@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+from pergola.api.kinds import CRD
 from pergola.api.objects import GroupVersionKind, JsonObject, JsonValue, Key
 from pergola.bundle.lint import lint
 from pergola.extension_api.cluster import Shoot
@@ -18,7 +19,7 @@ from pergola.providers.networking.calico.render.crds import (
 )
 from pergola.providers.networking.plugin import Plan, Rendered
 from pergola.sandbox import Sandbox
-from pergola.testing.crds import CRD, is_established
+from pergola.testing.crds import is_established
 from pergola.testing.shared import private
 from pergola.testing.waiting import until
 

@@ -7,6 +7,7 @@ from typing import Final
 
 import pytest
 
+from pergola.api.kinds import CONFIG_MAP, DAEMON_SET
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, labels_of, map_at
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.extensions import Cluster, Context, ExtensionError, RequeueAfter, Shoot, Status
@@ -23,8 +24,6 @@ from pergola.testing.world import RecordingClient
 
 EXAMPLE: Final = Path(__file__).parents[5] / "examples" / "network" / "calico"
 NAME: Final = "extension-networking-calico-config"
-DAEMON_SET: Final = GroupVersionKind("apps", "v1", "DaemonSet")
-CONFIG_MAP: Final = GroupVersionKind("", "v1", "ConfigMap")
 SEED_CONFIG: Final[JsonObject] = {
     "apiVersion": "calico.networking.extensions.gardener.cloud/v1alpha1",
     "kind": "NetworkConfig",

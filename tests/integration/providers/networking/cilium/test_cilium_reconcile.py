@@ -9,7 +9,8 @@ from typing import Final
 
 import pytest
 
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at, name_of
+from pergola.api.kinds import CONFIG_MAP, SECRET
+from pergola.api.objects import JsonObject, Key, map_at, maps_at, name_of
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.extension_api.cluster import TOKEN_KUBECONFIG
 from pergola.extensions import Cluster, Context, ExtensionError, RequeueAfter, Shoot, Status
@@ -29,8 +30,6 @@ from pergola.testing.service_accounts import service_account_config
 from pergola.testing.world import RecordingClient
 
 NAME: Final = "extension-networking-cilium-config"
-CONFIG_MAP: Final = GroupVersionKind("", "v1", "ConfigMap")
-SECRET: Final = GroupVersionKind("", "v1", "Secret")
 CILIUM_CONFIG: Final = Key("kube-system", "cilium-config")
 OLD: Final[JsonObject] = {"providerStatus": {"kind": "NetworkStatus"}}
 """The status of a Network that was reconciled before, by somebody who kept no state."""

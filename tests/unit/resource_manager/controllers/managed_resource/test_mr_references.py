@@ -2,6 +2,7 @@
 
 import pytest
 
+from pergola.api.kinds import CONFIG_MAP, DEPLOYMENT
 from pergola.api.objects import GroupKind, GroupVersionKind, JsonObject, Key
 from pergola.resource_manager.controllers.managed_resource.references import (
     Equivalences,
@@ -79,7 +80,7 @@ def test_a_reference_leaves_out_what_is_empty() -> None:
 
 
 def test_a_reference_keeps_labels_and_annotations_that_are_text() -> None:
-    gvk = GroupVersionKind("", "v1", "ConfigMap")
+    gvk = CONFIG_MAP
 
     found = reference(gvk, Key("ns", "a"), {"a": "b", "n": 1}, {"c": "d", "x": None})
 
@@ -90,7 +91,7 @@ def test_a_reference_keeps_labels_and_annotations_that_are_text() -> None:
 def test_a_reference_is_read_back() -> None:
     found = ref("apps/v1", "Deployment", "ns/a")
 
-    assert reference_kind(found) == GroupVersionKind("apps", "v1", "Deployment")
+    assert reference_kind(found) == DEPLOYMENT
     assert reference_key(found) == Key("ns", "a")
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from pergola.api import marks
+from pergola.api.kinds import CONFIG_MAP
 from pergola.api.marks import FINALIZER
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.client import Client
@@ -26,7 +27,6 @@ from pergola.runtime.caching.cache import Change
 MINE = Responsibility("resources")
 OTHERS_FINALIZER = f"{FINALIZER}-seed"
 KEY = Key("garden", "demo")
-CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 
 BEFORE = SeenResource(
     uid="1",

@@ -1,0 +1,43 @@
+"""The kinds that more than one place works with, each named once.
+
+Kinds whose API we define ourselves or check in depth are named in the module of their API group;
+kinds that one place uses are named there.
+"""
+
+from typing import Final
+
+from pergola.api.objects import GroupVersionKind
+
+CONFIG_MAP: Final = GroupVersionKind("", "v1", "ConfigMap")
+NAMESPACE: Final = GroupVersionKind("", "v1", "Namespace")
+NODE: Final = GroupVersionKind("", "v1", "Node")
+PVC: Final = GroupVersionKind("", "v1", "PersistentVolumeClaim")
+POD: Final = GroupVersionKind("", "v1", "Pod")
+SECRET: Final = GroupVersionKind("", "v1", "Secret")
+SERVICE: Final = GroupVersionKind("", "v1", "Service")
+SERVICE_ACCOUNT: Final = GroupVersionKind("", "v1", "ServiceAccount")
+CRD: Final = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+DAEMON_SET: Final = GroupVersionKind("apps", "v1", "DaemonSet")
+DEPLOYMENT: Final = GroupVersionKind("apps", "v1", "Deployment")
+STATEFUL_SET: Final = GroupVersionKind("apps", "v1", "StatefulSet")
+HPA: Final = GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler")
+HVPA: Final = GroupVersionKind("autoscaling.k8s.io", "v1alpha1", "Hvpa")
+CRON_JOB: Final = GroupVersionKind("batch", "v1", "CronJob")
+JOB: Final = GroupVersionKind("batch", "v1", "Job")
+CSR: Final = GroupVersionKind("certificates.k8s.io", "v1", "CertificateSigningRequest")
+LEASE: Final = GroupVersionKind("coordination.k8s.io", "v1", "Lease")
+SHOOT: Final = GroupVersionKind("core.gardener.cloud", "v1beta1", "Shoot")
+EVENT: Final = GroupVersionKind("events.k8s.io", "v1", "Event")
+MACHINE: Final = GroupVersionKind("machine.sapcloud.io", "v1alpha1", "Machine")
+DESTINATION_RULE: Final = GroupVersionKind("networking.istio.io", "v1beta1", "DestinationRule")
+ENVOY_FILTER: Final = GroupVersionKind("networking.istio.io", "v1alpha3", "EnvoyFilter")
+GATEWAY: Final = GroupVersionKind("networking.istio.io", "v1beta1", "Gateway")
+VIRTUAL_SERVICE: Final = GroupVersionKind("networking.istio.io", "v1beta1", "VirtualService")
+INGRESS: Final = GroupVersionKind("networking.k8s.io", "v1", "Ingress")
+NETWORK_POLICY: Final = GroupVersionKind("networking.k8s.io", "v1", "NetworkPolicy")
+CLUSTER_ROLE: Final = GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRole")
+CLUSTER_ROLE_BINDING: Final = GroupVersionKind(
+    "rbac.authorization.k8s.io", "v1", "ClusterRoleBinding"
+)
+CSI_NODE: Final = GroupVersionKind("storage.k8s.io", "v1", "CSINode")
+SELF_SUBJECT_REVIEW: Final = GroupVersionKind("authentication.k8s.io", "v1", "SelfSubjectReview")
