@@ -21,21 +21,29 @@ from pergola.providers.aws.wanted import Wanted
 
 RECONCILIATION: Final = "Infrastructure reconciliation"
 DELETION: Final = "Infrastructure deletion"
-_NEED_SUBNETS: Final = (names.SERVICE_RANGE, names.EGRESS_RANGES)
+_AFTER_READ: Final = (
+    names.SERVICE_RANGE,
+    names.EGRESS_RANGES,
+    # Nothing is created before the subnets are accepted. And a state that knows these while it has
+    # no records of tags would look like one that was never lost (`byo.records`).
+    iam.ROLE,
+    key_pair.NAME,
+)
 _SETTINGS: Final = Settings(diagnose=diagnose)
 
 
 def reconcile_steps(wanted: Wanted) -> list[Step]:
     """All steps that create a cluster's infrastructure and keep it, in every mode."""
-    brought = (byo.READ,) if wanted.config.brings_subnets else ()
-    return [
-        *(_after(step, brought) for step in network_steps(wanted)),
+    read = (byo.READ,) if wanted.config.brings_subnets else ()
+    steps = [
+        *network_steps(wanted),
         *byo_steps(wanted, after=(names.VPC,)),
         *security_group.steps(wanted),
         *efs.steps(wanted),
         *iam.steps(wanted),
         *key_pair.steps(wanted),
     ]
+    return [_after(step, read) for step in steps]
 
 
 def delete_steps(wanted: Wanted, state: State, *, remove_pod_routes: bool = False) -> list[Step]:
@@ -47,11 +55,9 @@ def delete_steps(wanted: Wanted, state: State, *, remove_pod_routes: bool = Fals
     return deletion_steps(wanted, state, remove_pod_routes=remove_pod_routes)
 
 
-def _after(step: Step, brought: tuple[str, ...]) -> Step:
-    """The step behind those that read what was brought, if it needs the subnets."""
-    if step.name not in _NEED_SUBNETS:
-        return step
-    return replace(step, after=(*step.after, *brought))
+def _after(step: Step, read: tuple[str, ...]) -> Step:
+    """Return the step, which starts after the user's subnets were read if it has to."""
+    return replace(step, after=(*step.after, *read)) if step.name in _AFTER_READ else step
 
 
 def foresee(steps: list[Step], work: Work) -> dict[str, Note]:

@@ -23,6 +23,7 @@ class Work:
         snapshot: what AWS said before the flow began; steps that change something keep it true, so
             that the steps after them see it without asking again.
         state: identities, under the keys of spec 30 §1.3.
+        before: the state as it was when the run began, before any step wrote to it.
         warnings: what the user should know although it works.
         poll_seconds: the pause between two looks at something that AWS is making or removing.
     """
@@ -33,6 +34,10 @@ class Work:
     snapshot: Snapshot
     warnings: list[str] = field(default_factory=list)
     poll_seconds: float = 5.0
+    before: State = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.before = State(self.state.snapshot())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,8 @@ from pergola.runtime.clock import SystemClock
 from pergola.testing.aws.answers import Call
 from pergola.testing.aws.brought import CLUSTER, OTHER, OTHER_CLUSTER, settle, tags_of_subnets
 from pergola.testing.aws.corrections import QUICK, CorrectedAws
+from pergola.testing.aws.flows import Flows, MortalAws, creation
+from pergola.testing.aws.flows import deletion as whole_deletion
 from pergola.testing.aws.site import SHOOT, AwsSite, aws_site
 from pergola.testing.aws.steps import StepsOf
 from pergola.testing.aws.world import Network, everything, tags_in, without_tags
@@ -218,6 +220,54 @@ async def test_a_lost_state_is_rebuilt_and_the_tags_are_removed_all_the_same(
     }
 
 
+async def test_tags_of_subnets_that_were_discovered_stay_after_the_config_names_them(
+    client: AwsClient,
+) -> None:
+    network = await Network.complete(client, zones=("a",))
+    discovered = ((network.public["a"], ROLE_PUBLIC), (network.internal["a"], ROLE_INTERNAL))
+    for subnet, role in discovered:
+        await network.tag(subnet, **{CLUSTER: "shared", role: "1"})
+    cluster = StepsOf.brought(client, network)
+    cluster.configure(networks=network.config(balancers=False)["networks"])
+    await cluster.ensure(byo_steps)
+
+    cluster.configure(networks=network.config()["networks"])
+    await cluster.ensure(byo_steps)
+    await cluster.ensure(deletion.steps)
+
+    tags = await tags_of_subnets(client)
+    assert [tags[subnet] for subnet, _ in discovered] == [
+        {CLUSTER: "shared", role: "1"} for _, role in discovered
+    ]
+
+
+async def test_tags_of_the_cluster_are_removed_although_the_whole_flow_rebuilt_a_lost_state(
+    moto_server: str,
+) -> None:
+    async with MortalAws(moto_server) as aws, aws.client("eu-west-1", retry=QUICK) as client:
+        cluster = await _lost(aws, client)
+
+        await cluster.run(creation)
+        await cluster.run(whole_deletion)
+
+        assert not any(CLUSTER in tags for tags in (await tags_of_subnets(client)).values())
+
+
+@pytest.mark.parametrize("writes", [1, 2])
+async def test_tags_of_the_cluster_are_removed_if_the_first_run_after_the_loss_was_killed(
+    moto_server: str, writes: int
+) -> None:
+    async with MortalAws(moto_server) as aws, aws.client("eu-west-1", retry=QUICK) as client:
+        cluster = await _lost(aws, client)
+        cluster.interval = 0.0
+
+        assert await cluster.is_killed_after(writes, creation)
+        await cluster.run(creation)
+        await cluster.run(whole_deletion)
+
+        assert not any(CLUSTER in tags for tags in (await tags_of_subnets(client)).values())
+
+
 async def test_the_reservation_of_the_service_range_is_released(client: AwsClient) -> None:
     network = await Network.create(client, ipv6=True)
     await settle(client)
@@ -336,3 +386,13 @@ def _context(site: AwsSite) -> tuple[Context, Status]:
         save=save,
     )
     return context, saved
+
+
+async def _lost(aws: MortalAws, client: AwsClient) -> Flows:
+    """A complete cluster in a user-provided network that has lost its state."""
+    network = await Network.complete(client, zones=("a",))
+    group = await network.security_group()
+    cluster = Flows(aws, client, StepsOf.brought(client, network, group=group).wanted)
+    await cluster.run(creation)
+    cluster.saved = {}
+    return cluster

@@ -7,7 +7,7 @@ from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import load_balancers
 from pergola.providers.aws.load_balancers import Role
 from pergola.providers.aws.step import Step, Work
-from pergola.providers.aws.steps.byo import names, tagging
+from pergola.providers.aws.steps.byo import names, records, tagging
 from pergola.providers.aws.steps.byo.subnets import ROLE_KEYS, remember
 from pergola.providers.aws.wanted import Wanted
 
@@ -49,6 +49,8 @@ def _plan(work: Work) -> Note:
 
 async def _ensure(work: Work) -> None:
     found = _found(work)
+    for subnet_id in {each for by_zone in found.values() for each in by_zone.values()}:
+        records.record_as_users(work.state, subnet_id)  # those that the config names have records
     for zone in work.wanted.config.networks.zones:
         for role, by_zone in found.items():
             subnet = work.snapshot.subnets.get(by_zone.get(zone.name, ""))

@@ -1,11 +1,11 @@
-"""Which tags on the things of users are ours: so that only those are removed again.
+"""Records of the tags that we added to user-provided resources, so that only those are removed.
 
-`TaggedByPergola/<id>` in the state has the keys, separated by commas, or `-` if none of the tags is
-ours. It is written before the tags are added: a flow that dies in between has promised too much,
+`TaggedByPergola/<id>` in the state holds the keys, separated by commas, or `-` if the user set all
+tags. It is saved before the tags are added: a flow that is killed in between recorded too much,
 never too little.
 
-Without a record, who tagged something is not known: the cluster is from before there were records,
-or its state was lost. What the config names counts as tagged by us then.
+Without a record, the owner of a tag is unknown: the cluster predates records, or its state was
+lost. The tags of resources that the config names then count as ours.
 """
 
 from collections.abc import Collection, Mapping
@@ -40,9 +40,6 @@ def record(
 ) -> None:
     """Writes down whose tags are on things, and which are about to be added.
 
-    Must be called before the state knows the things' ids: whether it knew them tells who tagged
-    them.
-
     Args:
         adding: the keys that are about to be added, by the ids of things.
     """
@@ -52,6 +49,12 @@ def record(
         if ours is None:
             ours = present(work.wanted, thing) if known.tagged_by_us(name) else frozenset()
         _write(work.state, name, ours | frozenset(adding.get(name, ())))
+
+
+def record_as_users(state: State, thing: str) -> None:
+    """Record that the user set all tags of a resource, unless it has a record already."""
+    if recorded(state, thing) is None:
+        _write(state, thing, ())
 
 
 def withdraw(state: State, thing: str, unwritten: Collection[str]) -> None:
@@ -75,15 +78,18 @@ def present(wanted: Wanted, thing: JsonObject) -> frozenset[str]:
     return frozenset(ours | ({MARKER} & tags.keys()))
 
 
-def _write(state: State, thing: str, ours: frozenset[str]) -> None:
+def _write(state: State, thing: str, ours: Collection[str]) -> None:
     state.created(keys.tagged_key(thing), ",".join(sorted(ours)) or NOTHING)
 
 
 class _Known:
-    """What of a network the cluster had before records were kept."""
+    """What the state knew of a network when the run began.
+
+    Steps that run in parallel write to the state; what they found says nothing about the past.
+    """
 
     def __init__(self, work: Work) -> None:
-        state, snapshot = work.state, work.snapshot
+        state, snapshot = work.before, work.snapshot
         self._ids = frozenset(state.under(keys.ZONES).values())
         has_nodes = snapshot.role is not None or snapshot.key_pair is not None
         known = any(keys.in_zones(state, keys.SUBNET_WORKERS))
