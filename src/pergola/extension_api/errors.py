@@ -1,7 +1,21 @@
 """What an actuator raises, and how it reaches `status.lastError` (spec 40 §2.4, §3.3)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from typing import Final
+
+from pergola.cloud.errors import (
+    CloudError,
+    CredentialsInvalid,
+    DependencyProblem,
+    InvalidRequest,
+    NotFound,
+    QuotaExceeded,
+    ResourcesDepleted,
+    Throttled,
+    Unauthorized,
+    Unreachable,
+)
 
 
 class Code(StrEnum):
@@ -18,6 +32,19 @@ class Code(StrEnum):
     CONFIGURATION_PROBLEM = "ERR_CONFIGURATION_PROBLEM"
     RETRYABLE_CONFIGURATION_PROBLEM = "ERR_RETRYABLE_CONFIGURATION_PROBLEM"
     PROBLEMATIC_WEBHOOK = "ERR_PROBLEMATIC_WEBHOOK"
+
+
+_OF_CLOUDS: Final[Mapping[type[CloudError], Code]] = {
+    CredentialsInvalid: Code.UNAUTHENTICATED,
+    Unauthorized: Code.UNAUTHORIZED,
+    Throttled: Code.RATE_LIMITS_EXCEEDED,
+    QuotaExceeded: Code.QUOTA_EXCEEDED,
+    ResourcesDepleted: Code.RESOURCES_DEPLETED,
+    DependencyProblem: Code.DEPENDENCIES,
+    Unreachable: Code.RETRYABLE_DEPENDENCIES,
+    NotFound: Code.CONFIGURATION_PROBLEM,
+    InvalidRequest: Code.CONFIGURATION_PROBLEM,
+}
 
 
 class ExtensionError(Exception):
@@ -64,6 +91,8 @@ def codes_of(error: BaseException | None) -> tuple[Code, ...]:
         return _unique(code for inner in error.exceptions for code in codes_of(inner))
     if isinstance(error, ExtensionError):
         return error.codes
+    if isinstance(error, CloudError) and type(error) in _OF_CLOUDS:
+        return (_OF_CLOUDS[type(error)],)
     return codes_of(error.__cause__) if error is not None and error.__cause__ else ()
 
 

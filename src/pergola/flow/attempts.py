@@ -8,6 +8,7 @@ from pergola.flow.errors import FlowError, TaskFailed, is_unexpected, sentence_o
 from pergola.flow.graph import Task
 from pergola.flow.retry import Diagnose, Diagnosis, diagnose_all
 from pergola.runtime.logging import get_logger
+from pergola.runtime.retrying import Failures, collect_failures
 
 log = get_logger("flow")
 
@@ -25,6 +26,7 @@ class Attempts:
     ) -> None:
         self.count = 0
         self.last: Exception | None = None
+        self._retried = Failures()
         self._task = task
         self._diagnose = diagnose
         self._sentence = sentence
@@ -37,13 +39,18 @@ class Attempts:
             TaskFailed: it is not, and will not be tried again.
         """
         try:
-            async with asyncio.timeout(self._task.timeout) as limit:
-                await self._until_done(limit)
+            with collect_failures() as self._retried:
+                async with asyncio.timeout(self._task.timeout) as limit:
+                    await self._until_done(limit)
         except TimeoutError:  # the limit's: what an action raises is in a TaskFailed
             raise self.cut_short(f"it took longer than {self._task.timeout:g} s") from None
 
     def cut_short(self, why: str) -> TaskFailed:
-        """The failure of a task that ran out of time; the last error belongs to it."""
+        """The failure of a task that ran out of time.
+
+        What it was retrying, or else what its last attempt raised, belongs to it.
+        """
+        self.last = self._retried.last or self.last
         if self.last is None:
             return self._failure(why, self._means(TimeoutError(why)))
         return self._failure(f"{why}; before: {sentence_of(self.last)}", self._means(self.last))

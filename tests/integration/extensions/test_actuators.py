@@ -17,12 +17,14 @@ from pergola.api.objects import (
     map_at,
 )
 from pergola.api.schema.declare import Value
+from pergola.cloud.errors import Throttled
 from pergola.extensions import Code, Context, ExtensionError
 from pergola.extensions.lifecycle import Settings
 from pergola.extensions.provider_config import read_strict
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.runtime.process.leader_election import LeaderElection
+from pergola.runtime.retrying import retrying
 from pergola.testing.extension_site import (
     ExtensionSite,
     RecordingActuator,
@@ -150,6 +152,27 @@ async def test_what_hangs_is_interrupted_and_told(
         )
         actuator.acts.clear()
         await site.until_operation("Create")
+
+
+async def test_a_run_that_is_interrupted_reports_what_it_was_retrying_with_its_code(
+    site: ExtensionSite, actuator: RecordingActuator
+) -> None:
+    async def retry_for_ever(*_: object) -> None:
+        with retrying() as failed:
+            failed(Throttled("AWS is throttling requests"))
+            await asyncio.Event().wait()
+
+    actuator.acts["reconcile"] = retry_for_ever
+    async with running(site.unit(actuator, Settings(timeout=0.3))):
+        await site.create("reconcile")
+        failed = await site.until_operation("Create", "Error")
+
+    error = map_at(failed, "status", "lastError")
+    assert error["description"] == (
+        "Error reconciling Network: it did not end within 0.3 s and was interrupted; it was "
+        "retrying: AWS is throttling requests"
+    )
+    assert error["codes"] == ["ERR_INFRA_RATE_LIMITS_EXCEEDED"]
 
 
 async def test_a_killed_run_writes_nothing_more_and_is_taken_up_by_the_next(

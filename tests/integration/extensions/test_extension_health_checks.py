@@ -159,6 +159,32 @@ async def test_a_change_of_the_managed_resource_is_seen_at_once(site: ExtensionS
         await site.until(says("Progressing", "HealthCheckProgressing"))
 
 
+async def test_conditions_do_not_lag_behind_a_reconciliation_that_succeeded(
+    site: ExtensionSite,
+) -> None:
+    switch = Switch(Verdict("True"))
+    await site.create()
+    operation = {
+        "type": "Reconcile",
+        "state": "Processing",
+        "progress": 1,
+        "description": "",
+        "lastUpdateTime": "2026-01-01T00:00:00Z",
+    }
+    async with running(unit(site, switch.check(), settings=Settings(sync_period=900))):
+        await site.until(says("True", "HealthCheckSuccessful"))
+        await site.edit_status({"lastOperation": operation})
+        switch.verdict = Verdict("False", "a subnet is missing")
+        await site.edit_status({"lastOperation": operation | {"state": "Succeeded"}})
+
+        await site.until(says("False", "HealthCheckUnsuccessful", "a subnet is missing"))
+        switch.verdict = Verdict("True")
+        again = {"state": "Succeeded", "lastUpdateTime": "2026-01-01T00:00:01Z"}
+        await site.edit_status({"lastOperation": operation | again})
+
+        await site.until(says("True", "HealthCheckSuccessful"))
+
+
 async def test_what_nobody_tells_of_is_found_after_the_sync_period(site: ExtensionSite) -> None:
     switch = Switch(Verdict("True"))
     await site.create()

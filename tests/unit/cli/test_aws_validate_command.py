@@ -94,6 +94,20 @@ def test_every_finding_is_a_line_and_the_exit_code_is_1(
     ]
 
 
+def test_an_unknown_field_has_a_suggestion_and_hides_no_other_finding(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    misspelt = BAD.replace("zones: [{name: eu-west-1a,", "zones: [{name: eu-west-1a, Internal: x,")
+
+    with pytest.raises(SystemExit, match="1"):
+        validate(file=file(tmp_path, misspelt))
+
+    unknown, wrong = printed(capsys)
+    assert unknown.startswith(f"{ZONE}.Internal: ")
+    assert unknown.endswith('did you mean "internal"?')
+    assert wrong == f'{VPC}: Invalid value: "vpc-?": does not match ^vpc-[a-z0-9]+$'
+
+
 def test_a_change_is_checked_against_the_old_manifest(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

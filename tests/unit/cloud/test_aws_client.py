@@ -1,6 +1,7 @@
 """AWS's client, against a server that plays EC2's protocol."""
 
 import asyncio
+import logging
 import subprocess
 import sys
 from collections import deque
@@ -10,8 +11,10 @@ from typing import NamedTuple
 import pytest
 from aiohttp import test_utils, web
 
+from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient, Credentials, Retry
 from pergola.cloud.errors import CloudError, InvalidRequest, Throttled, Unreachable
+from pergola.runtime.retrying import collect_failures
 
 THROTTLED = (503, "RequestLimitExceeded")
 BROKEN = (500, "InternalError")
@@ -32,11 +35,14 @@ class Ec2:
         self.failures: deque[tuple[int, str]] = deque()
         self.requests: list[dict[str, str]] = []
         self.vpcs = 1
+        self.nonsense: tuple[int, str] | None = None
         self.host = ""
 
     async def answer(self, request: web.Request) -> web.Response:
         sent = {key: str(value) for key, value in (await request.post()).items()}
         self.requests.append(sent)
+        if self.nonsense is not None:
+            return web.Response(status=self.nonsense[0], text=self.nonsense[1])
         if self.failures:
             status, code = self.failures.popleft()
             text = f"<Response><Errors><Error><Code>{code}</Code></Error></Errors></Response>"
@@ -145,6 +151,31 @@ async def test_a_write_that_may_have_happened_is_not_repeated(client: AwsClient,
     assert len(ec2.requests) == 1
 
 
+@pytest.mark.parametrize(
+    ("status", "text"), [(500, ""), (500, "oops"), (502, "<html>bad gateway</html>"), (200, "oops")]
+)
+async def test_answers_of_a_broken_aws_do_not_blame_the_network(
+    client: AwsClient, ec2: Ec2, status: int, text: str
+) -> None:
+    ec2.nonsense = (status, text)
+
+    with pytest.raises(Unreachable) as raised:
+        await client.call("ec2", "CreateVpc", CidrBlock="10.0.0.0/16")
+
+    assert "AWS" in str(raised.value)
+    assert "check the network" not in str(raised.value)
+
+
+async def test_the_library_logs_warnings_only(
+    client: AwsClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO):
+        await client.call("ec2", "DescribeVpcs")
+        logging.getLogger("botocore.credentials").info("Found credentials")
+
+    assert [record.name for record in caplog.records if "boto" in record.name] == []
+
+
 async def test_one_throttled_request_slows_all_of_its_service(
     client: AwsClient, ec2: Ec2, sleep: Waiting
 ) -> None:
@@ -198,3 +229,32 @@ async def test_without_any_credentials_the_error_says_where_to_put_them(
 def test_the_library_is_not_loaded_before_it_is_needed() -> None:
     code = "import sys, pergola.cloud.aws; sys.exit('botocore' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+class ThrottledAws(AwsClient):
+    """An AWS that refuses every request at once."""
+
+    async def _ask(self, service: str, operation: str, parameters: JsonObject) -> JsonObject:
+        raise Throttled("slow down", code="RequestLimitExceeded")
+
+
+@pytest.mark.looptime(start=0)
+async def test_parallel_reads_of_a_throttled_account_fail_before_their_callers_deadline() -> None:
+    client = ThrottledAws("eu-west-1")
+    began = asyncio.get_running_loop().time()
+
+    outcomes = await asyncio.gather(
+        *(client.call("ec2", "DescribeVpcs") for _ in range(14)), return_exceptions=True
+    )
+
+    assert {type(outcome) for outcome in outcomes} == {Throttled}
+    assert asyncio.get_running_loop().time() - began <= 60
+
+
+@pytest.mark.looptime(start=0)
+async def test_a_deadline_that_interrupts_a_retry_learns_what_was_refused() -> None:
+    with collect_failures() as failures, pytest.raises(TimeoutError):
+        async with asyncio.timeout(5):
+            await ThrottledAws("eu-west-1").call("ec2", "DescribeVpcs")
+
+    assert isinstance(failures.last, Throttled)

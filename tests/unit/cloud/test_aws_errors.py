@@ -133,6 +133,22 @@ def test_failures_that_are_no_answers_have_classes_too(
     assert "token=abc" not in str(found)
 
 
+def test_an_answer_that_makes_no_sense_is_no_problem_of_the_network() -> None:
+    error = made(ResponseParserError("<html>"))
+    assert "check the network" not in str(error)
+    assert "the answer is not one of AWS's" in str(error)
+    assert error.may_have_happened
+
+
+def test_a_resource_that_is_taken_is_reported_with_what_to_do() -> None:
+    error = refused("Resource.AlreadyAssociated", "resource igw-1 is already attached")
+    assert str(error) == (
+        "ec2 DescribeVpcs in eu-west-1: it is associated with something else already; end that "
+        "association, or use another resource "
+        "(Resource.AlreadyAssociated: resource igw-1 is already attached)"
+    )
+
+
 def test_a_bug_is_no_failure() -> None:
     assert failure(KeyError("x"), "ec2", "DescribeVpcs", "eu-west-1") is None
 

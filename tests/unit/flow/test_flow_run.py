@@ -12,6 +12,7 @@ from pergola.flow.retry import Diagnosis, Retry
 from pergola.flow.run import Settings, run
 from pergola.flow.saving import Saver
 from pergola.flow.state import State
+from pergola.runtime.retrying import retrying
 
 pytestmark = pytest.mark.looptime(start=0)
 
@@ -407,6 +408,31 @@ async def test_at_the_deadline_running_tasks_are_cancelled_and_named() -> None:
         *(Outcome.DONE, Outcome.INTERRUPTED, Outcome.NOT_STARTED),
     ]
     assert diary.ended == {"a": 1}
+
+
+async def retry_for_ever() -> None:
+    with retrying() as failed:
+        while True:
+            failed(CloudError("throttled"))
+            await asyncio.sleep(1)
+
+
+async def test_a_task_whose_time_is_up_reports_what_it_was_retrying_with_its_codes() -> None:
+    def diagnose(error: Exception) -> Diagnosis:
+        return Diagnosis(codes=(str(error),))
+
+    graph = Graph("demo")
+    graph.add("A", retry_for_ever, timeout=10)
+    error = await failed(graph, Settings(diagnose=diagnose))
+    assert str(error) == 'failed to "A": it took longer than 10 s; before: throttled'
+    assert error.codes == ("throttled",)
+
+
+async def test_at_the_deadline_running_tasks_report_what_they_were_retrying() -> None:
+    graph = Graph("demo")
+    graph.add("a", retry_for_ever)
+    error = await failed(graph, Settings(deadline=30))
+    assert str(error) == 'failed to "a": the flow took longer than 30 s; before: throttled'
 
 
 async def test_a_task_that_ignores_the_deadline_starts_nothing_after_it() -> None:

@@ -19,6 +19,7 @@ from pergola.cloud.aws.credentials import Credentials
 from pergola.cloud.aws.failures import failure
 from pergola.cloud.aws.retry import Pace, Retry
 from pergola.cloud.errors import CloudError
+from pergola.runtime.retrying import retrying
 
 if TYPE_CHECKING:
     from pergola.cloud.aws.library import Session
@@ -105,16 +106,20 @@ class AwsClient:
         Raises:
             CloudError: AWS refused, or did not answer as often as it was asked.
         """
+        loop = asyncio.get_running_loop()
+        end = loop.time() + self._retry.total_seconds
         attempt = 1
-        while True:
-            try:
-                return await self._attempt(service, operation, parameters)
-            except CloudError as error:
-                wait = self._retry.wait(error, operation, attempt, self._random)
-                if wait is None:
-                    raise
-            await self._sleep(wait)
-            attempt += 1
+        with retrying() as failed:
+            while True:
+                try:
+                    return await self._attempt(service, operation, parameters, end)
+                except CloudError as error:
+                    wait = self._retry.wait(error, operation, attempt, self._random)
+                    if wait is None or loop.time() + wait > end:
+                        raise
+                    failed(error)
+                await self._sleep(wait)
+                attempt += 1
 
     async def pages(
         self, service: str, operation: str, items: str, **parameters: Any
@@ -148,9 +153,13 @@ class AwsClient:
             self._account = str(answer.get("Account", ""))
         return self._account
 
-    async def _attempt(self, service: str, operation: str, parameters: JsonObject) -> JsonObject:
+    async def _attempt(
+        self, service: str, operation: str, parameters: JsonObject, end: float
+    ) -> JsonObject:
         pace = self._paces.setdefault(service, Pace())
         loop = asyncio.get_running_loop()
+        if pace.throttled is not None and loop.time() + pace.wait(loop.time()) > end:
+            raise pace.throttled
         wait = pace.reserve(loop.time())
         if wait:
             await self._sleep(wait)

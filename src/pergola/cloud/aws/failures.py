@@ -40,6 +40,12 @@ _WHAT_TO_DO: Final[dict[type[CloudError], str]] = {
 }
 
 
+_BY_CODE: Final = {
+    "Resource.AlreadyAssociated": "it is associated with something else already; end that "
+    "association, or use another resource",
+}
+
+
 def failure(error: Exception, service: str, operation: str, region: str) -> CloudError | None:
     """The error of this room for one of the library; None if it is no failure but a bug."""
     if isinstance(error, CloudError):
@@ -56,7 +62,7 @@ def _refused(answer: dict[str, Any], call: str, action: str) -> CloudError:
     code = str(said.get("Code") or "unknown")
     status = int((answer.get("ResponseMetadata") or {}).get("HTTPStatusCode") or 0)
     kind = kind_of_error(code, status)
-    advice = _WHAT_TO_DO.get(kind, "AWS refused").format(action=action)
+    advice = _BY_CODE.get(code) or _WHAT_TO_DO.get(kind, "AWS refused").format(action=action)
     text = "" if kind is CredentialsInvalid else _shown(str(said.get("Message") or ""))
     return kind(
         f"{call}: {advice} ({code}{': ' if text else ''}{text})",
@@ -71,14 +77,21 @@ def _unanswered(error: Exception, call: str) -> CloudError | None:
     from botocore.parsers import ResponseParserError
 
     name = type(error).__name__
-    # What cannot be parsed is some proxy's page.
-    connection = (aws.ConnectionError, aws.HTTPClientError, ResponseParserError, OSError)
+    connection = (aws.ConnectionError, aws.HTTPClientError, OSError)
     never_sent = (aws.EndpointConnectionError, aws.ConnectTimeoutError, aws.ProxyConnectionError)
     if isinstance(error, (aws.NoCredentialsError, aws.PartialCredentialsError)):
         return CredentialsInvalid(f"{call}: {NO_CREDENTIALS}", code=name, call=call)
     if isinstance(error, (aws.CredentialRetrievalError, aws.ProfileNotFound)):
         text = f"{call}: the AWS credentials cannot be obtained; repair what provides them ({name})"
         return CredentialsInvalid(text, code=name, call=call)
+    if isinstance(error, ResponseParserError):
+        return Unreachable(
+            f"{call}: the answer is not one of AWS's; AWS, or a proxy on the way to it, is in "
+            f"trouble, and it is tried again later ({name})",
+            code=name,
+            call=call,
+            may_have_happened=True,
+        )
     if isinstance(error, connection):
         return Unreachable(
             f"{call}: AWS cannot be reached; check the network and the region ({name})",

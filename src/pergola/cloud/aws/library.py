@@ -6,6 +6,7 @@ an observer of every attempt (`retry`). Import it where it is needed; it takes h
 
 import asyncio
 import functools
+import logging
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ from pergola.cloud.errors import InvalidRequest
 _CONNECT_SECONDS: Final = 5.0
 _READ_SECONDS: Final = 30.0
 _CONNECTIONS: Final = 20
+_LOGGERS: Final = ("botocore", "aiobotocore")
 _MODELS: Final = ("service-2", "endpoint-rule-set-1")
 
 
@@ -28,6 +30,9 @@ class Session:
     """Where an identity is known; opens clients of services."""
 
     def __init__(self) -> None:
+        for name in _LOGGERS:
+            # Below warnings they log where credentials were found, and what requests contain.
+            logging.getLogger(name).setLevel(logging.WARNING)
         self._session = AioSession()
         self._session.register_component("data_loader", _loader())
 

@@ -26,11 +26,14 @@ class Retry:
     Attributes:
         attempts: in all.
         first_seconds: the longest wait before the second attempt; it doubles from then on.
+        total_seconds: a failed request is not repeated after so long, waits for its turn included.
+            Well below the deadlines of those who call, so that they see the failure.
     """
 
     attempts: int = 6
     first_seconds: float = 0.5
     longest_seconds: float = 20.0
+    total_seconds: float = 45.0
 
     def wait(
         self, error: CloudError, operation: str, attempt: int, source: random.Random
@@ -51,11 +54,20 @@ class Retry:
 
 
 class Pace:
-    """The time between two requests to a service: none until AWS asks for it."""
+    """The time between two requests to a service: none until AWS asks for it.
+
+    Attributes:
+        throttled: the last refusal that slowed requests down; None once they run at full speed.
+    """
 
     def __init__(self) -> None:
+        self.throttled: Throttled | None = None
         self._interval = 0.0
         self._free_at = 0.0
+
+    def wait(self, now: float) -> float:
+        """Return the seconds for which a request would have to wait; reserves nothing."""
+        return max(0.0, self._free_at - now)
 
     def reserve(self, now: float) -> float:
         """Seconds to wait before a request may be made; the next one waits longer.
@@ -70,8 +82,10 @@ class Pace:
     def learn(self, outcome: CloudError | None) -> None:
         """A request was answered: slower if it was throttled, faster if it succeeded."""
         if isinstance(outcome, Throttled):
+            self.throttled = outcome
             self._interval = min(_SLOWEST, max(_FIRST, self._interval * _SLOWER))
         elif outcome is None:
             self._interval *= _FASTER
             if self._interval < _NONE:
                 self._interval = 0.0
+                self.throttled = None

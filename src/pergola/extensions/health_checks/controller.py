@@ -28,7 +28,7 @@ from pergola.api.objects import (
 )
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.extension_api.cluster import CLUSTER, Cluster, MalformedCluster
-from pergola.extension_api.errors import ExtensionError
+from pergola.extension_api.errors import ExtensionError, codes_of
 from pergola.extensions.health_checks.aggregate import (
     HIBERNATED,
     Result,
@@ -47,6 +47,7 @@ from pergola.runtime.controlling.controller import DONE, Again, Controller, Outc
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
+from pergola.runtime.retrying import collect_failures
 
 log = get_logger("health-checks")
 
@@ -180,18 +181,18 @@ class _Health:
         """Whatever a check raises is its result: the others go on."""
         period = self._settings.sync_period
         limit = asyncio.timeout(period)
-        try:
-            if not check.applies(obj):
-                return Result(check.name, HEALTHY)
-            async with limit:
-                return Result(check.name, await check.run(context, obj))
-        except Exception as error:
-            if limit.expired():
-                late = ExtensionError(f"{check.name}: no answer within {period:g} seconds")
-                return Result(check.name, late)
-            if not isinstance(error, KubeError | ExtensionError):
-                log.error("check failed", check=check.name, exc_info=error)
-            return Result(check.name, error)
+        with collect_failures() as failures:
+            try:
+                if not check.applies(obj):
+                    return Result(check.name, HEALTHY)
+                async with limit:
+                    return Result(check.name, await check.run(context, obj))
+            except Exception as error:
+                if limit.expired():
+                    return Result(check.name, _late(check.name, period, failures.last))
+                if not isinstance(error, KubeError | ExtensionError):
+                    log.error("check failed", check=check.name, exc_info=error)
+                return Result(check.name, error)
 
     def _context(self, obj: JsonObject) -> CheckContext:
         namespace = Key.of(obj).namespace
@@ -246,6 +247,7 @@ class _Health:
         if (
             old is None
             or generation_of(old) != generation_of(new)
+            or _has_succeeded(old, new)
             or _is_at_rest(old) != _is_at_rest(new)
         ):
             self.controller.queue.add(change.key)
@@ -293,12 +295,25 @@ def _by_condition(checks: Sequence[HealthCheck]) -> dict[str, list[HealthCheck]]
     return found
 
 
+def _late(check: str, seconds: float, cause: Exception | None) -> ExtensionError:
+    text = f"{check}: no answer within {seconds:g} seconds"
+    if cause is None:
+        return ExtensionError(text)
+    return ExtensionError(f"{text}; it was retrying: {cause}", *codes_of(cause))
+
+
 def _surroundings(obj: JsonObject) -> _Surroundings:
     try:
         shoot = Cluster.from_object(obj).shoot
     except MalformedCluster as error:
         return _Surroundings(asleep=False, problem=str(error))
     return _Surroundings(asleep=shoot is not None and shoot.hibernation_enabled)
+
+
+def _has_succeeded(old: JsonObject, new: JsonObject) -> bool:
+    """Whether an operation has just succeeded: conditions must not lag behind its outcome."""
+    before, now = (map_at(obj, "status", "lastOperation") for obj in (old, new))
+    return now.get("state") == "Succeeded" and now != before
 
 
 def _is_at_rest(obj: JsonObject) -> bool:

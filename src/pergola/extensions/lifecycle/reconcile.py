@@ -36,6 +36,7 @@ from pergola.kube.errors import Conflict, Invalid, KubeError, NotFound
 from pergola.runtime.clock import Clock
 from pergola.runtime.controlling.controller import DONE, Again, Outcome, ReconcileError
 from pergola.runtime.logging import get_logger
+from pergola.runtime.retrying import collect_failures
 
 log = get_logger("extension")
 
@@ -172,14 +173,13 @@ class Lifecycle:
         )
         own: JsonObject = orjson.loads(orjson.dumps(obj))  # an actuator may write into it
         try:
-            async with asyncio.timeout(self._settings.deadline) as limit:
-                return await act(context, own)
+            with collect_failures() as failures:
+                async with asyncio.timeout(self._settings.deadline) as limit:
+                    return await act(context, own)
         except TimeoutError:
             if not limit.expired():
                 raise
-            raise ExtensionError(
-                f"it did not end within {self._settings.deadline:g} s and was interrupted"
-            ) from None
+            raise _interrupted(self._settings.deadline, failures.last) from None
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or task.cancelling():
@@ -240,3 +240,11 @@ class Lifecycle:
 
     def _title(self, key: Key) -> str:
         return f"{self._gvk.kind} {key}"
+
+
+def _interrupted(seconds: float, cause: Exception | None) -> ExtensionError:
+    """Return the error of a run that reached its deadline, with what it was retrying."""
+    text = f"it did not end within {seconds:g} s and was interrupted"
+    if cause is None:
+        return ExtensionError(text)
+    return ExtensionError(f"{text}; it was retrying: {describe(cause)}", *codes_of(cause))

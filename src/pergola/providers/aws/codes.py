@@ -5,7 +5,7 @@ what neither knows: errors of AWS without a class, and what others pass on.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -13,34 +13,19 @@ from pergola.api.schema.read import Malformed
 from pergola.cloud.errors import (
     CloudError,
     CredentialsInvalid,
-    DependencyProblem,
     InvalidRequest,
-    NotFound,
     QuotaExceeded,
-    ResourcesDepleted,
-    Throttled,
     Unauthorized,
-    Unreachable,
 )
 from pergola.extension_api.errors import Code, ExtensionError, codes_of
 from pergola.flow import Diagnosis, FlowFailed
 from pergola.flow.errors import leaves, sentence_of
 
-_BY_CLASS: Final[Mapping[type[CloudError], Code]] = {
-    CredentialsInvalid: Code.UNAUTHENTICATED,
-    Unauthorized: Code.UNAUTHORIZED,
-    Throttled: Code.RATE_LIMITS_EXCEEDED,
-    QuotaExceeded: Code.QUOTA_EXCEEDED,
-    ResourcesDepleted: Code.RESOURCES_DEPLETED,
-    DependencyProblem: Code.DEPENDENCIES,
-    Unreachable: Code.RETRYABLE_DEPENDENCIES,
-    NotFound: Code.CONFIGURATION_PROBLEM,
-    InvalidRequest: Code.CONFIGURATION_PROBLEM,
-}
-# Keys that AWS does not know: callers have always been told of these as of a lack of permission.
 _BY_AWS_CODE: Final = {
+    # Unknown keys: callers have always seen these as a lack of permission.
     "InvalidClientTokenId": Code.UNAUTHORIZED,
     "SignatureDoesNotMatch": Code.UNAUTHORIZED,
+    "Resource.AlreadyAssociated": Code.DEPENDENCIES,
 }
 _PATTERNS: Final = {
     Code.UNAUTHENTICATED: ("AuthFailure", "InvalidAccessKeyId", "InvalidSecretAccessKey"),
@@ -145,10 +130,6 @@ def explained() -> Iterator[None]:
 
 
 def _codes_of_one(error: Exception) -> tuple[Code, ...]:
-    known = codes_of(error)
-    if known:
-        return known
-    if isinstance(error, CloudError):
-        code = _BY_AWS_CODE.get(error.code) or _BY_CLASS.get(type(error))
-        return (code,) if code else codes_of_text(str(error))
-    return codes_of_text(str(error))
+    if isinstance(error, CloudError) and error.code in _BY_AWS_CODE:
+        return (_BY_AWS_CODE[error.code],)
+    return codes_of(error) or codes_of_text(str(error))

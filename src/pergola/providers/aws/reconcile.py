@@ -95,10 +95,11 @@ async def run_steps(
     Raises:
         FlowFailed: something went wrong; all of it is told.
     """
-    graph = graph_of(name, steps, work)
+    graph, saver = graph_of(name, steps, work), Saver(work.state, write)
+    work.save = saver.flush
     return await run(
         graph,
-        saver=Saver(work.state, write),
+        saver=saver,
         progress=Progress(graph, report),
         observers=[metrics.of(name)] if metrics else [],
         settings=_SETTINGS,

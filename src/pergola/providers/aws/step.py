@@ -15,6 +15,10 @@ LONG_TIMEOUT: Final = 180.0
 CLEANUP_TIMEOUT: Final = 300.0
 
 
+async def _store_nowhere() -> None:
+    """Store nothing: for those who run steps without storing their state."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Work:
     """What the steps of one flow share.
@@ -25,6 +29,7 @@ class Work:
         state: identities, under the keys of spec 30 §1.3.
         before: the state as it was when the run began, before any step wrote to it.
         warnings: what the user should know although it works.
+        save: stores the state now, for what has to be remembered before it is done.
         poll_seconds: the pause between two looks at something that AWS is making or removing.
     """
 
@@ -33,6 +38,7 @@ class Work:
     state: State
     snapshot: Snapshot
     warnings: list[str] = field(default_factory=list)
+    save: Callable[[], Awaitable[None]] = _store_nowhere
     poll_seconds: float = 5.0
     before: State = field(init=False)
 

@@ -154,6 +154,7 @@ class Flows:
         self.warnings = work.warnings
         self._begin()
         saver = Saver(state, self._save, interval=self.interval)
+        work.save = saver.flush
         await run(graph_of("flow", steps, work), saver=saver)
 
     async def is_killed_after(self, writes: int, build: Build) -> bool:

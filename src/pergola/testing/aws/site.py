@@ -8,12 +8,14 @@ async with running(site.controller()):
 
 import base64
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from pergola.api import marks
 from pergola.api.extensions_v1alpha1 import CLUSTER
 from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
 from pergola.api.objects import JsonObject, map_at
+from pergola.cloud.aws import Retry
 from pergola.kube.client import Client
 from pergola.providers.aws.actuator import AwsInfrastructure, AwsSettings
 from pergola.providers.aws.bastion import AwsBastion
@@ -80,13 +82,17 @@ class AwsSite(ExtensionSite):
     region = REGION
     _actuators: tuple[AwsInfrastructure | AwsBastion, ...] = ()
 
-    def actuator(self) -> AwsInfrastructure:
-        """A new one that knows nothing yet, as after a restart; it waits for nothing long."""
+    def actuator(self, *, retry: Retry = QUICK) -> AwsInfrastructure:
+        """Return a new one that knows nothing yet, as after a restart; it waits for nothing long.
+
+        Args:
+            retry: of its requests to AWS.
+        """
 
         class Own(AwsInfrastructure):
             type = self.type
 
-        actuator = Own(self._settings())
+        actuator = Own(replace(self._settings(), retry=retry))
         self._actuators += (actuator,)
         return actuator
 

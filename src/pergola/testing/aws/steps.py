@@ -110,6 +110,7 @@ class StepsOf:
         work = await self.work()
         self.warnings = work.warnings
         saver = Saver(work.state, self._save, interval=0.0)
+        work.save = saver.flush
         await run(graph_of("steps", self._alone(kinds), work), saver=saver)
 
     async def plan(self, *kinds: StepsOfKind) -> dict[str, Note]:

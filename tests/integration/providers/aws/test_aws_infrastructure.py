@@ -15,7 +15,8 @@ from pergola.api.objects import (
     finalizers_of,
     map_at,
 )
-from pergola.cloud.aws import AwsClient
+from pergola.cloud.aws import AwsClient, Retry
+from pergola.extensions.lifecycle import Settings
 from pergola.kube.client import Client
 from pergola.kube.errors import ApiError
 from pergola.kube.kubeconfig import load
@@ -148,6 +149,19 @@ async def test_a_throttled_check_is_no_configuration_problem(
         failed = await site.until_failed()
 
     assert codes_in(failed) == ["ERR_INFRA_RATE_LIMITS_EXCEEDED"]
+
+
+async def test_an_account_that_throttles_every_call_has_its_code_when_the_deadline_passes(
+    site: AwsSite,
+) -> None:
+    for described in ("DescribeVpcs", "DescribeKeyPairs", "DescribeDhcpOptions"):
+        site.aws.throttle(described, times=10_000)
+    async with running(site.unit(site.actuator(retry=Retry()), Settings(timeout=2))):
+        await site.ask(managed_config(site.region))
+        failed = await site.until_failed()
+
+    assert codes_in(failed) == ["ERR_INFRA_RATE_LIMITS_EXCEEDED"]
+    assert "AWS is throttling requests" in failed["status"]["lastError"]["description"]
 
 
 async def test_all_that_failed_is_told_at_once(site: AwsSite) -> None:

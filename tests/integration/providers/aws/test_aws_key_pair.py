@@ -1,10 +1,12 @@
 """The key with which nodes are entered: spec 30 §10.4, with moto as AWS."""
 
+from dataclasses import replace
+
 import pytest
 
 from pergola.cloud.aws import AwsClient
 from pergola.cloud.errors import NotFound
-from pergola.flow import FlowFailed
+from pergola.flow import FlowFailed, State
 from pergola.flow.picture import Fate
 from pergola.providers.aws.snapshot import tags_of
 from pergola.providers.aws.state import (
@@ -12,8 +14,11 @@ from pergola.providers.aws.state import (
     KEY_PAIR_FINGERPRINT,
     KEY_PAIR_SPEC_FINGERPRINT,
 )
+from pergola.providers.aws.step import Step
 from pergola.providers.aws.steps import key_pair
-from pergola.testing.aws.corrections import CorrectedAws
+from pergola.providers.aws.wanted import Wanted
+from pergola.testing.aws.corrections import QUICK, CorrectedAws
+from pergola.testing.aws.flows import Flows, MortalAws
 from pergola.testing.aws.steps import OTHER_PUBLIC_KEY, TECHNICAL_ID, StepsOf
 from pergola.testing.aws.world import Network
 
@@ -99,6 +104,51 @@ async def test_a_key_whose_fingerprints_are_not_known_is_imported_once(
     await cluster.ensure(key_pair.steps)
 
     assert aws.writes() == REPLACED
+
+
+@pytest.mark.parametrize("is_rotation", [False, True])
+async def test_a_run_that_was_killed_after_the_import_does_not_repeat_it(
+    moto_server: str, *, is_rotation: bool
+) -> None:
+    async with MortalAws(moto_server) as aws, aws.client("eu-west-1", retry=QUICK) as client:
+        wanted = StepsOf.brought(client, await Network.create(client)).wanted
+        cluster = Flows(aws, client, wanted)
+        if is_rotation:
+            await cluster.run(only_key_pair)
+            cluster.wanted = replace(wanted, ssh_public_key=OTHER_PUBLIC_KEY)
+
+        assert await cluster.is_killed_after(2 if is_rotation else 1, only_key_pair)
+        imported = await fingerprint(client)
+        aws.writes()
+        await cluster.run(only_key_pair)
+        await cluster.run(only_key_pair)
+
+        assert aws.writes() == []
+        assert cluster.saved[KEY_PAIR] == NAME
+        assert cluster.saved[KEY_PAIR_FINGERPRINT] == imported
+
+
+async def test_a_run_that_was_killed_between_deletion_and_import_of_a_rotation_imports_the_key(
+    moto_server: str,
+) -> None:
+    async with MortalAws(moto_server) as aws, aws.client("eu-west-1", retry=QUICK) as client:
+        wanted = StepsOf.brought(client, await Network.create(client)).wanted
+        cluster = Flows(aws, client, wanted)
+        await cluster.run(only_key_pair)
+        before = await fingerprint(client)
+        cluster.wanted = replace(wanted, ssh_public_key=OTHER_PUBLIC_KEY)
+
+        assert await cluster.is_killed_after(1, only_key_pair)
+        aws.writes()
+        await cluster.run(only_key_pair)
+
+        assert aws.writes() == ["ec2 ImportKeyPair"]
+        assert await fingerprint(client) != before
+
+
+def only_key_pair(wanted: Wanted, state: State) -> list[Step]:
+    del state
+    return key_pair.steps(wanted)
 
 
 async def test_without_a_public_key_there_is_no_key_pair(

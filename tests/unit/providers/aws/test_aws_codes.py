@@ -37,6 +37,7 @@ from pergola.providers.aws.codes import codes_of_error, codes_of_text, diagnose,
         (Unreachable("no"), Code.RETRYABLE_DEPENDENCIES),
         (NotFound("no"), Code.CONFIGURATION_PROBLEM),
         (InvalidRequest("no"), Code.CONFIGURATION_PROBLEM),
+        (AlreadyExists("no", code="Resource.AlreadyAssociated"), Code.DEPENDENCIES),
         (ExtensionError("no", Code.CLEANUP), Code.CLEANUP),
     ],
 )

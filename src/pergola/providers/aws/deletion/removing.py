@@ -11,6 +11,7 @@ from pergola.providers.aws.snapshot import tags_of
 from pergola.providers.aws.status import vpc_id
 from pergola.providers.aws.step import Work
 from pergola.providers.aws.wanted import SHARED
+from pergola.runtime.retrying import retrying
 
 LOOKS: Final = 16
 """How often something is tried that is in use: at 5 seconds each, within a step's 90 seconds."""
@@ -73,17 +74,19 @@ async def remove(
     Raises:
         CloudError: AWS refused, or it is still in use after several looks.
     """
-    for look in range(looks):
-        try:
-            await work.aws.call(service, operation, **parameters)
-        except NotFound:
-            return
-        except DependencyProblem:
-            if look == looks - 1:
-                raise
-        else:
-            return
-        await asyncio.sleep(work.poll_seconds)
+    with retrying() as failed:
+        for look in range(looks):
+            try:
+                await work.aws.call(service, operation, **parameters)
+            except NotFound:
+                return
+            except DependencyProblem as error:
+                if look == looks - 1:
+                    raise
+                failed(error)
+            else:
+                return
+            await asyncio.sleep(work.poll_seconds)
 
 
 def forget(work: Work, *keys: str) -> None:

@@ -50,6 +50,8 @@ async def _ensure(work: Work) -> None:
     if pair is None or _why_replaced(work):
         await _replace(work)
     else:
+        work.state.set(KEY_PAIR_FINGERPRINT, str(pair["KeyFingerprint"]))
+        work.state.created(KEY_PAIR, str(pair["KeyName"]))
         await retag(work, str(pair["KeyPairId"]), pair, work.wanted.tags())
 
 
@@ -58,7 +60,10 @@ def _why_replaced(work: Work) -> str:
     pair = work.snapshot.key_pair or {}
     if work.state.get(KEY_PAIR_SPEC_FINGERPRINT) != spec_fingerprint(work.wanted.ssh_public_key):
         return "the public key is another one"
-    if work.state.get(KEY_PAIR_FINGERPRINT) != pair.get("KeyFingerprint"):
+    known = work.state.get(KEY_PAIR_FINGERPRINT)
+    if known is None and work.wanted.owns(tags_of(pair)):
+        return ""  # a run that was killed imported it
+    if known != pair.get("KeyFingerprint"):
         return "somebody changed it in AWS"
     return ""
 
@@ -79,7 +84,14 @@ async def _replace(work: Work) -> None:
 
 
 async def _import(work: Work) -> None:
+    """Import the public key; remembered before, so that a run that is killed need not repeat it.
+
+    There is no pair now: one that exists without a known fingerprint can only be this one.
+    """
     name, tags = _name(work), work.wanted.tags()
+    work.state.forget(KEY_PAIR_FINGERPRINT)
+    work.state.set(KEY_PAIR_SPEC_FINGERPRINT, spec_fingerprint(work.wanted.ssh_public_key))
+    await work.save()
     answer = await work.aws.call(
         "ec2",
         "ImportKeyPair",
@@ -90,7 +102,6 @@ async def _import(work: Work) -> None:
     fingerprint = str(answer["KeyFingerprint"])
     # Together with the name, which is written at once.
     work.state.set(KEY_PAIR_FINGERPRINT, fingerprint)
-    work.state.set(KEY_PAIR_SPEC_FINGERPRINT, spec_fingerprint(work.wanted.ssh_public_key))
     work.state.created(KEY_PAIR, name)
     work.snapshot.key_pair = {
         "KeyName": name,

@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 from pergola.api.objects import JsonObject
 from pergola.cloud.errors import NotFound
 from pergola.providers.aws.step import Work
+from pergola.runtime.retrying import retrying
 
 T = TypeVar("T")
 
@@ -29,12 +30,14 @@ async def once_visible(work: Work, operation: str, **parameters: object) -> Json
     Raises:
         CloudError: AWS refused, or does not see it after several looks.
     """
-    for _ in range(LOOKS - 1):
-        try:
-            return await work.aws.call("ec2", operation, **parameters)
-        except NotFound:
-            await asyncio.sleep(work.poll_seconds)
-    return await work.aws.call("ec2", operation, **parameters)
+    with retrying() as failed:
+        for _ in range(LOOKS - 1):
+            try:
+                return await work.aws.call("ec2", operation, **parameters)
+            except NotFound as error:
+                failed(error)
+                await asyncio.sleep(work.poll_seconds)
+        return await work.aws.call("ec2", operation, **parameters)
 
 
 async def all_done(*doings: Awaitable[object]) -> None:

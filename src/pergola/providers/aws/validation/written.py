@@ -16,7 +16,9 @@ from pergola.providers.aws.validation.update import check_update
 def check_written(
     value: JsonValue, facts: ShootFacts, old: JsonValue = None, *, path: str
 ) -> Iterator[Cause]:
-    """What is wrong with a config as it is written, and with the change from the old one.
+    """Check a config as it is written, and the change from the old one.
+
+    Unknown fields do not keep the known ones from being checked.
 
     Args:
         old: what it was; None if there was none.
@@ -28,8 +30,11 @@ def check_written(
         )
     except Malformed as error:
         yield from malformed(error)
-        return
-    before = _read_old(old)
+        known = _read(value)
+        if known is None:
+            return
+        config = known
+    before = _read(old)
     for cause in check_config(config, facts, before):
         yield cause.under(path)
     if before is not None:
@@ -46,8 +51,8 @@ def malformed(error: Malformed) -> Iterator[Cause]:
             yield Cause("FieldValueInvalid", f"Invalid value: {finding.problem}", finding.path)
 
 
-def _read_old(value: JsonValue) -> InfrastructureConfig | None:
-    """What a config was; of one that cannot be read no infrastructure was made."""
+def _read(value: JsonValue) -> InfrastructureConfig | None:
+    """Return the fields that are known; None if there is no config, or one of a wrong shape."""
     if value is None:
         return None
     try:

@@ -1,0 +1,70 @@
+"""A deadline knows what was being retried when it passed."""
+
+import asyncio
+
+import pytest
+
+from pergola.runtime.retrying import collect_failures, retrying
+
+pytestmark = pytest.mark.looptime(start=0)
+
+THROTTLED = ConnectionError("throttled")
+
+
+async def retry_for_ever(error: Exception) -> None:
+    with retrying() as failed:
+        while True:
+            failed(error)
+            await asyncio.sleep(1)
+
+
+async def test_the_failure_that_is_retried_when_the_deadline_passes_is_its_cause() -> None:
+    with collect_failures() as failures, pytest.raises(TimeoutError):
+        async with asyncio.timeout(10):
+            await retry_for_ever(THROTTLED)
+
+    assert failures.last is THROTTLED
+
+
+async def test_failures_of_tasks_that_are_started_on_the_way_count_too() -> None:
+    with collect_failures() as failures, pytest.raises(TimeoutError):
+        async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+            group.create_task(retry_for_ever(THROTTLED))
+
+    assert failures.last is THROTTLED
+
+
+async def test_what_succeeded_in_the_end_is_no_cause() -> None:
+    with collect_failures() as failures:
+        with retrying() as failed:
+            failed(THROTTLED)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(10):
+                await asyncio.sleep(100)
+
+    assert failures.last is None
+
+
+async def test_what_failed_for_good_is_no_cause_of_a_later_timeout() -> None:
+    async def fail_once() -> None:
+        with retrying() as failed:
+            failed(THROTTLED)
+            raise THROTTLED
+
+    with collect_failures() as failures, pytest.raises(ConnectionError):
+        await fail_once()
+
+    assert failures.last is None
+
+
+async def test_every_deadline_around_a_retry_knows_it() -> None:
+    with collect_failures() as outer, collect_failures() as inner, pytest.raises(TimeoutError):
+        async with asyncio.timeout(10):
+            await retry_for_ever(THROTTLED)
+
+    assert (outer.last, inner.last) == (THROTTLED, THROTTLED)
+
+
+async def test_a_retry_without_any_deadline_is_no_mistake() -> None:
+    with retrying() as failed:
+        failed(THROTTLED)
