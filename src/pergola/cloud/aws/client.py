@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws.credentials import Credentials
 from pergola.cloud.aws.failures import failure
+from pergola.cloud.aws.parameters import checked
 from pergola.cloud.aws.retry import Pace, Retry
 from pergola.cloud.errors import CloudError
 from pergola.runtime.retrying import retrying
@@ -106,6 +107,7 @@ class AwsClient:
         Raises:
             CloudError: AWS refused, or did not answer as often as it was asked.
         """
+        parameters = checked(f"{service} {operation} in {self.region}", operation, parameters)
         loop = asyncio.get_running_loop()
         end = loop.time() + self._retry.total_seconds
         attempt = 1

@@ -1,0 +1,85 @@
+"""Parameters of requests that can reach no more than what they name.
+
+An empty id, list or filter means "all" to many operations: `DescribeVpcs(VpcIds=[])` describes
+every VPC, `DeleteTags(Tags=[])` removes every tag. Such requests are never sent. `*` and `?` in the
+value of a filter match any text unless they are escaped, so they are.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from pergola.api.objects import JsonObject
+from pergola.cloud.errors import InvalidRequest
+
+CODE: Final = "EmptyParameter"
+_FILTERS: Final = ("Filters", "Filter")
+_TAG: Final = "tag:"
+_TAGS: Final = "Tags"
+_CREATE: Final = (
+    "Add",
+    "Allocate",
+    "Associate",
+    "Attach",
+    "Authorize",
+    "Create",
+    "Import",
+    "Modify",
+    "Put",
+    "Run",
+)
+"""What begins so may have empty parameters, save for those that say on what it acts."""
+_ACTS_ON: Final = ("Id", "Ids", "Arn", "Arns", "Name", "Names", "Resources")
+_ESCAPED: Final = str.maketrans({"\\": r"\\", "*": r"\*", "?": r"\?"})
+
+
+def checked(call: str, operation: str, parameters: Mapping[str, Any]) -> JsonObject:
+    """Return the parameters to send: nothing empty, and filters that match literally.
+
+    Args:
+        call: for the error, as in `ec2 DescribeVpcs in eu-west-1`.
+
+    Raises:
+        InvalidRequest: something is empty that would widen the request; it must not be sent.
+    """
+    faults = list(_faults(operation, parameters))
+    if faults:
+        text = f"{call}: {'; '.join(faults)}: the request was not sent, as it could reach too much"
+        raise InvalidRequest(text, code=CODE, call=call)
+    return {
+        name: [_literal(each) for each in value] if name in _FILTERS else value
+        for name, value in parameters.items()
+    }
+
+
+def _faults(operation: str, parameters: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in parameters.items():
+        if name in _FILTERS:
+            yield from _filter_faults(name, value)
+        elif operation.startswith(_CREATE) and not name.endswith(_ACTS_ON):
+            continue
+        elif _is_empty(value):
+            yield f"{name} is empty"
+        elif name == _TAGS and any(_is_empty(tag.get("Key")) for tag in value):
+            yield f"{name} has a tag without a key"
+
+
+def _filter_faults(name: str, filters: list[JsonObject]) -> Iterator[str]:
+    if not filters:
+        yield f"{name} is empty"
+    for each in filters:
+        by, values = str(each.get("Name") or ""), each.get("Values") or []
+        if by in ("", _TAG):
+            yield f"{name} has one without a name"
+        # A tag may have an empty value; nothing else has.
+        elif not values or not (by.startswith(_TAG) or all(values)):
+            yield f"filter {by} has no value"
+
+
+def _is_empty(value: object) -> bool:
+    if isinstance(value, list | tuple):
+        return not value or any(_is_empty(each) for each in value)
+    return value is None or value in ("", b"")
+
+
+def _literal(condition: JsonObject) -> JsonObject:
+    return {**condition, "Values": [str(each).translate(_ESCAPED) for each in condition["Values"]]}
