@@ -350,6 +350,6 @@ async def endpoints(
 
 def _synced(units: Sequence[Unit]) -> Callable[[], str | None]:
     def check() -> str | None:
-        return "; ".join(kind for unit in units for kind in unit.unsynced) or None
+        return "; ".join(str(lost) for unit in units for lost in unit.unsynced) or None
 
     return check

@@ -164,7 +164,6 @@ async def _serve_endpoints(
             probes.bind_address,
             probes.port,
             healthz={
-                "apiserver-healthz": _api_server_check(manager.source.client),
                 "source-informer-sync": source.healthy,
                 "target-informer-sync": target.healthy,
             },
@@ -173,6 +172,7 @@ async def _serve_endpoints(
                 "target-informer-sync": target.ready,
                 **({"webhook-server": webhooks.is_ready} if webhooks.is_needed else {}),
             },
+            notices={"apiserver-healthz": _api_server_check(manager.source.client)},
         )
     )
     metrics_port = await stack.enter_async_context(

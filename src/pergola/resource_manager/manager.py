@@ -34,7 +34,7 @@ from pergola.resource_manager.target import PodSeen, Target, TargetChange
 from pergola.runtime.caching.cache import Change
 from pergola.runtime.clock import Clock, SystemClock
 from pergola.runtime.controlling.controller import Controller
-from pergola.runtime.controlling.unit import Unit
+from pergola.runtime.controlling.unit import Unit, Unsynced
 from pergola.runtime.metrics import Metrics
 
 _COLLECT: Final = "target"
@@ -134,8 +134,8 @@ class ResourceManager:
         )
 
     @property
-    def unsynced(self) -> list[str]:
-        """The kinds of the target whose watch is not live, each with the reason."""
+    def unsynced(self) -> list[Unsynced]:
+        """The watches of the target that are not live, each with the reason."""
         lost = self.target.unsynced if self.target else []
         return [*lost, *(kind for unit in (*self._serving, *self.units) for kind in unit.unsynced)]
 

@@ -33,6 +33,7 @@ from pergola.bundle.managed_resource import secret_names
 from pergola.kube.client import Client
 from pergola.resource_manager.responsibility import Responsibility
 from pergola.runtime.caching.cache import Cache, Change
+from pergola.runtime.controlling.unit import Unsynced, unsynced
 
 T = TypeVar("T")
 
@@ -115,10 +116,9 @@ class Source:
             await cache.synced()
 
     @property
-    def unsynced(self) -> list[str]:
-        """The kinds whose watch is not live, each with the reason."""
-        lost = (cache for cache in self._caches() if not cache.is_synced)
-        return [f"{cache.gvk}: {cache.problem or 'not listed yet'}" for cache in lost]
+    def unsynced(self) -> list[Unsynced]:
+        """The watches that are not live, each with the reason."""
+        return unsynced(self._caches())
 
     def subscribe_resources(self, subscriber: Callable[[Change[SeenResource]], None]) -> None:
         """Calls `subscriber` for every change of a ManagedResource."""

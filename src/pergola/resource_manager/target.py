@@ -36,6 +36,7 @@ from pergola.kube.errors import InvalidKey, NotFound, UnknownKind
 from pergola.kube.selectors import format_selector
 from pergola.resource_manager.controllers.managed_resource.compare import content_digest
 from pergola.runtime.caching.cache import Cache, Change
+from pergola.runtime.controlling.unit import Unsynced, unsynced
 from pergola.runtime.logging import get_logger
 
 log = get_logger("target")
@@ -131,10 +132,9 @@ class Target:
             yield from caches
 
     @property
-    def unsynced(self) -> list[str]:
-        """The kinds whose watch is not live, each with the reason."""
-        lost = (cache for cache in self.caches() if not cache.is_synced)
-        return [f"{cache.gvk}: {cache.problem or 'not listed yet'}" for cache in lost]
+    def unsynced(self) -> list[Unsynced]:
+        """The watches that are not live, each with the reason."""
+        return unsynced(self.caches())
 
     # Reading
 

@@ -19,6 +19,7 @@ from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.sandbox import Sandbox
 from pergola.testing.crds import install_crds
+from pergola.testing.proxy import CuttableProxy
 from pergola.testing.world import RecordingClient, World
 
 PERGOLA = Path(sys.executable).parent / "pergola"
@@ -252,6 +253,13 @@ async def get(url: str) -> tuple[int, str]:
         return response.status, await response.text()
 
 
+async def eventually(url: str, status: int) -> None:
+    """Wait until a request is answered with a status."""
+    async with asyncio.timeout(60):
+        while (await get(url))[0] != status:  # noqa: ASYNC110 - another process changes it
+            await asyncio.sleep(0.1)
+
+
 async def test_endpoints_answer_as_the_original_ones(
     world: World, sandbox: Sandbox, tmp_path: Path
 ) -> None:
@@ -282,6 +290,23 @@ async def test_endpoints_answer_as_the_original_ones(
     ):
         assert name in text, name
     assert re.search(r'rest_client_requests_total\{code="201",host="[^"]+",method="POST"\} ', text)
+
+
+async def test_an_outage_of_the_api_server_makes_the_process_unready_and_not_unhealthy(
+    world: World, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    async with CuttableProxy(load(sandbox.kubeconfig)) as proxy:
+        kubeconfig = tmp_path / "kubeconfig"
+        text = sandbox.kubeconfig.read_text()
+        kubeconfig.write_text(text.replace(load(sandbox.kubeconfig).server, proxy.config.server))
+        async with running(only(world, kubeconfig), tmp_path) as served:
+            await eventually(served.health + "/readyz", 200)
+            proxy.refuse()
+            proxy.cut()
+            await eventually(served.health + "/readyz", 500)
+            status, text = await get(served.health + "/healthz?verbose")
+            assert status == 200, text
+            assert (await get(served.health + "/healthz/apiserver-healthz"))[0] == 500
 
 
 async def test_the_configured_label_value_is_put_on_objects(

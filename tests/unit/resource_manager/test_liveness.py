@@ -1,12 +1,18 @@
 """When the process is unready, and when it should be restarted: spec 10 §13.3 and §13.4."""
 
+import pytest
+
 from pergola.resource_manager.liveness import UNSYNCED_SECONDS, SyncChecks
+from pergola.runtime.controlling.unit import Unsynced
+
+NOT_LISTED = Unsynced("example.org/v1/Gadget", "not listed yet", is_outage=False)
+CUT_OFF = Unsynced("v1/Pod", "cannot reach https://api", is_outage=True)
 
 
 class _World:
     def __init__(self) -> None:
         self.now = 0.0
-        self.unsynced: list[str] = []
+        self.unsynced: list[Unsynced] = []
         self.checks = SyncChecks(lambda: self.unsynced, lambda: self.now)
 
 
@@ -15,7 +21,7 @@ def test_a_watch_without_its_first_list_is_unready_at_once_and_unhealthy_after_t
 ):
     world = _World()
     assert world.checks.ready() is None
-    world.unsynced = ["example.org/v1/Gadget: not listed yet"]
+    world.unsynced = [NOT_LISTED]
     assert world.checks.ready() == "example.org/v1/Gadget: not listed yet"
     assert world.checks.healthy() is None
     world.now = UNSYNCED_SECONDS - 1
@@ -28,13 +34,37 @@ def test_a_watch_without_its_first_list_is_unready_at_once_and_unhealthy_after_t
 
 def test_a_watch_that_came_back_starts_the_three_minutes_over() -> None:
     world = _World()
-    world.unsynced = ["v1/Pod: gone"]
+    world.unsynced = [NOT_LISTED]
     assert world.checks.healthy() is None
     world.now = 170.0
     world.unsynced = []
     assert world.checks.healthy() is None
-    world.unsynced = ["v1/Pod: gone"]
+    world.unsynced = [NOT_LISTED]
     world.now = 190.0
     assert world.checks.healthy() is None
     world.now = 190.0 + UNSYNCED_SECONDS
+    assert world.checks.healthy() is not None
+
+
+@pytest.mark.parametrize("others", [[], [NOT_LISTED]])
+def test_an_outage_of_the_api_server_makes_the_process_unready_but_never_unhealthy(
+    others: list[Unsynced],
+) -> None:
+    world = _World()
+    world.unsynced = [CUT_OFF, *others]
+    assert world.checks.ready() is not None
+    world.now = 100 * UNSYNCED_SECONDS
+    world.unsynced = [CUT_OFF]
+    assert world.checks.ready() == "v1/Pod: cannot reach https://api"
+    assert world.checks.healthy() is None
+
+
+def test_the_three_minutes_begin_when_the_api_server_answers_again() -> None:
+    world = _World()
+    world.unsynced = [CUT_OFF]
+    assert world.checks.healthy() is None
+    world.now = 1000.0
+    world.unsynced = [NOT_LISTED]
+    assert world.checks.healthy() is None
+    world.now = 1000.0 + UNSYNCED_SECONDS
     assert world.checks.healthy() is not None

@@ -18,7 +18,7 @@ from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, resource_version_of
 from pergola.kube.client import Client
 from pergola.kube.discovery import Resource
-from pergola.kube.errors import ApiError, Gone, KubeError, UnknownKind
+from pergola.kube.errors import ApiError, Gone, KubeError, UnknownKind, Unreachable
 from pergola.kube.watch import WatchEvent, watch
 from pergola.runtime.logging import get_logger
 
@@ -94,7 +94,7 @@ class Cache(Generic[T]):
         self._synced = asyncio.Event()
         self._lost_at: float | None = None
         self.served: bool | None = None
-        self.problem: str | None = None
+        self._error: KubeError | None = None
 
     # Reading
 
@@ -125,6 +125,18 @@ class Cache(Generic[T]):
         if not self._synced.is_set():
             return False
         return self._lost_at is None or _now() - self._lost_at < GRACE_SECONDS
+
+    @property
+    def problem(self) -> str | None:
+        """Why the watch failed last; None while it works."""
+        return str(self._error) if self._error else None
+
+    @property
+    def is_outage(self) -> bool:
+        """Whether the watch failed because the API server is away or overloaded."""
+        error = self._error
+        is_overload = isinstance(error, ApiError) and (error.code >= 500 or error.code == 429)
+        return isinstance(error, Unreachable) or is_overload
 
     async def synced(self) -> None:
         """Returns when the first list is complete, or the kind turned out not to be served."""
@@ -300,7 +312,7 @@ class Cache(Generic[T]):
         if self._failures >= _LOGGED_FAILURE:
             log.info("watch recovered", kind=str(self.gvk))
         self._failures = 0
-        self.served, self.problem, self._lost_at = True, None, None
+        self.served, self._error, self._lost_at = True, None, None
         self._retry = _FIRST_RETRY_SECONDS
         self._synced.set()
 
@@ -310,7 +322,7 @@ class Cache(Generic[T]):
         self._failures += 1
         if self._failures == _LOGGED_FAILURE:
             log.error("watch failed", kind=str(self.gvk), error=str(error))
-        self.problem = str(error)
+        self._error = error
 
     def _unserved(self, error: UnknownKind) -> None:
         """The server does not know the kind, so that none of its objects exist."""

@@ -6,20 +6,44 @@ its configuration switches on.
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from pergola.api.objects import GroupVersionKind
+
+
+class Unsynced(NamedTuple):
+    """A watch that is not live.
+
+    Attributes:
+        is_outage: whether the API server is away, which a restart of this process cannot mend.
+    """
+
+    kind: str
+    problem: str
+    is_outage: bool
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.problem}"
 
 
 class Watching(Protocol):
     """A cache, whatever it keeps."""
 
     gvk: GroupVersionKind
-    problem: str | None
+
+    @property
+    def problem(self) -> str | None:
+        """Why the watch failed last; None while it works."""
+        ...
 
     @property
     def is_synced(self) -> bool:
         """Whether reads can be trusted now."""
+        ...
+
+    @property
+    def is_outage(self) -> bool:
+        """Whether the watch failed because the API server is away or overloaded."""
         ...
 
     async def synced(self) -> None:
@@ -53,6 +77,15 @@ class Working(Protocol):
     async def run(self) -> None:
         """Works until cancelled."""
         ...
+
+
+def unsynced(caches: Iterable[Watching]) -> list[Unsynced]:
+    """Return the watches that are not live, each with the reason."""
+    return [
+        Unsynced(str(cache.gvk), cache.problem or "not listed yet", cache.is_outage)
+        for cache in caches
+        if not cache.is_synced
+    ]
 
 
 Task: TypeAlias = Callable[[], Coroutine[None, None, None]]
@@ -94,10 +127,9 @@ class Unit:
             await cache.synced()
 
     @property
-    def unsynced(self) -> list[str]:
-        """The kinds whose watch is not live, each with the reason."""
-        lost = (cache for cache in self.caches if not cache.is_synced)
-        return [f"{cache.gvk}: {cache.problem or 'not listed yet'}" for cache in lost]
+    def unsynced(self) -> list[Unsynced]:
+        """The watches that are not live, each with the reason."""
+        return unsynced(self.caches)
 
     @property
     def is_idle(self) -> bool:

@@ -7,6 +7,7 @@ import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from types import MappingProxyType
 from typing import Final
 
 from aiohttp import web
@@ -24,7 +25,12 @@ Check = Callable[[], Awaitable[str | None] | str | None]
 
 @asynccontextmanager
 async def serve_probes(
-    bind: str, port: int, healthz: Mapping[str, Check], readyz: Mapping[str, Check]
+    bind: str,
+    port: int,
+    healthz: Mapping[str, Check],
+    readyz: Mapping[str, Check],
+    *,
+    notices: Mapping[str, Check] = MappingProxyType({}),
 ) -> AsyncGenerator[int]:
     """Serves `/healthz` and `/readyz`, and each check under its name below them.
 
@@ -35,6 +41,7 @@ async def serve_probes(
         port: the port to listen on; 0 for any that is free.
         healthz: what must hold for the process not to be restarted.
         readyz: what must hold for it to be sent traffic.
+        notices: shown at `/healthz` and below it, but never a reason for a restart.
 
     Yields:
         The port.
@@ -43,11 +50,13 @@ async def serve_probes(
         ListenError: the port is taken, or not allowed.
     """
     app = web.Application()
-    for name, checks in (("healthz", {"ping": _ping, **healthz}), ("readyz", readyz)):
-        endpoint = _Endpoint(name, checks)
-        app.router.add_get(f"/{name}", endpoint.all)
-        app.router.add_get(f"/{name}/", endpoint.all)
-        app.router.add_get(f"/{name}/{{check}}", endpoint.one)
+    for endpoint in (
+        _Endpoint("healthz", {"ping": _ping, **healthz}, notices),
+        _Endpoint("readyz", readyz, {}),
+    ):
+        app.router.add_get(f"/{endpoint.name}", endpoint.all)
+        app.router.add_get(f"/{endpoint.name}/", endpoint.all)
+        app.router.add_get(f"/{endpoint.name}/{{check}}", endpoint.one)
     async with _serve(app, bind, port, "health probes") as bound:
         yield bound
 
@@ -85,26 +94,35 @@ async def serve_metrics(
 class _Endpoint:
     """A set of checks under one path."""
 
-    def __init__(self, name: str, checks: Mapping[str, Check]) -> None:
-        self._name = name
-        self._checks = checks
+    def __init__(
+        self, name: str, checks: Mapping[str, Check], notices: Mapping[str, Check]
+    ) -> None:
+        self.name = name
+        self._checks = {**checks, **notices}
+        self._notices = frozenset(notices)
 
     async def all(self, request: web.Request) -> web.Response:
         """`?verbose` lists the checks even if all is well; `?exclude=<check>` leaves one out."""
         excluded = set(request.query.getall("exclude", []))
         names = [name for name in self._checks if name not in excluded]
-        problems = await asyncio.gather(*(_run(self._checks[name]) for name in names))
-        lines = [_line(name, problem) for name, problem in zip(names, problems, strict=True)]
-        if any(problems):
-            return _answer([*lines, f"{self._name} check failed"], status=500)
-        return _answer([*lines, f"{self._name} check passed"] if "verbose" in request.query else [])
+        results = await asyncio.gather(*(_run(self._checks[name]) for name in names))
+        problems = dict(zip(names, results, strict=True))
+        lines = [self._line(name, problem) for name, problem in problems.items()]
+        if any(problem for name, problem in problems.items() if name not in self._notices):
+            return _answer([*lines, f"{self.name} check failed"], status=500)
+        return _answer([*lines, f"{self.name} check passed"] if "verbose" in request.query else [])
 
     async def one(self, request: web.Request) -> web.Response:
         name = request.match_info["check"]
         if name not in self._checks:
-            return _answer([f"{self._name} has no check {name!r}"], status=404)
+            return _answer([f"{self.name} has no check {name!r}"], status=404)
         problem = await _run(self._checks[name])
         return _answer([f"{name} failed: {problem}"], status=500) if problem else _answer([])
+
+    def _line(self, name: str, problem: str | None) -> str:
+        if not problem:
+            return f"[+]{name} ok"
+        return f"[{'!' if name in self._notices else '-'}]{name} failed: {problem}"
 
 
 async def _run(check: Check) -> str | None:
@@ -121,10 +139,6 @@ async def _run(check: Check) -> str | None:
 
 def _ping() -> None:
     """Answering at all is the proof."""
-
-
-def _line(name: str, problem: str | None) -> str:
-    return f"[-]{name} failed: {problem}" if problem else f"[+]{name} ok"
 
 
 def _answer(lines: list[str], status: int = 200) -> web.Response:

@@ -82,6 +82,16 @@ async def test_each_check_is_reachable_under_its_name() -> None:
         assert (await get(port, "/other"))[0] == 404
 
 
+async def test_a_check_that_only_informs_is_shown_and_fails_under_its_own_name_only() -> None:
+    async with serve_probes("127.0.0.1", 0, {"a": well}, {}, notices={"b": ill}) as port:
+        assert await get(port, "/healthz") == (200, "ok")
+        assert await get(port, "/healthz?verbose") == (
+            200,
+            "[+]ping ok\n[+]a ok\n[!]b failed: not synced for 3m\nhealthz check passed\n",
+        )
+        assert (await get(port, "/healthz/b"))[0] == 500
+
+
 async def test_a_check_can_be_excluded() -> None:
     async with serve_probes("127.0.0.1", 0, {"a": ill, "b": ill}, {}) as port:
         assert await get(port, "/healthz?exclude=a&exclude=b") == (200, "ok")
