@@ -6,16 +6,15 @@ methods, paths and bytes.
 
 import asyncio
 import io
-import socket
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Final
-from weakref import WeakSet
 
 import aiohttp
 import orjson
 from yarl import URL
 
+from pergola.kube.connections import DEAD_PEER_SECONDS, Connections
 from pergola.kube.errors import ApiError, TooManyRequests, Unauthorized, Unreachable, api_error
 from pergola.kube.kubeconfig import ClusterConfig, ssl_context
 from pergola.kube.throttle import Throttle
@@ -23,7 +22,6 @@ from pergola.kube.throttle import Throttle
 USER_AGENT: Final = "pergola"
 _ATTEMPTS_WHEN_THROTTLED: Final = 5
 _IDLE_CONNECTION_SECONDS: Final = 75.0
-_TURNS_TO_HANG_UP: Final = 100
 _SENT_AT_ONCE: Final = 1024 * 1024
 
 Observer = Callable[[str, str, str, float], None]
@@ -43,6 +41,7 @@ class Transport:
             priority and fairness protects it better than a client can.
         burst: how many may be sent at once before `qps` counts.
         timeout: seconds until a request without an answer counts as failed.
+        dead_peer_seconds: how long a server may leave data or probes unanswered.
     """
 
     def __init__(
@@ -52,6 +51,7 @@ class Transport:
         qps: float | None = None,
         burst: int | None = None,
         timeout: float = 30.0,
+        dead_peer_seconds: int = DEAD_PEER_SECONDS,
         observe: Observer = unobserved,
     ) -> None:
         self._config = config
@@ -61,9 +61,7 @@ class Transport:
         self._throttle = Throttle(qps, burst) if qps and qps > 0 else None
         self._timeout = aiohttp.ClientTimeout(total=timeout)
         self._observe = observe
-        self._session: aiohttp.ClientSession | None = None
-        self._retired: list[aiohttp.ClientSession] = []
-        self._sockets: WeakSet[socket.socket] = WeakSet()
+        self._connections = Connections(self._connect, dead_peer_seconds=dead_peer_seconds)
         self._certificate_version = config.credentials.version
 
     async def request(
@@ -119,10 +117,13 @@ class Transport:
         url = self._url(path, query)
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=30.0, sock_read=silence)
         try:
-            headers = {"Accept": accept, **await self._config.credentials.headers()}
-            async with self._open().get(
-                url, headers=headers, timeout=timeout, server_hostname=self._server_name
-            ) as response:
+            headers = {"Accept": accept, **await self._headers()}
+            async with (
+                self._connections.session() as session,
+                session.get(
+                    url, headers=headers, timeout=timeout, server_hostname=self._server_name
+                ) as response,
+            ):
                 self._observe("GET", str(response.status), self._host, 0.0)
                 if response.status == 401:
                     # Whoever opens the stream again does so with fresh credentials.
@@ -134,32 +135,8 @@ class Transport:
             raise Unreachable(self._failure(error)) from error
 
     async def close(self) -> None:
-        """Closes all connections."""
-        for session in (*self._retired, *([self._session] if self._session else [])):
-            await session.close()
-        self._retired, self._session = [], None
-        await self._hang_up()
-
-    def _socket(self, address: aiohttp.AddrInfoType) -> socket.socket:
-        family, kind, protocol, _, _ = address
-        opened = socket.socket(family, kind, protocol)
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        self._sockets.add(opened)
-        return opened
-
-    async def _hang_up(self) -> None:
-        """Ends TLS connections that still wait for the server's goodbye.
-
-        A request that was cancelled leaves one behind, which nobody else would wait for.
-        """
-        left = [one for one in self._sockets if one.fileno() >= 0]
-        for one in left:
-            with suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-        for _ in range(_TURNS_TO_HANG_UP):
-            if all(one.fileno() < 0 for one in left):
-                return
-            await asyncio.sleep(0)
+        """Close all connections."""
+        await self._connections.close()
 
     async def _send(
         self, method: str, url: URL, headers: dict[str, str], body: bytes | None
@@ -169,14 +146,17 @@ class Transport:
         began = asyncio.get_running_loop().time()
         code = "<error>"
         try:
-            credentials = await self._config.credentials.headers()
-            async with self._open().request(
-                method,
-                url,
-                headers={**headers, **credentials},
-                data=_payload(body),
-                server_hostname=self._server_name,
-            ) as response:
+            credentials = await self._headers()
+            async with (
+                self._connections.session() as session,
+                session.request(
+                    method,
+                    url,
+                    headers={**headers, **credentials},
+                    data=_payload(body),
+                    server_hostname=self._server_name,
+                ) as response,
+            ):
                 code = str(response.status)
                 answer = await response.read()
                 if response.status >= 400:
@@ -187,26 +167,22 @@ class Transport:
         finally:
             self._observe(method, code, self._host, asyncio.get_running_loop().time() - began)
 
-    def _open(self) -> aiohttp.ClientSession:
-        """The session, made anew when the client certificate changed.
-
-        Call it after `credentials.headers()`, which is when a change is noticed.
-        """
+    async def _headers(self) -> dict[str, str]:
+        """The credentials; a client certificate that changed takes new connections."""
+        headers = await self._config.credentials.headers()
         version = self._config.credentials.version
-        if self._session is None or version != self._certificate_version:
-            if self._session is not None:
-                # What is under way ends on the old connections; new requests take the new ones.
-                self._retired.append(self._session)
-            self._session, self._certificate_version = self._connect(), version
-        return self._session
+        if version != self._certificate_version:
+            self._certificate_version = version
+            await self._connections.renew()
+        return headers
 
-    def _connect(self) -> aiohttp.ClientSession:
+    def _connect(self, open_socket: aiohttp.SocketFactoryType) -> aiohttp.ClientSession:
         secure = self._base.startswith("https:")
         connector = aiohttp.TCPConnector(
             ssl=ssl_context(self._config) if secure else False,
             limit=0,
             keepalive_timeout=_IDLE_CONNECTION_SECONDS,
-            socket_factory=self._socket,
+            socket_factory=open_socket,
         )
         return aiohttp.ClientSession(
             connector=connector,

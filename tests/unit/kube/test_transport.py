@@ -426,7 +426,7 @@ async def test_closing_leaves_no_connection_open() -> None:
         for task in (given_up, reading):
             task.cancel()
         await asyncio.gather(given_up, reading, return_exceptions=True)
-        opened = list(transport._sockets)
+        opened = list(transport._connections._sockets)
         assert opened
         await transport.close()
         assert [one.fileno() for one in opened] == [-1] * len(opened)
