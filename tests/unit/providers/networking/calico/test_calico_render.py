@@ -229,7 +229,7 @@ ENVIRONMENT: list[tuple[JsonObject, tuple[str, ...], JsonObject]] = [
             "FELIX_CHAININSERTMODE": None,
             "FELIX_SERVICELOOPPREVENTION": None,
             "FELIX_NFTABLESMODE": None,
-            "FELIX_WIREGUARDENABLED": "false",
+            "FELIX_WIREGUARDENABLED": None,
         },
     ),
     (
@@ -401,12 +401,12 @@ def test_requests_grow_in_proportion_to_the_cluster() -> None:
     rendered = render()
 
     typha = named(rendered, "ConfigMap", "calico-typha-vertical-autoscaler")["data"]
-    assert json.loads(typha["calico-typha-vertical-autoscaler"])["calico-typha"]["requests"] == {
+    assert json.loads(typha["typha-autoscaler"])["calico-typha"]["requests"] == {
         "cpu": {"base": "180m", "step": "140m", "nodesPerStep": 17, "max": "1000m"},
         "memory": {"base": "180Mi", "step": "70Mi", "nodesPerStep": 17, "max": "2000Mi"},
     }
     own = named(rendered, "ConfigMap", "calico-node-vertical-autoscaler")["data"]
-    assert json.loads(own["calico-node-vertical-autoscaler"])["calico-node"]["requests"] == {
+    assert json.loads(own["node-autoscaler"])["calico-node"]["requests"] == {
         "memory": {"base": "50Mi", "step": "50Mi", "nodesPerStep": 10, "max": "1400Mi"}
     }
     assert annotations_of(node(rendered))[PRESERVE] == "true"
@@ -452,6 +452,44 @@ def test_static_requests_are_the_users() -> None:
     }
 
 
+@pytest.mark.parametrize("config", [{}, OFF, EBPF])
+def test_every_agent_follows_the_users_address_of_the_api_server(config: JsonObject) -> None:
+    rendered = render(config)
+    override = [{"configMapRef": {"name": "kubernetes-services-endpoint", "optional": True}}]
+
+    agents = [
+        *pod(node(rendered))["initContainers"],
+        *pod(node(rendered))["containers"],
+        *pod(named(rendered, "Deployment", "calico-typha-deploy"))["containers"],
+    ]
+
+    found = {c["name"] for c in agents if c.get("envFrom") == override}
+    expected = {"install-cni", "calico-node", "calico-typha", CONDITION}
+    assert found == {c["name"] for c in agents} & expected
+
+
+def test_each_node_logs_packets_that_are_too_big() -> None:
+    [log] = [c for c in pod(node(render()))["initContainers"] if c["name"] == "log-mtu-issues"]
+
+    script = log["command"][2]
+    assert "--icmp-type fragmentation-needed" in script
+    assert "--icmpv6-type packet-too-big" in script
+    assert script.count('-j LOG --log-prefix "PACKET-TOO-BIG "') == 2
+    assert log["securityContext"]["capabilities"]["add"] == ["NET_ADMIN", "NET_RAW"]
+
+
+def test_no_image_comes_from_outside_of_calico_for_the_condition_of_a_node() -> None:
+    assert container(render(), CONDITION)["image"] == container(render())["image"]
+
+
+def test_typha_may_create_the_tiers_of_policies() -> None:
+    role = named(render(), "ClusterRole", "calico-typha")
+
+    assert any(
+        rule["resources"] == ["tiers"] and "create" in rule["verbs"] for rule in role["rules"]
+    )
+
+
 def test_the_controllers_tidy_up_alone() -> None:
     deployment = named(render(), "Deployment", "calico-kube-controllers")
 
@@ -477,10 +515,10 @@ def test_multus_gives_pods_further_networks() -> None:
     crds = names(rendered, "CustomResourceDefinition")
     assert "network-attachment-definitions.k8s.cni.cncf.io" in crds
     init = pod(named(rendered, "DaemonSet", "multus"))["initContainers"]
-    assert [c["name"] for c in init] == ["install-multus-binary"]
+    assert [c["name"] for c in init] == ["install-multus-cni"]
     more = render({"multus": {"enabled": True, "installCNIPlugins": True}})
     init = pod(named(more, "DaemonSet", "multus"))["initContainers"]
-    assert [c["name"] for c in init] == ["install-cni-plugins", "install-multus-binary"]
+    assert [c["name"] for c in init] == ["install-cni-plugins", "install-multus-cni"]
     assert "multus" not in names(render({"multus": {"installCNIPlugins": True}}), "DaemonSet")
 
 
@@ -618,6 +656,7 @@ def test_from_ipip_to_vxlan_the_pool_changes_its_encapsulation() -> None:
     assert changed(render(ON), render(ON_VXLAN)) == {
         "ConfigMap/calico-config",
         "DaemonSet/calico-node",
+        "Deployment/calico-typha-deploy",  # addresses are no longer those of the nodes' ranges
         "IPPool/default-ipv4-ippool",
     }
 

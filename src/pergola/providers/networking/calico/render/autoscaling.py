@@ -1,17 +1,17 @@
 """How Calico grows with the cluster: replicas and requests (spec 40 §5.5)."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
+from pergola.api import marks
 from pergola.api.objects import JsonObject
 from pergola.providers.networking.calico.render import node, typha
 from pergola.providers.networking.calico.render.compose import (
-    LINUX,
+    EGRESS,
+    GARDENER,
     NO_ESCALATION,
     RUNTIME_SECCOMP,
-    SYSTEM_COMPONENT,
-    TO_API_SERVER,
     Images,
     account,
     cluster_role,
@@ -21,6 +21,7 @@ from pergola.providers.networking.calico.render.compose import (
     rule,
     service_account,
 )
+from pergola.providers.networking.calico.render.config_map import checksum
 from pergola.providers.networking.calico.render.vertical_pod_autoscalers import (
     vertical_pod_autoscaler,
 )
@@ -42,23 +43,68 @@ _NODE_REQUESTS: Final[JsonObject] = {
 }
 
 
-class Target(NamedTuple):
-    """The container whose requests grow with the cluster, and how they do."""
+_NOBODY: Final = 65534
 
-    kind: str
+
+class Autoscaler(NamedTuple):
+    """A Deployment that scales one workload by the number of nodes.
+
+    Attributes:
+        app: the label `k8s-app` of its pods, which cannot be changed.
+        account: its ServiceAccount; roles and bindings have the same name.
+        user: the user that its process runs as.
+        group: the group that its process runs as.
+    """
+
     name: str
+    app: str
+    account: str
+    priority: str
+    user: int
+    group: int
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+
+
+class Growth(NamedTuple):
+    """The requests of one container, by the number of nodes.
+
+    Attributes:
+        key: of the ConfigMap.
+    """
+
+    autoscaler: Autoscaler
+    key: str
+    kind: str
+    workload: str
     container: str
-    growth: JsonObject
+    requests: JsonObject
 
 
-TYPHA: Final = Target("deployment", typha.DEPLOYMENT, typha.NAME, _TYPHA_REQUESTS)
-NODE: Final = Target("daemonset", node.NAME, node.NAME, _NODE_REQUESTS)
+_RECREATED: Final = {marks.DELETE_ON_INVALID_UPDATE: "true"}
+_HORIZONTAL: Final = Autoscaler(
+    TYPHA_HORIZONTAL, TYPHA_HORIZONTAL, "typha-cpha", "gardener-shoot-system-800", 65532, 65532,
+    GARDENER, _RECREATED,
+)  # fmt: skip
+TYPHA: Final = Growth(
+    Autoscaler(
+        TYPHA_VERTICAL, TYPHA_VERTICAL, "typha-cpva", "gardener-shoot-system-800", _NOBODY, 1,
+        GARDENER, _RECREATED,
+    ),
+    "typha-autoscaler", "deployment", typha.DEPLOYMENT, typha.NAME, _TYPHA_REQUESTS,
+)  # fmt: skip
+NODE: Final = Growth(
+    Autoscaler(
+        NODE_VERTICAL, "calico-node-autoscaler", "calico-node-cpva", "system-cluster-critical",
+        _NOBODY, 1, {}, {},
+    ),
+    "node-autoscaler", "daemonset", node.NAME, node.NAME, _NODE_REQUESTS,
+)  # fmt: skip
 _HEALTHZ: Final[JsonObject] = {
     "httpGet": {"path": "/healthz", "port": 8080},
     "initialDelaySeconds": 10,
     "periodSeconds": 30,
 }
-_NOBODY: Final = 65534
 _CONFIG: Final = "/etc/config"
 
 
@@ -67,8 +113,8 @@ def scaling_objects(values: Values, images: Images) -> list[JsonObject]:
     objects = horizontal(images) if values.typha else []
     if values.auto_scaling == "cluster-proportional":
         if values.typha:
-            objects += vertical(TYPHA_VERTICAL, TYPHA, images)
-        objects += vertical(NODE_VERTICAL, NODE, images)
+            objects += vertical(TYPHA, images)
+        objects += vertical(NODE, images)
     elif values.auto_scaling == "vpa":
         objects += _vertical_pod_autoscalers(values)
     return objects
@@ -88,78 +134,100 @@ def horizontal(images: Images) -> list[JsonObject]:
         rule("", ["configmaps"], ["get"], [TYPHA_HORIZONTAL]),
         rule("apps", ["deployments/scale"], ["get", "update"], [typha.DEPLOYMENT]),
     ]
+    config = obj("v1", "ConfigMap", TYPHA_HORIZONTAL, data={"ladder": ladder})
+    container: JsonObject = {
+        "image": images("calico-cpa"),
+        "command": list(arguments),
+        "livenessProbe": _HEALTHZ,
+    }
     return [
-        obj("v1", "ConfigMap", TYPHA_HORIZONTAL, data={"ladder": ladder}),
-        _deployment(TYPHA_HORIZONTAL, images("calico-cpa"), arguments, probe=_HEALTHZ),
-        *_identity(TYPHA_HORIZONTAL, rules),
+        config,
+        _deployment(_HORIZONTAL, container, config),
+        *_identity(_HORIZONTAL.account, rules),
     ]
 
 
-def vertical(name: str, target: Target, images: Images) -> list[JsonObject]:
-    """Requests of one container by the number of nodes."""
+def vertical(growth: Growth, images: Images) -> list[JsonObject]:
+    """Return the objects that scale the requests of one container."""
+    scaler = growth.autoscaler
     arguments = [
         "/cpvpa",
-        f"--target={target.kind}/{target.name}",
+        f"--target={growth.kind}/{growth.workload}",
         "--namespace=kube-system",
         "--logtostderr=true",
         "--poll-period-seconds=30",
-        f"--config-file={_CONFIG}/{name}",
+        f"--config-file={_CONFIG}/{growth.key}",
     ]
-    rules = [rule("apps", [f"{target.kind}s"], ["get", "patch"], [target.name])]
-    config = json.dumps({target.container: {"requests": target.growth}})
+    rules = [rule("apps", [f"{growth.kind}s"], ["get", "patch"], [growth.workload])]
+    content = json.dumps({growth.container: {"requests": growth.requests}})
+    config = obj("v1", "ConfigMap", scaler.name, data={growth.key: content})
+    container: JsonObject = {
+        "image": images("calico-cpva"),
+        "command": list(arguments),
+        "volumeMounts": [{"name": "config", "mountPath": _CONFIG}],
+    }
+    volume: JsonObject = {"name": "config", "configMap": {"name": scaler.name}}
     return [
-        obj("v1", "ConfigMap", name, data={name: config}),
-        _deployment(name, images("calico-cpva"), arguments, config=name),
-        *_identity(name, rules),
+        config,
+        _deployment(scaler, container, config, volumes=[volume]),
+        *_identity(scaler.account, rules),
     ]
 
 
 def _identity(name: str, rules: Sequence[JsonObject]) -> list[JsonObject]:
-    nodes = [rule("", ["nodes"], ["list", "watch"])]
+    nodes = [rule("", ["nodes"], ["get", "list", "watch"])]
     return [
         service_account(name),
-        *cluster_role(f"system:{name}", nodes, account(name)),
-        *role(f"system:{name}", rules, account(name)),
+        *cluster_role(name, nodes, account(name)),
+        *role(name, rules, account(name)),
     ]
 
 
 def _deployment(
-    name: str,
-    image: str,
-    command: Sequence[str],
-    *,
-    config: str | None = None,
-    probe: JsonObject | None = None,
+    scaler: Autoscaler, container: JsonObject, config: JsonObject, **pod: object
 ) -> JsonObject:
-    labels = {"k8s-app": name, **SYSTEM_COMPONENT, **TO_API_SERVER}
-    container: JsonObject = {
-        "name": "autoscaler",
-        "image": image,
-        "command": list(command),
-        "resources": requests(cpu="10m", memory="20Mi"),
-        "securityContext": {**NO_ESCALATION, "runAsNonRoot": True, "runAsUser": _NOBODY},
+    """A change of the ConfigMap makes a new pod: the programs read it only once."""
+    own = {"k8s-app": scaler.app}
+    template: JsonObject = {
+        "metadata": {
+            "labels": {**own, **scaler.labels, **EGRESS},
+            "annotations": {f"checksum/configmap-{scaler.name}": checksum(config)},
+        },
+        "spec": {**_pod(scaler, container), **pod},
     }
-    pod: JsonObject = {
-        "priorityClassName": "system-cluster-critical",
-        "serviceAccountName": name,
-        "automountServiceAccountToken": True,
-        "nodeSelector": dict(LINUX),
-        "tolerations": [{"key": "CriticalAddonsOnly", "operator": "Exists"}],
-        "securityContext": {**RUNTIME_SECCOMP, "runAsNonRoot": True, "fsGroup": _NOBODY},
-        "containers": [container],
-    }
-    if probe:
-        container["livenessProbe"] = probe
-    if config:
-        container["volumeMounts"] = [{"name": "config", "mountPath": _CONFIG, "readOnly": True}]
-        pod["volumes"] = [{"name": "config", "configMap": {"name": config}}]
     spec: JsonObject = {
         "replicas": 1,
         "revisionHistoryLimit": 2,
-        "selector": {"matchLabels": {"k8s-app": name}},
-        "template": {"metadata": {"labels": labels}, "spec": pod},
+        "selector": {"matchLabels": own},
+        "template": template,
     }
-    return obj("apps/v1", "Deployment", name, labels=labels, spec=spec)
+    return obj(
+        "apps/v1", "Deployment", scaler.name, labels=own, annotations=scaler.annotations, spec=spec
+    )
+
+
+def _pod(scaler: Autoscaler, container: JsonObject) -> JsonObject:
+    return {
+        "priorityClassName": scaler.priority,
+        "serviceAccountName": scaler.account,
+        "automountServiceAccountToken": True,
+        "dnsPolicy": "Default",
+        "securityContext": {
+            **RUNTIME_SECCOMP,
+            "runAsNonRoot": True,
+            "runAsUser": scaler.user,
+            "fsGroup": scaler.group,
+            "supplementalGroups": [scaler.group],
+        },
+        "containers": [
+            {
+                "name": "autoscaler",
+                **container,
+                "resources": requests(cpu="10m", memory="50Mi"),
+                "securityContext": NO_ESCALATION,
+            }
+        ],
+    }
 
 
 def _vertical_pod_autoscalers(values: Values) -> list[JsonObject]:

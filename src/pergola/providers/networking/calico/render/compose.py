@@ -13,17 +13,24 @@ KUBE_SYSTEM: Final = "kube-system"
 CALICO: Final = "crd.projectcalico.org"
 CRITICAL: Final = {"node.gardener.cloud/critical-component": "true"}
 SYSTEM_COMPONENT: Final = {"gardener.cloud/role": "system-component"}
-TO_API_SERVER: Final = {
-    "origin": "gardener",
+GARDENER: Final = {"origin": "gardener"}
+EGRESS: Final = {
+    "networking.gardener.cloud/to-public-networks": "allowed",
     "networking.gardener.cloud/to-apiserver": "allowed",
     "networking.gardener.cloud/to-dns": "allowed",
 }
+"""Labels of pods that reach the API server by its public name."""
+
 EVERYWHERE: Final[Sequence[JsonObject]] = (
     {"effect": "NoSchedule", "operator": "Exists"},
     {"effect": "NoExecute", "operator": "Exists"},
-    {"key": "CriticalAddonsOnly", "operator": "Exists"},
 )
-"""Tolerates everything: there is no node without a network."""
+"""Tolerations for every taint: a node without a network is of no use."""
+
+ENDPOINT_OVERRIDE: Final[Sequence[JsonObject]] = (
+    {"configMapRef": {"name": "kubernetes-services-endpoint", "optional": True}},
+)
+"""The ConfigMap by which a user sets the address of the API server for Calico."""
 
 LINUX: Final = {"kubernetes.io/os": "linux"}
 NO_ESCALATION: Final[JsonObject] = {

@@ -11,6 +11,7 @@ from pergola.providers.networking.calico.render.compose import obj
 from pergola.providers.networking.calico.values import Values
 
 NAME: Final = "calico-config"
+CONFLIST: Final = "10-calico.conflist"
 
 
 def calico_config(values: Values) -> JsonObject:

@@ -5,11 +5,11 @@ here would have to follow each of its versions. What an API server has to know i
 there are, their names and their scope.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from pergola.api.objects import JsonObject
-from pergola.providers.networking.calico.render.compose import CALICO, obj
+from pergola.providers.networking.calico.render.compose import CALICO, SYSTEM_COMPONENT, obj
 
 POLICY: Final = "policy.networking.k8s.io"
 MULTUS: Final = "k8s.cni.cncf.io"
@@ -63,7 +63,9 @@ def calico_crds() -> Iterator[JsonObject]:
 
 def network_attachment_definition() -> JsonObject:
     """How Multus is told about further networks."""
-    return _crd(MULTUS, "v1", "NetworkAttachmentDefinition", namespaced=True, dashes=True)
+    return _crd(
+        MULTUS, "v1", "NetworkAttachmentDefinition", namespaced=True, labels=None, dashes=True
+    )
 
 
 def plural_of(kind: str) -> str:
@@ -78,7 +80,8 @@ def _crd(
     kind: str,
     *,
     namespaced: bool,
-    annotations: dict[str, str] | None = None,
+    labels: Mapping[str, str] | None = SYSTEM_COMPONENT,
+    annotations: Mapping[str, str] | None = None,
     status: bool = False,
     dashes: bool = False,
 ) -> JsonObject:
@@ -96,6 +99,7 @@ def _crd(
         "CustomResourceDefinition",
         f"{plural}.{group}",
         namespace="",
+        labels=labels,
         annotations=annotations,
         spec={
             "group": group,

@@ -4,11 +4,11 @@ from typing import Final
 
 from pergola.api.objects import JsonObject
 from pergola.providers.networking.calico.render.compose import (
-    LINUX,
+    EGRESS,
+    GARDENER,
     NO_ESCALATION,
     RUNTIME_SECCOMP,
     SYSTEM_COMPONENT,
-    TO_API_SERVER,
     Images,
     disruption_budget,
     env,
@@ -37,13 +37,16 @@ def controller_objects(values: Values, images: Images) -> list[JsonObject]:
 
 
 def _deployment(images: Images) -> JsonObject:
-    labels = {**_LABELS, **SYSTEM_COMPONENT, **TO_API_SERVER}
+    labels = {**_LABELS, **SYSTEM_COMPONENT}
     spec: JsonObject = {
         "replicas": 1,
         "revisionHistoryLimit": 2,
         "strategy": {"type": "Recreate"},  # two of them would tidy up against each other
         "selector": {"matchLabels": dict(_LABELS)},
-        "template": {"metadata": {"labels": labels}, "spec": _pod(images)},
+        "template": {
+            "metadata": {"labels": {**labels, **GARDENER, **EGRESS}},
+            "spec": _pod(images),
+        },
     }
     return obj("apps/v1", "Deployment", NAME, labels=labels, spec=spec)
 
@@ -53,9 +56,9 @@ def _pod(images: Images) -> JsonObject:
         "priorityClassName": "system-cluster-critical",
         "serviceAccountName": NAME,
         "automountServiceAccountToken": True,
-        "nodeSelector": dict(LINUX),
-        "tolerations": [{"key": "CriticalAddonsOnly", "operator": "Exists"}],
-        "securityContext": {**RUNTIME_SECCOMP, "fsGroup": _USER, "runAsNonRoot": True},
+        "dnsPolicy": "Default",
+        "tolerations": [{"effect": "NoSchedule", "operator": "Exists"}],
+        "securityContext": RUNTIME_SECCOMP,
         "containers": [_container(images)],
     }
 
@@ -65,7 +68,7 @@ def _container(images: Images) -> JsonObject:
         "name": NAME,
         "image": images("calico-kube-controllers"),
         "env": env(ENABLED_CONTROLLERS="node,loadbalancer", DATASTORE_TYPE="kubernetes"),
-        "livenessProbe": _probe("-l", initialDelaySeconds=10),
+        "livenessProbe": _probe("-l", initialDelaySeconds=10, failureThreshold=6),
         "readinessProbe": _probe("-r"),
         "resources": requests(cpu="10m", memory="50Mi"),
         "securityContext": {**NO_ESCALATION, "runAsNonRoot": True, "runAsUser": _USER},
@@ -75,8 +78,7 @@ def _container(images: Images) -> JsonObject:
 def _probe(what: str, **more: int) -> JsonObject:
     return {
         "exec": {"command": ["/usr/bin/check-status", what]},
-        "periodSeconds": 30,
+        "periodSeconds": 10,
         "timeoutSeconds": 10,
-        "failureThreshold": 6,
         **more,
     }

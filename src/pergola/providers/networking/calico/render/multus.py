@@ -4,6 +4,8 @@ from typing import Final
 
 from pergola.api.objects import JsonObject
 from pergola.providers.networking.calico.render.compose import (
+    CRITICAL,
+    EGRESS,
     EVERYWHERE,
     LINUX,
     PRIVILEGED,
@@ -12,6 +14,8 @@ from pergola.providers.networking.calico.render.compose import (
     Images,
     account,
     cluster_role,
+    env,
+    field_path,
     host_path,
     mount,
     obj,
@@ -19,12 +23,14 @@ from pergola.providers.networking.calico.render.compose import (
     rule,
     service_account,
 )
+from pergola.providers.networking.calico.render.config_map import CONFLIST
 from pergola.providers.networking.calico.render.crds import MULTUS, network_attachment_definition
 from pergola.providers.networking.calico.values import Values
 
 NAME: Final = "multus"
+_CONF: Final = "/host/etc/cni/net.d"
 _BIN: Final = mount("cnibin", "/host/opt/cni/bin")
-_NET: Final = mount("cni", "/host/etc/cni/net.d")
+_NET: Final = mount("cni", _CONF)
 
 
 def multus_objects(values: Values, images: Images) -> list[JsonObject]:
@@ -47,11 +53,16 @@ def multus_objects(values: Values, images: Images) -> list[JsonObject]:
 
 
 def _daemon_set(values: Values, images: Images) -> JsonObject:
-    labels = {"k8s-app": NAME, **SYSTEM_COMPONENT}
+    labels = {"k8s-app": NAME, **SYSTEM_COMPONENT, **CRITICAL}
+    to_cluster = {key: value for key, value in EGRESS.items() if "public" not in key}
     spec: JsonObject = {
+        "revisionHistoryLimit": 2,
         "selector": {"matchLabels": {"k8s-app": NAME}},
         "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}},
-        "template": {"metadata": {"labels": labels}, "spec": _pod(values, images)},
+        "template": {
+            "metadata": {"labels": {**labels, **to_cluster}},
+            "spec": _pod(values, images),
+        },
     }
     return obj("apps/v1", "DaemonSet", NAME, labels=labels, spec=spec)
 
@@ -62,7 +73,7 @@ def _pod(values: Values, images: Images) -> JsonObject:
         "priorityClassName": "system-node-critical",
         "serviceAccountName": NAME,
         "automountServiceAccountToken": True,
-        "terminationGracePeriodSeconds": 10,
+        "terminationGracePeriodSeconds": 0,
         "nodeSelector": dict(LINUX),
         "tolerations": list(EVERYWHERE),
         "securityContext": RUNTIME_SECCOMP,
@@ -72,30 +83,34 @@ def _pod(values: Values, images: Images) -> JsonObject:
         ],
         "containers": [_container(images)],
         "volumes": [
-            host_path("cni", "/etc/cni/net.d", "DirectoryOrCreate"),
-            host_path("cnibin", "/opt/cni/bin", "DirectoryOrCreate"),
+            host_path("cni", "/etc/cni/net.d"),
+            host_path("cnibin", "/opt/cni/bin"),
         ],
     }
 
 
 def _cni_plugins(images: Images) -> JsonObject:
-    return _copying(
+    return _installer(
         "install-cni-plugins",
         images("cni-plugins"),
-        "cp -f /usr/src/plugins/bin/* /host/opt/cni/bin/",
+        command=["sh", "-c", "cp -f /usr/src/plugins/bin/* /host/opt/cni/bin/"],
     )
 
 
 def _install(images: Images) -> JsonObject:
-    command = "cp -f /usr/src/multus-cni/bin/multus /host/opt/cni/bin/multus"
-    return _copying("install-multus-binary", images("multus-cni"), command)
+    return _installer(
+        "install-multus-cni",
+        images("multus-cni"),
+        command=["/install_multus"],
+        args=["--type", "thin"],
+    )
 
 
-def _copying(name: str, image: str, command: str) -> JsonObject:
+def _installer(name: str, image: str, **run: list[str]) -> JsonObject:
     return {
         "name": name,
         "image": image,
-        "command": ["sh", "-c", command],
+        **run,
         "resources": requests(cpu="10m", memory="15Mi"),
         "securityContext": PRIVILEGED,
         "volumeMounts": [_BIN],
@@ -104,21 +119,30 @@ def _copying(name: str, image: str, command: str) -> JsonObject:
 
 def _container(images: Images) -> JsonObject:
     return {
-        "name": "kube-multus",
+        "name": NAME,
         "image": images("multus-cni"),
         "command": ["/thin_entrypoint"],
         "args": [
+            "--cleanup-config-on-exit",
+            "--cni-bin-dir=/host/opt/cni/bin",
+            f"--cni-conf-dir={_CONF}",
+            "--cni-version=0.3.1",
+            f"--multus-autoconfig-dir={_CONF}",
+            "--multus-cni-conf-dir=/etc/cni/multus/net.d",
             "--multus-conf-file=auto",
-            "--multus-autoconfig-dir=/host/etc/cni/net.d",
-            "--cni-conf-dir=/host/etc/cni/net.d",
-            "--skip-multus-binary-copy=true",
+            "--multus-log-file=/var/log/multus.log",
+            "--multus-log-level=error",
+            "--multus-log-to-stderr=true",
+            f"--multus-master-cni-file-name={CONFLIST}",
+            f"--readiness-indicator-file=/etc/cni/net.d/{CONFLIST}",
         ],
+        "env": env(MULTUS_NODE_NAME=field_path("spec.nodeName")),
         "livenessProbe": {
-            "exec": {"command": ["sh", "-c", "ls /host/etc/cni/net.d/00-multus.conf"]},
+            "exec": {"command": ["sh", "-c", f"ls {_CONF}/00-multus.conf"]},
             "initialDelaySeconds": 60,
             "periodSeconds": 60,
         },
-        "resources": requests(cpu="10m", memory="50Mi"),
+        "resources": requests(cpu="100m", memory="200Mi"),
         "securityContext": PRIVILEGED,
         "volumeMounts": [_NET, _BIN],
     }

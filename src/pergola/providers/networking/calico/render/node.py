@@ -5,6 +5,8 @@ from typing import Final
 from pergola.api.objects import JsonObject, JsonValue
 from pergola.providers.networking.calico.render.compose import (
     CRITICAL,
+    EGRESS,
+    ENDPOINT_OVERRIDE,
     EVERYWHERE,
     LINUX,
     PRIVILEGED,
@@ -35,13 +37,14 @@ _REQUESTS: Final = {"cpu": "250m", "memory": "100Mi"}
 
 def daemon_set(values: Values, images: Images, checksum: str) -> JsonObject:
     """One calico-node for each node; a new ConfigMap makes new pods."""
-    labels = {"k8s-app": NAME, **SYSTEM_COMPONENT, **CRITICAL, "origin": "gardener"}
+    labels = {"k8s-app": NAME, **SYSTEM_COMPONENT, **CRITICAL}
     spec: JsonObject = {
+        "revisionHistoryLimit": 2,
         "selector": {"matchLabels": {"k8s-app": NAME}},
         "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}},
         "template": {
             "metadata": {
-                "labels": labels,
+                "labels": {**labels, **EGRESS},
                 "annotations": {"checksum/configmap-calico": checksum},
             },
             "spec": _pod(values, images),
@@ -67,11 +70,10 @@ def monitoring_services(values: Values) -> list[JsonObject]:
 
 def _metrics(name: str, port: int) -> JsonObject:
     spec: JsonObject = {
-        "clusterIP": "None",
         "selector": {"k8s-app": NAME},
         "ports": [{"name": "metrics", "port": port, "targetPort": port, "protocol": "TCP"}],
     }
-    return obj("v1", "Service", name, labels={"k8s-app": name}, spec=spec)
+    return obj("v1", "Service", name, spec=spec)
 
 
 def _pod(values: Values, images: Images) -> JsonObject:
@@ -91,21 +93,19 @@ def _pod(values: Values, images: Images) -> JsonObject:
 
 
 def _container(values: Values, images: Images) -> JsonObject:
-    container: JsonObject = {
+    return {
         "name": NAME,
         "image": images("calico-node"),
+        "envFrom": list(ENDPOINT_OVERRIDE),
         "env": node_environment(values),
-        "ports": [{"name": "felix-metrics", "containerPort": FELIX_METRICS, "protocol": "TCP"}],
+        "ports": [{"name": "metrics", "containerPort": FELIX_METRICS, "protocol": "TCP"}],
         "livenessProbe": _probe(values, "live", initialDelaySeconds=10, failureThreshold=6),
         "readinessProbe": _probe(values, "ready"),
         "resources": {"requests": _requests(values)},
         "securityContext": _security(values),
+        "lifecycle": {"preStop": {"exec": {"command": ["/bin/calico-node", "-shutdown"]}}},
         "volumeMounts": _mounts(values),
     }
-    if values.backend != "none":  # with it calico-node does not care about the node's condition
-        command = ["/bin/calico-node", "-shutdown"]
-        container["lifecycle"] = {"preStop": {"exec": {"command": command}}}
-    return container
 
 
 def _requests(values: Values) -> dict[str, JsonValue]:
@@ -152,8 +152,8 @@ def _volumes(values: Values) -> list[JsonObject]:
         host_path("var-lib-calico", "/var/lib/calico", "DirectoryOrCreate"),
         host_path("xtables-lock", "/run/xtables.lock", "FileOrCreate"),
         host_path("cni-bin-dir", "/opt/cni/bin", "DirectoryOrCreate"),
-        host_path("cni-net-dir", "/etc/cni/net.d", "DirectoryOrCreate"),
-        host_path("cni-log-dir", "/var/log/calico/cni", "DirectoryOrCreate"),
+        host_path("cni-net-dir", "/etc/cni/net.d"),
+        host_path("cni-log-dir", "/var/log/calico/cni"),
         host_path("policysync", "/var/run/nodeagent", "DirectoryOrCreate"),
         *(_bpf_volumes() if values.ebpf else []),
     ]
@@ -161,7 +161,7 @@ def _volumes(values: Values) -> list[JsonObject]:
 
 def _bpf_volumes() -> list[JsonObject]:
     return [
-        host_path("sys-fs", "/sys/fs", "DirectoryOrCreate"),
+        host_path("sys-fs", "/sys/fs/", "DirectoryOrCreate"),
         host_path("bpffs", "/sys/fs/bpf", "Directory"),
         host_path("nodeproc", "/proc"),
     ]

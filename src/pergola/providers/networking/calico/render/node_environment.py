@@ -9,13 +9,8 @@ from pergola.providers.networking.calico.values import Pool, Values
 
 FELIX_METRICS: Final = 9091
 KUBE_PROXY_HEALTHZ: Final = 10257  # 10256 belongs to kube-proxy itself
-_MTU_VARIABLES: Final = (
-    "FELIX_IPINIPMTU",
-    "FELIX_VXLANMTU",
-    "FELIX_VXLANMTUV6",
-    "FELIX_WIREGUARDMTU",
-    "FELIX_WIREGUARDMTUV6",
-)
+_MTUS: Final = ("FELIX_IPINIPMTU", "FELIX_VXLANMTU", "FELIX_WIREGUARDMTU")
+_IPV6_MTUS: Final = ("FELIX_VXLANMTUV6", "FELIX_WIREGUARDMTUV6")
 
 
 def node_environment(values: Values) -> list[JsonValue]:
@@ -39,13 +34,26 @@ def api_server(values: Values) -> list[JsonValue]:
     return env(KUBERNETES_SERVICE_HOST=host, KUBERNETES_SERVICE_PORT=str(port))
 
 
+def node_address(values: Values) -> list[JsonValue]:
+    """How a node finds its own addresses, for whatever else runs calico-node's start-up code."""
+    return [
+        *_address("IP", values.ipv4),
+        *(_address("IP6", values.ipv6) if values.ipv6 else []),
+    ]
+
+
+def _address(name: str, pool: Pool | None) -> list[JsonValue]:
+    if pool is None:
+        return env(**{name: "none"})
+    return env(**{name: "autodetect", f"{name}_AUTODETECTION_METHOD": pool.auto_detection})
+
+
 def _process(values: Values) -> list[JsonValue]:
-    bird = values.backend == "bird"
     return env(
         DATASTORE_TYPE="kubernetes",
         WAIT_FOR_DATASTORE="true",
         NODENAME=field_path("spec.nodeName"),
-        CLUSTER_TYPE="k8s,bgp" if bird else "k8s",
+        CLUSTER_TYPE="k8s,bgp",
         CALICO_NETWORKING_BACKEND=config_key(config_map.NAME, "calico_backend"),
         CALICO_DISABLE_FILE_LOGGING="true",
         CALICO_MANAGE_CNI="true",
@@ -56,29 +64,30 @@ def _process(values: Values) -> list[JsonValue]:
 
 def _ipv4(pool: Pool | None) -> list[JsonValue]:
     if pool is None:
-        return env(IP="none")
-    return env(
-        IP="autodetect",
-        IP_AUTODETECTION_METHOD=pool.auto_detection,
-        CALICO_IPV4POOL_CIDR=pool.cidr,
-        CALICO_IPV4POOL_NAT_OUTGOING=flag(pool.nat_outgoing),
-        CALICO_IPV4POOL_IPIP="Never" if pool.encapsulation == "vxlan" else pool.mode,
-        CALICO_IPV4POOL_VXLAN=pool.mode if pool.encapsulation == "vxlan" else None,
-    )
+        return _address("IP", pool)
+    return [
+        *_address("IP", pool),
+        *env(
+            CALICO_IPV4POOL_CIDR=pool.cidr,
+            CALICO_IPV4POOL_IPIP="Never" if pool.encapsulation == "vxlan" else pool.mode,
+            CALICO_IPV4POOL_VXLAN=pool.mode if pool.encapsulation == "vxlan" else None,
+        ),
+    ]
 
 
 def _ipv6(pool: Pool | None) -> list[JsonValue]:
     if pool is None:
-        return env(IP6="none", FELIX_IPV6SUPPORT="false")
-    return env(
-        IP6="autodetect",
-        IP6_AUTODETECTION_METHOD=pool.auto_detection,
-        CALICO_IPV6POOL_CIDR=pool.cidr,
-        CALICO_IPV6POOL_NAT_OUTGOING=flag(pool.nat_outgoing),
-        CALICO_IPV6POOL_VXLAN=pool.mode,
-        CALICO_ROUTER_ID="hash",
-        FELIX_IPV6SUPPORT="true",
-    )
+        return [*_address("IP6", pool), *env(FELIX_IPV6SUPPORT="false")]
+    return [
+        *_address("IP6", pool),
+        *env(
+            CALICO_IPV6POOL_CIDR=pool.cidr,
+            CALICO_IPV6POOL_NAT_OUTGOING=flag(pool.nat_outgoing),
+            CALICO_IPV6POOL_VXLAN=pool.mode,
+            CALICO_ROUTER_ID="hash",
+            FELIX_IPV6SUPPORT="true",
+        ),
+    ]
 
 
 def _encapsulation(values: Values) -> list[JsonValue]:
@@ -90,9 +99,9 @@ def _encapsulation(values: Values) -> list[JsonValue]:
 
 def _felix(values: Values) -> list[JsonValue]:
     mtu = config_key(config_map.NAME, "veth_mtu")
+    encrypted = "true" if values.wireguard else None  # absent leaves it to a FelixConfiguration
     return env(
-        **dict.fromkeys(_MTU_VARIABLES, mtu),
-        FELIX_LOGSEVERITYSCREEN="error",
+        **dict.fromkeys((*_MTUS, *(_IPV6_MTUS if values.ipv6 else ())), mtu),
         FELIX_HEALTHENABLED="true",
         FELIX_PROMETHEUSMETRICSENABLED="true",
         FELIX_PROMETHEUSMETRICSPORT=str(FELIX_METRICS),
@@ -100,8 +109,8 @@ def _felix(values: Values) -> list[JsonValue]:
         FELIX_NATPORTRANGE="32768:65535",
         FELIX_CHAININSERTMODE="Append" if values.snat_to_upstream_dns else None,
         FELIX_SERVICELOOPPREVENTION=values.service_loop_prevention,
-        FELIX_WIREGUARDENABLED=flag(values.wireguard and values.ipv4 is not None),
-        FELIX_WIREGUARDENABLEDV6=flag(values.wireguard and values.ipv6 is not None),
+        FELIX_WIREGUARDENABLED=encrypted if values.ipv4 else None,
+        FELIX_WIREGUARDENABLEDV6=encrypted if values.ipv6 else None,
     )
 
 

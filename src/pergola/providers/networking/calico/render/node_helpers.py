@@ -4,19 +4,21 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from pergola.api.objects import JsonObject, JsonValue
+from pergola.api.objects import JsonObject
 from pergola.providers.networking.calico.render import config_map
 from pergola.providers.networking.calico.render.compose import (
+    ENDPOINT_OVERRIDE,
     NO_ESCALATION,
     PRIVILEGED,
     Images,
     config_key,
     env,
     field_path,
+    flag,
     mount,
     requests,
 )
-from pergola.providers.networking.calico.render.node_environment import api_server
+from pergola.providers.networking.calico.render.node_environment import api_server, node_address
 from pergola.providers.networking.calico.values import Values
 
 BIRD_METRICS: Final = 9094
@@ -26,14 +28,13 @@ _NET_ADMIN: Final[JsonObject] = {
     "runAsUser": 0,
     "capabilities": {"drop": ["ALL"], "add": ["NET_ADMIN", "NET_RAW"]},
 }
-_NOBODY: Final[JsonObject] = {**NO_ESCALATION, "runAsNonRoot": True, "runAsUser": 65534}
 _ALIVE: Final = "[ $(($(date +%s) - $(cat /tmp/alive))) -lt 180 ]"
 
 
 def init_containers(values: Values, images: Images) -> list[JsonObject]:
     """What happens on a node before calico-node starts, in this order."""
     return [
-        *([_cleanup_routes(images)] if values.overlay is False else []),
+        *([_cleanup_routes(values, images)] if values.overlay is False else []),
         _log_mtu(images),
         _install_cni(values, images),
         *([_ebpf_bootstrap(values, images)] if values.ebpf else []),
@@ -46,7 +47,7 @@ def sidecars(values: Values, images: Images) -> list[JsonObject]:
     return [
         *([_network_condition(values, images)] if values.backend != "none" else []),
         *([_snat_to_upstream_dns(values, images)] if values.snat_to_upstream_dns else []),
-        *([_bird_exporter(images)] if exports_bird(values) else []),
+        *([_bird_exporter(values, images)] if exports_bird(values) else []),
     ]
 
 
@@ -57,19 +58,16 @@ def exports_bird(values: Values) -> bool:
 
 @cache
 def script(name: str) -> str:
-    """A shell script of this package."""
+    """Return a shell script of this package."""
     return files(__package__).joinpath("scripts", f"{name}.sh").read_text()
 
 
-def _shell(name: str) -> list[JsonValue]:
-    return ["sh", "-c", script(name)]
-
-
-def _cleanup_routes(images: Images) -> JsonObject:
+def _cleanup_routes(values: Values, images: Images) -> JsonObject:
     return {
         "name": "cleanup-routes",
         "image": images("calico-node"),
-        "command": _shell("cleanup_routes"),
+        "command": ["sh", "-c", script("cleanup_routes")],
+        "env": env(CALICO_BACKEND=values.backend),
         "resources": requests(cpu="5m", memory="16Mi"),
         "securityContext": _NET_ADMIN,
     }
@@ -79,9 +77,10 @@ def _log_mtu(images: Images) -> JsonObject:
     return {
         "name": "log-mtu-issues",
         "image": images("calico-node"),
-        "command": _shell("log_mtu"),
+        "command": ["/bin/sh", "-c", script("iptables") + script("log_mtu")],
         "resources": requests(cpu="5m", memory="16Mi"),
-        "securityContext": _NOBODY,
+        "securityContext": _NET_ADMIN,
+        "volumeMounts": [mount("xtables-lock", "/run/xtables.lock")],
     }
 
 
@@ -90,10 +89,11 @@ def _install_cni(values: Values, images: Images) -> JsonObject:
         "name": "install-cni",
         "image": images("calico-cni"),
         "command": ["/opt/cni/bin/install"],
+        "envFrom": list(ENDPOINT_OVERRIDE),
         "env": [
             *api_server(values),
             *env(
-                CNI_CONF_NAME="10-calico.conflist",
+                CNI_CONF_NAME=config_map.CONFLIST,
                 CNI_NETWORK_CONFIG=config_key(config_map.NAME, "cni_network_config"),
                 KUBERNETES_NODE_NAME=field_path("spec.nodeName"),
                 CNI_MTU=config_key(config_map.NAME, "veth_mtu"),
@@ -103,7 +103,7 @@ def _install_cni(values: Values, images: Images) -> JsonObject:
         "resources": requests(cpu="10m", memory="32Mi"),
         "securityContext": PRIVILEGED,
         "volumeMounts": [
-            mount("cni-bin-dir", "/host/opt/cni/bin"),
+            mount("cni-bin-dir", "/host/secondary-bin-dir"),
             mount("cni-net-dir", "/host/etc/cni/net.d"),
         ],
     }
@@ -143,12 +143,22 @@ def _hostpath_init(images: Images) -> JsonObject:
 def _network_condition(values: Values, images: Images) -> JsonObject:
     return {
         "name": "network-unavailable-condition-ensurer",
-        "image": images("curl"),
-        "command": _shell("network_condition"),
-        "env": [*api_server(values), *env(NODENAME=field_path("spec.nodeName"))],
+        "image": images("calico-node"),
+        "command": ["/bin/bash", "-c", script("network_condition")],
+        "envFrom": list(ENDPOINT_OVERRIDE),
+        "env": [
+            *api_server(values),
+            *env(
+                DATASTORE_TYPE="kubernetes",
+                CALICO_NETWORKING_BACKEND=config_key(config_map.NAME, "calico_backend"),
+                NO_DEFAULT_POOLS="true",
+                NODENAME=field_path("spec.nodeName"),
+            ),
+            *node_address(values),
+        ],
         "livenessProbe": _alive_probe(),
-        "resources": requests(cpu="2m", memory="10Mi"),
-        "securityContext": _NOBODY,
+        "resources": requests(cpu="2m", memory="20Mi"),
+        "securityContext": NO_ESCALATION,
     }
 
 
@@ -156,7 +166,7 @@ def _snat_to_upstream_dns(values: Values, images: Images) -> JsonObject:
     return {
         "name": "add-snat-rule-to-upstream-dns",
         "image": images("calico-node"),
-        "command": _shell("snat_to_upstream_dns"),
+        "command": ["/bin/sh", "-c", script("iptables") + script("snat_to_upstream_dns")],
         "env": env(
             POD_CIDR_V4=values.ipv4.cidr if values.ipv4 else None,
             POD_CIDR_V6=values.ipv6.cidr if values.ipv6 else None,
@@ -168,22 +178,23 @@ def _snat_to_upstream_dns(values: Values, images: Images) -> JsonObject:
     }
 
 
-def _bird_exporter(images: Images) -> JsonObject:
+def _bird_exporter(values: Values, images: Images) -> JsonObject:
     return {
         "name": "bird-exporter",
         "image": images("bird-exporter"),
         "args": [
-            "-bird.socket=/var/run/calico/bird.ctl",
-            "-bird6.socket=/var/run/calico/bird6.ctl",
-            "-bird.v2=false",
             "-format.new=true",
+            "-bird.v2=false",  # calico-node runs two BIRDs of version 1
+            "-bird.socket=/var/run/calico/bird.ctl",
+            f"-bird.ipv6={flag(values.ipv6 is not None)}",
+            "-bird6.socket=/var/run/calico/bird6.ctl",
             f"-web.listen-address=:{BIRD_METRICS}",
         ],
         "ports": [{"name": "bird-metrics", "containerPort": BIRD_METRICS, "protocol": "TCP"}],
         "livenessProbe": {"httpGet": {"path": "/", "port": BIRD_METRICS}, "periodSeconds": 30},
-        "resources": requests(cpu="5m", memory="20Mi"),
+        "resources": requests(cpu="10m", memory="32Mi"),
         "securityContext": {**NO_ESCALATION, "runAsUser": 0},
-        "volumeMounts": [mount("var-run-calico", "/var/run/calico")],
+        "volumeMounts": [mount("var-run-calico", "/var/run/calico", readOnly=True)],
     }
 
 

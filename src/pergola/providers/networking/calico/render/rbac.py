@@ -51,16 +51,19 @@ def _node() -> list[JsonObject]:
         rule("", ["serviceaccounts/token"], ["create"], [CNI_PLUGIN]),
         rule("", ["nodes/status"], ["patch", "update"]),
         rule("", ["pods/status"], ["patch"]),
+        rule("apps", ["daemonsets"], ["get"], [node.NAME]),  # is it being deleted, or a node?
         rule(
             CALICO,
-            ["clusterinformations", "felixconfigurations", "ippools", "tiers"],
+            ["bgpconfigurations", "bgppeers", "clusterinformations", "felixconfigurations"],
             ["create", "update"],
         ),
+        rule(CALICO, ["ippools"], ["create", "update"]),
+        rule(CALICO, ["tiers"], ["create"]),
         rule(CALICO, ["caliconodestatuses"], ["update"]),
         rule(CALICO, _IPAM, ["create", "update", "delete"]),
-        rule(CALICO, ["ipamconfigs"], ["create", "update"]),
+        rule(CALICO, ["ipamconfigs"], ["create"]),
     ]
-    own = [  # to find out whether kubeadm says something about the ranges
+    own = [  # whether kubeadm knows the range of pods
         rule("", ["configmaps"], ["get"], ["kubeadm-config"])
     ]
     return [
@@ -71,10 +74,11 @@ def _node() -> list[JsonObject]:
 
 
 def _typha() -> list[JsonObject]:
-    """It reads for all nodes what they would read themselves."""
+    """Typha reads on behalf of all nodes, and creates the tiers that every policy needs."""
     rules = [
         *_synced(),
         rule(CALICO, ["clusterinformations"], ["create", "update"]),
+        rule(CALICO, ["tiers"], ["create"]),
     ]
     return [service_account(typha.NAME), *cluster_role(typha.NAME, rules, account(typha.NAME))]
 
@@ -93,15 +97,11 @@ def _synced() -> list[JsonObject]:
 
 
 def _cni_plugin() -> list[JsonObject]:
+    kinds = [*_IPAM, "clusterinformations", "ipamconfigs", "ippools", "ipreservations"]
     rules = [
         rule("", ["namespaces", "nodes", "pods"], ["get"]),
         rule("", ["pods/status"], ["patch"]),
-        rule(
-            CALICO,
-            ["clusterinformations", "ipamconfigs", "ippools", "ipreservations"],
-            ["get", "list"],
-        ),
-        rule(CALICO, _IPAM, ["get", "list", "create", "update", "delete"]),
+        rule(CALICO, kinds, ["get", "list", "create", "update", "delete"]),
     ]
     return [service_account(CNI_PLUGIN), *cluster_role(CNI_PLUGIN, rules, account(CNI_PLUGIN))]
 
@@ -110,14 +110,13 @@ def _kube_controllers() -> list[JsonObject]:
     name = kube_controllers.NAME
     rules = [
         rule("", ["namespaces", "nodes", "pods"], _WATCH),
-        rule("", ["services"], [*_WATCH, "update"]),
-        rule("", ["services/status"], ["patch", "update"]),
-        rule(CALICO, [*_IPAM, "hostendpoints"], _OWN),
-        rule(CALICO, ["ipamconfigs", "ippools"], [*_WATCH, "create", "update"]),
-        rule(CALICO, ["felixconfigurations", "ipreservations"], _WATCH),
+        rule("", ["services", "services/status"], [*_WATCH, "update"]),
+        rule(CALICO, [*_IPAM, "hostendpoints", "ipamconfigs", "tiers"], _OWN),
+        rule(CALICO, ["ippools"], ["list", "watch"]),
+        rule(CALICO, ["ipreservations"], ["list"]),
         rule(
             CALICO,
-            ["clusterinformations", "kubecontrollersconfigurations", "tiers"],
+            ["clusterinformations", "kubecontrollersconfigurations"],
             [*_WATCH, "create", "update"],
         ),
     ]

@@ -1,17 +1,17 @@
 """Typha: between the nodes and the API server, so that a thousand nodes are few watches."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from pergola.api.objects import JsonObject, JsonValue
 from pergola.providers.networking.calico.render.compose import (
-    CRITICAL,
+    EGRESS,
+    ENDPOINT_OVERRIDE,
     EVERYWHERE,
-    KUBE_SYSTEM,
-    LINUX,
+    GARDENER,
     NO_ESCALATION,
     RUNTIME_SECCOMP,
     SYSTEM_COMPONENT,
-    TO_API_SERVER,
     Images,
     disruption_budget,
     env,
@@ -39,21 +39,30 @@ def typha_objects(values: Values, images: Images) -> list[JsonObject]:
         return [policy]
     return [
         _deployment(values, images),
-        _service(NAME, "calico-typha", PORT),
-        _service("calico-typha-monitoring", "metrics", METRICS, clusterIP="None"),
+        _service(NAME, {"name": NAME, "port": PORT, "targetPort": NAME}, _LABELS),
+        _service(
+            "calico-typha-monitoring",
+            {"name": "metrics", "port": METRICS, "targetPort": METRICS},
+        ),
         disruption_budget(NAME, NAME),
         policy,
     ]
 
 
 def _deployment(values: Values, images: Images) -> JsonObject:
-    labels = {**_LABELS, **SYSTEM_COMPONENT, **CRITICAL, **TO_API_SERVER}
+    labels = {**_LABELS, **SYSTEM_COMPONENT}
     strategy = {"rollingUpdate": {"maxSurge": "100%", "maxUnavailable": 1}, "type": "RollingUpdate"}
     spec: JsonObject = {  # no replicas: they are the horizontal autoscaler's
         "revisionHistoryLimit": 2,
         "selector": {"matchLabels": dict(_LABELS)},
         "strategy": strategy,
-        "template": {"metadata": {"labels": labels}, "spec": _pod(values, images)},
+        "template": {
+            "metadata": {
+                "labels": {**labels, **GARDENER, **EGRESS},
+                "annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"},
+            },
+            "spec": _pod(values, images),
+        },
     }
     return obj(
         "apps/v1",
@@ -72,10 +81,13 @@ def _pod(values: Values, images: Images) -> JsonObject:
         "serviceAccountName": NAME,
         "automountServiceAccountToken": True,
         "terminationGracePeriodSeconds": _GRACE,
-        "nodeSelector": dict(LINUX),
         "tolerations": list(EVERYWHERE),
-        "topologySpreadConstraints": [_spread("kubernetes.io/hostname")],
-        "securityContext": {**RUNTIME_SECCOMP, "fsGroup": _NOBODY, "runAsNonRoot": True},
+        "securityContext": {
+            **RUNTIME_SECCOMP,
+            "runAsUser": _NOBODY,
+            "fsGroup": _NOBODY,
+            "supplementalGroups": [1],
+        },
         "containers": [_container(values, images)],
     }
 
@@ -84,28 +96,28 @@ def _container(values: Values, images: Images) -> JsonObject:
     return {
         "name": NAME,
         "image": images("calico-typha"),
-        "env": [*api_server(values), *_environment()],
+        "envFrom": list(ENDPOINT_OVERRIDE),
+        "env": [*api_server(values), *_environment(values)],
         "ports": [
             {"name": "calico-typha", "containerPort": PORT, "protocol": "TCP"},
             {"name": "metrics", "containerPort": METRICS, "protocol": "TCP"},
         ],
-        "livenessProbe": _probe("/liveness", initialDelaySeconds=30),
-        "readinessProbe": _probe("/readiness"),
+        "livenessProbe": _probe("/liveness", periodSeconds=30, initialDelaySeconds=30),
+        "readinessProbe": _probe("/readiness", periodSeconds=10),
         "resources": {"requests": _requests(values)},
-        "securityContext": {**NO_ESCALATION, "runAsNonRoot": True, "runAsUser": _NOBODY},
+        "securityContext": {**NO_ESCALATION, "runAsNonRoot": True},
     }
 
 
-def _environment() -> list[JsonValue]:
+def _environment(values: Values) -> list[JsonValue]:
     return env(
+        USE_POD_CIDR="true" if values.ipam.type == "host-local" else None,
         TYPHA_DATASTORETYPE="kubernetes",
-        TYPHA_K8SNAMESPACE=KUBE_SYSTEM,
-        TYPHA_LOGSEVERITYSCREEN="error",
+        TYPHA_LOGSEVERITYSCREEN="info",
         TYPHA_LOGFILEPATH="none",
         TYPHA_LOGSEVERITYSYS="none",
         TYPHA_CONNECTIONREBALANCINGMODE="kubernetes",
         TYPHA_HEALTHENABLED="true",
-        TYPHA_HEALTHPORT=str(HEALTH),
         TYPHA_PROMETHEUSMETRICSENABLED="true",
         TYPHA_PROMETHEUSMETRICSPORT=str(METRICS),
         TYPHA_SHUTDOWNTIMEOUTSECS=str(_GRACE),
@@ -119,24 +131,12 @@ def _requests(values: Values) -> dict[str, JsonValue]:
 
 def _probe(path: str, **more: JsonValue) -> JsonObject:
     target = {"host": "localhost", "path": path, "port": HEALTH}
-    return {"httpGet": target, "periodSeconds": 30, "timeoutSeconds": 10, **more}
+    return {"httpGet": target, "timeoutSeconds": 10, **more}
 
 
-def _spread(topology: str) -> JsonObject:
-    return {
-        "maxSkew": 1,
-        "topologyKey": topology,
-        "whenUnsatisfiable": "ScheduleAnyway",
-        "labelSelector": {"matchLabels": dict(_LABELS)},
-    }
-
-
-def _service(name: str, port_name: str, port: int, **more: JsonValue) -> JsonObject:
-    ports: list[JsonValue] = [
-        {"name": port_name, "port": port, "targetPort": port, "protocol": "TCP"}
-    ]
-    spec: JsonObject = {"selector": dict(_LABELS), "ports": ports, **more}
-    return obj("v1", "Service", name, labels={"k8s-app": name}, spec=spec)
+def _service(name: str, port: JsonObject, labels: Mapping[str, str] | None = None) -> JsonObject:
+    spec: JsonObject = {"selector": dict(_LABELS), "ports": [{**port, "protocol": "TCP"}]}
+    return obj("v1", "Service", name, labels=labels, spec=spec)
 
 
 def _network_policy() -> JsonObject:
@@ -155,6 +155,7 @@ def _network_policy() -> JsonObject:
         "networking.k8s.io/v1",
         "NetworkPolicy",
         "gardener.cloud--allow-from-calico-node",
+        labels=GARDENER,
         annotations={"gardener.cloud/description": description},
         spec=spec,
     )

@@ -1,9 +1,17 @@
-# A tunnel that no overlay uses any more would still attract packets by its routes.
-for device in tunl0 vxlan.calico vxlan-v6.calico; do
-  if ip link show dev "$device" >/dev/null 2>&1; then
-    ip -4 route flush dev "$device" proto 80 || true
-    ip -6 route flush dev "$device" proto 80 || true
-    ip link set dev "$device" down || true
-    echo "routes over $device removed"
+# Routes of a former overlay attract packets: those over its tunnels, and those that BIRD wrote.
+bird=12 # as in /etc/iproute2/rt_protos, which an image need not have
+felix=80
+for family in -4 -6; do
+  for device in tunl0 vxlan.calico vxlan-v6.calico; do
+    for protocol in $bird $felix; do
+      ip $family route flush dev "$device" proto $protocol 2>/dev/null
+    done
+  done
+  if [ "$CALICO_BACKEND" != bird ]; then
+    ip $family route flush proto $bird
   fi
 done
+for device in tunl0 vxlan.calico vxlan-v6.calico; do
+  ip link set dev "$device" down 2>/dev/null && echo "$device is down"
+done
+true

@@ -1,11 +1,11 @@
-# Packets of pods have to fit through the node's interface; if not, connections hang silently.
-device=$(ip -o route show default | sed -n 's/.* dev \([^ ]*\).*/\1/p' | head -n 1)
-[ -n "$device" ] || exit 0
-limit=$(cat "/sys/class/net/$device/mtu")
-for path in /sys/class/net/cali* /sys/class/net/tunl0 /sys/class/net/vxlan.calico; do
-  [ -r "$path/mtu" ] || continue
-  mtu=$(cat "$path/mtu")
-  if [ "$mtu" -gt "$limit" ]; then
-    echo "warning: the MTU of ${path##*/} is $mtu, more than the $limit of $device"
-  fi
-done
+# The kernel logs each packet that this node refuses as too big: a wrong MTU is silent otherwise.
+log() {
+  command="$1-$flavor"
+  shift
+  "$command" -w -C OUTPUT "$@" 2>/dev/null || "$command" -w -A OUTPUT "$@" \
+    || echo "cannot log packets that are too big: $command failed" >&2
+}
+
+limit="-m limit --limit 10/minute"
+log iptables -p icmp --icmp-type fragmentation-needed $limit -j LOG --log-prefix "PACKET-TOO-BIG "
+log ip6tables -p ipv6-icmp --icmpv6-type packet-too-big $limit -j LOG --log-prefix "PACKET-TOO-BIG "

@@ -1,10 +1,4 @@
-# Without an overlay pods keep their address, but name servers of the infrastructure do not answer it.
-if [ "$(iptables-legacy-save -t nat 2>/dev/null | wc -l)" -gt "$(iptables-nft-save -t nat 2>/dev/null | wc -l)" ]; then
-  flavor=legacy
-else
-  flavor=nft
-fi
-
+# Without an overlay, pods keep their address, which name servers of the infrastructure do not answer.
 ensure() {
   for protocol in udp tcp; do
     "$1-$flavor" -w -t nat -C POSTROUTING -s "$2" -d "$3" -p $protocol --dport 53 -j MASQUERADE 2>/dev/null \

@@ -1,0 +1,127 @@
+"""A Shoot changes hands between the original extension for calico and Pergola."""
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+
+import pytest
+
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.bundle import Registry, apply, for_shoot
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import load
+from pergola.providers.networking.calico import Calico
+from pergola.providers.networking.calico.render.crds import (
+    calico_crds,
+    network_attachment_definition,
+)
+from pergola.sandbox import Sandbox
+from pergola.testing.calico_original import (
+    VARIANTS,
+    calico_plan,
+    original_calico,
+    takeover_object,
+)
+from pergola.testing.crds import CRD, install_crds, is_established
+from pergola.testing.network_site import shoot_manager
+from pergola.testing.shared import private
+from pergola.testing.waiting import until
+
+NAME = "extension-networking-calico-config"
+ORIGIN = "extension-networking-calico"
+IMMUTABLE = {
+    "DaemonSet": ("spec", "selector"),
+    "Deployment": ("spec", "selector"),
+    "Service": ("spec", "clusterIP"),
+}
+pytestmark = pytest.mark.timeout(240)
+
+
+def pergolas(variant: str) -> list[JsonObject]:
+    return list(Calico().render(calico_plan(variant)).shoot)
+
+
+def originals(variant: str) -> list[JsonObject]:
+    """The original's objects; its CRDs have the names of ours, and only that matters here."""
+    return [
+        takeover_object(name, of)
+        for name, of in original_calico(variant).items()
+        if not name.startswith(CRD.kind)
+    ]
+
+
+@pytest.fixture
+def shoot_cluster() -> Iterator[Sandbox]:
+    with private() as own:
+        yield own
+
+
+@pytest.fixture
+async def shoot(shoot_cluster: Sandbox) -> AsyncIterator[Client]:
+    async with Client.connect(load(shoot_cluster.kubeconfig)) as client:
+        for crd in [*calico_crds(), network_attachment_definition()]:
+            await client.apply(crd, manager="original", force=True)
+        for crd in [*calico_crds(), network_attachment_definition()]:
+            await until(client, CRD, Key.of(crd), is_established)
+        yield client
+
+
+async def existing(shoot: Client, objects: Sequence[JsonObject]) -> None:
+    """Make the Shoot have these objects, as another extension left them."""
+    for obj in objects:
+        if GroupVersionKind.of(obj) != CRD:
+            await shoot.create(obj)
+
+
+async def shipped(seed: Client, namespace: str, shoot: Client, objects: list[JsonObject]) -> str:
+    """Ship objects to the Shoot; return the status of `ResourcesApplied` with its message."""
+    await install_crds(seed)
+    bundle = for_shoot(namespace, NAME, Registry(*objects), origin=ORIGIN)
+    async with shoot_manager(seed, namespace, shoot, sync_seconds=2):
+        await apply(seed, bundle)
+        key = Key(namespace, NAME)
+        found = await until(seed, MANAGED_RESOURCE, key, lambda obj: bool(applied(obj)))
+        return applied(found)
+
+
+def applied(resource: JsonObject) -> str:
+    for condition in maps_at(resource, "status", "conditions"):
+        if condition["type"] == "ResourcesApplied" and condition["status"] in ("True", "False"):
+            problem = "" if condition["status"] == "True" else f": {condition['message']}"
+            return f"{condition['status']}{problem}"
+    return ""
+
+
+async def immutable_fields(shoot: Client, objects: Sequence[JsonObject]) -> dict[str, object]:
+    """Return the immutable fields that the Shoot has now, by object."""
+    found: dict[str, object] = {}
+    for obj in objects:
+        if path := IMMUTABLE.get(obj["kind"]):
+            live = await shoot.get(GroupVersionKind.of(obj), Key.of(obj))
+            found[f"{obj['kind']} {Key.of(obj)}"] = map_at(live, path[0]).get(path[1])
+    return found
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+async def test_pergola_takes_a_shoot_over_from_the_original(
+    cluster_client: Client, namespace: str, shoot: Client, variant: str
+) -> None:
+    objects = originals(variant)
+    await existing(shoot, objects)
+    before = await immutable_fields(shoot, objects)
+
+    assert await shipped(cluster_client, namespace, shoot, pergolas(variant)) == "True"
+
+    assert await immutable_fields(shoot, objects) == before
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+async def test_the_original_takes_a_shoot_over_from_pergola(
+    cluster_client: Client, namespace: str, shoot: Client, variant: str
+) -> None:
+    objects = pergolas(variant)
+    await existing(shoot, objects)
+    before = await immutable_fields(shoot, originals(variant))
+
+    assert await shipped(cluster_client, namespace, shoot, originals(variant)) == "True"
+
+    assert await immutable_fields(shoot, originals(variant)) == before
