@@ -8,7 +8,7 @@ A table of our own in `calico_original.yaml`: the fields of each object as `read
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Final
+from typing import Final, cast
 
 from pergola.api.objects import JsonObject, JsonValue
 from pergola.extension_api.cluster import Shoot
@@ -53,7 +53,7 @@ def calico_plan(variant: str, namespace: str = "shoot--project--name") -> Plan[N
 def original_calico(variant: str) -> dict[str, Fields]:
     """Return the fields of every object in a variant, by kind and name."""
     table = _table()
-    found: dict[str, Fields] = dict(table["default"])
+    found: dict[str, Fields] = {k: v for k, v in table["default"].items() if v is not None}
     if variant == "default":
         return found
     for name, changes in table[variant].items():
@@ -117,5 +117,4 @@ _KINDS: Final = {
 @cache
 def _table() -> dict[str, dict[str, dict[str, JsonValue] | None]]:
     content = parse((files(__package__) / "calico_original.yaml").read_bytes())
-    assert isinstance(content, dict)
-    return content
+    return cast("dict[str, dict[str, dict[str, JsonValue] | None]]", content)

@@ -5,7 +5,7 @@ a role become `group/resource: verbs`, and scripts, checksums and image referenc
 two renderings may differ in them without a difference to a cluster.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from pergola.api.objects import JsonObject, JsonValue, map_at, maps_at
@@ -18,11 +18,16 @@ _DEFAULTS: Final = (
     ("protocol", "TCP"),
     ("imagePullPolicy", "IfNotPresent"),
 )
-_BY_NAME: Final = ("initContainers", "containers", "volumes")
+_KEYS: Final = {
+    "initContainers": "name",
+    "containers": "name",
+    "volumes": "name",
+    "volumeMounts": "mountPath",
+}
 
 
 def title(obj: JsonObject) -> str:
-    """The kind and the name of an object."""
+    """Return the kind and the name of an object."""
     return f"{obj['kind']} {obj['metadata']['name']}"
 
 
@@ -70,7 +75,7 @@ def _shown(name: str, value: JsonValue) -> JsonValue:
         return "…"
     if isinstance(value, str) and ("\n" in value or len(value) > _LONGEST):
         return "…"
-    return "…" if isinstance(value, str) and value.startswith("<text of ") else value
+    return value
 
 
 def _is_default(name: str, value: JsonValue) -> bool:
@@ -79,21 +84,23 @@ def _is_default(name: str, value: JsonValue) -> bool:
 
 
 def _list(name: str, items: list[JsonValue]) -> JsonValue:
+    maps = [item for item in items if isinstance(item, dict)]
     if name == "env":
-        return {item["name"]: _variable(item) for item in items}
-    if name in _BY_NAME:
-        return {item["name"]: _shown("", _without_name(item)) for item in items}
-    if name == "volumeMounts":
-        return {i["mountPath"]: _shown("", {k: v for k, v in i.items() if k != "mountPath"})
-                for i in items}  # fmt: skip
-    if name == "ports" and items and "port" in items[0] and "targetPort" in items[0]:
-        return {str(i["port"]): _shown("", {k: v for k, v in i.items() if k != "port"})
-                for i in items}  # fmt: skip
+        return {str(item["name"]): _variable(item) for item in maps}
+    if key := _key(name, maps):
+        return {str(item[key]): _shown("", _without(item, key)) for item in maps}
     return [_shown("", item) for item in items]
 
 
-def _without_name(item: JsonObject) -> JsonObject:
-    return {key: value for key, value in item.items() if key != "name"}
+def _key(name: str, items: Sequence[JsonObject]) -> str | None:
+    """Return the field that tells the items of a list apart, if one does."""
+    if name == "ports":  # of a Service; those of a container need not be unique
+        return "port" if all("port" in item for item in items) else None
+    return _KEYS.get(name)
+
+
+def _without(item: JsonObject, key: str) -> JsonObject:
+    return {name: value for name, value in item.items() if name != key}
 
 
 def _variable(variable: JsonObject) -> JsonValue:
@@ -102,7 +109,8 @@ def _variable(variable: JsonObject) -> JsonValue:
         return f"ConfigMap {key['name']}: {key['key']}"
     if path := map_at(source, "fieldRef"):
         return f"field {path['fieldPath']}"
-    return variable.get("value", "")
+    value: JsonValue = variable.get("value", "")
+    return value
 
 
 def _rules(obj: JsonObject) -> Mapping[str, JsonValue]:

@@ -4,7 +4,8 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 
 import pytest
 
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at
+from pergola.api.kinds import CRD
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, generation_of, map_at, maps_at
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.bundle import Registry, apply, for_shoot
 from pergola.kube.client import Client
@@ -21,7 +22,7 @@ from pergola.testing.calico_original import (
     original_calico,
     takeover_object,
 )
-from pergola.testing.crds import CRD, install_crds, is_established
+from pergola.testing.crds import install_crds, is_established
 from pergola.testing.network_site import shoot_manager
 from pergola.testing.shared import private
 from pergola.testing.waiting import until
@@ -33,6 +34,7 @@ IMMUTABLE = {
     "Deployment": ("spec", "selector"),
     "Service": ("spec", "clusterIP"),
 }
+CRDS = [*calico_crds(), network_attachment_definition()]
 pytestmark = pytest.mark.timeout(240)
 
 
@@ -58,9 +60,9 @@ def shoot_cluster() -> Iterator[Sandbox]:
 @pytest.fixture
 async def shoot(shoot_cluster: Sandbox) -> AsyncIterator[Client]:
     async with Client.connect(load(shoot_cluster.kubeconfig)) as client:
-        for crd in [*calico_crds(), network_attachment_definition()]:
+        for crd in CRDS:
             await client.apply(crd, manager="original", force=True)
-        for crd in [*calico_crds(), network_attachment_definition()]:
+        for crd in CRDS:
             await until(client, CRD, Key.of(crd), is_established)
         yield client
 
@@ -72,18 +74,19 @@ async def existing(shoot: Client, objects: Sequence[JsonObject]) -> None:
             await shoot.create(obj)
 
 
-async def shipped(seed: Client, namespace: str, shoot: Client, objects: list[JsonObject]) -> str:
+async def ship(seed: Client, namespace: str, objects: list[JsonObject]) -> str:
     """Ship objects to the Shoot; return the status of `ResourcesApplied` with its message."""
-    await install_crds(seed)
-    bundle = for_shoot(namespace, NAME, Registry(*objects), origin=ORIGIN)
-    async with shoot_manager(seed, namespace, shoot, sync_seconds=2):
-        await apply(seed, bundle)
-        key = Key(namespace, NAME)
-        found = await until(seed, MANAGED_RESOURCE, key, lambda obj: bool(applied(obj)))
-        return applied(found)
+    stored = await apply(seed, for_shoot(namespace, NAME, Registry(*objects), origin=ORIGIN))
+    generation = generation_of(stored)
+    found = await until(
+        seed, MANAGED_RESOURCE, Key(namespace, NAME), lambda obj: bool(applied(obj, generation))
+    )
+    return applied(found, generation)
 
 
-def applied(resource: JsonObject) -> str:
+def applied(resource: JsonObject, generation: int) -> str:
+    if map_at(resource, "status").get("observedGeneration") != generation:
+        return ""
     for condition in maps_at(resource, "status", "conditions"):
         if condition["type"] == "ResourcesApplied" and condition["status"] in ("True", "False"):
             problem = "" if condition["status"] == "True" else f": {condition['message']}"
@@ -102,26 +105,17 @@ async def immutable_fields(shoot: Client, objects: Sequence[JsonObject]) -> dict
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-async def test_pergola_takes_a_shoot_over_from_the_original(
+async def test_a_shoot_changes_hands_in_both_directions(
     cluster_client: Client, namespace: str, shoot: Client, variant: str
 ) -> None:
-    objects = originals(variant)
-    await existing(shoot, objects)
-    before = await immutable_fields(shoot, objects)
-
-    assert await shipped(cluster_client, namespace, shoot, pergolas(variant)) == "True"
-
-    assert await immutable_fields(shoot, objects) == before
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-async def test_the_original_takes_a_shoot_over_from_pergola(
-    cluster_client: Client, namespace: str, shoot: Client, variant: str
-) -> None:
-    objects = pergolas(variant)
-    await existing(shoot, objects)
+    await install_crds(cluster_client)
+    await existing(shoot, originals(variant))
     before = await immutable_fields(shoot, originals(variant))
 
-    assert await shipped(cluster_client, namespace, shoot, originals(variant)) == "True"
+    async with shoot_manager(cluster_client, namespace, shoot, sync_seconds=2):
+        assert await ship(cluster_client, namespace, pergolas(variant)) == "True"
+        assert await immutable_fields(shoot, originals(variant)) == before
 
-    assert await immutable_fields(shoot, originals(variant)) == before
+        theirs = [*CRDS, *originals(variant)]
+        assert await ship(cluster_client, namespace, theirs) == "True"
+        assert await immutable_fields(shoot, originals(variant)) == before
