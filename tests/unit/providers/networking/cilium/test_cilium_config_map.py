@@ -8,7 +8,7 @@ from pergola.api.objects import JsonObject
 from pergola.extension_api.cluster import Shoot
 from pergola.extension_api.errors import Code, ExtensionError
 from pergola.providers.networking.cilium import NetworkConfig
-from pergola.providers.networking.cilium.config_map import config, label_prefixes
+from pergola.providers.networking.cilium.config_map import config
 from pergola.providers.networking.cilium.ipam import Ipam
 from pergola.providers.networking.cilium.values import ApiServer, values
 from pergola.testing.cilium_plans import (
@@ -79,7 +79,6 @@ def test_a_sidecar_that_rewrites_addresses_takes_the_place_of_ebpf(option: str) 
     before, after = keys(), keys({option: {"enabled": True}})
 
     assert before.pop("enable-bpf-masquerade") == "true"
-    assert (before.pop("enable-node-port"), after.pop("enable-node-port")) == ("true", "false")
     assert after == before
 
 
@@ -88,14 +87,17 @@ def test_without_kube_proxy_agents_replace_it() -> None:
 
     assert found["kube-proxy-replacement"] == "true"
     assert found["kube-proxy-replacement-healthz-bind-address"] == "0.0.0.0:10256"
-    assert found["enable-node-port"] == "true"
     assert found["enable-health-check-nodeport"] == "true"
     assert found["enable-health-check-loadbalancer-ip"] == "true"
 
 
-def test_with_kube_proxy_nothing_is_said_of_its_replacement() -> None:
+def test_with_kube_proxy_agents_leave_its_work_to_it() -> None:
     for shoot in (cilium_shoot(kube_proxy=True), Shoot({})):
-        assert not [key for key in keys(shoot=shoot) if key.startswith("kube-proxy")]
+        found = keys(shoot=shoot)
+
+        assert not [key for key in found if key.startswith("kube-proxy")]
+        assert found["enable-health-check-nodeport"] == "false"
+        assert found["enable-health-check-loadbalancer-ip"] == "false"
 
 
 # §6.3
@@ -238,13 +240,19 @@ def test_without_kube_proxy_and_without_a_host_there_is_an_error(shoot: Shoot, r
 def test_node_local_dns_needs_redirection() -> None:
     names = "enable-local-redirect-policy bpf-lb-sock"
 
-    assert some(keys(), names) == {"enable-local-redirect-policy": "false"}
+    assert some(keys(), names) == {
+        "enable-local-redirect-policy": "false",
+        "bpf-lb-sock": "false",
+    }
     assert some(keys(shoot=cilium_shoot(node_local_dns=True)), names) == {
         "enable-local-redirect-policy": "true",
         "bpf-lb-sock": "true",
     }
     without_proxy = cilium_shoot(kube_proxy=False, node_local_dns=True)
-    assert some(keys(shoot=without_proxy), names) == {"enable-local-redirect-policy": "true"}
+    assert some(keys(shoot=without_proxy), names) == {
+        "enable-local-redirect-policy": "true",
+        "bpf-lb-sock": "false",
+    }
 
 
 @pytest.mark.parametrize(("least", "is_ha"), [(0, False), (1, False), (2, True), (9, True)])
@@ -275,6 +283,9 @@ def test_strict_encryption_looks_identities_up_where_addresses_do_not_tell(
     assert found["enable-encryption-strict-mode"] == "true"
     assert found["encryption-strict-mode-cidr"] == PODS
     assert found["encryption-strict-mode-allow-remote-node-identities"] == allows
+    assert found["enable-encryption-strict-mode-egress"] == "true"
+    assert found["encryption-strict-egress-cidr"] == PODS
+    assert found["encryption-strict-egress-allow-remote-node-identities"] == allows
 
 
 # §6.6, in its order; and the defaults of §6.1
@@ -292,6 +303,7 @@ def test_strict_encryption_looks_identities_up_where_addresses_do_not_tell(
         ({"loadBalancingMode": "hybrid"}, {"bpf-lb-mode": "hybrid"}),
         ({}, {"enable-ipv4-egress-gateway": "false", "enable-wireguard": "false"}),
         ({"egressGateway": {"enabled": True}}, {"enable-ipv4-egress-gateway": "true"}),
+        ({"egressGateway": {"enabled": True}}, {"enable-egress-gateway": "true"}),
         (
             {"encryption": {"enabled": True, "mode": "wireguard", "nodeToNodeEnabled": True}},
             {"enable-wireguard": "true", "encrypt-node": "true"},
@@ -377,32 +389,18 @@ def test_every_value_is_text_and_keys_are_sorted() -> None:
     assert {type(value) for value in found.values()} == {str}
 
 
-@pytest.mark.parametrize(
-    ("label", "is_kept"),
-    [
-        ("app", True),
-        ("app.kubernetes.io/name", True),
-        ("io.kubernetes.pod.namespace", True),
-        ("io.cilium.k8s.namespace.labels.team", True),
-        ("networking.gardener.cloud/to-dns", True),
-        ("io.kubernetes.pod.name", False),
-        ("kubernetes.io/arch", False),
-        ("pod-template-hash", False),
-        ("controller-uid", False),
-        ("batch.kubernetes.io/job-name", False),
-        ("statefulset.kubernetes.io/pod-name", False),
-    ],
-)
-def test_what_policies_select_by_makes_identities_and_nothing_else(
-    label: str, is_kept: bool
-) -> None:
-    lengths = {True: 0, False: 0}
-    for entry in label_prefixes()["valid-prefixes"][1:]:
-        if match := re.match(entry["prefix"], label):
-            excludes = entry.get("invert", False)
-            lengths[excludes] = max(lengths[excludes], match.end())
+MAPS: dict[str, str] = {
+    "bpf-ct-global-any-max": "262144",
+    "bpf-ct-global-tcp-max": "524288",
+    "bpf-policy-map-max": "65536",
+    "enable-service-topology": "true",
+    "monitor-aggregation": "medium",
+    "preallocate-bpf-maps": "false",
+}
 
-    assert (not lengths[True] or lengths[False] > lengths[True]) is is_kept
+
+def test_sizes_of_maps_and_aggregation_are_those_of_the_original() -> None:
+    assert some(keys(), " ".join(MAPS)) == MAPS
 
 
 def test_the_defaults_are_those_of_an_empty_config() -> None:

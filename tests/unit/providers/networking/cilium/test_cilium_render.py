@@ -62,6 +62,7 @@ ALWAYS: Final = {
     "ConfigMap/cilium-config",
     "ConfigMap/label-prefix-conf",
     "DaemonSet/cilium",
+    "Service/hubble-metrics",
     "DaemonSet/cilium-envoy",
     "ConfigMap/cilium-envoy-config",
     "Service/cilium-envoy",
@@ -297,7 +298,7 @@ def test_the_status_tells_what_came_of_the_config() -> None:
     rendered = render(fields, ADVERTISED, state={"ipam": {"mode": "cluster-pool"}})
 
     assert rendered.status == {
-        "agentVersion": "v1.18.5",
+        "agentVersion": "v1.19.7",
         "routingMode": "native",
         "ipam": "cluster-pool",
         "kubeProxyReplacement": True,
@@ -478,6 +479,8 @@ def test_kube_proxy_is_switched_off_and_on_again() -> None:
 
     assert_rolls_once(before, after, render(shoot=without))
     assert set(differing(before, after)) == {
+        "enable-health-check-loadbalancer-ip",
+        "enable-health-check-nodeport",
         "kube-proxy-replacement",
         "kube-proxy-replacement-healthz-bind-address",
     }

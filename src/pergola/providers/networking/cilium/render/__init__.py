@@ -2,7 +2,7 @@
 
 from pergola.api.objects import JsonObject
 from pergola.providers.networking.cilium.render import config
-from pergola.providers.networking.cilium.render.agent import agent, pod_checksums
+from pergola.providers.networking.cilium.render.agent import agent, hubble_metrics, pod_checksums
 from pergola.providers.networking.cilium.render.envoy import envoy
 from pergola.providers.networking.cilium.render.hubble_certificates import certificates
 from pergola.providers.networking.cilium.render.hubble_relay import relay
@@ -25,6 +25,7 @@ def shoot_objects(values: Values, image: Images) -> list[JsonObject]:
         label_prefixes,
         *rbac(values),
         agent(values, image, pod_checksums(cilium_config, label_prefixes)),
+        hubble_metrics(),
         *envoy(values, image),
         *operator(values, image, cilium_config),
         *policies(values),

@@ -3,7 +3,7 @@
 from typing import Final
 
 from pergola.api.objects import JsonObject, JsonValue
-from pergola.providers.networking.cilium import config_map
+from pergola.providers.networking.cilium import config_map, label_filter, ports
 from pergola.providers.networking.cilium.render import agent_init, checksums
 from pergola.providers.networking.cilium.render.parts import (
     CRITICAL_COMPONENT,
@@ -24,6 +24,7 @@ from pergola.providers.networking.cilium.render.parts import (
     obj,
     requests,
     secret_item,
+    service_port,
 )
 from pergola.providers.networking.cilium.render.snat import sidecars
 from pergola.providers.networking.cilium.values import Values
@@ -67,6 +68,27 @@ def agent(values: Values, image: Images, sums: dict[str, str]) -> JsonObject:
             "selector": {"matchLabels": dict(SELECTOR)},
             "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}},
             "template": template,
+        },
+    )
+
+
+def hubble_metrics() -> JsonObject:
+    """Return the headless Service of the agents' metrics of flows, as scrapers find it."""
+    port = service_port("hubble-metrics", ports.HUBBLE_METRICS, "hubble-metrics")
+    return obj(
+        "v1",
+        "Service",
+        "hubble-metrics",
+        labels={"k8s-app": "hubble"},
+        annotations={
+            "prometheus.io/scrape": "true",
+            "prometheus.io/port": str(ports.HUBBLE_METRICS),
+        },
+        spec={
+            "type": "ClusterIP",
+            "clusterIP": "None",
+            "selector": dict(SELECTOR),
+            "ports": [port],
         },
     )
 
@@ -120,10 +142,10 @@ def _container(values: Values, image: Images) -> JsonObject:
             *api_server_env(values),
         ],
         "ports": [
-            host_port("prometheus", config_map.AGENT_METRICS_PORT),
-            host_port("health", config_map.AGENT_HEALTH_PORT),
-            host_port("hubble-metrics", config_map.HUBBLE_METRICS_PORT),
-            host_port("peer-service", config_map.HUBBLE_PORT),
+            host_port("prometheus", ports.AGENT_METRICS),
+            host_port("health", ports.AGENT_HEALTH),
+            host_port("hubble-metrics", ports.HUBBLE_METRICS),
+            host_port("peer-service", ports.HUBBLE),
         ],
         "startupProbe": _probe(values, failureThreshold=105, periodSeconds=2),
         "livenessProbe": _probe(
@@ -141,7 +163,7 @@ def _container(values: Values, image: Images) -> JsonObject:
 
 
 def _probe(values: Values, *, alive: bool = False, **timing: JsonValue) -> JsonObject:
-    probe = http_probe("/healthz", config_map.AGENT_HEALTH_PORT, host=loopback(values), **timing)
+    probe = http_probe("/healthz", ports.AGENT_HEALTH, host=loopback(values), **timing)
     headers = [{"name": "brief", "value": "true"}]
     if alive:
         # An agent that cannot reach the API server still serves its node.
@@ -163,7 +185,7 @@ def _mounts(values: Values) -> list[JsonObject]:
         mount("lib-modules", "/lib/modules", readOnly=True),
         mount("xtables-lock", "/run/xtables.lock"),
         mount("tmp", "/tmp"),  # noqa: S108 - in the container
-        mount("label-prefix", config_map.LABEL_PREFIXES_MOUNT, readOnly=True),
+        mount("label-prefix", label_filter.MOUNT, readOnly=True),
     ]
     if values.hubble:
         mounts.append(mount("hubble-tls", config_map.HUBBLE_TLS, readOnly=True))
@@ -185,7 +207,7 @@ def _volumes(values: Values) -> list[JsonObject]:
         host_path("host-proc-sys-kernel", "/proc/sys/kernel", "Directory"),
         host_path("lib-modules", "/lib/modules"),
         host_path("xtables-lock", "/run/xtables.lock", "FileOrCreate"),
-        config_map_volume("label-prefix", config_map.LABEL_PREFIXES_NAME, defaultMode=0o444),
+        config_map_volume("label-prefix", label_filter.NAME, defaultMode=0o444),
     ]
     return [*volumes, _hubble_tls()] if values.hubble else volumes
 

@@ -6,7 +6,7 @@ from typing import Final
 import orjson
 
 from pergola.api.objects import JsonObject
-from pergola.providers.networking.cilium import config_map
+from pergola.providers.networking.cilium import ports
 from pergola.providers.networking.cilium.render.parts import (
     CRITICAL_COMPONENT,
     LINUX,
@@ -34,7 +34,6 @@ CONFIG: Final = "cilium-envoy-config"
 SELECTOR: Final = {"k8s-app": NAME}
 _SOCKETS: Final = "/var/run/cilium/envoy/sockets"
 _FILE: Final = "bootstrap-config.json"
-_HEALTH_PORT: Final = 9878
 _XDS: Final = "xds-grpc-cilium"
 _ADMIN: Final = "envoy-admin"
 _DESTINATIONS: Final = ("ingress-cluster", "egress-cluster")
@@ -58,9 +57,7 @@ def envoy(values: Values, image: Images) -> list[JsonObject]:
                 "clusterIP": "None",
                 "ipFamilyPolicy": "PreferDualStack",
                 "selector": dict(SELECTOR),
-                "ports": [
-                    service_port("envoy-metrics", config_map.ENVOY_METRICS_PORT, "envoy-metrics")
-                ],
+                "ports": [service_port("envoy-metrics", ports.ENVOY_METRICS, "envoy-metrics")],
             },
         ),
     ]
@@ -78,8 +75,8 @@ def bootstrap(values: Values) -> JsonObject:
                 *(_destination(name, tls=tls) for name in _DESTINATIONS for tls in (False, True)),
             ],
             "listeners": [
-                _listener("metrics", _any(values), config_map.ENVOY_METRICS_PORT, "/metrics"),
-                _listener("health", loopback(values), _HEALTH_PORT, "/healthz"),
+                _listener("metrics", _any(values), ports.ENVOY_METRICS, "/metrics"),
+                _listener("health", loopback(values), ports.ENVOY_HEALTH, "/healthz"),
             ],
         },
         "dynamicResources": {"cdsConfig": _from_agent(), "ldsConfig": _from_agent()},
@@ -246,7 +243,7 @@ def _container(values: Values, image: Images) -> JsonObject:
             env_of_pod("K8S_NODE_NAME", "spec.nodeName"),
             env_of_pod("CILIUM_K8S_NAMESPACE", "metadata.namespace"),
         ],
-        "ports": [host_port("envoy-metrics", config_map.ENVOY_METRICS_PORT)],
+        "ports": [host_port("envoy-metrics", ports.ENVOY_METRICS)],
         "startupProbe": _probe(values, failureThreshold=105, periodSeconds=2),
         "livenessProbe": _probe(values, failureThreshold=10, periodSeconds=30, timeoutSeconds=5),
         "readinessProbe": _probe(values, failureThreshold=3, periodSeconds=30, timeoutSeconds=5),
@@ -263,4 +260,4 @@ def _container(values: Values, image: Images) -> JsonObject:
 
 
 def _probe(values: Values, **timing: int) -> JsonObject:
-    return http_probe("/healthz", _HEALTH_PORT, host=loopback(values), **timing)
+    return http_probe("/healthz", ports.ENVOY_HEALTH, host=loopback(values), **timing)

@@ -5,7 +5,7 @@ from typing import Final
 
 from pergola.api.objects import JsonObject
 from pergola.kube.yaml_writer import dump
-from pergola.providers.networking.cilium.config_map import HUBBLE_PORT
+from pergola.providers.networking.cilium import ports
 from pergola.providers.networking.cilium.render import hubble_certificates as certificates
 from pergola.providers.networking.cilium.render.parts import (
     LINUX,
@@ -79,7 +79,7 @@ def _service(name: str, selector: dict[str, str], port: JsonObject, **more: str)
 
 def _peers() -> JsonObject:
     """The agent of the same node knows the others."""
-    port = service_port("peer-service", 443, HUBBLE_PORT)
+    port = service_port("peer-service", 443, ports.HUBBLE)
     return _service(_PEERS, {"k8s-app": "cilium"}, port, internalTrafficPolicy="Local")
 
 
@@ -101,7 +101,7 @@ def _network_policy() -> JsonObject:
             "egress": [
                 {
                     "ports": [
-                        {"port": HUBBLE_PORT, "protocol": "TCP"},
+                        {"port": ports.HUBBLE, "protocol": "TCP"},
                         {"port": 443, "protocol": "TCP"},
                     ]
                 }

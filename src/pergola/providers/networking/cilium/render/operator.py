@@ -3,7 +3,7 @@
 from typing import Final
 
 from pergola.api.objects import JsonObject
-from pergola.providers.networking.cilium import config_map
+from pergola.providers.networking.cilium import config_map, label_filter, ports
 from pergola.providers.networking.cilium.render.checksums import CILIUM, checksum
 from pergola.providers.networking.cilium.render.parts import (
     CRITICAL_COMPONENT,
@@ -50,7 +50,7 @@ def operator(values: Values, image: Images, cilium_config: JsonObject) -> list[J
                 "clusterIP": "None",
                 "ipFamilyPolicy": "PreferDualStack",
                 "selector": dict(LABELS),
-                "ports": [service_port("metrics", config_map.OPERATOR_METRICS_PORT, "metrics")],
+                "ports": [service_port("metrics", ports.OPERATOR_METRICS, "metrics")],
             },
         ),
     ]
@@ -102,7 +102,10 @@ def _pod(values: Values, image: Images) -> JsonObject:
             "seccompProfile": RUNTIME_DEFAULT,
         },
         "containers": [_container(values, image)],
-        "volumes": [config_map_volume("config", config_map.NAME)],
+        "volumes": [
+            config_map_volume("config", config_map.NAME),
+            config_map_volume("label-prefix", label_filter.NAME, defaultMode=0o444),
+        ],
     }
 
 
@@ -120,12 +123,12 @@ def _container(values: Values, image: Images) -> JsonObject:
             *api_server_env(values),
         ],
         "ports": [
-            host_port("metrics", config_map.OPERATOR_METRICS_PORT),
-            host_port("health", config_map.OPERATOR_HEALTH_PORT),
+            host_port("metrics", ports.OPERATOR_METRICS),
+            host_port("health", ports.OPERATOR_HEALTH),
         ],
         "livenessProbe": http_probe(
             "/healthz",
-            config_map.OPERATOR_HEALTH_PORT,
+            ports.OPERATOR_HEALTH,
             **health,
             initialDelaySeconds=60,
             periodSeconds=10,
@@ -133,7 +136,7 @@ def _container(values: Values, image: Images) -> JsonObject:
         ),
         "readinessProbe": http_probe(
             "/healthz",
-            config_map.OPERATOR_HEALTH_PORT,
+            ports.OPERATOR_HEALTH,
             **health,
             periodSeconds=5,
             timeoutSeconds=3,
@@ -142,5 +145,8 @@ def _container(values: Values, image: Images) -> JsonObject:
         "resources": requests("20m", "64Mi"),
         "securityContext": unprivileged(),
         "terminationMessagePolicy": "FallbackToLogsOnError",
-        "volumeMounts": [mount("config", _CONFIG, readOnly=True)],
+        "volumeMounts": [
+            mount("config", _CONFIG, readOnly=True),
+            mount("label-prefix", label_filter.MOUNT, readOnly=True),
+        ],
     }

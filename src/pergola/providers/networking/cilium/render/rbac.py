@@ -107,10 +107,20 @@ def _operator() -> list[JsonObject]:
         rule(_CILIUM, _CUSTOM_RESOURCES, _READ),
         rule(_CILIUM, ["ciliumidentities"], ["create", "delete", "deletecollection", "update"]),
         rule(_CILIUM, ["ciliumendpoints"], ["delete", "deletecollection"]),
-        rule(_CILIUM, ["ciliumendpointslices"], ["create", "update", "delete", "patch"]),
+        rule(
+            _CILIUM,
+            ["ciliumendpointslices"],
+            ["create", "update", "delete", "deletecollection", "patch"],
+        ),
+        # Policies that name groups of a cloud are copied, with the addresses of the groups.
+        rule(
+            _CILIUM,
+            ["ciliumnetworkpolicies", "ciliumclusterwidenetworkpolicies"],
+            ["create", "update", "patch", "deletecollection"],
+        ),
         rule(_CILIUM, ["ciliumnodes"], ["create", "update", "delete", "patch"]),
         rule(_CILIUM, ["ciliumpodippools"], ["create"]),
-        rule(_CILIUM, ["ciliumbgpnodeconfigs"], ["create", "update", "delete"]),
+        rule(_CILIUM, ["ciliumbgpnodeconfigs"], ["create", "update", "patch", "delete"]),
         rule(
             _CILIUM,
             [
