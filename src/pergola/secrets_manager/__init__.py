@@ -1,0 +1,42 @@
+"""Credentials kept as immutable Secrets: generate, renew, rotate, adopt, clean up (spec 20 §10).
+
+Not for: cryptography, which is `pergola.pki`; deciding when a user's rotation starts, which is the
+caller's.
+"""
+
+from pergola.secrets_manager.configs import (
+    BasicAuth,
+    Certificate,
+    CertificateAuthority,
+    ClientKubeconfig,
+    EncryptionKey,
+    Kubeconfig,
+    RsaKey,
+    SecretConfig,
+    StaticToken,
+    StaticTokens,
+)
+from pergola.secrets_manager.errors import SecretsManagerError
+from pergola.secrets_manager.managed import ManagedSecret
+from pergola.secrets_manager.manager import SecretsManager
+from pergola.secrets_manager.options import Options, Rotate, SigningCA, Use
+
+__all__ = [
+    "BasicAuth",
+    "Certificate",
+    "CertificateAuthority",
+    "ClientKubeconfig",
+    "EncryptionKey",
+    "Kubeconfig",
+    "ManagedSecret",
+    "Options",
+    "Rotate",
+    "RsaKey",
+    "SecretConfig",
+    "SecretsManager",
+    "SecretsManagerError",
+    "SigningCA",
+    "StaticToken",
+    "StaticTokens",
+    "Use",
+]

@@ -1,0 +1,89 @@
+"""What every credential has in common: what its data depends on, and how to generate it.
+
+`fingerprint` holds everything whose change requires new data at once; secret values never enter it.
+What a running cluster depends on (authorities, keys) changes by rotation only, so its fingerprint
+leaves out what a later release may choose differently, such as the kind of key.
+`generate` may take seconds of CPU (RSA), so the manager calls it outside the event loop.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TypeAlias
+
+import orjson
+
+from pergola.api.objects import JsonObject
+from pergola.pki import Authority
+
+SecretData: TypeAlias = dict[str, bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """What a config generates from.
+
+    Attributes:
+        object_name: Of the Secret; the common name of an authority, so that an old and a new one
+            never share a subject.
+        lifetime: Of authorities and certificates.
+        signer: Of certificates.
+        random_bytes: Returns that many unpredictable bytes.
+    """
+
+    object_name: str
+    now: datetime
+    lifetime: timedelta
+    random_bytes: Callable[[int], bytes]
+    signer: Authority | None = None
+
+
+class SecretConfig(ABC):
+    """A credential under a name that is unique for one manager identity.
+
+    Attributes:
+        name: The config name, the value of the label `name`.
+        is_signed: Whether an authority signs it.
+        for_server: Whether clients have to trust the signer before they can use it.
+        is_replaceable: Whether new data may replace data that cannot be adopted.
+        bundle_key: The key in the data of the bundle; empty for what has no bundle.
+    """
+
+    __slots__ = ()
+    name: str
+    is_signed = False
+    for_server = False
+    is_replaceable = False
+    bundle_key = ""
+
+    @abstractmethod
+    def fingerprint(self) -> JsonObject:
+        """Return everything whose change requires new data."""
+
+    @abstractmethod
+    def generate(self, inputs: Inputs) -> SecretData:
+        """Return new data."""
+
+    def problem_with(self, data: Mapping[str, bytes], signer: Authority | None) -> str:
+        """Return why existing data cannot serve as this credential; empty if it can."""
+        return ""
+
+    def certificate(self, data: Mapping[str, bytes]) -> bytes | None:
+        """Return the certificate in the data, PEM; None for what is not a certificate."""
+        return None
+
+    def bundled(self, data: Mapping[str, bytes]) -> bytes:
+        """Return what the bundle holds of one Secret."""
+        raise NotImplementedError
+
+
+def missing_keys(data: Mapping[str, bytes], *keys: str) -> str:
+    """Return a sentence about keys that are absent or empty; empty if there are none."""
+    missing = [key for key in keys if not data.get(key)]
+    return f"it lacks {', '.join(missing)}" if missing else ""
+
+
+def canonical(fingerprint: JsonObject) -> bytes:
+    """Encode a fingerprint so that equal ones have equal bytes."""
+    return orjson.dumps(fingerprint, option=orjson.OPT_SORT_KEYS)

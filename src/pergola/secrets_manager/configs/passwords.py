@@ -1,0 +1,92 @@
+"""Passwords and tokens."""
+
+import csv
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import bcrypt
+
+from pergola.api.objects import JsonObject
+from pergola.pki import Authority
+from pergola.secrets_manager.configs.config import Inputs, SecretConfig, SecretData, missing_keys
+
+_ALPHABET: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+
+@dataclass(frozen=True, slots=True)
+class BasicAuth(SecretConfig):
+    """A user name and a random password, also as a line of an htpasswd file.
+
+    Attributes:
+        length: Of the password, in characters; bcrypt reads 72 at most.
+    """
+
+    name: str
+    username: str = "admin"
+    length: int = 32
+
+    def fingerprint(self) -> JsonObject:
+        """Return the user and the length of the password."""
+        return {
+            "kind": "BasicAuth",
+            "name": self.name,
+            "username": self.username,
+            "length": self.length,
+        }
+
+    def problem_with(self, data: Mapping[str, bytes], signer: Authority | None) -> str:
+        """Return which of the keys is missing."""
+        return missing_keys(data, "username", "password", "auth")
+
+    def generate(self, inputs: Inputs) -> SecretData:
+        """Return `username`, `password` and `auth`."""
+        password = random_text(self.length, inputs.random_bytes).encode()
+        user = self.username.encode()
+        hashed = bcrypt.hashpw(password, bcrypt.gensalt())
+        return {"username": user, "password": password, "auth": user + b":" + hashed}
+
+
+@dataclass(frozen=True, slots=True)
+class StaticToken:
+    """A user who authenticates with a random token."""
+
+    username: str
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StaticTokens(SecretConfig):
+    """The static token file of an API server."""
+
+    name: str
+    users: tuple[StaticToken, ...]
+
+    def fingerprint(self) -> JsonObject:
+        """Return the users and their groups."""
+        users = [[user.username, *user.groups] for user in self.users]
+        return {"kind": "StaticTokens", "name": self.name, "users": users}
+
+    def problem_with(self, data: Mapping[str, bytes], signer: Authority | None) -> str:
+        """Return that the file is missing."""
+        return missing_keys(data, "static_tokens.csv")
+
+    def generate(self, inputs: Inputs) -> SecretData:
+        """Return `static_tokens.csv`: token, user name, user id, groups."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        for user in self.users:
+            token = random_text(128, inputs.random_bytes)
+            row = [token, user.username, user.username]
+            writer.writerow([*row, ",".join(user.groups)] if user.groups else row)
+        return {"static_tokens.csv": text.getvalue().encode()}
+
+
+def random_text(length: int, random_bytes: Callable[[int], bytes]) -> str:
+    """Return letters and digits, each equally likely."""
+    limit = 256 - 256 % len(_ALPHABET)
+    text: list[str] = []
+    while len(text) < length:
+        text += [_ALPHABET[byte % len(_ALPHABET)] for byte in random_bytes(length) if byte < limit]
+    return "".join(text[:length])

@@ -1,0 +1,80 @@
+"""When credentials were issued, expire, and are due for renewal (spec 20 §10.2); pure."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Final
+
+from pergola.pki import read_certificate
+from pergola.secrets_manager.configs import SecretConfig
+from pergola.secrets_manager.managed import (
+    ISSUED_AT,
+    RENEW_AT,
+    VALID_UNTIL,
+    ManagedSecret,
+    unix,
+)
+from pergola.secrets_manager.options import Options
+
+DEFAULT_VALIDITY: Final = timedelta(days=3650)
+DEFAULT_PERCENT: Final = 80
+RENEW_BEFORE: Final = timedelta(days=10)
+
+
+def lifetime_labels(
+    config: SecretConfig, secret: ManagedSecret, options: Options, now: datetime
+) -> dict[str, str]:
+    """Return the labels that say when a Secret was issued and expires.
+
+    A certificate says so itself. Everything else keeps the time of its first label; a changed
+    validity counts from there.
+    """
+    labels: dict[str, str] = {}
+    if options.renew_at_percent is not None:
+        labels[RENEW_AT] = str(options.renew_at_percent)
+    if pem := config.certificate(secret.data):
+        certificate = read_certificate(pem)
+        begins, ends = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+        return labels | {ISSUED_AT: _seconds(begins), VALID_UNTIL: _seconds(ends)}
+    issued = secret.issued_at or now
+    labels[ISSUED_AT] = _seconds(issued)
+    if options.validity is not None:
+        labels[VALID_UNTIL] = _seconds(issued + options.validity)
+    return labels
+
+
+def is_renewal_due(secret: ManagedSecret, now: datetime) -> bool:
+    """Return whether a Secret has to be generated anew by now.
+
+    It is due after 80 % of its validity (or the percentage on its label), or 10 days before it
+    expires, whichever is first. The ten days do not apply to what lives for less than 20 days,
+    which they would renew again and again.
+    """
+    issued, until = secret.issued_at, secret.valid_until
+    if issued is None or until is None:
+        return False
+    percent = unix(secret.labels.get(RENEW_AT))
+    validity = until - issued
+    due = issued + validity * (DEFAULT_PERCENT if percent is None else percent) / 100
+    if validity >= 2 * RENEW_BEFORE:
+        due = min(due, until - RENEW_BEFORE)
+    return now > due
+
+
+def initiation_times(secrets: Iterable[ManagedSecret], now: datetime) -> dict[str, str]:
+    """Return when the current rotation of each config name began, in Unix seconds, or empty.
+
+    It is what the newest Secret says, or now if that is due for renewal.
+    """
+    newest: dict[str, ManagedSecret] = {}
+    for secret in secrets:
+        known = newest.get(secret.name)
+        if known is None or secret.age_rank > known.age_rank:
+            newest[secret.name] = secret
+    return {
+        name: _seconds(now) if is_renewal_due(secret, now) else secret.initiated
+        for name, secret in newest.items()
+    }
+
+
+def _seconds(time: datetime) -> str:
+    return str(int(time.timestamp()))

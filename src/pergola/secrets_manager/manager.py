@@ -1,0 +1,281 @@
+"""The secrets manager: one instance for each run of a flow (spec 20 §10.2)."""
+
+import asyncio
+import os
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Self
+
+from pergola.kube.client import Client
+from pergola.pki import Authority, CertificateError, Pair, read_certificate
+from pergola.runtime.clock import Clock
+from pergola.secrets_manager.adoption import adopted_data, labelled_sources
+from pergola.secrets_manager.configs import Inputs, SecretConfig, SecretData, canonical
+from pergola.secrets_manager.errors import SecretsManagerError
+from pergola.secrets_manager.lifetime import DEFAULT_VALIDITY, initiation_times, lifetime_labels
+from pergola.secrets_manager.managed import (
+    BUNDLE_FOR,
+    CA_CHECKSUM,
+    CONFIG_CHECKSUM,
+    IDENTITY,
+    INITIATED,
+    ISSUED_AT,
+    MANAGED_BY,
+    MANAGER,
+    NAME,
+    PERSIST,
+    ManagedSecret,
+    checksum,
+    data_checksum,
+    object_name,
+)
+from pergola.secrets_manager.options import Options, Rotate, Use
+from pergola.secrets_manager.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class _Generated:
+    """What one config came to in this run."""
+
+    current: ManagedSecret
+    old: ManagedSecret | None = None
+    bundle: ManagedSecret | None = None
+
+
+class SecretsManager:
+    """Generates credentials as Secrets of one namespace and one manager identity.
+
+    Open one for each run: what it lists at the beginning decides which credentials are renewed, and
+    `cleanup` deletes what the run did not touch, so call it after full success only.
+
+    Args:
+        rotation_times: When a user started the rotation of a config; wins over automatic renewal.
+        random_bytes: Returns that many unpredictable bytes.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        rotation_times: Mapping[str, datetime],
+        random_bytes: Callable[[int], bytes] = os.urandom,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._random_bytes = random_bytes
+        self._initiated = initiation_times(store.secrets.values(), clock.now())
+        for name, started in rotation_times.items():
+            self._initiated[name] = str(int(started.timestamp()))
+        self._generated: dict[str, _Generated] = {}
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    @classmethod
+    async def open(
+        cls,
+        client: Client,
+        namespace: str,
+        identity: str,
+        *,
+        clock: Clock,
+        rotation_times: Mapping[str, datetime] | None = None,
+    ) -> Self:
+        """Start a run: list the Secrets of an identity; those of others are never touched.
+
+        Args:
+            identity: The value of the label `manager-identity`.
+
+        Raises:
+            SecretsManagerError: A Secret holds a value that is not base64.
+        """
+        store = await Store.read(client, namespace, identity)
+        return cls(store, clock, rotation_times or {})
+
+    async def generate(self, config: SecretConfig, options: Options | None = None) -> ManagedSecret:
+        """Return the current Secret of a config; create, adopt or repair it as needed.
+
+        Raises:
+            SecretsManagerError: The signing authority was not generated in this run, the options do
+                not suit the config, or data that has to be adopted is ambiguous or unusable.
+        """
+        options = options or Options()
+        async with self._locks[config.name]:
+            signer = self._signer(config, options)
+            labels = self._labels(config, options, signer)
+            secret = await self._ensure(config, options, signer, labels)
+            old = self._old(secret, options)
+            bundle = await self._bundle(config, secret, old) if config.bundle_key else None
+            self._generated[config.name] = _Generated(secret, old, bundle)
+            return secret
+
+    def get(self, name: str) -> ManagedSecret:
+        """Return the bundle of a config if it has one, else its current Secret.
+
+        Raises:
+            SecretsManagerError: The config was not generated in this run.
+        """
+        generated = self._of(name)
+        return generated.bundle or generated.current
+
+    def current(self, name: str) -> ManagedSecret:
+        """Return the current Secret of a config; raises as `get` does."""
+        return self._of(name).current
+
+    def old(self, name: str) -> ManagedSecret | None:
+        """Return the old Secret of a config, if it is kept; raises as `get` does."""
+        return self._of(name).old
+
+    async def cleanup(self) -> list[str]:
+        """Delete the Secrets of this identity that the run did not touch; return their names."""
+        return await self._store.delete_untouched()
+
+    def _of(self, name: str) -> _Generated:
+        try:
+            return self._generated[name]
+        except KeyError:
+            raise SecretsManagerError(f"secret {name} has not been generated in this run") from None
+
+    def _signer(self, config: SecretConfig, options: Options) -> ManagedSecret | None:
+        if config.is_signed != (options.signed_by is not None):
+            needs = "needs an authority that signs it" if config.is_signed else "cannot be signed"
+            raise SecretsManagerError(f"secret {config.name} {needs}")
+        if options.signed_by is None:
+            return None
+        authority = self._of(options.signed_by.name)
+        match options.signed_by.use:
+            case Use.CURRENT:
+                return authority.current
+            case Use.OLD:
+                return authority.old or authority.current
+            case Use.DEFAULT:
+                is_old_trusted = config.for_server and authority.old is not None
+                return authority.old if is_old_trusted else authority.current
+
+    def _labels(
+        self, config: SecretConfig, options: Options, signer: ManagedSecret | None
+    ) -> dict[str, str]:
+        labels = dict(options.labels) | {
+            NAME: config.name,
+            MANAGED_BY: MANAGER,
+            IDENTITY: self._store.identity,
+            CONFIG_CHECKSUM: checksum(canonical(config.fingerprint())),
+            INITIATED: self._initiated.get(config.name, ""),
+        }
+        if signer is not None:
+            labels[CA_CHECKSUM] = data_checksum(signer.data)
+        if options.persist:
+            labels[PERSIST] = "true"
+        return labels
+
+    async def _ensure(
+        self,
+        config: SecretConfig,
+        options: Options,
+        signer: ManagedSecret | None,
+        labels: Mapping[str, str],
+    ) -> ManagedSecret:
+        """Return the Secret of these labels; find, adopt or generate it, and repair its labels."""
+        name = object_name(
+            config.name, labels[CONFIG_CHECKSUM], labels.get(CA_CHECKSUM, ""), labels[INITIATED]
+        )
+        secret = self._store.secrets.get(name)
+        if secret is None:
+            data = await self._data(config, options, signer, labels, name)
+            secret = await self._store.create(name, labels, data)
+        return await self._store.keep(secret, {**labels, **self._lifetime(config, secret, options)})
+
+    async def _data(
+        self,
+        config: SecretConfig,
+        options: Options,
+        signer: ManagedSecret | None,
+        labels: Mapping[str, str],
+        name: str,
+    ) -> SecretData:
+        authority = None if signer is None else authority_of(signer)
+        same_name = self._store.named(config.name)
+        sources = [] if same_name else await labelled_sources(self._store, config.name)
+        adopted = adopted_data(config, authority, sources, same_name, labels[INITIATED])
+        if adopted is not None:
+            return adopted
+        inputs = Inputs(
+            object_name=name,
+            now=self._clock.now(),
+            lifetime=options.validity or DEFAULT_VALIDITY,
+            random_bytes=self._random_bytes,
+            signer=authority,
+        )
+        try:
+            return await asyncio.to_thread(config.generate, inputs)
+        except CertificateError as error:
+            raise SecretsManagerError(f"cannot generate secret {config.name}: {error}") from None
+
+    def _lifetime(
+        self, config: SecretConfig, secret: ManagedSecret, options: Options
+    ) -> dict[str, str]:
+        try:
+            return lifetime_labels(config, secret, options, self._clock.now())
+        except (KeyError, CertificateError) as error:
+            raise SecretsManagerError(
+                f"Secret {self._store.namespace}/{secret.object_name} holds no usable certificate "
+                f"({error}); delete it to generate a new one"
+            ) from None
+
+    def _old(self, current: ManagedSecret, options: Options) -> ManagedSecret | None:
+        if options.rotate is Rotate.IN_PLACE or options.ignore_old:
+            return None
+        age = self._clock.now() - (current.issued_at or self._clock.now())
+        if options.ignore_old_after is not None and age >= options.ignore_old_after:
+            return None
+        others = [
+            secret
+            for secret in self._store.named(current.name)
+            if secret.object_name != current.object_name and secret.data != current.data
+        ]
+        if not others:
+            return None
+        old = max(others, key=lambda secret: secret.age_rank)
+        self._store.touched.add(old.object_name)
+        return old
+
+    async def _bundle(
+        self, config: SecretConfig, current: ManagedSecret, old: ManagedSecret | None
+    ) -> ManagedSecret:
+        secrets = [current]
+        if old is not None and not self._has_expired(config, old):
+            secrets.append(old)
+        content = b"".join(config.bundled(secret.data) for secret in secrets)
+        name = f"{config.name}-bundle"
+        labels = {
+            NAME: name,
+            MANAGED_BY: MANAGER,
+            IDENTITY: self._store.identity,
+            BUNDLE_FOR: config.name,
+            CONFIG_CHECKSUM: checksum(content),
+            INITIATED: "",
+        }
+        key = object_name(name, labels[CONFIG_CHECKSUM], "", "")
+        secret = self._store.secrets.get(key)
+        if secret is None:
+            secret = await self._store.create(key, labels, {config.bundle_key: content})
+        issued = secret.labels.get(ISSUED_AT) or str(int(self._clock.now().timestamp()))
+        return await self._store.keep(secret, labels | {ISSUED_AT: issued})
+
+    def _has_expired(self, config: SecretConfig, secret: ManagedSecret) -> bool:
+        pem = config.certificate(secret.data)
+        return pem is not None and read_certificate(pem).not_valid_after_utc <= self._clock.now()
+
+
+def authority_of(secret: ManagedSecret) -> Authority:
+    """Return the authority that a Secret holds.
+
+    Raises:
+        SecretsManagerError: It holds none.
+    """
+    try:
+        return Authority(Pair(secret.data["ca.crt"], secret.data["ca.key"]))
+    except (KeyError, CertificateError) as error:
+        raise SecretsManagerError(
+            f"Secret {secret.object_name} holds no usable authority: {error}"
+        ) from None

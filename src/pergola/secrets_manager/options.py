@@ -1,0 +1,58 @@
+"""How one credential is kept, signed and renewed (spec 20 §10.2)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import Enum, auto
+
+
+class Rotate(Enum):
+    """What happens to the previous Secret when a new one is generated."""
+
+    IN_PLACE = auto()
+    """Nothing refers to it any more; the next cleanup deletes it."""
+    KEEP_OLD = auto()
+    """It stays as the old one beside the current one, and in the bundle."""
+
+
+class Use(Enum):
+    """Which authority of a name signs."""
+
+    DEFAULT = auto()
+    """The old one for servers while there is one, because clients may not trust the new one yet;
+    the current one for clients."""
+    CURRENT = auto()
+    OLD = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class SigningCA:
+    """The authority that signs a certificate, by its config name."""
+
+    name: str
+    use: Use = Use.DEFAULT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to keep one credential.
+
+    Attributes:
+        signed_by: Required for certificates, refused for everything else.
+        persist: Whether the Secret must survive the migration of a control plane.
+        ignore_old: Whether to drop the old Secret even under `Rotate.KEEP_OLD`.
+        ignore_old_after: Drop the old Secret once the current one is this old.
+        validity: Of authorities and certificates; for everything else, the time until renewal. None
+            means 10 years for authorities and certificates, and no renewal for everything else.
+        renew_at_percent: The share of the validity after which to renew; None for the default.
+        labels: Additional labels.
+    """
+
+    signed_by: SigningCA | None = None
+    persist: bool = False
+    rotate: Rotate = Rotate.IN_PLACE
+    ignore_old: bool = False
+    ignore_old_after: timedelta | None = None
+    validity: timedelta | None = None
+    renew_at_percent: int | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)

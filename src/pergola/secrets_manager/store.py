@@ -1,0 +1,101 @@
+"""The Secrets of one manager identity in one namespace: listed, created, repaired, deleted."""
+
+from collections.abc import Mapping
+from typing import Final, Self
+
+from pergola.api.kinds import SECRET
+from pergola.api.objects import Key
+from pergola.kube.client import Client
+from pergola.kube.errors import AlreadyExists, NotFound
+from pergola.runtime.logging import get_logger
+from pergola.secrets_manager.configs import SecretData
+from pergola.secrets_manager.managed import (
+    BUNDLE_FOR,
+    CA_CHECKSUM,
+    IDENTITY,
+    ISSUED_AT,
+    MANAGED_BY,
+    MANAGER,
+    PERSIST,
+    RENEW_AT,
+    VALID_UNTIL,
+    ManagedSecret,
+    rendered,
+)
+
+log = get_logger("secrets-manager")
+
+_OPTIONAL_LABELS: Final = (CA_CHECKSUM, BUNDLE_FOR, PERSIST, ISSUED_AT, VALID_UNTIL, RENEW_AT)
+
+
+class Store:
+    """The Secrets as listed once, plus what was created since.
+
+    Attributes:
+        secrets: By object name.
+        touched: The names that this run uses; `delete_untouched` deletes the others.
+    """
+
+    def __init__(
+        self, client: Client, namespace: str, identity: str, secrets: Mapping[str, ManagedSecret]
+    ) -> None:
+        self.client = client
+        self.namespace = namespace
+        self.identity = identity
+        self.secrets = dict(secrets)
+        self.touched: set[str] = set()
+
+    @classmethod
+    async def read(cls, client: Client, namespace: str, identity: str) -> Self:
+        """List the Secrets of an identity.
+
+        Raises:
+            SecretsManagerError: One holds a value that is not base64.
+        """
+        selector = f"{MANAGED_BY}={MANAGER},{IDENTITY}={identity}"
+        found = [
+            ManagedSecret.of(obj) for obj in await client.list(SECRET, namespace, labels=selector)
+        ]
+        return cls(client, namespace, identity, {secret.object_name: secret for secret in found})
+
+    def named(self, name: str) -> list[ManagedSecret]:
+        """Return all Secrets of a config name."""
+        return [secret for secret in self.secrets.values() if secret.name == name]
+
+    async def create(self, name: str, labels: Mapping[str, str], data: SecretData) -> ManagedSecret:
+        """Create a Secret; return the one of that name if it exists already."""
+        key = Key(self.namespace, name)
+        try:
+            return ManagedSecret.of(await self.client.create(rendered(key, labels, data)))
+        except AlreadyExists:  # its labels were edited, or another run created it since the list
+            return ManagedSecret.of(await self.client.get(SECRET, key))
+
+    async def keep(self, secret: ManagedSecret, labels: Mapping[str, str]) -> ManagedSecret:
+        """Use a Secret in this run; repair its labels and immutability if they differ."""
+        changed: dict[str, str | None] = {
+            name: value for name, value in labels.items() if secret.labels.get(name) != value
+        }
+        changed |= {
+            name: None for name in _OPTIONAL_LABELS if name in secret.labels and name not in labels
+        }
+        if changed or secret.obj.get("immutable") is not True:
+            patch = {"metadata": {"labels": changed, "uid": secret.uid}, "immutable": True}
+            key = Key(self.namespace, secret.object_name)
+            secret = ManagedSecret.of(await self.client.patch(SECRET, key, patch))
+        self.secrets[secret.object_name] = secret
+        self.touched.add(secret.object_name)
+        return secret
+
+    async def delete_untouched(self) -> list[str]:
+        """Delete what this run does not use; return the names in order."""
+        deleted: list[str] = []
+        for name in sorted(self.secrets.keys() - self.touched):
+            key = Key(self.namespace, name)
+            try:
+                await self.client.delete(SECRET, key, uid=self.secrets.pop(name).uid)
+            except NotFound:
+                continue
+            deleted.append(name)
+        if deleted:
+            log.info("secrets deleted", namespace=self.namespace, names=deleted)
+        return deleted

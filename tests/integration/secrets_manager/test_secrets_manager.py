@@ -1,0 +1,517 @@
+"""Credentials as Secrets of a namespace, on a real API server (spec 20 §10)."""
+
+import base64
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from pergola.api.kinds import SECRET
+from pergola.api.objects import JsonObject, Key, labels_of, name_of, resource_version_of, uid_of
+from pergola.kube.errors import Invalid
+from pergola.kube.kubeconfig import load
+from pergola.pki import (
+    Authority,
+    KeyAlgorithm,
+    Pair,
+    read_bundle,
+    read_certificate,
+    signed_by,
+)
+from pergola.runtime.clock import FakeClock
+from pergola.secrets_manager import (
+    BasicAuth,
+    Certificate,
+    CertificateAuthority,
+    EncryptionKey,
+    ManagedSecret,
+    Options,
+    Rotate,
+    RsaKey,
+    SecretsManager,
+    SecretsManagerError,
+    SigningCA,
+    Use,
+)
+from pergola.testing.world import RecordingClient
+
+NOW = datetime.now(UTC).replace(microsecond=0)
+DAY = timedelta(days=1)
+IDENTITY = "gardener-operator"
+CA = CertificateAuthority("ca", KeyAlgorithm.EC_P256)
+KEEP = Options(rotate=Rotate.KEEP_OLD)
+RUNTIME = Options(rotate=Rotate.KEEP_OLD, validity=30 * DAY, ignore_old_after=DAY)
+SERVER = Certificate(
+    name="server",
+    common_name="server",
+    hosts=("server.garden", "127.0.0.1"),
+    for_server=True,
+    algorithm=KeyAlgorithm.EC_P256,
+)
+CLIENT = Certificate(
+    name="client",
+    common_name="jane",
+    organizations=("admins",),
+    for_client=True,
+    algorithm=KeyAlgorithm.EC_P256,
+)
+SIGNED = Options(signed_by=SigningCA("ca"))
+
+
+class Landscape:
+    """A namespace with managed Secrets, and a clock."""
+
+    def __init__(self, client: RecordingClient, namespace: str) -> None:
+        self.client = client
+        self.namespace = namespace
+        self.clock = FakeClock(NOW)
+
+    async def manager(self, **rotation_times: datetime) -> SecretsManager:
+        """Start a run."""
+        return await SecretsManager.open(
+            self.client,
+            self.namespace,
+            IDENTITY,
+            clock=self.clock,
+            rotation_times={name.replace("_", "-"): at for name, at in rotation_times.items()},
+        )
+
+    async def run(self, options: Options = KEEP, **rotation_times: datetime) -> SecretsManager:
+        """Generate an authority, a server and a client, and clean up."""
+        manager = await self.manager(**rotation_times)
+        await manager.generate(CA, options)
+        await manager.generate(SERVER, SIGNED)
+        await manager.generate(CLIENT, SIGNED)
+        await manager.cleanup()
+        return manager
+
+    async def secrets(self, name: str = "") -> list[JsonObject]:
+        """Return all managed Secrets, or those of one config."""
+        labels = f"managed-by=secrets-manager,name={name}" if name else "managed-by"
+        return await self.client.list(SECRET, self.namespace, labels=labels)
+
+    async def create(self, name: str, labels: dict[str, str], data: dict[str, bytes]) -> None:
+        await self.client.create(
+            {
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "metadata": {"name": name, "namespace": self.namespace, "labels": labels},
+                "data": {key: base64.b64encode(value).decode() for key, value in data.items()},
+            }
+        )
+
+    async def create_of_original(self, name: str, suffix: str, data: dict[str, bytes]) -> None:
+        """Create a Secret as the original's manager labels it."""
+        labels = {
+            "name": name,
+            "managed-by": "secrets-manager",
+            "manager-identity": IDENTITY,
+            "checksum-of-config": "14302786093210831498",
+            "last-rotation-initiation-time": "",
+        }
+        await self.create(f"{name}-{suffix}", labels, data)
+
+
+@pytest.fixture
+async def landscape(kubeconfig: Path, namespace: str) -> AsyncIterator[Landscape]:
+    async with RecordingClient.connect(load(kubeconfig)) as client:
+        yield Landscape(client, namespace)
+
+
+def authority(name: str = "original") -> dict[str, bytes]:
+    pair = Authority.create(name, NOW, 3650 * DAY).pair
+    return {"ca.crt": pair.public, "ca.key": pair.private}
+
+
+def signer(secret: ManagedSecret, manager: SecretsManager) -> bool:
+    """Whether the current authority signed a certificate."""
+    return signed_by(
+        read_certificate(secret.data["tls.crt"]),
+        read_certificate(manager.current("ca").data["ca.crt"]),
+    )
+
+
+async def test_a_clean_start_makes_one_current_secret_of_each_config_with_all_labels(
+    landscape: Landscape,
+) -> None:
+    manager = await landscape.run()
+
+    (ca,) = await landscape.secrets("ca")
+    labels = labels_of(ca)
+    assert labels["manager-identity"] == IDENTITY
+    assert labels["last-rotation-initiation-time"] == ""
+    assert int(labels["issued-at-time"]) == int((NOW - timedelta(minutes=1)).timestamp())
+    assert int(labels["valid-until-time"]) == int((NOW + 3650 * DAY).timestamp())
+    assert ca["immutable"] is True
+    assert ca["type"] == "Opaque"
+    (server,) = await landscape.secrets("server")
+    assert server["type"] == "kubernetes.io/tls"
+    assert labels_of(server)["checksum-of-signing-ca"]
+    (bundle,) = await landscape.secrets("ca-bundle")
+    assert labels_of(bundle)["bundle-for"] == "ca"
+    assert base64.b64decode(bundle["data"]["bundle.crt"]) == manager.current("ca").data["ca.crt"]
+
+
+async def test_an_authority_is_named_like_its_object(landscape: Landscape) -> None:
+    manager = await landscape.run()
+
+    ca = manager.current("ca")
+    subject = read_certificate(ca.data["ca.crt"]).subject.rfc4514_string()
+    assert subject == f"CN={ca.object_name}"
+
+
+async def test_a_second_run_writes_nothing(landscape: Landscape) -> None:
+    await landscape.run()
+    before = {name_of(s): resource_version_of(s) for s in await landscape.secrets()}
+    landscape.client.writes.clear()
+
+    landscape.clock.set(NOW + DAY)
+    await landscape.run()
+
+    assert landscape.client.writes == []
+    assert {name_of(s): resource_version_of(s) for s in await landscape.secrets()} == before
+
+
+async def test_data_of_a_managed_secret_cannot_be_edited(landscape: Landscape) -> None:
+    manager = await landscape.run()
+
+    key = Key(landscape.namespace, manager.current("server").object_name)
+    with pytest.raises(Invalid, match="immutable"):
+        await landscape.client.patch(SECRET, key, {"data": {"tls.crt": "YQ=="}})
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {"name": "other"},
+        {"managed-by": None},
+        {"manager-identity": "somebody"},
+        {"checksum-of-config": "0", "issued-at-time": None},
+        {"persist": "true"},
+    ],
+)
+async def test_edited_labels_are_restored(
+    landscape: Landscape, edit: dict[str, str | None]
+) -> None:
+    manager = await landscape.run()
+    secret = manager.current("server")
+    key = Key(landscape.namespace, secret.object_name)
+    await landscape.client.patch(SECRET, key, {"metadata": {"labels": edit}})
+
+    await landscape.run()
+
+    restored = await landscape.client.get(SECRET, key)
+    assert uid_of(restored) == secret.uid
+    assert labels_of(restored) == secret.labels
+
+
+async def test_an_automatic_authority_is_replaced_in_time_and_trusted_beside_the_old_one(
+    landscape: Landscape,
+) -> None:
+    first = await landscape.run(RUNTIME)
+    landscape.clock.set(NOW + 0.81 * 30 * DAY)
+
+    second = await landscape.run(RUNTIME)
+
+    old, new = first.current("ca"), second.current("ca")
+    assert new.object_name != old.object_name
+    bundle = read_bundle(second.get("ca").data["bundle.crt"])
+    assert bundle == [read_certificate(s.data["ca.crt"]) for s in (new, old)]
+    # A server's clients may know the old bundle only; a client presents itself to a server that
+    # knows the new one.
+    assert not signer(second.current("server"), second)
+    assert signer(second.current("client"), second)
+
+
+async def test_a_day_later_the_old_authority_is_gone_and_servers_are_reissued(
+    landscape: Landscape,
+) -> None:
+    await landscape.run(RUNTIME)
+    landscape.clock.set(NOW + 25 * DAY)
+    await landscape.run(RUNTIME)
+    landscape.clock.set(NOW + 26 * DAY + timedelta(minutes=2))
+
+    third = await landscape.run(RUNTIME)
+
+    assert third.old("ca") is None
+    assert len(read_bundle(third.get("ca").data["bundle.crt"])) == 1
+    assert signer(third.current("server"), third)
+    assert len(await landscape.secrets("ca")) == 1
+
+
+async def test_an_authority_renewed_again_and_again_leaves_nothing_behind(
+    landscape: Landscape,
+) -> None:
+    for days in range(0, 120, 5):
+        landscape.clock.set(NOW + days * DAY)
+        await landscape.run(RUNTIME)
+
+        assert len(await landscape.secrets()) <= 6
+
+
+async def test_a_user_starts_a_rotation_and_completes_it(landscape: Landscape) -> None:
+    first = await landscape.run()
+    started = NOW + DAY
+    landscape.clock.set(started + timedelta(seconds=1))
+
+    preparing = await landscape.run(ca=started)
+    assert preparing.old("ca") is not None
+    assert preparing.current("ca").data != first.current("ca").data
+    assert preparing.current("ca").initiated == str(int(started.timestamp()))
+
+    completing = await landscape.run(Options(rotate=Rotate.KEEP_OLD, ignore_old=True), ca=started)
+    assert completing.current("ca").uid == preparing.current("ca").uid
+    assert completing.old("ca") is None
+    assert signer(completing.current("server"), completing)
+    assert len(await landscape.secrets("ca")) == 1
+
+
+async def test_a_signer_can_be_chosen(landscape: Landscape) -> None:
+    await landscape.run()
+    manager = await landscape.manager(ca=NOW + DAY)
+    await manager.generate(CA, KEEP)
+
+    server = await manager.generate(SERVER, Options(signed_by=SigningCA("ca", Use.CURRENT)))
+    client = await manager.generate(CLIENT, Options(signed_by=SigningCA("ca", Use.OLD)))
+
+    assert signer(server, manager)
+    assert not signer(client, manager)
+
+
+async def test_labelled_data_is_used_verbatim(landscape: Landscape) -> None:
+    data = authority()
+    await landscape.create("mine", {"secrets-manager-use-data-for-name": "ca"}, data)
+
+    manager = await landscape.run()
+
+    assert manager.current("ca").data == data
+    assert signer(manager.current("server"), manager)
+
+
+async def test_two_labelled_secrets_are_an_error_that_creates_nothing(
+    landscape: Landscape,
+) -> None:
+    for name in ("one", "two"):
+        await landscape.create(name, {"secrets-manager-use-data-for-name": "ca"}, authority())
+    landscape.client.writes.clear()
+
+    with pytest.raises(SecretsManagerError, match=r"/one, .*/two; keep it on one"):
+        await landscape.run()
+
+    assert landscape.client.writes == []
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        ({"ca.crt": b"x"}, "it lacks ca.key"),
+        ({"ca.crt": b"x", "ca.key": b"y"}, "not a PEM certificate"),
+        ({**authority(), "ca.key": authority()["ca.key"]}, "does not belong to its certificate"),
+    ],
+)
+async def test_unusable_labelled_data_is_an_error_and_never_replaced(
+    landscape: Landscape, data: dict[str, bytes], problem: str
+) -> None:
+    await landscape.create("mine", {"secrets-manager-use-data-for-name": "ca"}, data)
+    landscape.client.writes.clear()
+
+    with pytest.raises(SecretsManagerError, match=problem):
+        await landscape.run()
+
+    assert landscape.client.writes == []
+
+
+async def test_a_rotation_does_not_bring_labelled_data_back(landscape: Landscape) -> None:
+    data = authority()
+    await landscape.create("mine", {"secrets-manager-use-data-for-name": "ca"}, data)
+    await landscape.run()
+
+    rotated = await landscape.run(ca=NOW + DAY)
+
+    assert rotated.current("ca").data != data
+    old = rotated.old("ca")
+    assert old is not None
+    assert old.data == data
+
+
+async def test_a_landscape_of_the_original_keeps_its_authority_and_keys(
+    landscape: Landscape,
+) -> None:
+    data = authority()
+    await landscape.create_of_original("ca", "f6032ea0", data)
+    key = {"provider": b"", "key": b"key1795324389", "secret": b"x" * 32, "encoding": b"none"}
+    await landscape.create_of_original("etcd-key", "80f230d7", key)
+    manager = await landscape.manager()
+
+    ca = await manager.generate(CA, KEEP)
+    etcd_key = await manager.generate(EncryptionKey("etcd-key"), KEEP)
+    deleted = await manager.cleanup()
+
+    assert ca.data == data
+    assert etcd_key.data == key
+    assert deleted == ["ca-f6032ea0", "etcd-key-80f230d7"]
+    assert manager.old("ca") is None
+    again = await landscape.manager()
+    assert (await again.generate(CA, KEEP)).uid == ca.uid
+
+
+async def test_unusable_data_of_the_original_stops_the_run_rather_than_breaking_clients(
+    landscape: Landscape,
+) -> None:
+    await landscape.create_of_original("ca", "f6032ea0", {"ca.crt": b"x", "ca.key": b"y"})
+    manager = await landscape.manager()
+
+    with pytest.raises(SecretsManagerError, match=r"ca-f6032ea0 holds the data for ca, but not a"):
+        await manager.generate(CA, KEEP)
+
+    assert len(await landscape.secrets("ca")) == 1
+
+
+async def test_a_certificate_of_the_original_is_kept_if_it_fits_and_reissued_if_not(
+    landscape: Landscape,
+) -> None:
+    ca = authority()
+    original = Authority.create("x", NOW, DAY)
+    await landscape.create_of_original("ca", "f6032ea0", ca)
+    manager = await landscape.manager()
+    await manager.generate(CA, KEEP)
+    signing = Authority(Pair(ca["ca.crt"], ca["ca.key"]))
+    good = signing.issue_server("server", SERVER.hosts, NOW, 365 * DAY)
+    bad = original.issue_server("server", SERVER.hosts, NOW, DAY)
+    for suffix, pair in (("1", good), ("2", bad)):
+        data = {"tls.crt": pair.public, "tls.key": pair.private, "ca.crt": ca["ca.crt"]}
+        await landscape.create_of_original(f"server{suffix}", "0", data)
+    manager = await landscape.manager()
+    await manager.generate(CA, KEEP)
+
+    kept = await manager.generate(_renamed("server1"), SIGNED)
+    reissued = await manager.generate(_renamed("server2"), SIGNED)
+
+    assert kept.data["tls.crt"] == good.public
+    assert reissued.data["tls.crt"] != bad.public
+    assert signer(reissued, manager)
+
+
+async def test_secrets_of_another_identity_are_never_touched(landscape: Landscape) -> None:
+    labels = {"name": "ca", "managed-by": "secrets-manager", "manager-identity": "gardenlet"}
+    await landscape.create("ca-of-gardenlet", labels, authority())
+    await landscape.run()
+
+    manager = await landscape.manager(ca=NOW + DAY)
+    await manager.cleanup()
+
+    remaining = [name_of(secret) for secret in await landscape.secrets()]
+    assert remaining == ["ca-of-gardenlet"]
+
+
+async def test_without_cleanup_nothing_is_deleted(landscape: Landscape) -> None:
+    await landscape.run()
+    failing = await landscape.manager(ca=NOW + DAY)
+    await failing.generate(CA, Options())
+    with pytest.raises(SecretsManagerError, match="secret etcd has not been generated"):
+        await failing.generate(SERVER, Options(signed_by=SigningCA("etcd")))
+
+    assert len(await landscape.secrets("ca")) == 2
+    assert not [write for write in landscape.client.writes if write.startswith("delete")]
+
+
+async def test_a_run_that_was_killed_after_creating_continues_with_the_same_secret(
+    landscape: Landscape,
+) -> None:
+    await landscape.run()
+    killed, next_run = await landscape.manager(ca=NOW), await landscape.manager(ca=NOW)
+    created = await killed.generate(CA, KEEP)
+
+    found = await next_run.generate(CA, KEEP)
+
+    assert found.uid == created.uid
+
+
+async def test_a_password_is_renewed_with_its_validity_and_a_changed_validity_counts_from_issue(
+    landscape: Landscape,
+) -> None:
+    config, month = BasicAuth("plutono-admin"), Options(validity=30 * DAY)
+    first = await (await landscape.manager()).generate(config, month)
+    landscape.clock.set(NOW + 5 * DAY)
+    longer = await (await landscape.manager()).generate(config, Options(validity=60 * DAY))
+    unlimited = await (await landscape.manager()).generate(config)
+    limited = await (await landscape.manager()).generate(config, month)
+    landscape.clock.set(NOW + 21 * DAY)
+    renewed = await (await landscape.manager()).generate(config, month)
+
+    assert longer.valid_until == NOW + 60 * DAY
+    assert unlimited.valid_until is None
+    assert limited.uid == unlimited.uid == longer.uid == first.uid
+    assert renewed.data["password"] != first.data["password"]
+
+
+async def test_a_custom_percentage_renews_earlier(landscape: Landscape) -> None:
+    options = Options(signed_by=SigningCA("ca"), validity=30 * DAY, renew_at_percent=50)
+    manager = await landscape.manager()
+    await manager.generate(CA, KEEP)
+    first = await manager.generate(CLIENT, options)
+    assert first.labels["renew-after-validity-percentage"] == "50"
+
+    landscape.clock.set(NOW + 16 * DAY)
+    manager = await landscape.manager()
+    await manager.generate(CA, KEEP)
+    renewed = await manager.generate(CLIENT, options)
+
+    assert renewed.object_name != first.object_name
+
+
+async def test_the_bundle_of_a_signing_key_holds_public_keys_only(landscape: Landscape) -> None:
+    config = RsaKey("service-account-key", KeyAlgorithm.RSA_3072)
+    await (await landscape.manager()).generate(config, KEEP)
+    manager = await landscape.manager(service_account_key=NOW + DAY)
+    await manager.generate(config, KEEP)
+
+    bundle = manager.get("service-account-key").data["bundle.key"]
+    assert bundle.count(b"-----BEGIN PUBLIC KEY-----") == 2
+    assert b"PRIVATE" not in bundle
+
+
+async def test_a_certificate_follows_its_config(landscape: Landscape) -> None:
+    await landscape.run()
+    manager = await landscape.manager()
+    await manager.generate(CA, KEEP)
+    changed = Certificate(
+        name="server",
+        common_name="server",
+        hosts=("elsewhere.garden",),
+        for_server=True,
+        algorithm=KeyAlgorithm.EC_P256,
+    )
+
+    secret = await manager.generate(changed, SIGNED)
+
+    names = read_certificate(secret.data["tls.crt"])
+    assert "elsewhere.garden" in str(names.extensions)
+    assert [s.split("-")[0] for s in await manager.cleanup()] == ["client", "server"]
+
+
+@pytest.mark.parametrize(
+    ("config", "options", "message"),
+    [
+        (SERVER, Options(), "secret server needs an authority that signs it"),
+        (CA, SIGNED, "secret ca cannot be signed"),
+    ],
+)
+async def test_options_that_do_not_suit_the_config_are_refused(
+    landscape: Landscape, config: Certificate, options: Options, message: str
+) -> None:
+    manager = await landscape.manager()
+
+    with pytest.raises(SecretsManagerError, match=message):
+        await manager.generate(config, options)
+
+
+def _renamed(name: str) -> Certificate:
+    return Certificate(
+        name=name,
+        common_name="server",
+        hosts=SERVER.hosts,
+        for_server=True,
+        algorithm=KeyAlgorithm.EC_P256,
+    )

@@ -1,0 +1,81 @@
+"""When credentials are due for renewal."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from pergola.secrets_manager.lifetime import initiation_times, is_renewal_due
+from pergola.secrets_manager.managed import ManagedSecret
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+DAY = timedelta(days=1)
+
+
+def secret(
+    name: str = "x",
+    *,
+    validity: timedelta | None = None,
+    percent: str = "",
+    initiated: str = "",
+    created: datetime = NOW,
+) -> ManagedSecret:
+    labels = {
+        "name": name,
+        "issued-at-time": str(int(NOW.timestamp())),
+        "last-rotation-initiation-time": initiated,
+    }
+    if validity is not None:
+        labels["valid-until-time"] = str(int((NOW + validity).timestamp()))
+    if percent:
+        labels["renew-after-validity-percentage"] = percent
+    metadata = {
+        "name": name,
+        "labels": labels,
+        "creationTimestamp": created.strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+    return ManagedSecret({"metadata": metadata}, {})
+
+
+@pytest.mark.parametrize(
+    ("found", "due"),
+    [
+        (secret(validity=100 * DAY), 80 * DAY),
+        (secret(validity=30 * DAY), 20 * DAY),  # ten days before expiry, earlier than 24 days
+        (secret(validity=30 * DAY, percent="50"), 15 * DAY),
+        (secret(validity=10 * DAY), 8 * DAY),  # the ten days do not count for short lives
+        (secret(validity=timedelta(minutes=10)), timedelta(minutes=8)),
+    ],
+)
+def test_a_credential_is_renewed_after_its_share_or_ten_days_before_expiry(
+    found: ManagedSecret, due: timedelta
+) -> None:
+    assert not is_renewal_due(found, NOW + due)
+    assert is_renewal_due(found, NOW + due + timedelta(seconds=1))
+
+
+@pytest.mark.parametrize("text", ["x", "", "-1", "1.5", "٣"])
+def test_a_label_that_is_not_a_number_counts_as_absent(text: str) -> None:
+    found = secret(validity=100 * DAY, percent=text)
+
+    assert not is_renewal_due(found, NOW + 80 * DAY)
+    assert is_renewal_due(found, NOW + 81 * DAY)
+
+
+def test_what_never_expires_is_never_due() -> None:
+    assert not is_renewal_due(secret(), NOW + 36500 * DAY)
+
+
+def test_the_newest_secret_of_a_name_says_when_its_rotation_began() -> None:
+    older = secret("a", initiated="1")
+    newer = secret("a", initiated="2", created=NOW + DAY)
+    expiring = secret("b", initiated="3", validity=30 * DAY)
+
+    times = initiation_times([newer, older, expiring], NOW + 25 * DAY)
+
+    assert times == {"a": "2", "b": str(int((NOW + 25 * DAY).timestamp()))}
+
+
+def test_of_two_secrets_of_one_second_the_later_rotation_is_the_newest() -> None:
+    assert initiation_times([secret("a", initiated="2"), secret("a", initiated="1")], NOW) == {
+        "a": "2"
+    }
