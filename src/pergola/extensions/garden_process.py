@@ -26,7 +26,7 @@ from pergola.kube.kubeconfig import ClusterConfig
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.process.signals import run as run_process
+from pergola.runtime.process.event_loop import run as run_process
 
 log = get_logger("extension")
 

@@ -24,9 +24,9 @@ from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
 from pergola.runtime.process.endpoints import serve_metrics, serve_probes
+from pergola.runtime.process.event_loop import run as run_process
 from pergola.runtime.process.leader_election import LeaderElection, LostLeadership
 from pergola.runtime.process.listening import ListenError
-from pergola.runtime.process.signals import run as run_process
 from pergola.runtime.process.signals import work_until_signalled
 
 log = get_logger("infra-manager")

@@ -39,9 +39,9 @@ from pergola.resource_manager.webhooks.high_availability_config.settings import 
 from pergola.runtime.logging import configure, get_logger
 from pergola.runtime.metrics import Metrics
 from pergola.runtime.process.endpoints import serve_metrics, serve_probes
+from pergola.runtime.process.event_loop import run as run_process
 from pergola.runtime.process.leader_election import LeaderElection, LostLeadership
 from pergola.runtime.process.listening import ListenError
-from pergola.runtime.process.signals import run as run_process
 from pergola.runtime.process.signals import work_until_signalled
 
 log = get_logger("resource-manager")

@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -49,13 +49,6 @@ def ended_by_signals() -> Iterator[asyncio.Event]:
     finally:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(number)
-
-
-def run(main: Callable[[], Coroutine[None, None, None]]) -> None:
-    """Runs the coroutine of a process on the fastest event loop that there is."""
-    import uvloop
-
-    uvloop.run(main())
 
 
 def _innermost(errors: BaseExceptionGroup[BaseException]) -> BaseException:
