@@ -154,10 +154,10 @@ async def _from_cluster(place: Place) -> Asked:
         KubeError: it cannot be read.
     """
     from pergola.api.objects import GroupVersionKind, Key
+    from pergola.cloud.aws import reader
     from pergola.extension_api.cluster import CLUSTER
     from pergola.kube.client import Client
     from pergola.kube.kubeconfig import load
-    from pergola.providers.aws.credentials import reader
 
     infrastructure = GroupVersionKind(_EXTENSIONS, "v1alpha1", _INFRASTRUCTURE)
     async with Client.connect(load(place.kubeconfig, place.context)) as client:

@@ -1,19 +1,25 @@
-"""AWS: its services in one region, as one identity.
+"""AWS's services in one region, with one identity.
 
-`AwsClient` asks; `Credentials` say who does. Loading this costs nothing: the library behind it is
-loaded with the first call.
+`AwsClient` sends requests; `AwsClients` is a process's pool of them, by Secret and region;
+`network` has facts about networks that follow from AWS's answers. botocore is loaded with the
+first request, so importing this is cheap.
 """
 
 from pergola.cloud.aws.client import AwsClient, Observer, unobserved
+from pergola.cloud.aws.clients import AwsClients, Place, Read, reader
 from pergola.cloud.aws.credentials import Credentials, credentials_of
 from pergola.cloud.aws.retry import Pace, Retry
 
 __all__ = [
     "AwsClient",
+    "AwsClients",
     "Credentials",
     "Observer",
     "Pace",
+    "Place",
+    "Read",
     "Retry",
     "credentials_of",
+    "reader",
     "unobserved",
 ]

@@ -8,9 +8,14 @@ Nothing here creates, changes or deletes anything in a cloud.
 """
 
 from pergola.externally_managed.aws.checks import open_rules, templates_without_groups
-from pergola.externally_managed.aws.clients import AwsSettings
 from pergola.externally_managed.aws.policy import iam_policy
-from pergola.externally_managed.aws.source import AWS, AWS_CLUSTER, AwsSource, asks_aws
+from pergola.externally_managed.aws.source import (
+    AWS,
+    AWS_CLUSTER,
+    AwsSettings,
+    AwsSource,
+    asks_aws,
+)
 
 __all__ = [
     "AWS",

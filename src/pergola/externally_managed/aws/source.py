@@ -1,15 +1,15 @@
 """Networks that AWS describes: `infrastructure.pergola.dev/source: aws` (spec 50 §5, step 3)."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Self
 
 from pergola.api.cluster_api import CLUSTER_NAME, INFRASTRUCTURE_GROUP, SOURCE
-from pergola.api.objects import GroupKind, GroupVersionKind, JsonObject, annotations_of
-from pergola.cloud.aws import Observer, unobserved
+from pergola.api.objects import GroupKind, GroupVersionKind, JsonObject, Key, annotations_of
+from pergola.cloud.aws import AwsClients, Observer, Place, Retry, reader, unobserved
 from pergola.cloud.errors import CloudError, CredentialsInvalid, Unauthorized
 from pergola.externally_managed.aws.checks import open_rules, templates_without_groups
-from pergola.externally_managed.aws.clients import AwsClients, AwsSettings
 from pergola.externally_managed.aws.decide import decide_network
 from pergola.externally_managed.aws.observe import Observed, observe
 from pergola.externally_managed.aws.wanted import Wanted, wanted_of
@@ -18,6 +18,7 @@ from pergola.externally_managed.mapping import owner_cluster
 from pergola.externally_managed.sources import INVALID, SourceProblem
 from pergola.kube.client import Client
 from pergola.kube.errors import UnknownKind
+from pergola.runtime.clock import Clock, SystemClock
 from pergola.runtime.controlling.controller import ReconcileError
 
 AWS: Final = "aws"
@@ -27,6 +28,22 @@ AWS_CLUSTER: Final = GroupKind(INFRASTRUCTURE_GROUP, "AWSCluster")
 CREDENTIALS: Final = "CredentialsInvalid"
 FORBIDDEN: Final = "CredentialsInsufficient"
 """Reasons of the Ready condition, beside those of all sources."""
+
+
+@dataclass(frozen=True, slots=True)
+class AwsSettings:
+    """How AWS is asked.
+
+    Attributes:
+        credentials: the Secret with an identity's keys, or its role and token; AWS's usual chain if
+            None: the environment, a role by a token file (IRSA), the instance's role.
+        endpoint_url: of all services, in place of AWS's own.
+        retry: how often and when requests are repeated; the client's default if None.
+    """
+
+    credentials: Key | None = None
+    endpoint_url: str = ""
+    retry: Retry | None = None
 
 
 def asks_aws(obj: JsonObject) -> bool:
@@ -48,9 +65,14 @@ class AwsSource:
         settings: AwsSettings | None = None,
         *,
         observe: Observer = unobserved,
+        clock: Clock | None = None,
     ) -> None:
         self._client = client
-        self._clients = AwsClients(client, settings or AwsSettings(), observe)
+        self._settings = settings or AwsSettings()
+        self._clock = clock or SystemClock()
+        self._clients = AwsClients(
+            endpoint_url=self._settings.endpoint_url, retry=self._settings.retry, observe=observe
+        )
 
     async def __aenter__(self) -> Self:
         return self
@@ -93,7 +115,8 @@ class AwsSource:
 
     async def _look(self, wanted: Wanted) -> Observed:
         try:
-            async with self._clients.use(wanted.region) as aws:
+            place = Place(self._settings.credentials, wanted.region)
+            async with self._clients.use(reader(self._client), place, self._clock.now()) as aws:
                 return await observe(aws, wanted)
         except CredentialsInvalid as error:
             raise SourceProblem(CREDENTIALS, str(error)) from None

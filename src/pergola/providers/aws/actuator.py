@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pergola.api.objects import JsonObject, Key, map_at
-from pergola.cloud.aws import AwsClient, Retry
+from pergola.cloud.aws import AwsClient, AwsClients, Place, Retry, reader
 from pergola.cloud.aws.metrics import AwsMetrics
 from pergola.extension_api.errors import Code, ExtensionError
 from pergola.extensions.actuator import Actuator, Context, Status
@@ -23,7 +23,6 @@ from pergola.extensions.webhooks.garden import Garden
 from pergola.flow import Report, Reporter, State, Write
 from pergola.flow.metrics import FlowMetrics
 from pergola.providers.aws.codes import explained
-from pergola.providers.aws.credentials import AwsClients, Place, reader
 from pergola.providers.aws.health import health_checks
 from pergola.providers.aws.observe import observe
 from pergola.providers.aws.preflight import demand

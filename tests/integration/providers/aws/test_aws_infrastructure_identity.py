@@ -17,6 +17,7 @@ from pergola.api.objects import JsonObject, Key, maps_at
 from pergola.cloud.aws import AwsClient
 from pergola.extensions.process import Options, assemble
 from pergola.kube.client import Client
+from pergola.kube.errors import Forbidden
 from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.providers.aws.reconcile import DELETION
 from pergola.runtime.metrics import Metrics
@@ -152,6 +153,20 @@ async def test_the_chart_s_role_is_enough_for_all_that_runs(
     asked = {"service": "ec2", "operation": "RunInstances", "result": "success"}
     assert value("pergola_aws_requests_total", asked) == 1
     assert value("flow_duration_seconds_count", {"flow": DELETION}) == 1
+
+
+async def test_the_chart_s_role_reads_no_secret_but_those_with_credentials(
+    site: AwsSite, kubeconfig: Path, namespace: str
+) -> None:
+    config = await restricted(site.client, load(kubeconfig), namespace)
+    async with Client.connect(config) as restricted_client:
+        await until_allowed(restricted_client, INFRASTRUCTURE)
+        assert await restricted_client.get(SECRET, Key(namespace, "cloudprovider"))
+        for name in ("other", "ca", "generic-token-kubeconfig"):
+            with pytest.raises(Forbidden):
+                await restricted_client.get(SECRET, Key(namespace, name))
+        with pytest.raises(Forbidden):
+            await restricted_client.list(SECRET, namespace)
 
 
 async def reachable_bastion(site: AwsSite) -> JsonObject:

@@ -14,7 +14,7 @@ from typing import ClassVar, Final
 
 from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
 from pergola.api.objects import JsonObject, Key, map_at
-from pergola.cloud.aws import AwsClient
+from pergola.cloud.aws import AwsClient, AwsClients, Place, reader
 from pergola.cloud.aws.metrics import AwsMetrics
 from pergola.extension_api.errors import ExtensionError, RequeueAfter
 from pergola.extension_api.kinds import GROUP
@@ -24,7 +24,6 @@ from pergola.providers.aws.bastion import firewall, host
 from pergola.providers.aws.bastion.machine import machine_of
 from pergola.providers.aws.bastion.site import Site, site_of, usable
 from pergola.providers.aws.codes import explained
-from pergola.providers.aws.credentials import AwsClients, Place, reader
 from pergola.providers.aws.telling import warn
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics

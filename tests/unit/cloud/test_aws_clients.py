@@ -1,4 +1,4 @@
-"""As whom AWS is asked: spec 30 §2 item 6."""
+"""The pool of AWS clients and the credentials they use: spec 30 §2 item 6."""
 
 import base64
 from collections.abc import Mapping
@@ -7,8 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.cloud.aws import AwsClients, Place
+from pergola.cloud.aws.identity import decoded, role_of
 from pergola.cloud.errors import CredentialsInvalid
-from pergola.providers.aws.credentials import AwsClients, Place, decoded, role_of
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PLACE = Place(Key("shoot--p--s", "cloudprovider"), "eu-west-1")
@@ -87,8 +88,8 @@ async def test_no_error_shows_what_a_secret_holds(secrets: Secrets) -> None:
     assert "secretAccessKey" in str(caught.value)
 
 
-def test_data_that_is_no_base64_is_refused() -> None:
-    with pytest.raises(CredentialsInvalid, match="no base64"):
+def test_data_that_is_not_valid_base64_is_refused() -> None:
+    with pytest.raises(CredentialsInvalid, match="not valid base64"):
         decoded({"data": {"accessKeyID": "a"}}, OF)
 
 
@@ -116,3 +117,14 @@ def test_a_secret_has_keys_or_a_role_with_a_token(data: dict[str, bytes], role: 
 def test_a_workload_identity_needs_both(data: dict[str, bytes], missing: str) -> None:
     with pytest.raises(CredentialsInvalid, match=missing):
         role_of(data, OF)
+
+
+async def test_without_a_secret_the_usual_chain_is_used_and_one_client_kept_per_region(
+    secrets: Secrets,
+) -> None:
+    clients = AwsClients()
+    chain = Place(None, "eu-west-1")
+    async with clients.use(secrets.read, chain, NOW) as first:
+        pass
+    async with clients.use(secrets.read, chain, NOW + timedelta(days=30)) as second:
+        assert second is first
