@@ -16,6 +16,9 @@ UNKNOWN: Final = "Unknown"
 PROGRESSING: Final = "Progressing"
 STATUSES: Final = (TRUE, FALSE, UNKNOWN, PROGRESSING)
 
+LONGEST_MESSAGE: Final = 32_768
+"""Characters; what the schemas of conditions accept."""
+
 INITIALIZED: Final = "ConditionInitialized"
 INITIALIZED_MESSAGE: Final = "The condition has not been determined yet."
 
@@ -68,8 +71,10 @@ def update_condition(
     """A new condition with this content.
 
     `lastTransitionTime` moves when the status changes, `lastUpdateTime` when the reason, the
-    message or the codes do. Fields that are not named here are kept.
+    message or the codes do. Fields that are not named here are kept. A message that is longer than
+    a condition can hold is cut.
     """
+    message = message[:LONGEST_MESSAGE]
     updated = {**condition, "status": status, "reason": reason, "message": message}
     if codes:
         updated["codes"] = list(codes)

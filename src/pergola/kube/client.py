@@ -120,14 +120,15 @@ class Client:
         labels: str = "",
         fields: str = "",
         metadata_only: bool = False,
+        page_size: int = PAGE,
     ) -> AsyncGenerator[ObjectList]:
-        """The same as `list`, page by page, for those who need not hold all at once.
+        """Like `list`, but page by page, for callers that need not hold all objects at once.
 
         Raises:
             Gone: the list changed so much between two pages that it has to be started again.
         """
         resource = await self.resource(gvk)
-        query = {"limit": str(PAGE)} | selectors(labels, fields)
+        query = {"limit": str(page_size)} | selectors(labels, fields)
         accept = METADATA_LIST if metadata_only else _JSON
         while True:
             answer = await self._object(

@@ -14,16 +14,17 @@ from typing import Final, NamedTuple
 import orjson
 
 from pergola.api.objects import JsonValue
-from pergola.kube.yaml_nodes import DEEPEST, read_value
+from pergola.kube.yaml_nodes import DEEPEST, ValueLimit, read_value
 from pergola.kube.yaml_scalars import YamlError, float_to_number
 from pergola.kube.yaml_writer import dump
 
-__all__ = ["Document", "YamlError", "dump", "parse", "parse_documents"]
+__all__ = ["Document", "ValueLimit", "YamlError", "dump", "parse", "parse_documents"]
 
 _BOM: Final = b"\xef\xbb\xbf"
 _SEPARATOR: Final = b"---"
 _NO_CONTENT: Final = re.compile(rb"(?:[ \t\r\n]++|#[^\n]*+)*+")
 _BLANK: Final = re.compile(r"[ \t\r\n]*")
+_JSON_STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _DECODER: Final = json.JSONDecoder()
 
 
@@ -44,17 +45,23 @@ class Document:
     line: int = 1
 
 
-def parse_documents(text: str | bytes) -> Iterator[Document]:
-    """All documents of a stream; one that is broken does not keep the others from being read.
+def parse_documents(text: str | bytes, limit: ValueLimit | None = None) -> Iterator[Document]:
+    """Yield all documents of a stream; a broken one does not keep the others from being read.
 
     Documents are separated by lines that start with `---`; JSON objects may also just follow one
-    another. Of a broken part between two separators, nothing is read behind the first error.
+    another. In a broken part between two separators, nothing after the first error is read.
+
+    Args:
+        limit: of all values together; once exceeded, the stream ends with an error.
     """
     index = 0
+    limit = limit or ValueLimit()
     for part in _parts(_encoded(text)):
-        for document in _documents(part, index):
+        for document in _documents(part, index, limit):
             yield document
             index += 1
+        if limit.is_exceeded:
+            return
 
 
 def parse(text: str | bytes) -> JsonValue:
@@ -118,12 +125,12 @@ def _end_of_line(data: bytes, at: int) -> int:
     return end + 1 if end >= 0 else len(data)
 
 
-def _documents(part: _Part, index: int) -> Iterator[Document]:
+def _documents(part: _Part, index: int, limit: ValueLimit) -> Iterator[Document]:
     if part.error is not None:
         yield Document(index, None, part.error, part.line + 1)
         return
     try:
-        for line, value in _values(part.text):
+        for line, value in _values(part.text, limit):
             yield Document(index, value, line=part.line + line + 1)
             index += 1
     except YamlError as error:
@@ -131,20 +138,36 @@ def _documents(part: _Part, index: int) -> Iterator[Document]:
         yield Document(index, None, YamlError(error.problem, line, error.column), line)
 
 
-def _values(text: bytes) -> Iterator[tuple[int, JsonValue]]:
-    """Values with their lines, counted from 0: JSON as long as it is JSON, then YAML."""
+def _values(text: bytes, limit: ValueLimit) -> Iterator[tuple[int, JsonValue]]:
+    """Yield values with their lines, counted from 0: JSON as long as it is JSON, then YAML."""
     start = _content(text, 0)
     done = 0
     if text.startswith(b"{", start):
+        _check_json_size(text, limit)
         try:
             value = orjson.loads(text[start:])
         except orjson.JSONDecodeError:
-            done = yield from _json_values(text, start)
+            done = yield from _json_values(text, start, limit)
         else:
-            yield text.count(b"\n", 0, start), _settled(value, 1)
+            yield text.count(b"\n", 0, start), _settled(value, 1, limit)
             return
     if not done or _content(text, done) < len(text):
-        yield _yaml_value(text, done)
+        yield _yaml_value(text, done, limit)
+
+
+def _check_json_size(text: bytes, limit: ValueLimit) -> None:
+    """Refuse a text that holds too many values, before a parser allocates all of them.
+
+    A value other than the first follows a comma or opens a container.
+    """
+    if _most_json_values(text) > limit.left:
+        most = _most_json_values(_JSON_STRING.sub(b"", text))
+        if most > limit.left:
+            limit.spend(most)
+
+
+def _most_json_values(text: bytes) -> int:
+    return 1 + text.count(b",") + text.count(b"{") + text.count(b"[")
 
 
 def _content(text: bytes, start: int) -> int:
@@ -153,8 +176,10 @@ def _content(text: bytes, start: int) -> int:
     return skipped.end() if skipped else start
 
 
-def _json_values(text: bytes, start: int) -> Generator[tuple[int, JsonValue], None, int]:
-    """JSON objects, one after another; returns where they end, or 0 if there is none."""
+def _json_values(
+    text: bytes, start: int, limit: ValueLimit
+) -> Generator[tuple[int, JsonValue], None, int]:
+    """Yield JSON objects, one after another; return where they end, or 0 if there is none."""
     try:
         body = text[start:].decode()
     except UnicodeDecodeError:
@@ -166,7 +191,7 @@ def _json_values(text: bytes, start: int) -> Generator[tuple[int, JsonValue], No
             value = orjson.loads(body[position:end])
         except (ValueError, RecursionError):
             break
-        yield line, _settled(value, 1)
+        yield line, _settled(value, 1, limit)
         end = _after_blanks(body, end)
         line += body.count("\n", position, end)
         position = end
@@ -178,30 +203,32 @@ def _after_blanks(body: str, position: int) -> int:
     return blanks.end() if blanks else position
 
 
-def _yaml_value(text: bytes, start: int) -> tuple[int, JsonValue]:
+def _yaml_value(text: bytes, start: int, limit: ValueLimit) -> tuple[int, JsonValue]:
     line = text.count(b"\n", 0, start)
     try:
-        value = read_value(text[start:] if start else text)
+        value = read_value(text[start:] if start else text, limit)
     except YamlError as error:
         before = start - text.rfind(b"\n", 0, start) - 1 if error.line == 1 else 0
         raise YamlError(error.problem, line + error.line, before + error.column) from None
     return text.count(b"\n", 0, _content(text, start)), value
 
 
-def _settled(value: JsonValue, depth: int) -> JsonValue:
-    """JSON as the YAML reader would return it: no floats without a fraction, not too deep."""
+def _settled(value: JsonValue, depth: int, limit: ValueLimit) -> JsonValue:
+    """Return JSON as the YAML reader would: no floats without a fraction, not too deep."""
     if depth > DEEPEST:
         raise YamlError(f"nested more than {DEEPEST} levels deep")
     if isinstance(value, dict):
+        limit.spend(len(value))
         for name, item in value.items():
             if isinstance(item, dict | list):
-                _settled(item, depth + 1)
+                _settled(item, depth + 1, limit)
             elif isinstance(item, float):
                 value[name] = float_to_number(item)
     elif isinstance(value, list):
+        limit.spend(len(value))
         for index, item in enumerate(value):
             if isinstance(item, dict | list):
-                _settled(item, depth + 1)
+                _settled(item, depth + 1, limit)
             elif isinstance(item, float):
                 value[index] = float_to_number(item)
     return value

@@ -1,10 +1,10 @@
-"""The events of libyaml into JSON values (spec 10 §4.3).
+"""From the events of libyaml to JSON values (spec 10 §4.3).
 
-Whoever may write a manifest may also write one that nests or multiplies without end; both are
-refused here, long before they cost anything.
+A manifest can nest deeply, or multiply by aliases; both are refused before they cost anything.
 """
 
 from collections.abc import Callable
+from sys import maxsize
 from typing import Final, cast
 
 import yaml
@@ -28,14 +28,36 @@ _MERGE: Final = "<<"
 _EXPLICIT_MERGE: Final = "tag:yaml.org,2002:merge"
 
 
-def read_value(text: bytes) -> JsonValue:
-    """The only document of a text; None if there is none.
+class ValueLimit:
+    """How many values (scalars and containers) may still be read; several texts can share one."""
+
+    def __init__(self, values: int = maxsize) -> None:
+        self.left = values
+
+    @property
+    def is_exceeded(self) -> bool:
+        """Whether more values were found than allowed; what was read then is incomplete."""
+        return self.left < 0
+
+    def spend(self, values: int) -> None:
+        """Count values that were read, or are about to be.
+
+        Raises:
+            YamlError: there are more than allowed.
+        """
+        self.left -= values
+        if self.left < 0:
+            raise YamlError("too many values")
+
+
+def read_value(text: bytes, limit: ValueLimit) -> JsonValue:
+    """Return the only document of a text; None if there is none.
 
     Raises:
-        YamlError: it is broken, or something follows it.
+        YamlError: it is broken, too large, or something follows it.
     """
     try:
-        return _Document(text).read()
+        return _Document(text, limit).read()
     except yaml.reader.ReaderError as error:
         raise _unreadable(text, error) from None
     except yaml.MarkedYAMLError as error:
@@ -47,7 +69,8 @@ def read_value(text: bytes) -> JsonValue:
 class _Document:
     """Builds the value of a document while libyaml reads it."""
 
-    def __init__(self, text: bytes) -> None:
+    def __init__(self, text: bytes, limit: ValueLimit) -> None:
+        self._limit = limit
         self._event = yaml.CSafeLoader(text).get_event
         # The same, for where only a value can stand, and where it can or a container may end.
         self._node = cast("Callable[[], NodeEvent]", self._event)
@@ -64,6 +87,7 @@ class _Document:
         return value
 
     def _value(self, event: NodeEvent, depth: int) -> JsonValue:
+        self._limit.spend(1)
         if type(event) is ScalarEvent:
             value: JsonValue = _scalar(event)
         elif type(event) is AliasEvent:
@@ -125,7 +149,8 @@ class _Document:
         """A copy, because whoever changes one place of the result must not change two."""
         self._aliased += 1 + len(value) // _CHARACTERS if isinstance(value, str) else 1
         if self._aliased > _ALIASED:
-            raise YamlError("the aliases stand for too many values")
+            raise YamlError("the aliases repeat too many values")
+        self._limit.spend(1)
         if isinstance(value, dict | list) and depth >= DEEPEST:
             raise YamlError(f"nested more than {DEEPEST} levels deep")
         if isinstance(value, dict):

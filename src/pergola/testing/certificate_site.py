@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from pergola.api.kinds import CLUSTER_ROLE, CRD, CSR, EVENT, MACHINE, NODE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
-from pergola.kube.client import Client, ObjectList
+from pergola.kube.client import PAGE, Client, ObjectList
 from pergola.kube.credentials import Combined, Constant
 from pergola.kube.errors import NotFound
 from pergola.kube.kubeconfig import ClusterConfig
@@ -79,11 +79,17 @@ class OwnRequests(RecordingClient):
         labels: str = "",
         fields: str = "",
         metadata_only: bool = False,
+        page_size: int = PAGE,
     ) -> AsyncGenerator[ObjectList]:
         """Adds the label of the test."""
         labels = self.label if gvk == CSR else labels
         return super().pages(
-            gvk, namespace, labels=labels, fields=fields, metadata_only=metadata_only
+            gvk,
+            namespace,
+            labels=labels,
+            fields=fields,
+            metadata_only=metadata_only,
+            page_size=page_size,
         )
 
     def _read(self, gvk: GroupVersionKind) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -141,19 +142,11 @@ async def test_a_list_that_fails_deletes_nothing(world: World) -> None:
 
     class Failing(Client):
         async def pages(
-            self,
-            gvk: GroupVersionKind,
-            namespace: str = "",
-            *,
-            labels: str = "",
-            fields: str = "",
-            metadata_only: bool = False,
+            self, gvk: GroupVersionKind, namespace: str = "", **options: Any
         ) -> AsyncGenerator[ObjectList]:
             if gvk.kind == "Pod":
                 raise ApiError(500, {"message": "the server is not well"})
-            async for page in super().pages(
-                gvk, namespace, labels=labels, fields=fields, metadata_only=metadata_only
-            ):
+            async for page in super().pages(gvk, namespace, **options):
                 yield page
 
     failing = Failing(world.client._transport)

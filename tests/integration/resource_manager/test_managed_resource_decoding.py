@@ -302,3 +302,31 @@ async def test_a_reference_that_names_no_secret_deletes_nothing(
     await world.delete("demo")
     await world.until_gone(MANAGED_RESOURCE, world.key("demo"))
     assert not await world.exists(CONFIG_MAP, "a")
+
+
+# Documents without end
+
+
+async def test_a_decompression_bomb_holds_up_no_other_resource(world: World) -> None:
+    start = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"},"data":['
+    bomb = brotli.compress(start + b"[]," * 5_000_000 + b"[]]}", quality=1)
+    await world.start()
+    await world.create("demo", world.config_map("a"))
+    await world.healthy("demo")
+    await world.put_data(
+        "demo", {"000.yaml": orjson.dumps(world.config_map("a")), "001.yaml.br": bomb}
+    )
+    failed = await world.until("demo", has("ResourcesApplied", "False", "DecodingFailed"))
+    assert "the rest was not read" in message(failed, "ResourcesApplied")
+    assert await world.exists(CONFIG_MAP, "a")
+    await world.create("other", world.config_map("b"))
+    await world.healthy("other")
+
+
+async def test_a_flood_of_broken_documents_is_reported_in_few_words(world: World) -> None:
+    await world.put_data("demo", {"a.yaml": b"---\n@\n" * 100_000})
+    await world.start()
+    await world.create_resource("demo", ["demo"])
+    failed = await world.until("demo", has("ResourcesApplied", "False", "DecodingFailed"))
+    assert "errors occurred" in message(failed, "ResourcesApplied")
+    assert len(message(failed, "ResourcesApplied")) < 4096

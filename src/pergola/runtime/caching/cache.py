@@ -13,7 +13,7 @@ import asyncio
 import random
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, suppress
-from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Final, Generic, NamedTuple, TypeAlias, TypedDict, TypeVar
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, resource_version_of
 from pergola.kube.client import Client
@@ -54,6 +54,11 @@ class _Stored(NamedTuple, Generic[T]):
     value: T
 
 
+class _Selection(TypedDict):
+    labels: str
+    fields: str
+
+
 class Cache(Generic[T]):
     """One kind of one API server, or that part of it which the selectors choose.
 
@@ -80,7 +85,7 @@ class Cache(Generic[T]):
         self.namespace = namespace
         self._client = client
         self._keep = keep
-        self._selection = {"labels": labels, "fields": fields}
+        self._selection = _Selection(labels=labels, fields=fields)
         self._metadata_only = metadata_only
         self._random = random_source or random.Random()  # noqa: S311 - spreads load, hides nothing
         self._objects: dict[Key, _Stored[T]] = {}

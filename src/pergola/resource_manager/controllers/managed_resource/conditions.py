@@ -13,6 +13,7 @@ from pergola.api.managed_resource_conditions import (
 )
 from pergola.api.objects import JsonObject, maps_at
 
+_NAMED_AT_MOST = 20
 _KEPT_REASONS = frozenset({Reason.APPLY_FAILED, Reason.DELETION_FAILED, Reason.DELETION_PENDING})
 
 
@@ -80,7 +81,10 @@ class Conditions:
 
 
 def errors_message(errors: Sequence[str]) -> str:
-    """One error as it is; several with their count."""
+    """Return one error as it is; of several the first ones, with the count of all."""
     if len(errors) == 1:
         return errors[0]
-    return f"{len(errors)} errors occurred: [{', '.join(errors)}]"
+    named = list(errors[:_NAMED_AT_MOST])
+    if len(errors) > len(named):
+        named.append(f"and {len(errors) - len(named)} more")
+    return f"{len(errors)} errors occurred: [{', '.join(named)}]"

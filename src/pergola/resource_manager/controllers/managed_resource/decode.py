@@ -1,15 +1,12 @@
-"""Documents in Secrets into objects (spec 10 §4.3).
+"""From the documents in Secrets to objects (spec 10 §4.3).
 
-One broken document does not keep the others from being read, and never looks like an empty one:
-whoever reads the result knows that something is missing (spec 10 B1).
+A broken document does not keep the others from being read, and never looks like an empty one: the
+result says that something is missing (spec 10 B1).
 """
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, cast
-
-import brotli
 
 from pergola.api import marks
 from pergola.api.object_names import name_problem
@@ -22,12 +19,7 @@ from pergola.api.objects import (
     metadata_of,
     namespace_of,
 )
-from pergola.kube.yaml import parse_documents
-
-LARGEST_BYTES: Final = 64 * 1024 * 1024
-_BROTLI: Final = ".br"
-_UNREADABLE: Final = (".gz", ".zst", ".xz", ".bz2", ".lz4", ".zip")
-_STEP_BYTES: Final = 1024 * 1024
+from pergola.bundle.content import Budget, BudgetExceeded, DecompressionError, read_documents
 
 Scope = Callable[[GroupVersionKind], bool | None]
 """Whether the target serves a kind per namespace; None where it does not serve it."""
@@ -63,20 +55,23 @@ class Decoded:
     has_data: bool = False
 
 
-class DecompressionError(ValueError):
-    """A compressed value that cannot be read; the text says why."""
-
-
-def decode(secrets: Sequence[SecretData], scope: Scope) -> Decoded:
-    """Reads all documents of all Secrets; does not raise for whatever they hold."""
+def decode(secrets: Sequence[SecretData], scope: Scope, budget: Budget | None = None) -> Decoded:
+    """Read all documents of all Secrets, as far as the budget goes; never raise."""
     reading = _Reading(scope)
+    try:
+        _read(secrets, reading, budget or Budget())
+    except BudgetExceeded as error:
+        reading.errors.append(f"{error}; the rest was not read")
+    return reading.result()
+
+
+def _read(secrets: Sequence[SecretData], reading: "_Reading", budget: Budget) -> None:
     for secret in secrets:
         for key in sorted(secret.data, key=str.encode):
             value = secret.data[key]
             reading.has_data |= bool(value.strip())
-            for obj in _documents(secret.name, key, value, reading.errors):
+            for obj in _documents(secret.name, key, value, reading.errors, budget):
                 reading.take(obj, value)
-    return reading.result()
 
 
 class _Reading:
@@ -117,22 +112,19 @@ class _Reading:
         )
 
 
-def _documents(secret: str, key: str, value: bytes, errors: list[str]) -> Iterator[JsonObject]:
+def _documents(
+    secret: str, key: str, value: bytes, errors: list[str], budget: Budget
+) -> Iterator[JsonObject]:
     where = f"Secret {secret}, key {key}"
     try:
-        content = _content(key, value)
+        for document in read_documents(key, value, budget):
+            problem = document.error or _problem(document.value)
+            if problem is not None:
+                errors.append(f"{where}, document {document.index}: {problem}")
+            elif isinstance(document.value, dict):
+                yield document.value
     except DecompressionError as error:
         errors.append(f"{where}: {error}")
-        return
-    for document in parse_documents(content):
-        if document.error is not None:
-            errors.append(f"{where}, document {document.index}: {document.error}")
-        elif document.value is None:
-            continue
-        elif problem := _problem(document.value):
-            errors.append(f"{where}, document {document.index}: {problem}")
-        else:
-            yield cast("JsonObject", document.value)
 
 
 def _problem(value: JsonValue) -> str | None:
@@ -141,6 +133,8 @@ def _problem(value: JsonValue) -> str | None:
     An object that cannot be read back by its name can be neither compared nor deleted: one
     without a name would be created again in every run.
     """
+    if value is None:
+        return None  # a document without content
     if not isinstance(value, dict):
         return f"expected an object, found {type(value).__name__}"
     metadata = value.get("metadata")
@@ -152,42 +146,6 @@ def _problem(value: JsonValue) -> str | None:
     namespace = metadata.get("namespace")
     problem = name_problem(namespace) if namespace not in (None, "") else None
     return f"metadata.namespace {problem}" if problem else None
-
-
-def _content(key: str, value: bytes) -> bytes:
-    if key.endswith(_UNREADABLE):
-        raise DecompressionError(
-            f"compression {key[key.rindex('.') :]} is not supported; use {_BROTLI}"
-        )
-    return decompress(value) if key.endswith(_BROTLI) else value
-
-
-def decompress(value: bytes, largest: int = LARGEST_BYTES) -> bytes:
-    """The content of a Brotli stream.
-
-    Raises:
-        DecompressionError: it is corrupt, cut off or larger than `largest` bytes.
-    """
-    if not value:
-        return b""
-    stream = brotli.Decompressor()
-    parts: list[bytes] = []
-    size = 0
-    try:
-        part = stream.process(value, output_buffer_limit=_STEP_BYTES)
-        while True:
-            parts.append(part)
-            size += len(part)
-            if size > largest:
-                raise DecompressionError(f"more than {largest} bytes when decompressed")
-            if stream.is_finished() or (not part and stream.can_accept_more_data()):
-                break
-            part = stream.process(b"", output_buffer_limit=_STEP_BYTES)
-    except brotli.error:
-        raise DecompressionError("not a Brotli stream, or a corrupt one") from None
-    if not stream.is_finished():
-        raise DecompressionError("the Brotli stream is cut off")
-    return b"".join(parts)
 
 
 def _placed(obj: JsonObject, namespaced: bool | None) -> JsonObject:

@@ -60,6 +60,7 @@ class Plan:
         objects: to apply, in the order of the Secrets.
         released: references of objects in mode `Ignore`.
         errors: documents that could not be decoded, one sentence each.
+        unknown: the kinds that the target did not serve; once it does, the plan is outdated.
         size: bytes that the plan takes, roughly.
     """
 
@@ -68,6 +69,7 @@ class Plan:
     released: tuple[JsonObject, ...]
     errors: tuple[str, ...]
     checksum: str
+    unknown: frozenset[GroupVersionKind] = frozenset()
     size: int = 0
 
 

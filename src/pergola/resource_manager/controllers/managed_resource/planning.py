@@ -1,4 +1,4 @@
-"""From the Secrets of a ManagedResource to a plan, asking for them only when they changed."""
+"""From the Secrets of a ManagedResource to a plan; they are read only when they changed."""
 
 import asyncio
 from collections.abc import Collection, Sequence
@@ -18,6 +18,7 @@ from pergola.api.objects import (
     maps_at,
     uid_of,
 )
+from pergola.bundle.content import is_cheap
 from pergola.kube.errors import UnknownKind
 from pergola.resource_manager.controllers.managed_resource.decode import (
     Decoded,
@@ -45,7 +46,7 @@ from pergola.resource_manager.source import Source
 from pergola.resource_manager.target import Target
 
 _SCALABLE: Final = frozenset({"Deployment", "StatefulSet"})
-_LARGE_BYTES: Final = 64 * 1024
+_THREADS: Final = 2  # each may take the memory of a whole `Budget`
 _EMPTIED: Final = (
     "the Secrets hold data but no object any more; nothing is deleted. "
     "Empty the data, or spec.secretRefs, to delete all objects"
@@ -65,6 +66,7 @@ class Planner:
         self._managed_by = managed_by
         self._plans = Plans()
         self._secrets = SecretReader(source)
+        self._threads = asyncio.Semaphore(_THREADS)
 
     async def plan(self, resource: JsonObject) -> Plan:
         """The plan of a ManagedResource as it is now.
@@ -75,17 +77,16 @@ class Planner:
         key = Key.of(resource)
         names = referenced_secrets(resource)
         known = self._plans.get(key, self._basis(resource, names))
-        if known is not None:
+        if known is not None and not await self._learn(known.unknown):
             return known
-        read = [await self._secrets.read(Key(key.namespace, name)) for name in names]
-        data = [SecretData(name, data) for name, (_, data) in zip(names, read, strict=True)]
-        decoded = await self._decode(data)
-        if decoded.unknown and await self._learn(decoded.unknown):
-            decoded = await self._decode(data)
-        basis = (uid_of(resource), generation_of(resource), tuple(version for version, _ in read))
-        plan = self._make(resource, decoded, basis)
-        if not decoded.unknown:
-            self._plans.put(key, plan)
+        read = await self._secrets.read_all(key.namespace, names)
+        data = [SecretData(name, read[name].data) for name in names]
+        versions = tuple(read[name].version for name in names)
+        basis = (uid_of(resource), generation_of(resource), versions)
+        plan = await self._work_out(resource, data, basis)
+        if plan.unknown and await self._learn(plan.unknown):
+            plan = await self._work_out(resource, data, basis)
+        self._plans.put(key, plan)
         return plan
 
     def forget(self, key: Key) -> None:
@@ -110,11 +111,16 @@ class Planner:
         versions = tuple(secret.version if secret else None for secret in seen)
         return (uid_of(resource), generation_of(resource), versions)
 
-    async def _decode(self, data: Sequence[SecretData]) -> Decoded:
-        large = sum(len(v) for secret in data for v in secret.data.values()) > _LARGE_BYTES
-        if large:
-            return await asyncio.to_thread(decode, data, self._scope)
-        return decode(data, self._scope)
+    async def _work_out(
+        self, resource: JsonObject, data: Sequence[SecretData], basis: tuple[object, ...]
+    ) -> Plan:
+        """Decode and plan; in a thread if that can take longer than an event loop may be busy."""
+        if is_cheap(*(secret.data for secret in data)):
+            return self._make(resource, decode(data, self._scope), basis)
+        async with self._threads:
+            return await asyncio.to_thread(
+                lambda: self._make(resource, decode(data, self._scope), basis)
+            )
 
     async def _learn(self, kinds: Collection[GroupVersionKind]) -> bool:
         """Asks the target about kinds that were not known; returns whether any is now."""
@@ -150,6 +156,7 @@ class Planner:
             released=tuple(_reference(obj, {}) for obj in decoded.released),
             errors=tuple(errors),
             checksum=decoded.checksum,
+            unknown=decoded.unknown,
             size=sum(len(planned.packed) for planned in objects),
         )
 

@@ -31,6 +31,7 @@ from pergola.api.objects import (
 )
 from pergola.kube.errors import Conflict, InvalidKey, KubeError, NotFound, UnknownKind
 from pergola.kube.selectors import format_selector, is_empty
+from pergola.resource_manager.controllers.managed_resource.conditions import errors_message
 from pergola.resource_manager.controllers.managed_resource.origin import Origin, parse_origin
 from pergola.resource_manager.controllers.managed_resource.references import (
     reference_key,
@@ -252,16 +253,11 @@ def describe(reference: JsonObject) -> str:
 
 
 def pending_message(pending: Sequence[Pending]) -> str:
-    """All that is not gone yet, as one message with a count (spec 10 §4.6)."""
-    entries = [
-        f"{describe(p.reference)}: {p.reason}"
-        for p in sorted(pending, key=lambda p: describe(p.reference))
-    ]
+    """Return all that is not gone yet, as one message with a count (spec 10 §4.6)."""
+    entries = sorted(f"{describe(p.reference)}: {p.reason}" for p in pending)
     if len(entries) == 1:
         return f"Could not clean all old resources: 1 error occurred: {entries[0]}"
-    return (
-        f"Could not clean all old resources: {len(entries)} errors occurred: [{', '.join(entries)}]"
-    )
+    return f"Could not clean all old resources: {errors_message(entries)}"
 
 
 def _origin(obj: JsonObject) -> str:

@@ -1,24 +1,32 @@
-"""Reading the Secrets of ManagedResources: one by one, or in bulk where most are wanted.
+"""Reads the Secrets of ManagedResources: one by one, or in bulk where most are needed.
 
-After a start every ManagedResource reads its Secrets. Where many of a namespace's Secrets are
-wanted, they are listed once, page by page, and each is handed out once; nothing is kept after that.
+After a start every ManagedResource reads its Secrets. If many Secrets of a namespace are needed,
+they are listed once, page by page, and each is used once; nothing is kept after that.
 """
 
 import asyncio
-import base64
-import binascii
+from collections.abc import Iterable
 from contextlib import aclosing
-from typing import Final
+from typing import Final, NamedTuple
 
 from pergola.api.kinds import SECRET
 from pergola.api.object_names import name_problem
 from pergola.api.objects import JsonObject, Key, map_at, resource_version_of
+from pergola.bundle.content import MOST_BYTES, decode_data
 from pergola.kube.errors import KubeError
 from pergola.resource_manager.source import Source
 
+_PAGE: Final = 25  # a Secret can hold 1 MiB, and a page is read as a whole
 _MANY: Final = 20
 _SHARE: Final = 0.2
 _STASH_BYTES: Final = 32 * 1024 * 1024
+
+
+class ReadSecret(NamedTuple):
+    """The version of a Secret, as `SeenSecret` counts it, and its decoded data."""
+
+    version: str
+    data: dict[str, bytes]
 
 
 class UnreadableSecret(Exception):
@@ -42,7 +50,7 @@ def referenced_secrets(resource: JsonObject) -> list[str]:
 
 
 class SecretReader:
-    """Reads Secrets of the source."""
+    """Reads Secrets of the source cluster."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -50,14 +58,30 @@ class SecretReader:
         self._listed: set[str] = set()
         self._lock = asyncio.Lock()
 
-    async def read(self, key: Key) -> tuple[str, dict[str, bytes]]:
-        """The version (as `SeenSecret` counts it) and the decoded data of a Secret.
+    async def read_all(self, namespace: str, names: Iterable[str]) -> dict[str, ReadSecret]:
+        """Read several Secrets of a namespace, each once.
 
         Raises:
-            UnreadableSecret: it is not there, or cannot be read.
+            UnreadableSecret: one does not exist or cannot be read, or all together are too large.
+        """
+        secrets: dict[str, ReadSecret] = {}
+        size = 0
+        for name in names:
+            if name not in secrets:
+                secrets[name] = await self.read(Key(namespace, name))
+                size += sum(map(len, secrets[name].data.values()))
+            if size > MOST_BYTES:
+                raise UnreadableSecret(f"the Secrets hold more than {MOST_BYTES} bytes")
+        return secrets
+
+    async def read(self, key: Key) -> ReadSecret:
+        """Read one Secret.
+
+        Raises:
+            UnreadableSecret: it does not exist, or cannot be read.
         """
         version, data = await self._stashed(key) or await self._get(key)
-        return version, {name: _decoded(value) for name, value in data.items()}
+        return ReadSecret(version, decode_data(data))
 
     async def _stashed(self, key: Key) -> tuple[str, JsonObject] | None:
         if key.namespace not in self._listed and self._is_worth_a_list(key.namespace):
@@ -88,7 +112,7 @@ class SecretReader:
     async def _list(self, namespace: str) -> None:
         self._listed.add(namespace)
         size = 0
-        pages = self._source.client.pages(SECRET, namespace)
+        pages = self._source.client.pages(SECRET, namespace, page_size=_PAGE)
         try:
             async with aclosing(pages):
                 async for page in pages:
@@ -101,11 +125,4 @@ class SecretReader:
                     if size > _STASH_BYTES:
                         return
         except KubeError:
-            return  # each is read by itself then, and says what is wrong
-
-
-def _decoded(value: object) -> bytes:
-    try:
-        return base64.b64decode(value if isinstance(value, str) else "")
-    except binascii.Error:
-        return b""
+            return  # each is then read by itself, and reports what is wrong

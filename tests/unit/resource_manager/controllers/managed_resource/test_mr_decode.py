@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pergola.api.objects import GroupVersionKind, JsonObject, name_of, namespace_of
+from pergola.bundle.content import Budget
+from pergola.resource_manager.controllers.managed_resource.conditions import errors_message
 from pergola.resource_manager.controllers.managed_resource.decode import (
     Decoded,
-    DecompressionError,
     SecretData,
     decode,
-    decompress,
 )
 
 CLUSTER_SCOPED = {"ClusterRole", "Namespace"}
@@ -276,19 +276,38 @@ def test_data_without_objects_is_told_from_no_data(
     assert decoded(data).has_data is expected
 
 
-def test_a_value_that_grows_too_large_is_refused() -> None:
-    bomb = brotli.compress(bytes(3_000_000))
+def test_what_exceeds_the_budget_is_one_error_more_and_ends_the_reading() -> None:
+    secrets = [SecretData(name, {"a": config_map(name)}) for name in ("s0", "s1", "s2", "s3")]
 
-    assert len(decompress(bomb, largest=3_000_000)) == 3_000_000
-    with pytest.raises(DecompressionError, match="more than 2999999 bytes"):
-        decompress(bomb, largest=2_999_999)
+    result = decode(secrets, scope, Budget(documents=2))
+
+    assert names(result) == ["s0", "s1"]
+    (error,) = result.errors
+    assert "documents; the rest was not read" in error
 
 
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        (b"---\n@\n" * 20_000, "more than 100 broken documents"),
+        (b"---\na: b\n" * 20_000, "more than 10000 documents"),
+    ],
+)
+def test_a_flood_of_documents_is_bounded_in_errors_and_in_text(value: bytes, problem: str) -> None:
+    result = decoded({"a": value}, {"a": value})
+
+    assert problem in result.errors[-1]
+    assert result.objects == []
+    assert len(errors_message(result.errors)) < 4_096
+
+
+@pytest.mark.fuzz
 @given(value=st.binary(max_size=200), key=st.sampled_from(["a", "a.br", "a.gz"]))
 def test_no_bytes_break_the_decoder(value: bytes, key: str) -> None:
     decoded({key: value})
 
 
+@pytest.mark.fuzz
 @given(st.binary(max_size=500), st.data())
 def test_a_damaged_stream_is_content_or_one_error(content: bytes, data: st.DataObject) -> None:
     packed = bytearray(brotli.compress(content))
@@ -300,6 +319,7 @@ def test_a_damaged_stream_is_content_or_one_error(content: bytes, data: st.DataO
     assert names(result)[-1:] == ["b"]
 
 
+@pytest.mark.fuzz
 @given(st.text("{}[]:-,\n'\"ab &*!|>#%@", max_size=60))
 def test_no_text_breaks_the_decoder(text: str) -> None:
     decoded({"a": text.encode()})

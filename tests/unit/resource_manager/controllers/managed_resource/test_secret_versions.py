@@ -5,7 +5,7 @@ from typing import cast
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.client import Client
-from pergola.resource_manager.controllers.managed_resource.secrets import SecretReader
+from pergola.resource_manager.controllers.managed_resource.secrets import ReadSecret, SecretReader
 from pergola.resource_manager.controllers.managed_resource.triggers import secret_wakes
 from pergola.resource_manager.responsibility import Responsibility
 from pergola.resource_manager.source import SeenSecret, Source
@@ -99,9 +99,9 @@ def test_a_write_of_somebody_else_between_wakes_the_reader_too() -> None:
 async def test_what_is_read_has_the_version_that_is_seen() -> None:
     source, server, _ = observing()
     reader = SecretReader(source)
-    assert await reader.read(KEY) == ("1", {"a": b"b"})
+    assert await reader.read(KEY) == ReadSecret("1", {"a": b"b"})
     server.secret = secret("2", "ours")
     source.observe_secret(server.secret, seen(source))
-    assert await reader.read(KEY) == ("1", {"a": b"b"})
+    assert await reader.read(KEY) == ReadSecret("1", {"a": b"b"})
     server.secret = secret("3", "ours")
-    assert await reader.read(KEY) == ("3", {"a": b"b"})  # the watch will say so
+    assert await reader.read(KEY) == ReadSecret("3", {"a": b"b"})  # the watch will say so
