@@ -29,6 +29,7 @@ from pergola.runtime.logging import configure
 from pergola.runtime.metrics import Metrics
 from pergola.testing import cilium_crds
 from pergola.testing.crds import install_extension_crds
+from pergola.testing.network_site import give_shoot_access
 from pergola.testing.waiting import until
 
 HERE: Final = Path(__file__).parent
@@ -69,11 +70,17 @@ async def main(plugin: str, kubeconfigs: Sequence[Path | None]) -> None:
     """Starts the clusters that are not given, and everything that works on them."""
     configure("error", "text")
     async with AsyncExitStack() as stack:
-        seed, shoot = [
-            await stack.enter_async_context(Client.connect(load(given or await own(stack, name))))
+        files = [
+            given or await own(stack, name)
             for name, given in zip(("seed", "shoot"), kubeconfigs, strict=True)
         ]
+        seed, shoot = [
+            await stack.enter_async_context(Client.connect(load(file))) for file in files
+        ]
         await install_extension_crds(seed)
+        namespace = document(plugin, "cluster.yaml", "Namespace")
+        await seed.apply(namespace, manager="demo", force=True)
+        await give_shoot_access(seed, namespace_of(plugin), files[1])
         for value in range(500, 1000, 100):
             await shoot.apply(priority_class(value), manager="demo", force=True)
         if plugin == "cilium":  # its operator brings them, but no container runs here
@@ -112,8 +119,7 @@ async def show(plugin: str, seed: Client, shoot: Client) -> None:
     network["metadata"]["namespace"] = key.namespace
 
     print(f"\n1. A Shoot wants the network {plugin}:")
-    for kind in ("Namespace", "Cluster"):
-        await seed.apply(document(plugin, "cluster.yaml", kind), manager="demo", force=True)
+    await seed.apply(document(plugin, "cluster.yaml", "Cluster"), manager="demo", force=True)
     await reconcile(seed, network)
     await healthy(seed, key)
 

@@ -1,34 +1,40 @@
-"""A client for the Shoot, as the extension's own ServiceAccount there (spec 40 §3.3).
+"""A client for the Shoot of an extension resource (spec 40 §3.3).
 
-The generic kubeconfig says where the API server is, a Secret of the token requestor has the token.
-The kubeconfig refers to a file in which pods find their token; it is not looked at.
+Gardener keeps a kubeconfig of the Shoot beside the extension resources: `gardener-internal` reaches
+the API server without leaving the seed, `gardener` by its public name. An extension that wants no
+more rights than it needs requests an account of its own, and names the Secret with its token.
 """
 
 import base64
 import binascii
-from collections.abc import AsyncGenerator
+import os
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
 from pergola.api.kinds import SECRET
-from pergola.api.objects import JsonObject, Key, map_at, maps_at
+from pergola.api.objects import JsonObject, Key, map_at
 from pergola.extension_api.cluster import Cluster
 from pergola.extension_api.errors import ExtensionError
 from pergola.kube.client import Client
-from pergola.kube.credentials import StaticToken
-from pergola.kube.errors import AlreadyExists, NotFound
+from pergola.kube.credentials import Credentials, StaticToken
+from pergola.kube.errors import AlreadyExists, ConfigurationError, NotFound
 from pergola.kube.kubeconfig import ClusterConfig
-from pergola.kube.kubeconfig_file import Entry
+from pergola.kube.kubeconfig_file import Entry, Kubeconfig, parse_kubeconfig
+from pergola.kube.kubeconfig_users import credentials_of
 from pergola.kube.transport import Observer, unobserved
-from pergola.kube.yaml import YamlError, parse
 
-# ruff: noqa: S105 - these are names, no secrets
+INTERNAL: Final = "gardener-internal"
+EXTERNAL: Final = "gardener"
+WHICH: Final = "GARDENER_SHOOT_CLIENT"
+"""The environment variable that, set to `external`, makes only `gardener` count."""
 
-ACCESS_SECRET: Final = "shoot-access-extension"
 _ACCOUNT_NAMESPACE: Final = "kube-system"
 _ACCOUNT_PREFIX: Final = "serviceaccount.resources.gardener.cloud"
+_FILES: Final = ("tokenFile", "certificate-authority")
+_INCOMPLETE: Final = "the control plane of the Shoot is not complete yet"
 
 
 @asynccontextmanager
@@ -36,21 +42,22 @@ async def shoot_client(
     client: Client,
     cluster: Cluster,
     *,
-    secret: str = ACCESS_SECRET,
+    token_secret: str = "",
     observe: Observer = unobserved,
 ) -> AsyncGenerator[Client | None]:
-    """A client for the Shoot while the context lasts; None if it has no API server now.
+    """Connect to the Shoot while the context lasts; yield None if it has no API server now.
 
     Args:
         client: of the seed.
-        secret: the Secret beside the extension resources that has the token.
-        observe: told of each request, for metrics.
+        token_secret: the Secret with the token of the extension's own account, see
+            `request_access`; Gardener's kubeconfig counts without it.
+        observe: receives each request, for metrics.
 
     Raises:
-        ExtensionError: the kubeconfig or the token is not there (yet), or cannot be used.
+        ExtensionError: a Secret is missing (yet), or cannot be used.
         KubeError: the seed's API server refused, or did not answer.
     """
-    config = await shoot_config(client, cluster, secret=secret)
+    config = await shoot_config(client, cluster, token_secret=token_secret)
     if config is None:
         yield None
         return
@@ -59,41 +66,44 @@ async def shoot_client(
 
 
 async def shoot_config(
-    client: Client, cluster: Cluster, *, secret: str = ACCESS_SECRET
+    client: Client,
+    cluster: Cluster,
+    *,
+    token_secret: str = "",
+    environ: Mapping[str, str] = os.environ,
 ) -> ClusterConfig | None:
-    """How to reach the Shoot; None if it sleeps, or the Cluster has none.
+    """Return how to reach the Shoot; None if it is hibernated, or the Cluster has none.
 
     Raises:
         ExtensionError, KubeError: see `shoot_client`.
     """
     if cluster.shoot is None or cluster.shoot.is_hibernated:
         return None
-    kubeconfig = Key(cluster.name, cluster.token_kubeconfig)
-    raw = await _read(
-        client, kubeconfig, "kubeconfig", "the control plane of the Shoot is not complete yet"
-    )
-    token = await _read(
-        client,
-        Key(cluster.name, secret),
-        "token",
-        "the token requestor has not filled it yet, or the extension has not asked for access",
-    )
-    return _config(kubeconfig, raw, token.decode().strip())
+    if token_secret:
+        return await _with_own_token(client, cluster, token_secret)
+    names = [EXTERNAL] if environ.get(WHICH) == "external" else [INTERNAL, EXTERNAL]
+    for name in names:
+        key = Key(cluster.name, name)
+        with suppress(NotFound):
+            secret = await client.get(SECRET, key)
+            return _config(key, _field(secret, key, "kubeconfig", _INCOMPLETE))
+    missing = " or ".join(f"Secret {cluster.name}/{name}" for name in names)
+    raise ExtensionError(f"there is no {missing}: {_INCOMPLETE}")
 
 
 async def request_access(
-    client: Client, namespace: str, *, secret: str = ACCESS_SECRET, account: str = "extension"
+    client: Client, namespace: str, *, token_secret: str, account: str = "extension"
 ) -> None:
-    """Asks the token requestor for a token, if nobody did yet.
+    """Create the Secret that requests a token, unless it exists.
 
     What the ServiceAccount may do in the Shoot belongs into a ManagedResource.
 
     Args:
         namespace: of the extension resources.
-        secret: where the token is to be put.
+        token_secret: the Secret that the token requestor fills.
         account: the ServiceAccount in the Shoot's namespace `kube-system`.
     """
-    key = Key(namespace, secret)
+    key = Key(namespace, token_secret)
     try:
         await client.get(SECRET, key, metadata_only=True)
     except NotFound:
@@ -102,7 +112,7 @@ async def request_access(
 
 
 def access_secret(key: Key, account: str) -> JsonObject:
-    """The Secret that makes the token requestor create a ServiceAccount and keep its token."""
+    """Return the Secret for which the token requestor creates a ServiceAccount and a token."""
     return {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -122,55 +132,68 @@ def access_secret(key: Key, account: str) -> JsonObject:
     }
 
 
+async def _with_own_token(client: Client, cluster: Cluster, token_secret: str) -> ClusterConfig:
+    """The generic kubeconfig names a file with the token, which only pods have."""
+    generic, own = Key(cluster.name, cluster.token_kubeconfig), Key(cluster.name, token_secret)
+    not_filled = "the token requestor has not filled it yet, or access was not requested"
+    kubeconfig = await _read(client, generic, "kubeconfig", _INCOMPLETE)
+    token = await _read(client, own, "token", not_filled)
+    return _config(generic, kubeconfig, StaticToken(token.decode().strip()))
+
+
 async def _read(client: Client, key: Key, field: str, otherwise: str) -> bytes:
     try:
         secret = await client.get(SECRET, key)
     except NotFound:
-        raise ExtensionError(f"Secret {key} is not there: {otherwise}") from None
+        raise ExtensionError(f"Secret {key} is missing: {otherwise}") from None
+    return _field(secret, key, field, otherwise)
+
+
+def _field(secret: JsonObject, key: Key, field: str, otherwise: str) -> bytes:
     text = map_at(secret, "data").get(field)
     if not isinstance(text, str) or not text:
         raise ExtensionError(f'Secret {key} has no key "{field}": {otherwise}')
     try:
         return base64.b64decode(text)
     except binascii.Error:
-        raise ExtensionError(f'Secret {key}: key "{field}" is no base64') from None
+        raise ExtensionError(f'Secret {key}: key "{field}" is not valid base64') from None
 
 
-def _config(key: Key, raw: bytes, token: str) -> ClusterConfig:
-    """The cluster of the kubeconfig's current context, with the token for its user."""
-    where = Path(f"Secret {key}")
+def _config(key: Key, text: bytes, token: Credentials | None = None) -> ClusterConfig:
+    """Return the cluster of the kubeconfig's current context, with its user or a token."""
     try:
-        parsed = parse(raw)
-    except (YamlError, UnicodeDecodeError) as error:
-        raise ExtensionError(f"{where}: the kubeconfig is no YAML: {error}") from None
-    content: JsonObject = parsed if isinstance(parsed, dict) else {}
-    current = content.get("current-context")
-    context = _named(where, content, "contexts", "context", current)
-    cluster = _named(where, content, "clusters", "cluster", context.values.get("cluster"))
-    server, name = _reachable(cluster.text("server"), key.namespace)
-    if not server:
-        raise cluster.error("server", "is no URL")
-    return ClusterConfig(
-        server=server,
-        ca=cluster.data("certificate-authority-data"),
-        insecure=cluster.flag("insecure-skip-tls-verify"),
-        tls_server_name=cluster.text("tls-server-name") or name,
-        proxy_url=None,
-        credentials=StaticToken(token),
-        namespace="default",
-        context=context.name,
-    )
+        kubeconfig = parse_kubeconfig([(Path(f"Secret {key}"), text)])
+        context = kubeconfig.context()
+        cluster = kubeconfig.cluster(context)
+        server, name = _reachable(cluster.text("server"), key.namespace)
+        if not server:
+            raise cluster.error("server", "is not a URL")
+        return ClusterConfig(
+            server=server,
+            ca=cluster.data("certificate-authority-data"),
+            insecure=cluster.flag("insecure-skip-tls-verify"),
+            tls_server_name=cluster.text("tls-server-name") or name,
+            proxy_url=None,
+            credentials=token or _credentials(kubeconfig, context, cluster),
+            namespace="default",
+            context=context.name,
+        )
+    except ConfigurationError as error:
+        raise ExtensionError(str(error)) from None
 
 
-def _named(where: Path, content: JsonObject, items: str, field: str, name: object) -> Entry:
-    for item in maps_at(content, items):
-        if isinstance(name, str) and name and item.get("name") == name:
-            return Entry(name, where, f"{items}[{name}].{field}", map_at(item, field))
-    raise ExtensionError(f"{where}: the kubeconfig has no {field} {name or 'of that context'}")
+def _credentials(kubeconfig: Kubeconfig, context: Entry, cluster: Entry) -> Credentials:
+    """Return the credentials in the kubeconfig itself; files would be those of this process."""
+    user = kubeconfig.user(context)
+    for entry in (user, cluster):
+        for field in _FILES:
+            if entry.text(field):
+                raise entry.error(field, "names a file; a Secret must contain its credentials")
+    return credentials_of(user, cluster, restricted=True)
 
 
 def _reachable(server: str, namespace: str) -> tuple[str, str | None]:
-    """The URL from any namespace of the seed, and what the server's certificate must name.
+    """Return a URL that works in any namespace of the seed, and the name in its certificate.
 
     Pods beside the control plane know its Service by its mere name; an extension runs elsewhere.
     """

@@ -157,25 +157,36 @@ class Kubeconfig:
 
 
 def read_kubeconfig(files: Sequence[Path]) -> Kubeconfig:
-    """Reads and merges files; of entries with one name the first file's counts.
+    """Read and merge files; of entries with the same name, the first file's counts.
 
     Raises:
-        ConfigurationError: a file cannot be read, or is no kubeconfig.
+        ConfigurationError: a file cannot be read, or is not a kubeconfig.
+    """
+    return parse_kubeconfig([(file, read_file(file, "the kubeconfig")) for file in files])
+
+
+def parse_kubeconfig(texts: Sequence[tuple[Path, bytes]]) -> Kubeconfig:
+    """Parse and merge kubeconfigs, wherever they come from.
+
+    Args:
+        texts: what errors call a text, which is also the file that its paths are relative to.
+
+    Raises:
+        ConfigurationError: a text is not a kubeconfig.
     """
     current = ""
     entries: dict[str, dict[str, Entry]] = {kind: {} for kind in _LISTS}
-    for file in files:
-        content = _parse(file)
+    for file, text in texts:
+        content = _parse(file, text)
         top = Entry("", file, "", content)
         current = current or top.text("current-context")
         for kind, known in entries.items():
             for entry in _entries(file, content, kind):
                 known.setdefault(entry.name, entry)
-    return Kubeconfig(files, current, entries)
+    return Kubeconfig([file for file, _ in texts], current, entries)
 
 
-def _parse(file: Path) -> JsonObject:
-    text = read_file(file, "the kubeconfig")
+def _parse(file: Path, text: bytes) -> JsonObject:
     try:
         content = parse(text.decode())
     except UnicodeDecodeError:

@@ -5,6 +5,7 @@ async with shoot_manager(client, namespace, shoot):
 """
 
 import asyncio
+import base64
 import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -13,6 +14,7 @@ from typing import TypeVar
 
 from pergola.api.objects import JsonObject, map_at
 from pergola.extensions.actuator import Actuator
+from pergola.extensions.shoot_access import INTERNAL
 from pergola.kube.client import Client
 from pergola.resource_manager.manager import Options, ResourceManager
 
@@ -37,6 +39,20 @@ async def shoot_manager(
         [outcome] = await asyncio.gather(running, return_exceptions=True)
     if isinstance(outcome, Exception):
         raise outcome
+
+
+async def give_shoot_access(
+    seed: Client, namespace: str, kubeconfig: Path, *, name: str = INTERNAL
+) -> None:
+    """Store the kubeconfig of the Shoot beside its Network, as Gardener does."""
+    text = base64.b64encode(await asyncio.to_thread(kubeconfig.read_bytes)).decode()
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name, "namespace": namespace},
+        "data": {"kubeconfig": text},
+    }
+    await seed.apply(secret, manager="gardenlet", force=True)
 
 
 def renamed(actuator: A, of_type: str) -> A:

@@ -8,7 +8,7 @@ import pytest
 
 from pergola.api import marks
 from pergola.api.kinds import SECRET
-from pergola.api.objects import JsonObject, Key, labels_of, map_at
+from pergola.api.objects import JsonObject, JsonValue, Key, labels_of, map_at
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.bundle import WaitTimeout
 from pergola.extensions import Cluster, Context, ExtensionError, Shoot
@@ -21,7 +21,9 @@ from pergola.extensions.managed_resources import (
     wait_deleted,
 )
 from pergola.extensions.shoot_access import (
-    ACCESS_SECRET,
+    EXTERNAL,
+    INTERNAL,
+    WHICH,
     request_access,
     shoot_client,
     shoot_config,
@@ -37,6 +39,7 @@ from pergola.testing.world import RecordingClient, config_map, is_ready
 TOKEN_FILE = "/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig/token"
 SHOOT = Shoot({"spec": {}})
 ASLEEP = Shoot({"spec": {"hibernation": {"enabled": True}}, "status": {"isHibernated": True}})
+ACCESS_SECRET = "shoot-access-gardenet"
 NAME = "extension-networking-gardenet-config"
 ORIGIN = "extension-networking-gardenet"
 
@@ -93,11 +96,75 @@ async def test_a_shoot_is_reached_with_the_token_of_the_access_secret(
         "apiVersion": "authentication.k8s.io/v1",
         "kind": "SelfSubjectReview",
     }
-    async with shoot_client(cluster_client, Cluster(namespace, SHOOT)) as shoot:
+    cluster = Cluster(namespace, SHOOT)
+    async with shoot_client(cluster_client, cluster, token_secret=ACCESS_SECRET) as shoot:
         assert shoot is not None
         answer = await shoot.create(review)
     name = map_at(answer, "status", "userInfo")["username"]
     assert name == f"system:serviceaccount:{namespace}:default"
+
+
+def kubeconfig_of(server: str, **user: JsonValue) -> str:
+    """One that contains its credentials, as Gardener stores it beside the control plane."""
+    return dump(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "shoot",
+            "contexts": [{"name": "shoot", "context": {"cluster": "shoot", "user": "shoot"}}],
+            "clusters": [{"name": "shoot", "cluster": {"server": server}}],
+            "users": [{"name": "shoot", "user": user}],
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("stored", "environ", "expected"),
+    [
+        ([INTERNAL, EXTERNAL], {}, INTERNAL),
+        ([INTERNAL], {}, INTERNAL),
+        ([EXTERNAL], {}, EXTERNAL),
+        ([INTERNAL, EXTERNAL], {WHICH: "external"}, EXTERNAL),
+    ],
+)
+async def test_gardeners_kubeconfig_is_used_the_one_inside_the_seed_first(
+    cluster_client: Client,
+    namespace: str,
+    stored: list[str],
+    environ: dict[str, str],
+    expected: str,
+) -> None:
+    for name in stored:
+        text = kubeconfig_of(f"https://{name}.example.org", token=f"token of {name}")
+        await cluster_client.create(secret(Key(namespace, name), kubeconfig=text))
+
+    config = await shoot_config(cluster_client, Cluster(namespace, SHOOT), environ=environ)
+
+    assert config is not None
+    assert config.server == f"https://{expected}.example.org"
+    headers = await config.credentials.headers()
+    assert headers["Authorization"] == f"Bearer token of {expected}"
+
+
+async def test_without_gardeners_kubeconfig_both_secrets_are_named(
+    cluster_client: Client, namespace: str
+) -> None:
+    missing = f"there is no Secret {namespace}/gardener-internal or Secret {namespace}/gardener:"
+    with pytest.raises(ExtensionError, match=missing):
+        await shoot_config(cluster_client, Cluster(namespace, SHOOT), environ={})
+
+
+@pytest.mark.parametrize(
+    "user", [{"tokenFile": "/etc/passwd"}, {"client-certificate": "/x", "client-key": "/y"}]
+)
+async def test_a_kubeconfig_out_of_a_secret_cannot_name_files_of_this_process(
+    cluster_client: Client, namespace: str, user: dict[str, str]
+) -> None:
+    text = kubeconfig_of("https://api.example.org", **user)
+    await cluster_client.create(secret(Key(namespace, INTERNAL), kubeconfig=text))
+
+    with pytest.raises(ExtensionError, match=f"Secret {namespace}/{INTERNAL}: users"):
+        await shoot_config(cluster_client, Cluster(namespace, SHOOT), environ={})
 
 
 @pytest.mark.parametrize("shoot", [None, ASLEEP])
@@ -122,7 +189,7 @@ async def test_a_mere_service_name_is_reached_from_other_namespaces(
     cluster_client: Client, namespace: str, server: str, expected: str, name: str | None
 ) -> None:
     cluster = await put_access(cluster_client, namespace, server)
-    config = await shoot_config(cluster_client, cluster)
+    config = await shoot_config(cluster_client, cluster, token_secret=ACCESS_SECRET)
     assert config is not None
     assert config.server == expected.format(ns=namespace)
     assert config.tls_server_name == name
@@ -133,24 +200,25 @@ async def test_what_is_missing_is_told_with_what_to_wait_for(
 ) -> None:
     cluster = Cluster(namespace, SHOOT)
     where = f"Secret {namespace}/generic-token-kubeconfig"
-    with pytest.raises(ExtensionError, match=f"{where} is not there: the control plane"):
-        await shoot_config(cluster_client, cluster)
+    with pytest.raises(ExtensionError, match=f"{where} is missing: the control plane"):
+        await shoot_config(cluster_client, cluster, token_secret=ACCESS_SECRET)
     key = Key(namespace, "generic-token-kubeconfig")
     await cluster_client.create(secret(key, kubeconfig="current-context: shoot"))
-    await request_access(cluster_client, namespace)
+    await request_access(cluster_client, namespace, token_secret=ACCESS_SECRET)
     where = f"Secret {namespace}/{ACCESS_SECRET}"
     with pytest.raises(ExtensionError, match=f'{where} has no key "token": the token requestor'):
-        await shoot_config(cluster_client, cluster)
+        await shoot_config(cluster_client, cluster, token_secret=ACCESS_SECRET)
     token = {"data": {"token": base64.b64encode(b"very-secret").decode()}}
     await cluster_client.patch(SECRET, Key(namespace, ACCESS_SECRET), token)
-    with pytest.raises(ExtensionError, match="the kubeconfig has no context shoot") as raised:
-        await shoot_config(cluster_client, cluster)
+    with pytest.raises(ExtensionError, match='there is no context "shoot"') as raised:
+        await shoot_config(cluster_client, cluster, token_secret=ACCESS_SECRET)
     assert "very-secret" not in str(raised.value)
 
 
 async def test_access_is_asked_for_once(cluster_client: Client, namespace: str) -> None:
-    await request_access(cluster_client, namespace, account="extension-gardenet")
-    await request_access(cluster_client, namespace, account="another")
+    secret_name = {"token_secret": ACCESS_SECRET}
+    await request_access(cluster_client, namespace, account="extension-gardenet", **secret_name)
+    await request_access(cluster_client, namespace, account="another", **secret_name)
     purpose, of_class = "resources.gardener.cloud/purpose", "resources.gardener.cloud/class"
     (asked,) = await cluster_client.list(
         SECRET, namespace, labels=f"{purpose}=token-requestor,{of_class}=shoot"

@@ -26,7 +26,7 @@ from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
 from pergola.testing.extension_site import ExtensionSite, extension_site, operation
-from pergola.testing.network_site import of_type, renamed, shoot_manager
+from pergola.testing.network_site import give_shoot_access, of_type, renamed, shoot_manager
 from pergola.testing.objects import definition
 from pergola.testing.proxy import CuttableProxy
 from pergola.testing.waiting import running, until_gone
@@ -118,9 +118,14 @@ def condition(obj: JsonObject) -> str:
 
 @pytest.mark.parametrize("plugin", PLUGINS)
 async def test_a_network_becomes_agents_on_all_nodes_and_goes(
-    cluster_client: Client, namespace: str, shoot: Client, plugin: str
+    cluster_client: Client,
+    namespace: str,
+    shoot: Client,
+    shoot_sandbox: Sandbox,
+    plugin: str,
 ) -> None:
     case = await case_of(plugin, cluster_client, namespace, shoot)
+    await give_shoot_access(cluster_client, namespace, shoot_sandbox.kubeconfig)
     for gvk in BROUGHT.get(plugin, ()):
         await shoot.apply(definition(gvk), manager="operator")
     async with (

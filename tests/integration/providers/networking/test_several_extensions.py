@@ -35,6 +35,7 @@ from pergola.kube.yaml import parse_documents
 from pergola.runtime.clock import SystemClock
 from pergola.sandbox import API_ONLY, Sandbox, start, stop
 from pergola.testing.crds import install_extension_crds, served
+from pergola.testing.network_site import give_shoot_access
 from pergola.testing.objects import definition
 from pergola.testing.waiting import until, until_gone
 
@@ -145,7 +146,7 @@ async def test_two_actuators_of_one_kind_run_in_one_process(
     arguments = ("run", CALICO, CILIUM, "--feature-gates", "NonPrivilegedCalicoNode=true")
     async with process(own, namespace, *arguments) as ports:
         for plugin in ("calico", "cilium"):
-            network = await deployed(client, plugin)
+            network = await deployed(client, own, plugin)
             assert map_at(network, "status", "providerStatus")["kind"] == "NetworkStatus"
             resource = f"extension-networking-{plugin}-config"
             await client.get(MANAGED_RESOURCE, Key(f"shoot--demo--{plugin}", resource))
@@ -314,8 +315,8 @@ async def test_a_provider_looks_at_cloud_profiles(
 # What the tests work with
 
 
-async def deployed(client: Client, plugin: str) -> JsonObject:
-    """The example's Network, once it is reconciled."""
+async def deployed(client: Client, own: Sandbox, plugin: str) -> JsonObject:
+    """The example's Network, once it is reconciled; the seed is its Shoot as well."""
     documents = [
         document.value
         for name in ("cluster.yaml", "network.yaml")
@@ -324,6 +325,7 @@ async def deployed(client: Client, plugin: str) -> JsonObject:
     *around, network = [value for value in documents if isinstance(value, dict)]
     for obj in around:
         await client.apply(obj, manager="test", force=True)
+    await give_shoot_access(client, f"shoot--demo--{plugin}", own.kubeconfig)
     request = await caller.deploy(client, caller.NETWORK, network, SystemClock())
     return await caller.wait_ready(
         client, caller.NETWORK, Key.of(network), expected=request.timestamp

@@ -13,11 +13,8 @@ from pergola.bundle.versions import Version, VersionError
 from pergola.extension_api.cluster import Shoot
 from pergola.extension_api.errors import Code, ExtensionError, RequeueAfter
 from pergola.extensions.actuator import Context
-from pergola.extensions.shoot_access import request_access, shoot_client
+from pergola.extensions.shoot_access import shoot_client
 from pergola.providers.networking.shipped import shipped_object
-
-ACCESS: Final = "extension-networking-calico-access"
-"""The ManagedResource by which the extension may look at nodes; there before anything is asked."""
 
 Nodes = Callable[[Context], Awaitable[Sequence[JsonObject]]]
 
@@ -39,7 +36,6 @@ async def nodes_of_shoot(context: Context) -> Sequence[JsonObject]:
     """
     if context.cluster is None:
         return []
-    await request_access(context.client, context.namespace)
     async with shoot_client(context.client, context.cluster) as client:
         return [] if client is None else await client.list(NODE)
 

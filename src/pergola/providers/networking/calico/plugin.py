@@ -11,13 +11,10 @@ from pergola.api.objects import JsonObject
 from pergola.bundle.image_vector import ImageVector
 from pergola.extension_api.cluster import Shoot
 from pergola.extensions.actuator import Context
-from pergola.extensions.health_checks import SYSTEM_COMPONENTS_HEALTHY
-from pergola.extensions.managed_resources import create_for_shoot
 from pergola.providers.networking.calico import checks
 from pergola.providers.networking.calico.advice import advice
 from pergola.providers.networking.calico.config import NetworkConfig
 from pergola.providers.networking.calico.overlay_switch import (
-    ACCESS,
     Nodes,
     nodes_of_shoot,
     wait_for_routes,
@@ -25,7 +22,6 @@ from pergola.providers.networking.calico.overlay_switch import (
 from pergola.providers.networking.calico.render import (
     Images,
     monitoring_objects,
-    node_reader,
     shoot_objects,
 )
 from pergola.providers.networking.calico.values import (
@@ -89,13 +85,6 @@ class Calico(NetworkPlugin[NetworkConfig]):
             ExtensionError, KubeError: the Shoot cannot be asked.
         """
         if self._gates.seamless_overlay_switch and overlay_of(plan.config) is False:
-            await create_for_shoot(
-                context,
-                ACCESS,
-                self.origin(),
-                node_reader(),
-                condition_type=SYSTEM_COMPONENTS_HEALTHY,
-            )
             await wait_for_routes(context, self.managed_resource(), plan.shoot, self._nodes)
         return plan
 
@@ -109,14 +98,10 @@ class Calico(NetworkPlugin[NetworkConfig]):
         images = self._images_for(plan.shoot)
         return Rendered(
             shoot=shoot_objects(values, images),
-            managed_resources=self._access(),
             seed=monitoring_objects(values, plan.namespace),
             status=status(values, images),
             warnings=list(advice(plan)),
         )
-
-    def _access(self) -> dict[str, Sequence[JsonObject]]:
-        return {ACCESS: node_reader()} if self._gates.seamless_overlay_switch else {}
 
     def _images_for(self, shoot: Shoot) -> Images:
         return partial(self._images.find, version=shoot.kubernetes_version)

@@ -14,17 +14,14 @@ from pergola.api.objects import JsonObject, Key
 from pergola.extension_api.cluster import Shoot
 from pergola.extension_api.errors import ExtensionError, RequeueAfter
 from pergola.extensions.actuator import Context
-from pergola.extensions.managed_resources import create_for_shoot
-from pergola.extensions.shoot_access import request_access, shoot_client
+from pergola.extensions.shoot_access import shoot_client
 from pergola.kube.errors import KubeError, NotFound
 from pergola.providers.networking.cilium.config_map import NAME
 from pergola.providers.networking.cilium.ipam import Ipam
-from pergola.providers.networking.cilium.render.parts import NAMESPACE, role, rule
+from pergola.providers.networking.cilium.render.parts import NAMESPACE
 from pergola.providers.networking.shipped import shipped_object
 
 CILIUM_CONFIG: Final = Key(NAMESPACE, NAME)
-ACCESS: Final = "extension-networking-cilium-access"
-ACCOUNT: Final = "extension"
 _SECONDS: Final = 15.0
 _AGAIN: Final = 15.0
 
@@ -48,7 +45,7 @@ It raises `ExtensionError` or `KubeError` if the Shoot does not answer.
 
 
 async def read_live(context: Context) -> Live:
-    """As `ReadLive` says, with the generic kubeconfig of the Shoot."""
+    """Read as `ReadLive` says, with Gardener's kubeconfig of the Shoot."""
     if context.cluster is None:
         raise ExtensionError(f"there is no Cluster {context.namespace}")
     try:
@@ -57,7 +54,7 @@ async def read_live(context: Context) -> Live:
             shoot_client(context.client, context.cluster) as shoot,
         ):
             if shoot is None:
-                raise ExtensionError("the Shoot sleeps")
+                raise ExtensionError("the Shoot is hibernated")
             return Live(await shoot.get(CONFIG_MAP, CILIUM_CONFIG))
     except NotFound:
         return Live(None)
@@ -72,18 +69,19 @@ async def observe_ipam(
     *,
     is_new: bool,
     managed_resource: str,
-    origin: str,
     live: ReadLive = read_live,
 ) -> Ipam:
-    """The mode of a cluster; `is_known` is False only for one that sleeps, which nobody asks.
+    """Return the mode of a cluster; it stays unknown only while the Shoot is hibernated.
+
+    A Network without a recorded mode is read from the Shoot even if it is new: its status may have
+    been lost, and agents that change their mode lose the addresses of their pods.
 
     Args:
         is_new: whether there was no network before that could be broken.
-        managed_resource: which has what was last given to the Shoot.
-        origin: what the plugin's ManagedResources are labelled with.
+        managed_resource: the one with what was last shipped to the Shoot.
 
     Raises:
-        RequeueAfter: an existing cluster does not tell its mode now.
+        RequeueAfter: the Shoot cannot be read now, and nothing else knows its mode.
         KubeError: the seed's API server refused, or did not answer.
     """
     chosen = Ipam.from_state(state)
@@ -102,9 +100,8 @@ async def observe_ipam(
     )
     if shipped is not None:
         return shipped
-    if is_new or problem is None:
+    if problem is None:
         return Ipam(is_known=is_new)
-    await _ask_for_access(context, origin)
     raise RequeueAfter(_AGAIN, _unknown(context, problem))
 
 
@@ -117,14 +114,3 @@ def _unknown(context: Context, problem: Exception) -> ExtensionError:
         f"namespace {context.namespace}: ConfigMap {CILIUM_CONFIG} of the Shoot cannot be read, so"
         f" its IPAM mode is unknown and must not be changed by guessing: {problem}"
     )
-
-
-async def _ask_for_access(context: Context, origin: str) -> None:
-    """Only clusters that others set up need it; it goes with the next successful reconciliation."""
-    await request_access(context.client, context.namespace, account=ACCOUNT)
-    await create_for_shoot(context, ACCESS, origin, access_objects())
-
-
-def access_objects() -> list[JsonObject]:
-    """What lets extensions read the mode; the token requestor creates their account."""
-    return role("Role", ACCESS, ACCOUNT, [rule("", ["configmaps"], ["get"], [NAME])])

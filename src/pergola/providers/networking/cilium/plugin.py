@@ -100,7 +100,6 @@ class Cilium(NetworkPlugin[NetworkConfig]):
             plan.shoot,
             is_new=plan.is_new,
             managed_resource=self.managed_resource(),
-            origin=self.origin(),
             live=self._live,
         )
         webhooks = await self.shoot_webhooks() if self.shoot_webhooks else ()

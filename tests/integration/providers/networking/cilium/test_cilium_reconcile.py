@@ -1,32 +1,26 @@
 """Networks of type cilium on a real seed (spec 40 §6, 'Must hold')."""
 
-import asyncio
-import base64
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
 import pytest
 
-from pergola.api.kinds import CONFIG_MAP, SECRET
+from pergola.api.kinds import CONFIG_MAP
 from pergola.api.objects import JsonObject, Key, map_at, maps_at, name_of
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
-from pergola.extension_api.cluster import TOKEN_KUBECONFIG
 from pergola.extensions import Cluster, Context, ExtensionError, RequeueAfter, Shoot, Status
-from pergola.extensions.shoot_access import ACCESS_SECRET
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
-from pergola.kube.kubeconfig import ClusterConfig, load
-from pergola.kube.yaml import dump
+from pergola.kube.kubeconfig import load
 from pergola.providers.networking.cilium import SHOOT_WEBHOOKS, Cilium
-from pergola.providers.networking.cilium.observe import ACCESS, ACCOUNT, Live, access_objects
+from pergola.providers.networking.cilium.observe import Live
 from pergola.providers.networking.shipped import shipped_object
 from pergola.runtime.clock import SystemClock
 from pergola.sandbox import Sandbox
 from pergola.testing.cilium_plans import cilium_shoot
 from pergola.testing.crds import install_extension_crds
-from pergola.testing.service_accounts import service_account_config
+from pergola.testing.network_site import give_shoot_access
 from pergola.testing.world import RecordingClient
 
 NAME: Final = "extension-networking-cilium-config"
@@ -189,21 +183,8 @@ async def test_an_existing_cluster_that_does_not_answer_is_left_as_it_is(site: S
     with pytest.raises(RequeueAfter, match=r"IPAM mode is unknown .*: connection refused"):
         await plugin.reconcile(site.context(), site.network(status=OLD))
 
-    assert await site.resources() == [ACCESS]
-    access = await site.client.get(SECRET, Key(site.namespace, ACCESS_SECRET))
-    assert map_at(access, "metadata", "labels")
-
-
-async def test_the_access_goes_once_the_cluster_has_answered(site: Site) -> None:
-    live = Answers("kubernetes", problem="connection refused")
-    plugin = Cilium(live=live)
-    with pytest.raises(RequeueAfter):
-        await plugin.reconcile(site.context(), site.network(status=OLD))
-
-    live.problem = ""
-    await plugin.reconcile(site.context(), site.network(status=OLD))
-
-    assert await site.resources() == [NAME]
+    assert await site.resources() == []
+    assert site.client.taken() == []
 
 
 async def test_what_was_shipped_before_tells_the_mode_too(site: Site) -> None:
@@ -215,79 +196,54 @@ async def test_what_was_shipped_before_tells_the_mode_too(site: Site) -> None:
     assert status["state"]["ipam"]["mode"] == "cluster-pool"
 
 
-async def test_a_new_cluster_needs_nobody_to_answer(site: Site) -> None:
-    plugin = Cilium(live=Answers(problem="there is no token yet"))
+async def test_a_new_network_whose_shoot_cannot_be_read_gets_no_mode_by_default(
+    site: Site,
+) -> None:
+    """Its status may have been lost; the agents of an existing cluster must keep their mode."""
+    plugin = Cilium(live=Answers(problem="connection refused"))
 
-    status = await plugin.reconcile(site.context(), site.network())
+    with pytest.raises(RequeueAfter, match=r"IPAM mode is unknown .*: connection refused"):
+        await plugin.reconcile(site.context(), site.network())
+
+    assert site.client.taken() == []
+    assert site.saved == []
+
+
+async def test_a_new_network_of_a_shoot_without_cilium_gets_the_default(site: Site) -> None:
+    status = await Cilium(live=Answers()).reconcile(site.context(), site.network())
 
     assert status["state"]["ipam"] == {"mode": "kubernetes"}
 
 
-async def test_the_access_secret_is_needed_to_ask(site: Site) -> None:
+@pytest.mark.parametrize("status", [OLD, {}])
+async def test_gardeners_kubeconfig_is_needed_to_read_the_mode(
+    site: Site, status: JsonObject
+) -> None:
     """The reader of the product, in a namespace where nothing is prepared."""
-    with pytest.raises(RequeueAfter, match=f"Secret {site.namespace}/"):
-        await Cilium().reconcile(site.context(), site.network(status=OLD))
+    with pytest.raises(RequeueAfter, match=f"Secret {site.namespace}/gardener-internal"):
+        await Cilium().reconcile(site.context(), site.network(status=status))
 
 
-async def test_a_shoot_is_asked_with_no_more_rights_than_to_read_its_mode(
+async def test_the_mode_is_read_with_gardeners_kubeconfig(
     site: Site, second_sandbox: Sandbox
 ) -> None:
-    admin = load(second_sandbox.kubeconfig)
-    account = {
-        "apiVersion": "v1",
-        "kind": "ServiceAccount",
-        "metadata": {"name": ACCOUNT, "namespace": "kube-system"},
-    }
     live = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": "cilium-config", "namespace": "kube-system"},
         "data": {"ipam": "cluster-pool", "cluster-pool-ipv4-mask-size": "25"},
     }
-    async with Client.connect(admin) as shoot:
-        for obj in (account, live, *access_objects()):
-            await shoot.apply(obj, manager="test", force=True)
-        await give_access(site, admin)
+    await give_shoot_access(site.client, site.namespace, second_sandbox.kubeconfig)
+    async with Client.connect(load(second_sandbox.kubeconfig)) as shoot:
+        await shoot.apply(live, manager="test", force=True)
 
-        status = await until_it_may(site)
+        status = await Cilium().reconcile(site.context(), site.network(status=OLD))
 
         await shoot.delete(CONFIG_MAP, CILIUM_CONFIG)
     assert status["state"]["ipam"] == {
         "mode": "cluster-pool",
         "pool": {"cluster-pool-ipv4-mask-size": "25"},
     }
-
-
-async def give_access(site: Site, admin: ClusterConfig) -> None:
-    """The Secrets by which an extension reaches the Shoot, as the seed has them."""
-    config = await service_account_config(admin, "kube-system", ACCOUNT)
-    token = (await config.credentials.headers())["Authorization"].removeprefix("Bearer ")
-    cluster: JsonObject = {"server": admin.server}
-    if admin.ca:
-        cluster["certificate-authority-data"] = base64.b64encode(admin.ca).decode()
-    kubeconfig: JsonObject = {
-        "current-context": "shoot",
-        "contexts": [{"name": "shoot", "context": {"cluster": "shoot"}}],
-        "clusters": [{"name": "shoot", "cluster": cluster}],
-    }
-    texts = {TOKEN_KUBECONFIG: ("kubeconfig", dump(kubeconfig)), ACCESS_SECRET: ("token", token)}
-    for name, (key, text) in texts.items():
-        await site.client.create(
-            {
-                "apiVersion": "v1",
-                "kind": "Secret",
-                "metadata": {"name": name, "namespace": site.namespace},
-                "data": {key: base64.b64encode(text.encode()).decode()},
-            }
-        )
-
-
-async def until_it_may(site: Site) -> Status:
-    """Reconciles until it works: the authorizer learns of new Roles by watching."""
-    async with asyncio.timeout(30):
-        while True:
-            with suppress(RequeueAfter):
-                return await Cilium().reconcile(site.context(), site.network(status=OLD))
 
 
 # Everything else that is done beside the manifests

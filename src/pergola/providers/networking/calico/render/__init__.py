@@ -10,11 +10,11 @@ from pergola.providers.networking.calico.render.monitoring import monitoring_obj
 from pergola.providers.networking.calico.render.multus import multus_objects
 from pergola.providers.networking.calico.render.node import daemon_set, monitoring_services
 from pergola.providers.networking.calico.render.pools import ip_pools
-from pergola.providers.networking.calico.render.rbac import node_reader, roles
+from pergola.providers.networking.calico.render.rbac import roles
 from pergola.providers.networking.calico.render.typha import typha_objects
 from pergola.providers.networking.calico.values import Values
 
-__all__ = ["Images", "monitoring_objects", "node_reader", "shoot_objects"]
+__all__ = ["Images", "monitoring_objects", "shoot_objects"]
 
 
 def shoot_objects(values: Values, images: Images) -> list[JsonObject]:

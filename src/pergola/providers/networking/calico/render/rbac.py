@@ -39,12 +39,6 @@ def roles(values: Values) -> list[JsonObject]:
     ]
 
 
-def node_reader() -> list[JsonObject]:
-    """Lets the extension itself see how far the nodes are."""
-    name = "extensions.gardener.cloud:networking-calico:nodes"
-    return cluster_role(name, [rule("", ["nodes"], ["get", "list"])], account("extension"))
-
-
 def _node() -> list[JsonObject]:
     rules = [
         *_synced(),
