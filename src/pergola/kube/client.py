@@ -4,6 +4,7 @@ A client asks the server each time; what is read often belongs into a cache (`pe
 """
 
 import asyncio
+import copy
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
@@ -15,7 +16,7 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.discovery import Discovery, Resource
 from pergola.kube.errors import ApiError, NotFound, UnknownKind
 from pergola.kube.kubeconfig import ClusterConfig
-from pergola.kube.transport import Observer, Transport, unobserved
+from pergola.kube.transport import Observer, Permission, Transport, unobserved
 
 PAGE: Final = 500
 _MERGE_PATCH: Final = "application/merge-patch+json"
@@ -45,6 +46,7 @@ class Client:
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
+        self._permission: Permission | None = None
         self.discovery = Discovery(self.get_raw, now=_monotonic)
 
     @classmethod
@@ -73,6 +75,17 @@ class Client:
     async def close(self) -> None:
         """Closes all connections."""
         await self._transport.close()
+
+    def guarded(self, permission: Permission) -> Self:
+        """Return this client with a guard on its writes: the same connections and discovery.
+
+        Args:
+            permission: called right before each write is sent; what it raises is what the writer
+                gets. Reads do not need it.
+        """
+        client = copy.copy(self)
+        client._permission = permission  # noqa: SLF001 - of the same class
+        return client
 
     async def resource(self, gvk: GroupVersionKind) -> Resource:
         """How the server serves a kind."""
@@ -249,7 +262,13 @@ class Client:
     ) -> JsonObject:
         try:
             answer = await self._transport.request(
-                method, path, query=query, body=body, content_type=content_type, accept=accept
+                method,
+                path,
+                query=query,
+                body=body,
+                content_type=content_type,
+                accept=accept,
+                permission=None if method == "GET" else self._permission,
             )
         except NotFound as error:
             if not is_missing_kind(error):

@@ -28,6 +28,10 @@ Observer = Callable[[str, str, str, float], None]
 """Told of each answer: method, code (or `<error>`), host, seconds."""
 
 
+Permission = Callable[[], None]
+"""Called right before a request is sent; raises if it must not be."""
+
+
 def unobserved(method: str, code: str, host: str, seconds: float) -> None:
     """The observer of those who do not measure."""
 
@@ -73,11 +77,12 @@ class Transport:
         body: bytes | None = None,
         content_type: str = "application/json",
         accept: str = "application/json",
+        permission: Permission | None = None,
     ) -> bytes:
-        """Sends one request and reads its whole answer.
+        """Send one request and read its whole answer.
 
         Waits and tries again where the server says that it has too much to do, and once with fresh
-        credentials where it does not know ours.
+        credentials where it does not know ours. Each try asks for `permission` anew.
 
         Raises:
             ApiError: the server refused.
@@ -90,7 +95,7 @@ class Transport:
         throttled, rejected = 0, False
         while True:
             try:
-                return await self._send(method, url, headers, body)
+                return await self._send(method, url, headers, body, permission)
             except TooManyRequests as error:
                 throttled += 1
                 if throttled == _ATTEMPTS_WHEN_THROTTLED:
@@ -139,7 +144,12 @@ class Transport:
         await self._connections.close()
 
     async def _send(
-        self, method: str, url: URL, headers: dict[str, str], body: bytes | None
+        self,
+        method: str,
+        url: URL,
+        headers: dict[str, str],
+        body: bytes | None,
+        permission: Permission | None,
     ) -> bytes:
         if self._throttle is not None:
             await self._throttle.wait()
@@ -147,6 +157,8 @@ class Transport:
         code = "<error>"
         try:
             credentials = await self._headers()
+            if permission is not None:
+                permission()
             async with (
                 self._connections.session() as session,
                 session.request(

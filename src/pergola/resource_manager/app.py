@@ -103,13 +103,15 @@ async def _serve(config: ResourceManagerConfiguration, chosen: Options) -> None:
     async with AsyncExitStack() as stack:
         clusters = _clusters(config, chosen, stack, metrics)
         webhooks = await _webhooks(config, clusters, metrics)
+        election = _election(config, clusters.source)
+        leading = clusters.guarded(election.check) if election else clusters
         manager = ResourceManager(
-            clusters.source,
-            clusters.target,
+            leading.source,
+            leading.target,
             chosen,
             metrics=metrics,
             further=lambda: [
-                *further_controllers(config, clusters, metrics),
+                *further_controllers(config, leading, metrics),
                 *webhooks.leading(),
             ],
             serving=webhooks.units,
@@ -121,23 +123,21 @@ async def _serve(config: ResourceManagerConfiguration, chosen: Options) -> None:
         async with asyncio.TaskGroup() as group:
             watching = group.create_task(manager.watch())
             await manager.source.synced()
-            await _lead(config, clusters.source, manager)
+
+            async def lead() -> None:
+                cluster_id = await cluster_identity(clusters.source, config.controllers.cluster_id)
+                log.info("controllers start", cluster_id=cluster_id)
+                await manager.control(cluster_id)
+
+            await (election.run(lead) if election else lead())
             watching.cancel()
 
 
-async def _lead(
-    config: ResourceManagerConfiguration, source: Client, manager: ResourceManager
-) -> None:
-    async def lead() -> None:
-        cluster_id = await cluster_identity(source, config.controllers.cluster_id)
-        log.info("controllers start", cluster_id=cluster_id)
-        await manager.control(cluster_id)
-
+def _election(config: ResourceManagerConfiguration, source: Client) -> LeaderElection | None:
     election = config.leader_election
     if not election.leader_elect:
-        await lead()
-        return
-    await LeaderElection(
+        return None
+    return LeaderElection(
         source,
         election.resource_namespace,
         election.resource_name,
@@ -145,7 +145,7 @@ async def _lead(
         lease_duration=election.lease_duration.total_seconds(),
         renew_deadline=election.renew_deadline.total_seconds(),
         retry_period=election.retry_period.total_seconds(),
-    ).run(lead)
+    )
 
 
 async def _serve_endpoints(

@@ -4,12 +4,13 @@ The controllers of ManagedResources run always; `pergola.resource_manager.manage
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from pergola.api.resource_manager_config import ResourceManagerConfiguration
 from pergola.controllers import network_policy as policies
 from pergola.kube.client import Client
+from pergola.kube.transport import Permission
 from pergola.resource_manager.controllers import csr_approver as csr
 from pergola.resource_manager.controllers import istio_cluster_configuration as istio
 from pergola.resource_manager.controllers import node_agent_reconciliation_delay as delay
@@ -33,6 +34,12 @@ class Clusters:
     target: Client
     target_namespaces: tuple[str, ...] = ()
     target_ca: bytes | None = None
+
+    def guarded(self, permission: Permission) -> "Clusters":
+        """Return the same clusters with a guard on all writes."""
+        return replace(
+            self, source=self.source.guarded(permission), target=self.target.guarded(permission)
+        )
 
 
 def further_controllers(

@@ -13,7 +13,7 @@ from pergola.api.kinds import CONFIG_MAP, NAMESPACE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.client import Client
 from pergola.kube.errors import InvalidKey
-from pergola.kube.transport import Transport
+from pergola.kube.transport import Permission, Transport
 
 SERVED = orjson.dumps(
     {
@@ -46,6 +46,7 @@ class RecordingTransport(Transport):
         body: bytes | None = None,
         content_type: str = "application/json",
         accept: str = "application/json",
+        permission: Permission | None = None,
     ) -> bytes:
         if path == "/api/v1":
             return SERVED

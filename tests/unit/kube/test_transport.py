@@ -167,6 +167,21 @@ async def test_a_server_that_is_busy_for_a_moment_is_asked_again() -> None:
     assert [asked.body for asked in player.asked] == [b"content"] * 3
 
 
+async def test_each_try_asks_for_permission_right_before_it_is_sent() -> None:
+    asked: list[int] = []
+
+    def permission() -> None:
+        asked.append(len(player.asked))
+        if len(asked) == 2:
+            raise LookupError("not any more")
+
+    async with playing(BUSY, OK) as player, transport_to(player) as transport:
+        with pytest.raises(LookupError):
+            await transport.request("PUT", "/x", body=b"{}", permission=permission)
+    assert asked == [0, 1]
+    assert len(player.asked) == 1
+
+
 async def test_the_time_that_a_busy_server_asks_for_is_waited() -> None:
     loop = asyncio.get_running_loop()
     busy = Answer(429, b"", {"Retry-After": "1"})

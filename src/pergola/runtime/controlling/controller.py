@@ -39,6 +39,10 @@ class ReconcileError(Exception):
     """A reconciliation failed in a way that it has reported already: retry with backoff."""
 
 
+class MustStop(Exception):
+    """The process must not go on: this ends the controllers, and is never retried."""
+
+
 class Controller(Generic[K]):
     """Runs `reconcile` for the keys of its queue.
 
@@ -88,6 +92,8 @@ class Controller(Generic[K]):
         try:
             async with limit:
                 outcome = await self._reconcile(key)
+        except MustStop:
+            raise
         except Exception as error:  # whatever happened, the key comes back
             self._failed(key, error, overdue=limit.expired())
             self._metrics.observe("error", loop.time() - began)

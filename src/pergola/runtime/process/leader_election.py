@@ -16,6 +16,7 @@ from pergola.api.kinds import LEASE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at
 from pergola.kube.errors import Conflict, KubeError, NotFound
 from pergola.runtime.clock import Clock, SystemClock, monotonic
+from pergola.runtime.controlling.controller import MustStop
 from pergola.runtime.logging import get_logger
 
 T = TypeVar("T")
@@ -27,8 +28,8 @@ _RELEASED_LEASE_SECONDS: Final = 1
 _SHORTEST_PAUSE_SECONDS: Final = 0.01
 
 
-class LostLeadership(Exception):
-    """This replica leads no more; what only the leader may do must have ended."""
+class LostLeadership(MustStop):
+    """This replica does not lead any more: nothing that only the leader may do may go on."""
 
 
 class LeaseClient(Protocol):
@@ -95,6 +96,19 @@ class LeaderElection:
         return (
             self._renewed_at is not None and monotonic() < self._renewed_at + self._lease_duration
         )
+
+    def check(self) -> None:
+        """Let a write of the leader pass; use it as the permission of a guarded client.
+
+        A leader whose renewals fail, or which was suspended, stops writing at its renew deadline:
+        what it sent before arrives before another replica may lead.
+
+        Raises:
+            LostLeadership: this replica does not lead, or was not able to renew in time.
+        """
+        renewed_at = self._renewed_at
+        if renewed_at is None or monotonic() >= renewed_at + self._renew_deadline:
+            raise LostLeadership(f"the lease {self._key} is not held by this process any more")
 
     async def run(self, lead: Callable[[], Awaitable[T]]) -> T:
         """Waits for leadership, leads, and releases the lease when `lead` has ended.

@@ -1,13 +1,15 @@
 import asyncio
 import re
+from collections.abc import Awaitable
 from typing import Any
 
 import pytest
 
-from pergola.api.kinds import LEASE
+from pergola.api.kinds import CONFIG_MAP, LEASE
 from pergola.api.objects import JsonObject, Key
 from pergola.kube.client import Client
 from pergola.runtime.process.leader_election import LeaderElection, LostLeadership
+from pergola.testing.world import config_map
 
 NAME = "gardener-resource-manager"
 MICRO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
@@ -96,3 +98,28 @@ async def test_a_leader_whose_lease_is_taken_from_it_ends(
 
     await election.release()
     assert (await spec(cluster_client, namespace))["holderIdentity"] == "usurper"
+
+
+async def test_no_write_leaves_a_replica_that_does_not_lead_any_more(
+    cluster_client: Client, namespace: str
+) -> None:
+    election = candidate(cluster_client, namespace, "a")
+    guarded = cluster_client.guarded(election.check)
+    written, refused = config_map("written", namespace), config_map("refused", namespace)
+    await election.acquire()
+    stored = await guarded.create(written)
+    await election.release()
+
+    writes: list[Awaitable[object]] = [
+        guarded.create(refused),
+        guarded.update({**stored, "data": {"a": "b"}}),
+        guarded.patch(CONFIG_MAP, Key.of(written), {"data": {"a": "b"}}),
+        guarded.apply({**written, "data": {"a": "b"}}, manager="test"),
+        guarded.delete(CONFIG_MAP, Key.of(written)),
+    ]
+    for write in writes:
+        with pytest.raises(LostLeadership):
+            await write
+
+    assert await guarded.get(CONFIG_MAP, Key.of(written)) == stored
+    assert await guarded.list(CONFIG_MAP, namespace, fields="metadata.name=refused") == []

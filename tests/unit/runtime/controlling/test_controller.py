@@ -8,7 +8,14 @@ import pytest
 from structlog.testing import capture_logs
 
 from pergola.kube.errors import Conflict, Unreachable
-from pergola.runtime.controlling.controller import DONE, Again, Controller, Outcome, ReconcileError
+from pergola.runtime.controlling.controller import (
+    DONE,
+    Again,
+    Controller,
+    MustStop,
+    Outcome,
+    ReconcileError,
+)
 from pergola.runtime.metrics import Metrics
 
 pytestmark = pytest.mark.looptime(start=0)
@@ -158,6 +165,16 @@ async def test_a_timeout_inside_a_run_is_a_failure_and_not_the_deadline_of_the_r
     assert [(line["event"], str(line.get("exc_info"))) for line in logs] == [
         ("reconcile failed", "the cloud did not answer")
     ]
+
+
+async def test_what_must_stop_the_process_is_not_retried() -> None:
+    script = Script(MustStop("the lease is lost"), DONE)
+    controller = controller_of(script)
+    controller.queue.add("a")
+    with pytest.raises(ExceptionGroup) as raised:
+        await controller.run()
+    assert [str(error) for error in raised.value.exceptions] == ["the lease is lost"]
+    assert script.moments == [0]
 
 
 class Slow:

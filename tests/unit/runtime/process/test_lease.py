@@ -1,5 +1,6 @@
 import asyncio
 import copy
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
@@ -9,6 +10,7 @@ from pergola.api.kinds import LEASE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.errors import AlreadyExists, Conflict, NotFound, Unreachable
 from pergola.runtime.clock import FakeClock, monotonic
+from pergola.runtime.process import leader_election
 from pergola.runtime.process.leader_election import LeaderElection, LostLeadership
 
 pytestmark = pytest.mark.looptime
@@ -465,3 +467,43 @@ def test_periods_that_cannot_work_are_refused(lease: float, renew: float, retry:
         LeaderElection(
             Leases(), "n", "l", "a", lease_duration=lease, renew_deadline=renew, retry_period=retry
         )
+
+
+# What a leader may write
+
+
+async def test_a_leader_may_write_from_its_first_renewal_until_it_releases_the_lease() -> None:
+    election = candidate(Leases(), "a")
+    with pytest.raises(LostLeadership):
+        election.check()
+    await election.acquire()
+    election.check()
+    await election.release()
+    with pytest.raises(LostLeadership, match="garden/gardener-resource-manager"):
+        election.check()
+
+
+async def test_a_leader_that_cannot_renew_stops_writing_before_another_one_may_lead() -> None:
+    line = Line(Leases())
+    election, other = candidate(line, "a"), candidate(line.server, "b")
+    await election.acquire()
+    line.state = "down"
+    last = monotonic()
+    task = asyncio.create_task(other.acquire())
+    while not task.done():
+        with suppress(LostLeadership):
+            election.check()
+            last = monotonic()
+        await asyncio.sleep(0.1)
+    assert monotonic() - last >= 4.9  # what was sent last has this long to arrive
+
+
+async def test_a_leader_that_was_suspended_writes_nothing_when_it_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    election = candidate(Leases(), "a")
+    await election.acquire()
+    woken = monotonic() + 20
+    monkeypatch.setattr(leader_election, "monotonic", lambda: woken)
+    with pytest.raises(LostLeadership):
+        election.check()
