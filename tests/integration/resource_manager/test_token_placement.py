@@ -73,7 +73,7 @@ async def test_in_a_kubeconfig_only_the_current_users_token_changes(clusters: Cl
         (kubeconfig_with(users=[]), 'did not find authInfo of current context named "robot"'),
     ],
 )
-async def test_an_unusable_kubeconfig_is_told_and_stays_as_it_is(
+async def test_an_unusable_kubeconfig_is_reported_and_left_alone(
     clusters: Clusters, content: bytes, problem: str
 ) -> None:
     before = await clusters.put(data={"kubeconfig": content})
@@ -105,7 +105,7 @@ async def test_with_both_annotations_the_token_goes_to_the_target_cluster(
     assert data_of(await clusters.secret(), "other") == b"stays"
 
 
-async def test_annotations_that_come_later_move_the_token(clusters: Clusters) -> None:
+async def test_annotations_added_later_move_the_token(clusters: Clusters) -> None:
     await clusters.put()
     async with clusters.start():
         first = await clusters.issued()
@@ -134,9 +134,7 @@ async def test_a_kubeconfig_moves_with_its_token(clusters: Clusters) -> None:
 
 
 @pytest.mark.parametrize("left_out", [names.TARGET_NAME, names.TARGET_NAMESPACE])
-async def test_one_of_both_annotations_alone_says_nothing(
-    clusters: Clusters, left_out: str
-) -> None:
+async def test_one_target_annotation_alone_is_ignored(clusters: Clusters, left_out: str) -> None:
     await clusters.put(annotations=clusters.to_target | {left_out: None})
     async with clusters.start():
         await clusters.issued()
@@ -167,7 +165,7 @@ async def test_the_ca_is_injected_into_a_kubeconfig(clusters: Clusters) -> None:
         assert "bundle.crt" not in map_at(secret, "data")
 
 
-async def test_a_ca_that_is_not_wanted_any_more_goes_at_the_next_renewal(
+async def test_a_ca_that_is_no_longer_requested_is_removed_at_the_next_renewal(
     clusters: Clusters,
 ) -> None:
     await clusters.put(annotations={names.INJECT_CA: "yes"}, data={"bundle.crt": b"old"})

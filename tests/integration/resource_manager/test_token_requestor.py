@@ -56,7 +56,7 @@ async def clusters(
 # 1
 
 
-async def test_a_secret_gets_a_token_with_which_the_target_cluster_can_be_used(
+async def test_a_secret_gets_a_token_that_the_target_cluster_accepts(
     clusters: Clusters,
 ) -> None:
     await allow_config_maps(clusters)
@@ -111,7 +111,7 @@ async def test_tokens_are_for_the_audience_gardener(clusters: Clusters) -> None:
     assert _claims(data_of(secret, "token"))["aud"] == ["gardener"]
 
 
-async def test_issuing_a_token_takes_three_writes_and_then_there_is_quiet(
+async def test_issuing_a_token_takes_three_writes_and_nothing_follows(
     clusters: Clusters,
 ) -> None:
     await clusters.put()
@@ -136,7 +136,7 @@ async def test_issuing_a_token_takes_three_writes_and_then_there_is_quiet(
     ("expiration", "seconds", "renews_after"),
     [("10m", 600, timedelta(minutes=8)), ("100h", 360000, timedelta(hours=19, minutes=12))],
 )
-async def test_the_annotation_says_how_long_a_token_lives(
+async def test_the_annotation_sets_the_lifetime_of_a_token(
     clusters: Clusters, expiration: str, seconds: int, renews_after: timedelta
 ) -> None:
     await clusters.put(annotations={names.EXPIRATION: expiration})
@@ -147,7 +147,9 @@ async def test_the_annotation_says_how_long_a_token_lives(
     assert abs(renewal(secret) - clusters.clock.now() - renews_after) < NEARLY
 
 
-async def test_an_unparsable_duration_is_told_and_nothing_is_requested(clusters: Clusters) -> None:
+async def test_an_unparsable_duration_is_reported_and_nothing_is_requested(
+    clusters: Clusters,
+) -> None:
     before = await clusters.put(annotations={names.EXPIRATION: "unparsable"})
     async with clusters.start():
         note = await clusters.warning("InvalidTokenRequest")
@@ -191,7 +193,7 @@ async def test_a_new_process_reviews_a_token_once_and_writes_nothing(clusters: C
 # 4
 
 
-async def test_a_token_that_was_taken_out_is_replaced(clusters: Clusters) -> None:
+async def test_a_removed_token_is_replaced(clusters: Clusters) -> None:
     await clusters.put()
     async with clusters.start():
         first = token_of(await clusters.issued())
@@ -217,7 +219,7 @@ async def test_a_token_that_the_api_server_rejects_is_replaced(clusters: Cluster
         assert token_of(await clusters.issued(other_than=tampered))
 
 
-async def test_a_token_that_is_none_is_replaced(clusters: Clusters) -> None:
+async def test_an_invalid_token_is_replaced(clusters: Clusters) -> None:
     future = clusters.clock.now() + timedelta(hours=1)
     annotations = {names.RENEW: future.strftime("%Y-%m-%dT%H:%M:%SZ")}
     await clusters.put(annotations=annotations, data={"token": b"foo"})
@@ -242,7 +244,7 @@ async def test_a_recreated_service_account_gets_a_new_token_at_once(clusters: Cl
         assert bound == uid_of(await clusters.account())
 
 
-async def test_a_deleted_service_account_comes_back_at_the_next_look_and_not_before(
+async def test_a_deleted_service_account_is_recreated_at_the_next_run_and_not_before(
     clusters: Clusters,
 ) -> None:
     await clusters.put()
@@ -257,7 +259,7 @@ async def test_a_deleted_service_account_comes_back_at_the_next_look_and_not_bef
         assert await clusters.has_account()
 
 
-async def test_another_service_account_name_wants_another_token(clusters: Clusters) -> None:
+async def test_another_service_account_name_requires_another_token(clusters: Clusters) -> None:
     await clusters.put()
     async with clusters.start():
         first = token_of(await clusters.issued())
@@ -269,7 +271,7 @@ async def test_another_service_account_name_wants_another_token(clusters: Cluste
 # 5
 
 
-async def test_a_renewal_time_that_has_passed_brings_a_new_token(clusters: Clusters) -> None:
+async def test_a_renewal_time_in_the_past_causes_a_new_token(clusters: Clusters) -> None:
     await clusters.put()
     async with clusters.start():
         first = token_of(await clusters.issued())
@@ -285,7 +287,7 @@ async def test_without_a_renewal_time_a_new_token_is_issued_at_once(clusters: Cl
         await clusters.issued(other_than=first)
 
 
-async def test_when_its_time_comes_a_token_is_renewed(clusters: Clusters) -> None:
+async def test_a_token_is_renewed_when_it_is_due(clusters: Clusters) -> None:
     await clusters.put()
     async with clusters.start(minimum_interval=0.0):
         first = await clusters.issued()
@@ -300,7 +302,7 @@ async def test_when_its_time_comes_a_token_is_renewed(clusters: Clusters) -> Non
         assert renewal(second) > renewal(first)
 
 
-async def test_a_renewal_time_that_is_none_is_told(clusters: Clusters) -> None:
+async def test_an_invalid_renewal_time_is_reported(clusters: Clusters) -> None:
     await clusters.put()
     async with clusters.start():
         await clusters.issued()
@@ -340,7 +342,7 @@ async def test_an_automounting_service_account_is_corrected_at_the_next_request(
         assert labels_of(account) == {"somebody": "else"}
 
 
-async def test_labels_are_set_as_the_annotation_says_and_others_stay(clusters: Clusters) -> None:
+async def test_the_annotated_labels_are_set_and_others_stay(clusters: Clusters) -> None:
     await clusters.put(annotations={names.LABELS: '{"a": "1", "b": "2"}'})
     async with clusters.start():
         first = token_of(await clusters.issued())
@@ -358,7 +360,7 @@ async def test_labels_are_set_as_the_annotation_says_and_others_stay(clusters: C
         assert labels_of(await clusters.account()) == {"somebody": "else"}
 
 
-async def test_labels_that_the_api_server_refuses_are_told(clusters: Clusters) -> None:
+async def test_labels_that_the_api_server_refuses_are_reported(clusters: Clusters) -> None:
     await clusters.put(annotations={names.LABELS: '{"a": "no label!"}'})
     async with clusters.start():
         assert "no label!" in await clusters.warning("InvalidTokenRequest")
@@ -379,7 +381,9 @@ async def test_without_the_purpose_nothing_happens_until_it_is_set(clusters: Clu
 
 
 @pytest.mark.parametrize("deletes", [False, True])
-async def test_what_was_made_for_a_secret_outlives_it(clusters: Clusters, deletes: bool) -> None:
+async def test_the_service_account_and_target_outlive_the_secret(
+    clusters: Clusters, deletes: bool
+) -> None:
     await clusters.put(annotations=clusters.to_target)
     async with clusters.start():
         await clusters.moved()
@@ -409,7 +413,7 @@ async def test_another_class_is_left_alone_until_it_changes(clusters: Clusters) 
         assert not has_renewal(await clusters.secret("none"))
 
 
-async def test_an_instance_without_a_class_takes_them_all(clusters: Clusters) -> None:
+async def test_an_instance_for_all_classes_serves_every_secret(clusters: Clusters) -> None:
     await clusters.put(labels={names.CLASS: "bar"})
     await clusters.put("none", labels={names.CLASS: None})
     async with clusters.start(resource_class="*"):
@@ -420,7 +424,7 @@ async def test_an_instance_without_a_class_takes_them_all(clusters: Clusters) ->
 # 12
 
 
-async def test_what_others_write_at_the_same_time_is_never_overwritten(
+async def test_concurrent_writes_are_never_overwritten(
     clusters: Clusters,
 ) -> None:
     await clusters.put(data={"kubeconfig": kubeconfig_with(ca=b"old")})
@@ -446,7 +450,7 @@ async def test_what_others_write_at_the_same_time_is_never_overwritten(
 # 13
 
 
-async def test_a_fixed_namespace_counts_more_than_the_annotation(clusters: Clusters) -> None:
+async def test_a_fixed_namespace_takes_precedence_over_the_annotation(clusters: Clusters) -> None:
     await clusters.put(annotations={names.NAMESPACE: "ignored"})
     await clusters.put("bare", annotations={names.NAMESPACE: None, names.NAME: "other"})
     async with clusters.start(fixed_namespace=clusters.target_namespace):

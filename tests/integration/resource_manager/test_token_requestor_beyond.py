@@ -1,4 +1,4 @@
-"""The TokenRequestor where it does more than it must: mistakes, kills, pace, what is told."""
+"""The TokenRequestor beyond its contract: mistakes, kills, pace, reports."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -16,6 +16,7 @@ from pergola.kube.errors import KubeError
 from pergola.kube.kubeconfig import load
 from pergola.resource_manager.controllers.token_requestor import names
 from pergola.resource_manager.controllers.token_requestor.observe import token_of
+from pergola.resource_manager.controllers.token_requestor.pace import BURST
 from pergola.runtime.controlling.controller import Again
 from pergola.sandbox import Sandbox
 from pergola.testing.token_clusters import (
@@ -42,7 +43,7 @@ async def clusters(
 # Beyond
 
 
-async def test_all_mistakes_are_told_at_once(clusters: Clusters) -> None:
+async def test_all_mistakes_are_reported_at_once(clusters: Clusters) -> None:
     wrong = {names.NAME: None, names.NAMESPACE: "a/b", names.LABELS: "[]", names.EXPIRATION: "5m"}
     await clusters.put(annotations=wrong, data={"kubeconfig": b"[]"})
     async with clusters.start():
@@ -54,7 +55,7 @@ async def test_all_mistakes_are_told_at_once(clusters: Clusters) -> None:
     assert "data[kubeconfig]" in note
 
 
-async def test_a_target_secret_that_is_the_secret_itself_is_told(clusters: Clusters) -> None:
+async def test_a_target_secret_that_is_the_secret_itself_is_reported(clusters: Clusters) -> None:
     itself = {names.TARGET_NAME: "access", names.TARGET_NAMESPACE: clusters.namespace}
     await clusters.put(annotations=itself, data={"token": b"foo"})
     clusters.target_recorder = clusters.source_recorder
@@ -65,7 +66,7 @@ async def test_a_target_secret_that_is_the_secret_itself_is_told(clusters: Clust
         assert clusters.taken() == []
 
 
-async def test_several_secrets_share_a_service_account_without_a_failure(
+async def test_several_secrets_share_a_service_account(
     clusters: Clusters,
 ) -> None:
     secrets = [f"access-{number}" for number in range(5)]
@@ -78,7 +79,7 @@ async def test_several_secrets_share_a_service_account_without_a_failure(
     assert await clusters.source.list(EVENT, clusters.namespace) == []
 
 
-async def test_an_instance_that_was_killed_before_it_wrote_the_secret_is_continued(
+async def test_an_instance_killed_before_writing_the_secret_is_continued(
     clusters: Clusters,
 ) -> None:
     before = await clusters.put()
@@ -95,7 +96,7 @@ async def test_an_instance_that_was_killed_before_it_wrote_the_secret_is_continu
     assert not [write for write in clusters.taken() if write.startswith("create ServiceAccount")]
 
 
-async def test_an_instance_that_was_killed_between_both_secrets_is_continued(
+async def test_an_instance_killed_between_both_secrets_is_continued(
     clusters: Clusters,
 ) -> None:
     await clusters.put(annotations=clusters.to_target, data={"kubeconfig": kubeconfig_with()})
@@ -107,7 +108,7 @@ async def test_an_instance_that_was_killed_between_both_secrets_is_continued(
         assert token_of(await clusters.moved())
 
 
-async def test_clocks_that_differ_make_no_hot_loop(clusters: Clusters) -> None:
+async def test_clock_skew_causes_no_hot_loop(clusters: Clusters) -> None:
     clusters.clock.set(clusters.clock.now() + timedelta(hours=1))
     await clusters.put(annotations={names.EXPIRATION: "10m"})
     async with clusters.start():
@@ -119,7 +120,29 @@ async def test_clocks_that_differ_make_no_hot_loop(clusters: Clusters) -> None:
         assert 30 < outcome.seconds <= 60
 
 
-async def test_a_token_that_cannot_be_renewed_and_soon_expires_is_told(
+async def test_an_owner_that_removes_each_token_learns_why_the_next_one_waits(
+    clusters: Clusters,
+) -> None:
+    await clusters.put()
+    async with clusters.start():
+        for _ in range(BURST):
+            await clusters.issued()
+            await clusters.settle()
+            await clusters.annotate(RENEW=None)
+        note = await clusters.warning("TokenDelayed")
+        assert f"{BURST} tokens were issued in short succession" in note
+
+
+async def test_a_missing_namespace_is_reported_with_the_service_account(
+    clusters: Clusters,
+) -> None:
+    await clusters.put(annotations={names.NAMESPACE: "does-not-exist"})
+    async with clusters.start():
+        note = await clusters.warning("TokenRenewalFailed")
+        assert "cannot create ServiceAccount does-not-exist/robot" in note
+
+
+async def test_a_token_that_expires_soon_and_cannot_be_renewed_is_reported(
     clusters: Clusters,
 ) -> None:
     await clusters.put()
@@ -138,7 +161,7 @@ async def test_a_token_that_cannot_be_renewed_and_soon_expires_is_told(
     assert values(shown, f"pergola_token_requestor_failed_renewals_total{{{of}}}") == [1.0]
 
 
-async def test_a_mistake_in_a_secret_comes_back_when_its_token_soon_expires(
+async def test_a_mistake_is_reported_again_when_the_token_expires_soon(
     clusters: Clusters,
 ) -> None:
     await clusters.put()
@@ -154,7 +177,7 @@ async def test_a_mistake_in_a_secret_comes_back_when_its_token_soon_expires(
         await clusters.warning("TokenExpiresSoon")
 
 
-async def test_the_series_of_a_secret_go_with_it(clusters: Clusters) -> None:
+async def test_the_series_of_a_deleted_secret_are_removed(clusters: Clusters) -> None:
     await clusters.put()
     async with clusters.start():
         await clusters.issued()

@@ -1,21 +1,21 @@
 """The TokenRequestor: ServiceAccount tokens of the target cluster in Secrets of the source cluster.
 
-It is for pods that run beside the source cluster's API server and talk to the target's, to whom no
-projected token can reach (spec 11 §1).
+It serves pods that run in the source cluster and talk to the target's API server, so that no
+projected token can reach them (spec 11 §1).
 
-unit       what it is made of: Settings, and the Unit
-names      its labels, annotations and data keys
-token      what a JWT says of itself
-kubeconfig the token and the CA inside a kubeconfig, and how to exchange them
-observe    what is kept of a Secret
-inputs     what a Secret asks for, or every mistake in it
-due        when a new token is due, and how little of that an API server has to be asked
-decide     asks these rules in their order, and reads what they need
-review     whether the API server still believes a token
-accounts   the ServiceAccount, and the tokens that it is issued
-place      what is written into the Secrets
+unit       Settings, and the Unit that a process runs
+names      labels, annotations and data keys
+token      the claims of a JWT
+kubeconfig the token and the CA inside a kubeconfig, and how to replace them
+observe    the facts that are kept about a Secret
+inputs     the request that a Secret makes, or every mistake in it
+due        when a new token is due, as far as that can be decided locally
+decide     evaluates these rules in their order, and reads what they need
+review     whether the API server still accepts a token
+accounts   the ServiceAccount and its tokens
+place      what goes into the Secrets
 pace       how often a token may be issued
-metrics    what can be seen from outside
+metrics    expiry and failures by Secret
 reconcile  the steps of one run
 """
 

@@ -1,4 +1,4 @@
-"""The ServiceAccount in the target cluster: as the Secret asks for it, and its tokens."""
+"""The ServiceAccount in the target cluster, as the Secret describes it, and its tokens."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -28,7 +28,7 @@ _AUTOMOUNT: Final = "automountServiceAccountToken"
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """A token that the API server has just issued."""
+    """A newly issued token."""
 
     token: str
     expires: datetime
@@ -38,8 +38,8 @@ class Accounts:
     """The ServiceAccounts of the target cluster.
 
     Args:
-        cache: the uids of those that are watched; the others are read when they are needed.
-        audiences: for whom tokens are; the API server's own if empty.
+        cache: The uids of watched ServiceAccounts; others are read when needed.
+        audiences: Of issued tokens; the API server's own if empty.
     """
 
     def __init__(self, client: Client, cache: Caches[str], audiences: tuple[str, ...]) -> None:
@@ -48,9 +48,9 @@ class Accounts:
         self._audiences = list(audiences)
 
     async def has_uid(self, key: Key, uid: str) -> bool:
-        """Whether the ServiceAccount is there in this incarnation.
+        """Return whether the ServiceAccount exists with this uid.
 
-        The watch may lag behind: before it denies, the API server is asked.
+        The watch may lag, so the API server has the last word before the answer is no.
         """
         if self._cache.get(key) == uid:
             return True
@@ -61,7 +61,11 @@ class Accounts:
         return uid_of(live) == uid
 
     async def apply(self, request: Request) -> None:
-        """Creates or corrects the ServiceAccount; what is right already is not written."""
+        """Create or correct the ServiceAccount; write nothing if it is right.
+
+        Raises:
+            ReconcileError: Its namespace does not exist.
+        """
         live = await self._get_or_create(request)
         changed = corrected(live, request)
         if changed is not None:
@@ -74,16 +78,20 @@ class Accounts:
             pass
         try:
             created = await self._client.create(new_account(request))
-        except AlreadyExists:  # another Secret wants the same one at the same time
+        except AlreadyExists:  # another Secret requested the same one at the same time
             return await self._client.get(SERVICE_ACCOUNT, request.account)
+        except NotFound as error:
+            raise ReconcileError(
+                f"cannot create ServiceAccount {request.account}: {error}"
+            ) from None
         self._cache.observe(created)
         return created
 
     async def request_token(self, request: Request) -> Issue:
-        """A new token.
+        """Request a new token.
 
         Raises:
-            Invalid: the API server does not issue such tokens.
+            Invalid: The API server refuses to issue such a token.
         """
         answer = await self._client.create_subresource(
             SERVICE_ACCOUNT,
@@ -109,7 +117,7 @@ class Accounts:
 
 
 def new_account(request: Request) -> JsonObject:
-    """The ServiceAccount as it is created."""
+    """Return the ServiceAccount to create."""
     metadata: JsonObject = {"namespace": request.account.namespace, "name": request.account.name}
     if request.labels:
         metadata["labels"] = dict(request.labels)
@@ -123,18 +131,18 @@ def new_account(request: Request) -> JsonObject:
 
 
 def corrected(live: JsonObject, request: Request) -> JsonObject | None:
-    """The ServiceAccount as it should be; None if it is so.
+    """Return the ServiceAccount with its corrections, or None if it needs none.
 
-    Labels that others set stay: only those are taken away of which a record on the ServiceAccount
-    says that they were set from a Secret (spec 11 §1.4 step 3).
+    Labels that others set stay. A record on the ServiceAccount says which labels were set from a
+    Secret; only those are removed (spec 11 §1.4 step 3).
     """
     labels, annotations = dict(labels_of(live)), dict(annotations_of(live))
-    wanted = request.labels or {}
-    for name in _recorded(annotations.pop(names.LABELS, "")) - wanted.keys():
+    desired = request.labels or {}
+    for name in _recorded(annotations.pop(names.LABELS, "")) - desired.keys():
         labels.pop(name, None)
-    labels.update(wanted)
-    if wanted:
-        annotations[names.LABELS] = _record(wanted)
+    labels.update(desired)
+    if desired:
+        annotations[names.LABELS] = _record(desired)
     is_right = labels == labels_of(live) and annotations == annotations_of(live)
     if is_right and live.get(_AUTOMOUNT) is False:
         return None

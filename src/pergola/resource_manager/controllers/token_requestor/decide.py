@@ -1,7 +1,6 @@
-"""Looks at a Secret and at where its token is, and decides whether a new token is due.
+"""Whether a Secret needs a new token (spec 11 §1.4 step 2).
 
-The rules stand in `due`; this is the order in which they are asked, and what has to be read for
-each of them (spec 11 §1.4 step 2).
+The rules are in `due`; this module evaluates them in order and reads what each of them needs.
 """
 
 from dataclasses import dataclass
@@ -42,18 +41,18 @@ from pergola.runtime.controlling.controller import ReconcileError
 
 
 class ChangedError(Exception):
-    """The Secret changed while it was looked at: look again."""
+    """The Secret changed during the evaluation, which has to start over."""
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What one look at a Secret found.
+class Decision:
+    """The outcome of one evaluation.
 
     Attributes:
-        target: the Secret in the target cluster that the token belongs into; None if there is none
-            yet, or if the token belongs into the source Secret.
-        token: the token that there is.
-        verdict: why a new token is due; None if none is.
+        target: The Secret in the target cluster that holds the token; None if it does not exist
+            yet, or if the source Secret holds the token.
+        token: The current token.
+        verdict: Why a new token is due; None if none is.
     """
 
     seen: SeenSecret
@@ -64,11 +63,11 @@ class Look:
 
 
 class Decisions:
-    """Decides about the Secrets of one instance.
+    """Decides for the Secrets of one instance.
 
     Args:
-        fixed_namespace: the namespace of all ServiceAccounts; empty if the Secrets say it.
-        ca: the CA of the target cluster; None if it is not known.
+        fixed_namespace: The namespace of all ServiceAccounts; empty if each Secret names its own.
+        ca: The CA of the target cluster; None if unknown.
     """
 
     def __init__(
@@ -90,12 +89,12 @@ class Decisions:
         self._fixed_namespace = fixed_namespace
         self._ca = digest_of(ca) if ca else None
 
-    async def look(self, seen: SeenSecret) -> Look:
-        """One look; nothing is written.
+    async def decide(self, seen: SeenSecret) -> Decision:
+        """Evaluate one Secret without writing anything.
 
         Raises:
-            MistakesError: only a change of the Secret can help.
-            ChangedError: it changed meanwhile.
+            MistakesError: The Secret has to be corrected first.
+            ChangedError: It changed during the evaluation.
         """
         request = read_request(seen, self._fixed_namespace, has_ca=self._ca is not None)
         target: JsonObject | None = None
@@ -107,7 +106,7 @@ class Decisions:
         token = holder.token if holder is not None else None
         if verdict is None and token is not None:
             verdict = await self._of_token(seen, request, target, token)
-        return Look(seen, request, target, token, verdict)
+        return Decision(seen, request, target, token, verdict)
 
     async def _read_target(self, seen: SeenSecret, request: Request, key: Key) -> JsonObject | None:
         try:
@@ -128,7 +127,7 @@ class Decisions:
     async def _of_token(
         self, seen: SeenSecret, request: Request, target: JsonObject | None, token: TokenFacts
     ) -> Due | None:
-        """The rules about a token that is there and where it belongs."""
+        """Evaluate the rules for a token that exists and is where it belongs."""
         now = self._clock.now()
         if token.has_expired(now):
             return EXPIRED
@@ -136,16 +135,16 @@ class Decisions:
         if uid and not await self._accounts.has_uid(request.account, uid):
             return OTHER_ACCOUNT
         if self._reviews.is_due(seen.key, token, monotonic()):
-            raw = await self._token_itself(seen.key, target)
+            raw = await self._read_token(seen.key, target)
             if digest_of(raw) != token.digest:
                 raise ChangedError
             if not await self._reviews.accepts(request.account, raw):
                 return REJECTED
-            self._reviews.believe(seen.key, token.digest, monotonic())
+            self._reviews.accepted(seen.key, token.digest, monotonic())
         return OVERDUE if renewal_time(seen) <= now else None
 
-    async def _token_itself(self, key: Key, target: JsonObject | None) -> bytes:
-        """The token, which is not kept: read again where it is needed."""
+    async def _read_token(self, key: Key, target: JsonObject | None) -> bytes:
+        """Read the token again; the process keeps none."""
         try:
             secret = target or await self._source.get(SECRET, key)
         except NotFound:

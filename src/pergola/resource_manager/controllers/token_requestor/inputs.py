@@ -1,7 +1,7 @@
-"""What a Secret asks for, or every mistake in it: before any API server is asked for anything.
+"""The request that a Secret makes, or every mistake in it, before any request is sent.
 
-A mistake can only be repaired by changing the Secret. So all of them are told at once, each with
-its field, and nothing is tried until the Secret changes (spec 11, Beyond).
+Only a change of the Secret can repair a mistake, so all mistakes are reported at once, each with
+its field, and nothing is retried until the Secret changes (spec 11, Beyond).
 """
 
 import re
@@ -26,13 +26,13 @@ _NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a Secret asks for.
+    """The request that a Secret makes.
 
     Attributes:
-        account: the ServiceAccount in the target cluster.
-        labels: the labels that it must have; None if the Secret does not say.
-        target: the Secret in the target cluster that gets the token; None for the Secret itself.
-        injects_ca: whether the CA of the target cluster is wanted beside the token.
+        account: The ServiceAccount in the target cluster.
+        labels: The labels it must have; None if the Secret names none.
+        target: The Secret in the target cluster that gets the token; None for the Secret itself.
+        injects_ca: Whether to add the CA of the target cluster.
     """
 
     account: Key
@@ -43,7 +43,7 @@ class Request:
 
 
 class Mistake(NamedTuple):
-    """Something in a Secret with which nothing can be done."""
+    """A field of a Secret that has to be corrected."""
 
     field: str
     problem: str
@@ -53,7 +53,7 @@ class Mistake(NamedTuple):
 
 
 class MistakesError(Exception):
-    """A Secret that cannot be served as it is."""
+    """A Secret has to be corrected before it can be served."""
 
     def __init__(self, mistakes: list[Mistake]) -> None:
         self.mistakes = mistakes
@@ -61,14 +61,14 @@ class MistakesError(Exception):
 
 
 def read_request(seen: SeenSecret, fixed_namespace: str = "", *, has_ca: bool = True) -> Request:
-    """What a Secret asks for.
+    """Return the request that a Secret makes.
 
     Args:
-        fixed_namespace: the namespace of all ServiceAccounts; the annotation counts if empty.
-        has_ca: whether there is a CA that could be injected.
+        fixed_namespace: The namespace of all ServiceAccounts; empty to read the annotation.
+        has_ca: Whether the CA to inject is known.
 
     Raises:
-        MistakesError: something is missing or malformed.
+        MistakesError: An annotation is missing or malformed.
     """
     mistakes: list[Mistake] = []
     request = Request(
@@ -85,13 +85,13 @@ def read_request(seen: SeenSecret, fixed_namespace: str = "", *, has_ca: bool = 
 
 
 def kubeconfig_mistakes(holding: Holding, request: Request, where: str = "") -> list[Mistake]:
-    """Why the kubeconfig in a Secret cannot take what was asked for; empty if it can."""
+    """Return why the kubeconfig in a Secret cannot carry the credentials; empty if it can."""
     problem = holding.problem or (holding.cluster_problem if request.injects_ca else None)
     return [Mistake(f"{where}data[{names.KEY_KUBECONFIG}]", problem)] if problem else []
 
 
 def annotation(name: str) -> str:
-    """An annotation as a field path."""
+    """Return the field path of an annotation."""
     return f"metadata.annotations[{name}]"
 
 
@@ -101,7 +101,7 @@ def _account(seen: SeenSecret, fixed_namespace: str, mistakes: list[Mistake]) ->
 
 
 def _target(seen: SeenSecret, mistakes: list[Mistake]) -> Key | None:
-    """Only both annotations together say something."""
+    """Return the target if both annotations are set; one alone has no effect."""
     if not (
         seen.annotations.get(names.TARGET_NAME) and seen.annotations.get(names.TARGET_NAMESPACE)
     ):
@@ -115,7 +115,7 @@ def _named(seen: SeenSecret, name: str, pattern: re.Pattern[str], mistakes: list
     if not value:
         mistakes.append(Mistake(annotation(name), "is required; set it to a name"))
     elif pattern.fullmatch(value) is None:
-        mistakes.append(Mistake(annotation(name), f'"{value}" can be no name of such an object'))
+        mistakes.append(Mistake(annotation(name), f'"{value}" is not a valid name'))
     return value
 
 
@@ -131,7 +131,7 @@ def _labels(seen: SeenSecret, mistakes: list[Mistake]) -> dict[str, str] | None:
         return {}
     if isinstance(labels, dict) and all(isinstance(value, str) for value in labels.values()):
         return labels
-    problem = f"must be a JSON object of strings, and is {raw!r}"
+    problem = f"must be a JSON object of strings, not {raw!r}"
     mistakes.append(Mistake(annotation(names.LABELS), problem))
     return None
 
@@ -146,7 +146,7 @@ def _expiration_seconds(seen: SeenSecret, mistakes: list[Mistake]) -> int:
         mistakes.append(Mistake(annotation(names.EXPIRATION), str(error)))
         return 0
     if not SHORTEST_EXPIRATION <= expiration <= LONGEST_EXPIRATION:
-        # What the API server would say, said before it is asked.
+        # The API server would refuse it too.
         problem = f'invalid duration "{raw}": tokens live 10m to 2^32 seconds'
         mistakes.append(Mistake(annotation(names.EXPIRATION), problem))
     return expiration // timedelta(seconds=1)

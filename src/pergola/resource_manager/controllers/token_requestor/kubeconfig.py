@@ -1,7 +1,7 @@
-"""The token and the CA inside a kubeconfig, and how to exchange them (spec 11 §1.5).
+"""The token and the CA inside a kubeconfig, and how to replace them (spec 11 §1.5).
 
-A kubeconfig stays the plain map that it is, so that fields nobody here knows survive. Errors name
-contexts, users and clusters, never what stands in them.
+The kubeconfig stays a plain map, so that unknown fields survive. Errors name contexts, users and
+clusters, never their content.
 """
 
 import base64
@@ -16,16 +16,16 @@ _KIND: Final = "Config"
 
 
 class KubeconfigError(Exception):
-    """A kubeconfig into which no token can be put; the text says why."""
+    """A kubeconfig cannot carry a token; the text says why."""
 
 
 class Found(NamedTuple):
-    """What the current context of a kubeconfig holds.
+    """The credentials in the current context of a kubeconfig.
 
     Attributes:
-        token: of its user; empty if it has none.
-        ca: the PEM certificates of its cluster; empty if it has none, or no base64.
-        cluster_problem: why no CA can be put in; None if one can.
+        token: Of the user; empty if it has none.
+        ca: The PEM certificates of the cluster; empty if it has none, or they are not base64.
+        cluster_problem: Why it cannot carry a CA; None if it can.
     """
 
     token: bytes
@@ -34,10 +34,10 @@ class Found(NamedTuple):
 
 
 def credentials_in(raw: bytes) -> Found:
-    """The credentials of the current context.
+    """Return the credentials in the current context.
 
     Raises:
-        KubeconfigError: no token can be put in.
+        KubeconfigError: The kubeconfig cannot carry a token.
     """
     config = _read(raw)
     token = _text(_user(config).get("token"))
@@ -52,10 +52,10 @@ def credentials_in(raw: bytes) -> Found:
 
 
 def with_credentials(raw: bytes, token: str, ca: bytes | None) -> bytes:
-    """The kubeconfig with another token and, unless it is None, another CA; sorted YAML.
+    """Return the kubeconfig as sorted YAML with another token and, unless it is None, another CA.
 
     Raises:
-        KubeconfigError: the kubeconfig cannot be read, or has no user or cluster to change.
+        KubeconfigError: It cannot be parsed, or lacks the user or cluster to change.
     """
     config = _read(raw)
     _user(config)["token"] = token
@@ -71,10 +71,10 @@ def _read(raw: bytes) -> JsonObject:
     except YamlError as error:
         raise KubeconfigError(f"is neither YAML nor JSON: {error}") from None
     if not isinstance(config, dict):
-        raise KubeconfigError("is no kubeconfig: it must be a map")
+        raise KubeconfigError("is not a kubeconfig: it must be a map")
     for name, expected in (("apiVersion", _API_VERSION), ("kind", _KIND)):
         if config.get(name, expected) not in (expected, "", None):
-            raise KubeconfigError(f"is no kubeconfig: its {name} is not {expected}")
+            raise KubeconfigError(f"is not a kubeconfig: its {name} is not {expected}")
     return config
 
 
@@ -104,7 +104,7 @@ def _cluster(config: JsonObject) -> JsonObject:
 
 
 def _entry(config: JsonObject, list_name: str, field: str, name: JsonValue) -> JsonObject | None:
-    """The map in `field` of the list's first item of that name, attached to the kubeconfig."""
+    """Return the map in `field` of the first item of that name, attached to the kubeconfig."""
     items = config.get(list_name)
     for item in items if isinstance(items, list) else ():
         if isinstance(item, dict) and isinstance(name, str) and item.get("name") == name:

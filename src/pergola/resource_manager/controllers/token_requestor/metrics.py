@@ -1,4 +1,4 @@
-"""What can be seen of tokens from outside: how long they live on, and renewals that failed."""
+"""Metrics of tokens: seconds until they expire, and failed renewals."""
 
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -14,7 +14,7 @@ _LABELS: Final = ("namespace", "name")
 
 
 class _Families:
-    """The metric families of a registry; whoever leads again in the same process finds them."""
+    """The metric families of a registry, found again after the process regains leadership."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.expiry = Gauge(
@@ -43,10 +43,10 @@ class TokenMetrics:
         if families is None:
             families = _OF[metrics.registry] = _Families(metrics.registry)
         self._families = families
-        self._shown: set[Key] = set()
+        self._exposed: set[Key] = set()
 
-    def show(self, key: Key, token: TokenFacts) -> None:
-        """The token that a Secret has now."""
+    def expose(self, key: Key, token: TokenFacts) -> None:
+        """Expose the current token of a Secret."""
         expires = token.expires
         if expires is None:
             return
@@ -54,17 +54,17 @@ class TokenMetrics:
         def remaining() -> float:
             return (expires - self._clock.now()).total_seconds()
 
-        self._shown.add(key)
+        self._exposed.add(key)
         self._families.expiry.labels(*key).set_function(remaining)
 
     def failed(self, key: Key) -> None:
-        """A renewal failed."""
-        self._shown.add(key)
+        """Count a failed renewal."""
+        self._exposed.add(key)
         self._families.failures.labels(*key).inc()
 
     def forget(self, key: Key) -> None:
-        """The Secret is gone, and its series with it."""
-        if key in self._shown:
-            self._shown.discard(key)
+        """Remove the series of a deleted Secret."""
+        if key in self._exposed:
+            self._exposed.discard(key)
             self._families.expiry.remove(*key)
             self._families.failures.remove(*key)

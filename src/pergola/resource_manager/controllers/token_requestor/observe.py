@@ -1,4 +1,4 @@
-"""What is kept of a Secret: what it asks for and what it holds, but no token, key or kubeconfig."""
+"""Facts about a Secret: its request and its credentials, but no token, key or kubeconfig."""
 
 import base64
 import binascii
@@ -33,11 +33,11 @@ class Holding:
     """The credentials in the data of a Secret.
 
     Attributes:
-        keys: which of the data keys `token` and `kubeconfig` are there.
-        token: the token that counts: of the kubeconfig's current user if there is a kubeconfig.
-        ca: digest of the CA that counts; None if there is none.
-        problem: why no token can be put into the kubeconfig; None if one can.
-        cluster_problem: why no CA can be put into it.
+        keys: Which of the data keys `token` and `kubeconfig` exist.
+        token: The effective token: that of the kubeconfig's current user if there is a kubeconfig.
+        ca: Digest of the effective CA, or None.
+        problem: Why the kubeconfig cannot carry a token; None if it can.
+        cluster_problem: Why it cannot carry a CA.
     """
 
     keys: frozenset[str] = frozenset()
@@ -52,7 +52,7 @@ class SeenSecret:
     """A Secret of the source cluster.
 
     Attributes:
-        annotations: those that say something to this controller.
+        annotations: Those that this controller reads.
     """
 
     key: Key
@@ -64,7 +64,7 @@ class SeenSecret:
 
 
 def observe(secret: JsonObject) -> SeenSecret:
-    """What is kept of a Secret; it keeps nothing of the Secret alive."""
+    """Return the facts about a Secret, without a reference to the object."""
     annotations = annotations_of(secret)
     return SeenSecret(
         key=Key.of(secret),
@@ -77,7 +77,7 @@ def observe(secret: JsonObject) -> SeenSecret:
 
 
 def holding_of(secret: JsonObject) -> Holding:
-    """The credentials in a Secret, of whichever cluster."""
+    """Return the credentials in a Secret of either cluster."""
     keys = _CREDENTIALS & map_at(secret, "data").keys()
     if names.KEY_KUBECONFIG not in keys:
         bundle = data_of(secret, names.KEY_CA)
@@ -92,7 +92,7 @@ def holding_of(secret: JsonObject) -> Holding:
 
 
 def data_of(secret: JsonObject, key: str) -> bytes:
-    """What a Secret holds under a data key; empty if there is no such key."""
+    """Return the value of a data key, or empty bytes."""
     text = map_at(secret, "data").get(key)
     try:
         return base64.b64decode(text) if isinstance(text, str) else b""
@@ -101,7 +101,7 @@ def data_of(secret: JsonObject, key: str) -> bytes:
 
 
 def token_of(secret: JsonObject) -> bytes:
-    """The token in a Secret, for those who cannot do without it; empty if there is none."""
+    """Return the token in a Secret, or empty bytes."""
     if names.KEY_KUBECONFIG not in map_at(secret, "data"):
         return data_of(secret, names.KEY_TOKEN)
     try:

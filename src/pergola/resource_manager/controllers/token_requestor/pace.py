@@ -1,7 +1,7 @@
 """How often a token may be issued for one Secret (spec 11, Beyond).
 
-Without a limit, an API server that does not accept what it issues, or an owner that takes the token
-out as soon as it is in, would make a hot loop.
+Without a limit, an API server that rejects its own tokens, or an owner that removes each token at
+once, would cause a hot loop.
 """
 
 from collections import deque
@@ -23,8 +23,8 @@ class Pace:
     """Remembers the last tokens of each Secret.
 
     Args:
-        interval: seconds in which at most five tokens are issued for a Secret, and for which a
-            token that was just issued is trusted more than a doubt about it.
+        interval: Seconds in which a Secret gets at most five tokens, and for which a new token
+            outweighs a doubt about it.
     """
 
     def __init__(self, interval: float) -> None:
@@ -33,11 +33,11 @@ class Pace:
         self._last: dict[Key, Issued] = {}
 
     def wait(self, key: Key, now: float, *, doubted: Issued | None) -> float:
-        """Seconds until a token may be issued; 0 for at once.
+        """Return the seconds until a token may be issued; 0 for now.
 
         Args:
-            now: seconds on a clock that never goes back.
-            doubted: the present token and renewal, if all that speaks against it is a doubt.
+            now: Seconds on a monotonic clock.
+            doubted: The current token and renewal, if only a doubt makes a new token due.
         """
         times = self._times.get(key)
         if not times:
@@ -48,11 +48,11 @@ class Pace:
         return 0.0 if since is None else max(0.0, since + self._interval - now)
 
     def issued(self, key: Key, now: float, issued: Issued) -> None:
-        """Notes that a token was issued."""
+        """Record that a token was issued."""
         self._times.setdefault(key, deque(maxlen=BURST)).append(now)
         self._last[key] = issued
 
     def forget(self, key: Key) -> None:
-        """The Secret is gone."""
+        """Drop what is known about a deleted Secret."""
         self._times.pop(key, None)
         self._last.pop(key, None)

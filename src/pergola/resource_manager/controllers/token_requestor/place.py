@@ -1,4 +1,4 @@
-"""What is written into the Secrets of source and target cluster (spec 11 §1.4 step 8, §1.5)."""
+"""The content of the Secrets in source and target cluster (spec 11 §1.4 step 8, §1.5)."""
 
 import base64
 from dataclasses import dataclass
@@ -15,12 +15,11 @@ _MOVED: Final = (names.KEY_TOKEN, names.KEY_CA, names.KEY_KUBECONFIG)
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What has to be put into a Secret.
+    """The credentials to put into a Secret.
 
     Attributes:
-        ca: PEM certificates; None if none are wanted.
-        raw_kubeconfig: the kubeconfig that has to carry both; None to put them into keys of their
-            own.
+        ca: PEM certificates; None if not requested.
+        raw_kubeconfig: The kubeconfig that has to carry both; None to use separate keys.
     """
 
     token: str
@@ -29,10 +28,10 @@ class Credentials:
 
 
 def data_for(credentials: Credentials) -> JsonObject:
-    """The data keys as a merge patch: None takes a key out.
+    """Return the data as a merge patch, in which None removes a key.
 
     Raises:
-        KubeconfigError: they cannot be put into the kubeconfig.
+        KubeconfigError: The kubeconfig cannot carry them.
     """
     token, ca, raw = credentials.token, credentials.ca, credentials.raw_kubeconfig
     if raw is not None:
@@ -44,11 +43,10 @@ def data_for(credentials: Credentials) -> JsonObject:
 
 
 def source_patch(secret: JsonObject, renewal: datetime, data: JsonObject | None) -> JsonObject:
-    """The merge patch of the source Secret, which fails if the Secret changed since it was read.
+    """Return the merge patch of the source Secret; it fails if the Secret has changed.
 
     Args:
-        data: what its data keys become; None if the credentials are in the target cluster, so that
-            they have to leave this Secret.
+        data: The new data; None to remove the credentials, because the target cluster holds them.
     """
     present = map_at(secret, "data")
     changes = data if data is not None else dict.fromkeys(_MOVED)
@@ -63,7 +61,7 @@ def source_patch(secret: JsonObject, renewal: datetime, data: JsonObject | None)
 
 
 def target_secret(key: Key, live: JsonObject | None, data: JsonObject) -> JsonObject:
-    """The Secret of the target cluster: a new one, or the live one with other credentials."""
+    """Return the Secret of the target cluster: a new one, or the live one with new credentials."""
     if live is None:
         live = {
             "apiVersion": SECRET.api_version,
@@ -75,7 +73,7 @@ def target_secret(key: Key, live: JsonObject | None, data: JsonObject) -> JsonOb
 
 
 def kubeconfig_to_fill(source: JsonObject, target: JsonObject | None) -> bytes | None:
-    """The kubeconfig that has to carry the token: one that the source holds moves to the target."""
+    """Return the kubeconfig that has to carry the token; the source's one moves to the target."""
     for secret in (source, target or {}):
         if names.KEY_KUBECONFIG in map_at(secret, "data"):
             return data_of(secret, names.KEY_KUBECONFIG)
@@ -83,7 +81,7 @@ def kubeconfig_to_fill(source: JsonObject, target: JsonObject | None) -> bytes |
 
 
 def timestamp(moment: datetime) -> str:
-    """RFC 3339 in UTC, whole seconds."""
+    """Format a time as RFC 3339 in UTC with whole seconds."""
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -1,4 +1,4 @@
-"""Whether the API server still believes a token, asked only where nothing else can tell."""
+"""Whether the API server still accepts a token, asked only if nothing else can answer."""
 
 from typing import Final, NamedTuple
 
@@ -11,36 +11,40 @@ from pergola.runtime.controlling.controller import ReconcileError
 REVIEW_SECONDS: Final = 3600.0
 
 
-class _Believed(NamedTuple):
+class _Accepted(NamedTuple):
     digest: bytes
     since: float
 
 
 class Reviews:
-    """Asks about tokens, and remembers those that were accepted or that we issued ourselves.
+    """Reviews tokens, and remembers those that were accepted or that this process issued.
 
     Args:
-        audiences: for whom tokens are. Without them, an API server that does not serve these
-            audiences itself would reject each of its own tokens.
+        audiences: Of the tokens. An API server that does not serve these audiences itself would
+            otherwise reject its own tokens.
     """
 
     def __init__(self, client: Client, audiences: tuple[str, ...]) -> None:
         self._client = client
         self._audiences = list(audiences)
-        self._believed: dict[Key, _Believed] = {}
+        self._known: dict[Key, _Accepted] = {}
 
     def is_due(self, key: Key, token: TokenFacts, now: float) -> bool:
-        """Whether the API server has to be asked; `now` is on a clock that never goes back."""
-        known = self._believed.get(key)
+        """Return whether a token needs a review.
+
+        Args:
+            now: Seconds on a monotonic clock.
+        """
+        known = self._known.get(key)
         if known is None or known.digest != token.digest or not token.account_uid:
             return True
         return now - known.since >= REVIEW_SECONDS
 
     async def accepts(self, account: Key, token: bytes) -> bool:
-        """Whether the API server believes that this is a token of the ServiceAccount.
+        """Return whether the API server accepts a token as one of the ServiceAccount.
 
         Raises:
-            ReconcileError: the API server could not be asked.
+            ReconcileError: The review failed.
         """
         spec: JsonObject = {"token": token.decode(errors="replace")}
         if self._audiences:
@@ -59,10 +63,10 @@ class Reviews:
         user = f"system:serviceaccount:{account.namespace}:{account.name}"
         return bool(status.get("authenticated")) and map_at(status, "user").get("username") == user
 
-    def believe(self, key: Key, digest: bytes, now: float) -> None:
-        """Notes that the token of a Secret is good."""
-        self._believed[key] = _Believed(digest, now)
+    def accepted(self, key: Key, digest: bytes, now: float) -> None:
+        """Record that the token of a Secret is good."""
+        self._known[key] = _Accepted(digest, now)
 
     def forget(self, key: Key) -> None:
-        """The Secret is gone."""
-        self._believed.pop(key, None)
+        """Drop what is known about a deleted Secret."""
+        self._known.pop(key, None)

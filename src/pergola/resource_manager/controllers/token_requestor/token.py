@@ -1,4 +1,4 @@
-"""What a JWT says of itself. Nothing here is verified: only the API server can do that."""
+"""The claims of a JWT. Only the API server can verify them."""
 
 import base64
 import binascii
@@ -13,13 +13,13 @@ from pergola.api.objects import JsonObject, Key, map_at
 
 @dataclass(frozen=True, slots=True)
 class TokenFacts:
-    """A token without the token.
+    """Facts about a token, without the token.
 
     Attributes:
-        digest: SHA-256 of the token, to tell whether it is still the same one.
-        issued, expires: the claims `iat` and `exp`; None where the token has none.
-        account: the ServiceAccount that the token is of; None if it is of none, or opaque.
-        account_uid: the incarnation of that ServiceAccount; empty if the token does not say.
+        digest: SHA-256 of the token, to recognise a change.
+        issued, expires: The claims `iat` and `exp`, or None.
+        account: The ServiceAccount of the token; None if it has none or is opaque.
+        account_uid: The uid of that ServiceAccount; empty if the token does not name it.
     """
 
     digest: bytes
@@ -29,18 +29,18 @@ class TokenFacts:
     account_uid: str = ""
 
     def has_expired(self, now: datetime) -> bool:
-        """Whether no server believes the token any more, whatever else is true of it."""
+        """Return whether no server accepts the token any more."""
         return self.expires is not None and self.expires <= now
 
     def remaining_share(self, now: datetime) -> float | None:
-        """The part of its lifetime that is left, at most 1; None if its lifetime is not known."""
+        """Return the remaining share of its lifetime, at most 1; None if that is unknown."""
         if self.issued is None or self.expires is None or self.expires <= self.issued:
             return None
         return max(0.0, min(1.0, (self.expires - now) / (self.expires - self.issued)))
 
 
 def facts_of(token: bytes) -> TokenFacts | None:
-    """What can be said of a token; None if there is none. Never raises: tokens are user input."""
+    """Return the facts about a token, or None for an empty one. Never raises: tokens are input."""
     if not token.strip():
         return None
     claims = _claims(token)
@@ -58,7 +58,7 @@ def facts_of(token: bytes) -> TokenFacts | None:
 
 
 def digest_of(content: bytes) -> bytes:
-    """SHA-256, by which secret contents are compared without being kept."""
+    """Return the SHA-256, to compare secret content without keeping it."""
     return hashlib.sha256(content).digest()
 
 

@@ -1,4 +1,4 @@
-"""What the TokenRequestor is made of."""
+"""The TokenRequestor, assembled."""
 
 import random
 from collections.abc import Collection
@@ -34,15 +34,15 @@ class Settings:
     """One instance (spec 11 §1.3).
 
     Attributes:
-        resource_class: only Secrets of this class; `*` for all.
-        source_namespaces: where Secrets are watched; everywhere if empty.
-        target_namespaces: where ServiceAccounts are watched; everywhere if empty. Those elsewhere
-            are read when they are needed.
-        audiences: for whom tokens are; the target API server's own if empty.
-        fixed_namespace: the namespace of all ServiceAccounts; empty if the Secrets say it.
-        ca_bundle: the CA of the target cluster, as PEM; None if it is not known.
-        minimum_interval: seconds between two tokens for the same Secret, where the second is issued
-            only because of a doubt; in which there are never more than five.
+        resource_class: Serve only Secrets of this class; `*` for all.
+        source_namespaces: Where to watch Secrets; everywhere if empty.
+        target_namespaces: Where to watch ServiceAccounts; everywhere if empty. Others are read when
+            needed.
+        audiences: Of issued tokens; the target API server's own if empty.
+        fixed_namespace: The namespace of all ServiceAccounts; empty if each Secret names its own.
+        ca_bundle: The CA of the target cluster, PEM; None if unknown.
+        minimum_interval: Seconds before a doubt alone causes another token for the same Secret, and
+            in which a Secret never gets more than five.
     """
 
     workers: int = 5
@@ -64,10 +64,10 @@ def token_requestor(
     clock: Clock | None = None,
     random_source: random.Random | None = None,
 ) -> Unit:
-    """The controller that requests tokens in the target cluster for Secrets of the source cluster.
+    """Return the controller that requests tokens in the target cluster for Secrets of the source.
 
     Args:
-        random_source: spreads renewals over time.
+        random_source: Spreads renewals over time.
     """
     clock = clock or SystemClock()
     secrets = Caches(
@@ -108,7 +108,7 @@ def token_requestor(
         recorder=recorder,
         metrics=TokenMetrics(metrics, clock),
         clock=clock,
-        random=random_source or random.Random(),  # noqa: S311 - spreads load, hides nothing
+        random=random_source or random.Random(),  # noqa: S311 - it spreads load, it protects nothing
     )
     reconciler = TokenRequestor(parts, settings.resource_class, settings.ca_bundle)
     controller: Controller[Key] = Controller(
@@ -128,10 +128,10 @@ def _wire(
     accounts: Caches[str],
     fixed_namespace: str,
 ) -> None:
-    """Every change of a Secret wakes it; so does a ServiceAccount that comes back as another.
+    """Enqueue a Secret when it changes, and when its ServiceAccount was recreated.
 
-    That a ServiceAccount went wakes nobody: who removes a component removes the ServiceAccount
-    first, and would find it created again.
+    The deletion of a ServiceAccount triggers nothing: when a component is removed, its
+    ServiceAccount goes first and must not be created again.
     """
 
     def account_of(_: Key, secret: SeenSecret) -> tuple[Key]:

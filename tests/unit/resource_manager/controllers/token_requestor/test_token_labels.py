@@ -50,7 +50,7 @@ def test_the_labels_follow_the_service_account(
     assert label_changes(seen, account, in_use=in_use) == wanted
 
 
-def test_of_a_secret_its_account_and_labels_are_kept_and_no_content() -> None:
+def test_only_the_account_and_labels_of_a_secret_are_kept() -> None:
     obj: JsonObject = {
         "metadata": {
             "resourceVersion": "7",
@@ -63,7 +63,7 @@ def test_of_a_secret_its_account_and_labels_are_kept_and_no_content() -> None:
 
 
 @pytest.mark.parametrize("annotations", [None, {}, {"kubernetes.io/service-account.name": ""}])
-def test_of_a_secret_without_account_nothing_is_kept(annotations: JsonObject | None) -> None:
+def test_nothing_is_kept_of_a_secret_without_an_account(annotations: JsonObject | None) -> None:
     assert keep_secret({"metadata": {"annotations": annotations}}) is None
 
 
@@ -75,5 +75,5 @@ def test_of_a_secret_without_account_nothing_is_kept(annotations: JsonObject | N
         ({"metadata": {"labels": {SKIP: "true"}}}, Account(automount=None, skip="true")),
     ],
 )
-def test_of_a_service_account_its_choices_are_kept(obj: JsonObject, account: Account) -> None:
+def test_the_settings_of_a_service_account_are_kept(obj: JsonObject, account: Account) -> None:
     assert keep_account(obj) == account

@@ -83,28 +83,28 @@ def test_purpose_and_class_decide_what_is_relevant(
 # What is asked for
 
 
-def test_what_a_secret_asks_for_by_default() -> None:
+def test_the_default_request_of_a_secret() -> None:
     assert read_request(seen(ASKED)) == REQUEST
 
 
-def test_everything_that_can_be_asked_for() -> None:
+def test_every_field_of_a_request() -> None:
     labels = {names.LABELS: '{"a": "b"}', names.INJECT_CA: "t", names.EXPIRATION: "90m0.9s"}
     assert read_request(seen(ASKED | labels | TARGET)) == Request(
         Key("kube-system", "robot"), {"a": "b"}, 5400, Key("ns", "there"), injects_ca=True
     )
 
 
-def test_a_fixed_namespace_counts_and_the_annotation_is_not_looked_at() -> None:
+def test_a_fixed_namespace_wins_over_the_annotation() -> None:
     asked = {names.NAME: "robot", names.NAMESPACE: "no/namespace"}
     assert read_request(seen(asked), "fixed").account == Key("fixed", "robot")
 
 
-def test_without_a_ca_none_is_injected() -> None:
+def test_an_unknown_ca_is_not_injected() -> None:
     assert not read_request(seen(ASKED | {names.INJECT_CA: "true"}), has_ca=False).injects_ca
 
 
 @pytest.mark.parametrize("text", ["1", "t", "T", "TRUE", "true", "True"])
-def test_six_spellings_ask_for_the_ca(text: str) -> None:
+def test_six_spellings_request_the_ca(text: str) -> None:
     assert read_request(seen(ASKED | {names.INJECT_CA: text})).injects_ca
 
 
@@ -115,7 +115,7 @@ def test_anything_else_does_not(text: str) -> None:
 
 @pytest.mark.parametrize("left_out", TARGET)
 @pytest.mark.parametrize("value", [None, ""])
-def test_half_a_target_is_none(left_out: str, value: str | None) -> None:
+def test_one_target_annotation_alone_has_no_effect(left_out: str, value: str | None) -> None:
     half = {key: text for key, text in (TARGET | {left_out: value}).items() if text is not None}
     assert read_request(seen(ASKED | half)).target is None
 
@@ -124,14 +124,14 @@ def test_half_a_target_is_none(left_out: str, value: str | None) -> None:
     ("changes", "problem"),
     [
         ({names.NAME: ""}, "is required"),
-        ({names.NAME: "../x"}, '"../x" can be no name'),
-        ({names.NAMESPACE: "a.b"}, '"a.b" can be no name'),
+        ({names.NAME: "../x"}, '"../x" is not a valid name'),
+        ({names.NAMESPACE: "a.b"}, '"a.b" is not a valid name'),
         ({names.EXPIRATION: "unparsable"}, 'invalid duration "unparsable"'),
         ({names.EXPIRATION: "9m59s"}, 'invalid duration "9m59s": tokens live 10m'),
         ({names.EXPIRATION: "2000000h"}, 'invalid duration "2000000h"'),
-        ({names.LABELS: "{"}, "must be a JSON object of strings, and is '{'"),
+        ({names.LABELS: "{"}, "must be a JSON object of strings, not '{'"),
         ({names.LABELS: '{"a": 1}'}, "must be a JSON object of strings"),
-        (TARGET | {names.TARGET_NAME: "A"}, '"A" can be no name'),
+        (TARGET | {names.TARGET_NAME: "A"}, '"A" is not a valid name'),
     ],
 )
 def test_a_mistake_names_its_field(changes: dict[str, str], problem: str) -> None:
@@ -143,7 +143,7 @@ def test_a_mistake_names_its_field(changes: dict[str, str], problem: str) -> Non
     assert problem in mistake.problem
 
 
-def test_a_kubeconfig_that_lacks_only_the_cluster_matters_only_for_the_ca() -> None:
+def test_a_kubeconfig_without_a_cluster_is_a_mistake_only_for_the_ca() -> None:
     content = dump(
         {
             "current-context": "m",
@@ -186,7 +186,7 @@ def test_what_makes_a_token_due(
 
 
 @pytest.mark.parametrize("key", ["token", "kubeconfig"])
-def test_what_the_source_still_holds_has_to_move(key: str) -> None:
+def test_credentials_left_in_the_source_have_to_move(key: str) -> None:
     source = seen(FUTURE, **{key: b"x"})
     request = replace(REQUEST, target=KEY)
     assert due_by_content(source, request, HOLDS, None) == due.TO_MOVE
@@ -230,14 +230,14 @@ def test_the_windows_of_renewal(life: str, earliest: str, latest: str) -> None:
 FIRST = Issued(b"1", "t1")
 
 
-def test_the_first_token_and_one_that_is_certainly_due_come_at_once() -> None:
+def test_the_first_token_and_one_that_is_certainly_due_are_issued_at_once() -> None:
     pace = Pace(60.0)
     assert pace.wait(KEY, 0.0, doubted=FIRST) == 0
     pace.issued(KEY, 0.0, FIRST)
     assert pace.wait(KEY, 1.0, doubted=None) == 0
 
 
-def test_a_doubt_about_the_token_just_issued_has_to_wait() -> None:
+def test_a_doubt_about_a_new_token_has_to_wait() -> None:
     pace = Pace(60.0)
     pace.issued(KEY, 10.0, FIRST)
     assert pace.wait(KEY, 15.0, doubted=FIRST) == 55.0
@@ -247,7 +247,7 @@ def test_a_doubt_about_the_token_just_issued_has_to_wait() -> None:
     assert pace.wait(Key("garden", "other"), 15.0, doubted=FIRST) == 0
 
 
-def test_no_more_than_a_burst_is_issued_in_an_interval_whatever_the_reason() -> None:
+def test_an_interval_never_has_more_than_a_burst_of_tokens() -> None:
     pace = Pace(60.0)
     for second in range(BURST):
         assert pace.wait(KEY, float(second), doubted=None) == 0
@@ -263,7 +263,7 @@ def test_no_more_than_a_burst_is_issued_in_an_interval_whatever_the_reason() -> 
 # When the API server is asked about a token
 
 
-def test_a_token_is_reviewed_once_an_hour_unless_it_changed_or_names_no_incarnation() -> None:
+def test_a_token_is_reviewed_once_an_hour_unless_it_changed_or_names_no_uid() -> None:
     anonymous = Client.connect(
         ClusterConfig(
             server="",
@@ -278,7 +278,7 @@ def test_a_token_is_reviewed_once_an_hour_unless_it_changed_or_names_no_incarnat
     )
     reviews, known = Reviews(anonymous, ()), replace(TOKEN, account_uid="u")
     assert reviews.is_due(KEY, known, 0.0)
-    reviews.believe(KEY, known.digest, 0.0)
+    reviews.accepted(KEY, known.digest, 0.0)
     assert not reviews.is_due(KEY, known, 3599.0)
     assert reviews.is_due(KEY, known, 3600.0)
     assert reviews.is_due(KEY, replace(known, digest=b"other"), 1.0)
@@ -291,7 +291,7 @@ def test_a_token_is_reviewed_once_an_hour_unless_it_changed_or_names_no_incarnat
 # The ServiceAccount
 
 
-def test_a_new_service_account_mounts_nothing_and_has_exactly_the_labels() -> None:
+def test_a_new_service_account_mounts_nothing_and_has_exactly_the_requested_labels() -> None:
     account = new_account(replace(REQUEST, labels={"a": "b"}))
     assert account["automountServiceAccountToken"] is False
     assert account["metadata"]["labels"] == {"a": "b"}
@@ -299,7 +299,7 @@ def test_a_new_service_account_mounts_nothing_and_has_exactly_the_labels() -> No
     assert corrected(account, replace(REQUEST, labels={"a": "b"})) is None
 
 
-def test_what_is_right_is_not_written_and_what_others_wrote_stays() -> None:
+def test_a_correct_service_account_is_not_written_and_other_labels_stay() -> None:
     live: JsonObject = {
         "metadata": {"labels": {"x": "y"}, "annotations": {"m": "n"}, "uid": "u"},
         "automountServiceAccountToken": False,
@@ -319,14 +319,14 @@ def test_what_is_right_is_not_written_and_what_others_wrote_stays() -> None:
 
 
 @pytest.mark.parametrize("automount", [True, None])
-def test_automounting_is_switched_off(automount: bool | None) -> None:
+def test_automounting_is_disabled(automount: bool | None) -> None:
     changed = corrected({"metadata": {}, "automountServiceAccountToken": automount}, REQUEST)
     assert changed is not None
     assert changed["automountServiceAccountToken"] is False
 
 
 @pytest.mark.parametrize("record", ["{", "5", "null"])
-def test_a_record_that_nobody_can_read_takes_no_label_away(record: str) -> None:
+def test_an_unreadable_record_removes_no_label(record: str) -> None:
     live: JsonObject = {"metadata": {"labels": {"a": "b"}, "annotations": {names.LABELS: record}}}
     changed = corrected(live, REQUEST)
     assert changed is not None
@@ -347,7 +347,7 @@ def live_secret(**data: bytes) -> JsonObject:
     }
 
 
-def test_the_source_is_patched_in_the_state_in_which_it_was_read() -> None:
+def test_the_patch_of_the_source_carries_its_resource_version() -> None:
     data = data_for(Credentials("t", b"CA", None))
     assert source_patch(live_secret(), NOW, data) == {
         "metadata": {
@@ -358,21 +358,21 @@ def test_the_source_is_patched_in_the_state_in_which_it_was_read() -> None:
     }
 
 
-def test_a_ca_that_is_not_wanted_goes_and_one_that_is_not_there_is_not_mentioned() -> None:
+def test_an_unrequested_ca_is_removed_and_an_absent_one_not_mentioned() -> None:
     data = data_for(Credentials("t", None, None))
     assert source_patch(live_secret(), NOW, data)["data"] == {"token": b64(b"t")}
     patch = source_patch(live_secret(bundle_crt=b"old"), NOW, data)
     assert patch["data"] == {"token": b64(b"t"), "bundle.crt": None}
 
 
-def test_what_moved_to_the_target_leaves_the_source() -> None:
+def test_credentials_that_moved_to_the_target_leave_the_source() -> None:
     source = live_secret(token=b"t", kubeconfig=b"k", bundle_crt=b"c", other=b"o")
     gone = {"token": None, "kubeconfig": None, "bundle.crt": None}
     assert source_patch(source, NOW, None)["data"] == gone
     assert "data" not in source_patch(live_secret(other=b"o"), NOW, None)
 
 
-def test_the_target_keeps_what_else_it_holds() -> None:
+def test_the_target_keeps_its_other_data() -> None:
     data = data_for(Credentials("t", None, None))
     new = target_secret(Key("ns", "s"), None, data)
     assert new["metadata"] == {"namespace": "ns", "name": "s"}
@@ -384,7 +384,7 @@ def test_the_target_keeps_what_else_it_holds() -> None:
     assert live["data"].keys() == {"other", "bundle.crt"}
 
 
-def test_a_kubeconfig_of_the_source_counts_more_than_that_of_the_target() -> None:
+def test_the_kubeconfig_of_the_source_wins_over_that_of_the_target() -> None:
     source, target = live_secret(kubeconfig=b"s"), live_secret(kubeconfig=b"t")
     assert kubeconfig_to_fill(source, target) == b"s"
     assert kubeconfig_to_fill(live_secret(), target) == b"t"

@@ -45,7 +45,7 @@ CLAIMS = {
 # Tokens
 
 
-def test_a_token_of_a_service_account_says_whose_it_is_and_how_long_it_lives() -> None:
+def test_a_token_names_its_service_account_and_lifetime() -> None:
     facts = facts_of(jwt(CLAIMS))
     assert facts is not None
     assert facts.digest == digest_of(jwt(CLAIMS))
@@ -56,7 +56,7 @@ def test_a_token_of_a_service_account_says_whose_it_is_and_how_long_it_lives() -
 
 
 @pytest.mark.parametrize("token", [b"", b" \n"])
-def test_an_empty_token_is_none(token: bytes) -> None:
+def test_an_empty_token_has_no_facts(token: bytes) -> None:
     assert facts_of(token) is None
 
 
@@ -71,7 +71,7 @@ def test_an_empty_token_is_none(token: bytes) -> None:
         jwt({"exp": 1e300, "kubernetes.io": {"namespace": 1, "serviceaccount": {"uid": "u"}}}),
     ],
 )
-def test_of_a_token_that_says_nothing_only_the_digest_is_known(token: bytes) -> None:
+def test_an_opaque_token_has_only_a_digest(token: bytes) -> None:
     facts = facts_of(token)
     assert facts is not None
     assert facts.digest == digest_of(token)
@@ -79,7 +79,7 @@ def test_of_a_token_that_says_nothing_only_the_digest_is_known(token: bytes) -> 
 
 
 @given(st.binary(max_size=80))
-def test_whatever_stands_in_a_secret_is_read_without_an_error(content: bytes) -> None:
+def test_any_content_is_read_without_an_error(content: bytes) -> None:
     for token in (content, b"a." + base64.urlsafe_b64encode(content) + b".b"):
         facts = facts_of(token)
         assert facts is None or facts.digest == digest_of(token)
@@ -90,7 +90,7 @@ def test_whatever_stands_in_a_secret_is_read_without_an_error(content: bytes) ->
     ("hours", "share", "expired"),
     [(-1, 1.0, False), (0, 1.0, False), (9, 0.1, False), (10, 0.0, True), (99, 0.0, True)],
 )
-def test_the_lifetime_that_is_left(hours: int, share: float, expired: bool) -> None:
+def test_the_remaining_lifetime(hours: int, share: float, expired: bool) -> None:
     facts = facts_of(jwt(CLAIMS))
     assert facts is not None
     now = NOW + timedelta(hours=hours)
@@ -115,7 +115,7 @@ def raw(**changes: Any) -> bytes:
     return dump(config(**changes)).encode()
 
 
-def test_a_token_is_put_where_the_current_context_points() -> None:
+def test_a_token_goes_to_the_user_of_the_current_context() -> None:
     filled = with_credentials(raw(), "new", b"CA")
     assert credentials_in(filled)[:2] == (b"new", b"CA")
     assert parse(filled) == config(
@@ -134,7 +134,7 @@ def test_a_token_is_put_where_the_current_context_points() -> None:
     )
 
 
-def test_without_a_ca_to_inject_the_cluster_is_not_needed_and_not_touched() -> None:
+def test_without_a_ca_the_cluster_is_neither_needed_nor_changed() -> None:
     filled = parse(with_credentials(raw(clusters=[]), "new", None))
     assert isinstance(filled, dict)
     assert filled["clusters"] == []
@@ -150,17 +150,17 @@ def test_json_is_read_and_sorted_yaml_is_written() -> None:
     ("content", "problem"),
     [
         (b"a: [", "is neither YAML nor JSON: .+"),
-        (b"", "is no kubeconfig: it must be a map"),
+        (b"", "is not a kubeconfig: it must be a map"),
         (b"--- {}\n--- {}", "is neither YAML nor JSON: .+"),
-        (raw(kind="Pod"), "is no kubeconfig: its kind is not Config"),
-        (raw(apiVersion="v2"), "is no kubeconfig: its apiVersion is not v1"),
+        (raw(kind="Pod"), "is not a kubeconfig: its kind is not Config"),
+        (raw(apiVersion="v2"), "is not a kubeconfig: its apiVersion is not v1"),
         (raw(contexts="x"), "did not find context defined in current context"),
         (raw(**{"current-context": None}), "did not find context defined in current context"),
         (raw(users=[]), 'did not find authInfo of current context named "u"'),
         (raw(users=[{"name": "u", "user": "x"}]), 'did not find authInfo .* named "u"'),
     ],
 )
-def test_what_is_no_usable_kubeconfig_is_refused(content: bytes, problem: str) -> None:
+def test_an_unusable_kubeconfig_is_refused(content: bytes, problem: str) -> None:
     with pytest.raises(KubeconfigError, match=problem):
         credentials_in(content)
     with pytest.raises(KubeconfigError, match=problem):
@@ -199,7 +199,7 @@ def secret(**data: bytes) -> JsonObject:
     }
 
 
-def test_of_a_secret_its_token_is_not_kept() -> None:
+def test_the_token_of_a_secret_is_not_kept() -> None:
     seen = observe(secret(token=jwt(CLAIMS), bundle_crt=b"CA", other=b"x"))
     assert seen.key == Key("garden", "access")
     assert seen.annotations == {names.NAME: "robot"}
@@ -208,7 +208,7 @@ def test_of_a_secret_its_token_is_not_kept() -> None:
     assert jwt(CLAIMS).decode() not in repr(seen)
 
 
-def test_where_there_is_a_kubeconfig_its_token_and_ca_count() -> None:
+def test_the_token_and_ca_of_a_kubeconfig_are_effective() -> None:
     filled = with_credentials(raw(), "inside", b"inner CA")
     both = secret(token=b"beside", bundle_crt=b"outer CA", kubeconfig=filled)
     holding = holding_of(both)
@@ -219,7 +219,7 @@ def test_where_there_is_a_kubeconfig_its_token_and_ca_count() -> None:
     assert holding.keys == {"token", "kubeconfig"}
 
 
-def test_a_kubeconfig_without_token_is_no_token_and_a_broken_one_a_problem() -> None:
+def test_a_kubeconfig_without_a_token_has_none_and_a_broken_one_is_a_problem() -> None:
     assert holding_of(secret(kubeconfig=raw())).token is None
     assert holding_of(secret(kubeconfig=raw())).problem is None
     assert holding_of(secret(kubeconfig=b"[]")).problem is not None
@@ -227,5 +227,5 @@ def test_a_kubeconfig_without_token_is_no_token_and_a_broken_one_a_problem() -> 
 
 
 @pytest.mark.parametrize("data", [None, {"token": 5}, {"token": "%%%"}, {"token": ""}])
-def test_data_that_holds_nothing_is_no_token(data: JsonObject | None) -> None:
+def test_empty_data_holds_no_token(data: JsonObject | None) -> None:
     assert holding_of({"data": data}).token is None
