@@ -4,7 +4,7 @@ from functools import partial
 from importlib.resources import files
 
 from pergola.bundle.image_vector import ImageVector
-from pergola.providers.networking.cilium.render import Images
+from pergola.manifests import Images
 
 
 def image_vector() -> ImageVector:

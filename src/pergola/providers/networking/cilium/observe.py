@@ -16,12 +16,12 @@ from pergola.extension_api.errors import ExtensionError, RequeueAfter
 from pergola.extensions.actuator import Context
 from pergola.extensions.shoot_access import shoot_client
 from pergola.kube.errors import KubeError, NotFound
+from pergola.manifests import KUBE_SYSTEM
 from pergola.providers.networking.cilium.config_map import NAME
 from pergola.providers.networking.cilium.ipam import Ipam
-from pergola.providers.networking.cilium.render.parts import NAMESPACE
 from pergola.providers.networking.shipped import shipped_object
 
-CILIUM_CONFIG: Final = Key(NAMESPACE, NAME)
+CILIUM_CONFIG: Final = Key(KUBE_SYSTEM, NAME)
 _SECONDS: Final = 15.0
 _AGAIN: Final = 15.0
 

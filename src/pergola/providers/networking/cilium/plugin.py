@@ -12,13 +12,14 @@ from pergola.extension_api.cluster import Shoot
 from pergola.extensions.actuator import Context
 from pergola.extensions.webhooks.declare import Webhook
 from pergola.extensions.webhooks.shoot_mutator import KUBE_PROXY_OFF, ShootDefault
+from pergola.manifests import Images
 from pergola.providers.networking.cilium import checks, node_local_dns
 from pergola.providers.networking.cilium.advice import advice
 from pergola.providers.networking.cilium.config import NetworkConfig, NetworkStatus
 from pergola.providers.networking.cilium.images import image_vector, images_for
 from pergola.providers.networking.cilium.ipam import Ipam
 from pergola.providers.networking.cilium.observe import ReadLive, observe_ipam, read_live
-from pergola.providers.networking.cilium.render import Images, monitoring, shoot_objects
+from pergola.providers.networking.cilium.render import monitoring, shoot_objects
 from pergola.providers.networking.cilium.values import Values, values
 from pergola.providers.networking.plugin import NetworkPlugin, Plan, Rendered
 

@@ -218,7 +218,7 @@ def test_the_proxy_knows_the_agent_and_where_packets_wanted_to_go() -> None:
 
     assert {cluster["name"] for cluster in resources["clusters"]} == {
         "xds-grpc-cilium",
-        "envoy-admin",
+        "/envoy-admin",
         "ingress-cluster",
         "ingress-cluster-tls",
         "egress-cluster",

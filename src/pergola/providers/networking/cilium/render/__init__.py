@@ -1,6 +1,7 @@
-"""Values in, objects out; pure, and the same bytes for the same values."""
+"""Pure functions from values to objects; equal values give equal bytes."""
 
 from pergola.api.objects import JsonObject
+from pergola.manifests import Images
 from pergola.providers.networking.cilium.render import config
 from pergola.providers.networking.cilium.render.agent import agent, hubble_metrics, pod_checksums
 from pergola.providers.networking.cilium.render.envoy import envoy
@@ -9,16 +10,15 @@ from pergola.providers.networking.cilium.render.hubble_relay import relay
 from pergola.providers.networking.cilium.render.hubble_ui import user_interface
 from pergola.providers.networking.cilium.render.monitoring import monitoring
 from pergola.providers.networking.cilium.render.operator import operator
-from pergola.providers.networking.cilium.render.parts import Images
 from pergola.providers.networking.cilium.render.policies import policies
 from pergola.providers.networking.cilium.render.rbac import rbac
 from pergola.providers.networking.cilium.values import Values
 
-__all__ = ["Images", "monitoring", "shoot_objects"]
+__all__ = ["monitoring", "shoot_objects"]
 
 
 def shoot_objects(values: Values, image: Images) -> list[JsonObject]:
-    """Everything that goes into the Shoot."""
+    """Return all objects for the Shoot."""
     cilium_config, label_prefixes = config.cilium_config(values), config.label_prefixes()
     objects = [
         cilium_config,

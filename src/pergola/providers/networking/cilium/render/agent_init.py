@@ -3,27 +3,23 @@
 from typing import Final
 
 from pergola.api.objects import JsonObject
-from pergola.providers.networking.cilium.render.parts import (
-    Images,
+from pergola.manifests import Images, capable, env, from_config_map, mount, requests, restricted
+from pergola.providers.networking.cilium import config_map
+from pergola.providers.networking.cilium.render.pods import (
+    CONFIG_MOUNT,
     api_server_env,
-    capable,
-    env,
-    env_of_pod,
-    mount,
-    requests,
-    unprivileged,
+    identity_env,
 )
 from pergola.providers.networking.cilium.values import Values
 
-_CONFIG: Final = "/tmp/cilium/config-map"  # noqa: S108 - in the container
 _NSENTER: Final = "nsenter --cgroup=/hostproc/1/ns/cgroup --mount=/hostproc/1/ns/mnt"
 
 # Packets of pods come in where the node would not send answers to, which strict filtering drops.
+# In a file, because the node applies its own settings again whenever systemd-sysctl restarts, as
+# `apply-sysctl-overwrites` makes it do.
 _DISABLE_RP_FILTER: Final = """\
-set -o errexit -o nounset
-for setting in /host/proc/sys/net/ipv4/conf/*/rp_filter; do
-  echo 0 > "$setting"
-done
+set -o errexit
+echo net.ipv4.conf.all.rp_filter=0 > /host/etc/sysctl.d/99-cilium-rp-filter.conf
 """
 # A program of the host's file system, started in the host's namespaces: hence the copy.
 _IN_HOST: Final = """\
@@ -71,7 +67,7 @@ def _container(name: str, image: str, security: JsonObject, **content: object) -
         "name": name,
         "image": image,
         "imagePullPolicy": "IfNotPresent",
-        "resources": requests("10m", "32Mi"),
+        "resources": requests(cpu="10m", memory="32Mi"),
         "securityContext": security,
         "terminationMessagePolicy": "FallbackToLogsOnError",
         **content,
@@ -86,9 +82,9 @@ def _disable_rp_filter(image: str) -> JsonObject:
     return _container(
         "disable-rp-filter",
         image,
-        capable("NET_ADMIN", "DAC_OVERRIDE"),
+        capable(),
         command=_script(_DISABLE_RP_FILTER),
-        volumeMounts=[mount("host-proc-sys-net", "/host/proc/sys/net")],
+        volumeMounts=[mount("etc-sysctl-d", "/host/etc/sysctl.d")],
     )
 
 
@@ -96,13 +92,9 @@ def _config(values: Values, image: str) -> JsonObject:
     return _container(
         "config",
         image,
-        unprivileged() | {"runAsUser": 0},
-        command=["cilium-dbg", "build-config", f"--dest={_CONFIG}"],
-        env=[
-            env_of_pod("K8S_NODE_NAME", "spec.nodeName"),
-            env_of_pod("CILIUM_K8S_NAMESPACE", "metadata.namespace"),
-            *api_server_env(values),
-        ],
+        restricted() | {"runAsUser": 0},
+        command=["cilium-dbg", "build-config", f"--dest={CONFIG_MOUNT}"],
+        env=[*identity_env(), *api_server_env(values)],
         volumeMounts=[mount("tmp", "/tmp")],  # noqa: S108 - in the container
     )
 
@@ -122,7 +114,7 @@ def _in_host(name: str, image: str, program: str, argument: str) -> JsonObject:
         image,
         capable("SYS_ADMIN", "SYS_CHROOT", "SYS_PTRACE", escalates=True),
         command=_script(script),
-        env=[env("BIN_PATH", "/opt/cni/bin")],
+        env=env(BIN_PATH="/opt/cni/bin"),
         volumeMounts=[
             mount("host-proc", "/hostproc"),
             mount("cni-path", "/hostbin"),
@@ -145,12 +137,14 @@ def _clean_state(values: Values, image: str) -> JsonObject:
     return _container(
         "clean-cilium-state",
         image,
-        capable("NET_ADMIN", "SYS_ADMIN", "SYS_MODULE", "SYS_RESOURCE", escalates=True),
+        capable("NET_ADMIN", "SYSLOG", "SYS_ADMIN", "SYS_MODULE", "SYS_RESOURCE", escalates=True),
         command=["/init-container.sh"],
         env=[
-            _optional("CILIUM_ALL_STATE", "clean-cilium-state"),
-            _optional("CILIUM_BPF_STATE", "clean-cilium-bpf-state"),
-            _optional("WRITE_CNI_CONF_WHEN_READY", "write-cni-conf-when-ready"),
+            *env(
+                CILIUM_ALL_STATE=_setting("clean-cilium-state"),
+                CILIUM_BPF_STATE=_setting("clean-cilium-bpf-state"),
+                WRITE_CNI_CONF_WHEN_READY=_setting("write-cni-conf-when-ready"),
+            ),
             *api_server_env(values),
         ],
         volumeMounts=[
@@ -161,9 +155,8 @@ def _clean_state(values: Values, image: str) -> JsonObject:
     )
 
 
-def _optional(name: str, key: str) -> JsonObject:
-    reference = {"name": "cilium-config", "key": key, "optional": True}
-    return {"name": name, "valueFrom": {"configMapKeyRef": reference}}
+def _setting(key: str) -> JsonObject:
+    return from_config_map(config_map.NAME, key, optional=True)
 
 
 def _install_cni(image: str) -> JsonObject:

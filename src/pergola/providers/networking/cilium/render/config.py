@@ -4,16 +4,18 @@ import orjson
 
 from pergola.api.objects import JsonObject
 from pergola.providers.networking.cilium import config_map, label_filter
-from pergola.providers.networking.cilium.render.parts import obj
+from pergola.providers.networking.cilium.render.pods import in_kube_system
 from pergola.providers.networking.cilium.values import Values
 
 
 def cilium_config(values: Values) -> JsonObject:
     """Return the settings of agents and operator."""
-    return obj("v1", "ConfigMap", config_map.NAME, data=dict(config_map.config(values)))
+    return in_kube_system("v1", "ConfigMap", config_map.NAME, data=dict(config_map.config(values)))
 
 
 def label_prefixes() -> JsonObject:
     """Return the rules for labels that make no identity; immutable."""
     text = orjson.dumps(label_filter.label_prefixes(), option=orjson.OPT_INDENT_2).decode()
-    return obj("v1", "ConfigMap", label_filter.NAME, immutable=True, data={label_filter.KEY: text})
+    return in_kube_system(
+        "v1", "ConfigMap", label_filter.NAME, immutable=True, data={label_filter.KEY: text}
+    )

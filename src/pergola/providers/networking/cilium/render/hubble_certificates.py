@@ -1,27 +1,26 @@
-"""Certificates of Hubble: a Job makes the first ones, a CronJob renews them."""
+"""Certificates of Hubble: a Job issues the first ones, a CronJob renews them."""
 
 from typing import Final
 
 from pergola.api import marks
 from pergola.api.objects import JsonObject
 from pergola.kube.yaml_writer import dump
-from pergola.providers.networking.cilium.render.parts import (
+from pergola.manifests import (
+    KUBE_SYSTEM,
     LINUX,
-    NAMESPACE,
-    RUNTIME_DEFAULT,
-    SYSTEM_COMPONENT,
     SYSTEM_PRIORITY,
-    TO_API_SERVER,
-    TO_DNS,
     Images,
-    app,
-    obj,
+    account,
+    env,
+    non_root,
     requests,
+    restricted,
     role,
     rule,
     service_account,
-    unprivileged,
 )
+from pergola.manifests.labels import SYSTEM_COMPONENT, TO_API_SERVER, TO_DNS
+from pergola.providers.networking.cilium.render.pods import PART_OF, app, in_kube_system
 
 NAME: Final = "hubble-generate-certs"
 AUTHORITY: Final = "cilium-ca"
@@ -31,11 +30,11 @@ SERVER_NAME: Final = "*.default.hubble-grpc.cilium.io"
 RELAY_NAME: Final = "*.hubble-relay.cilium.io"
 SCHEDULE: Final = "0 0 1 */4 *"
 _VALIDITY: Final = "26280h"  # three years, renewed every four months
-_NOBODY: Final = 65532
+_USER: Final = 65532
 
 
 def certificates(image: Images) -> list[JsonObject]:
-    """The Job, the CronJob, and what they may do."""
+    """Return the Job, the CronJob and their permissions."""
     secrets = [AUTHORITY, SERVER, RELAY_CLIENT]
     rules = [
         rule("", ["secrets"], ["create"]),
@@ -44,9 +43,9 @@ def certificates(image: Images) -> list[JsonObject]:
     labels = {**app(NAME), **SYSTEM_COMPONENT}
     job: JsonObject = {"backoffLimit": 20, "template": _template(image)}
     return [
-        service_account(NAME),
-        *role("Role", NAME, NAME, rules),
-        obj(
+        service_account(NAME, KUBE_SYSTEM),
+        *role(NAME, KUBE_SYSTEM, rules, account(NAME, KUBE_SYSTEM), labels=PART_OF),
+        in_kube_system(
             "batch/v1",
             "Job",
             NAME,
@@ -55,7 +54,7 @@ def certificates(image: Images) -> list[JsonObject]:
             annotations={marks.DELETE_ON_INVALID_UPDATE: "true"},
             spec=job,
         ),
-        obj(
+        in_kube_system(
             "batch/v1",
             "CronJob",
             NAME,
@@ -83,12 +82,7 @@ def _template(image: Images) -> JsonObject:
             "automountServiceAccountToken": True,
             "nodeSelector": LINUX,
             "tolerations": [{"key": "CriticalAddonsOnly", "operator": "Exists"}],
-            "securityContext": {
-                "runAsNonRoot": True,
-                "runAsUser": _NOBODY,
-                "runAsGroup": _NOBODY,
-                "seccompProfile": RUNTIME_DEFAULT,
-            },
+            "securityContext": non_root(_USER),
             "containers": [_container(image)],
         },
     }
@@ -103,18 +97,18 @@ def _container(image: Images) -> JsonObject:
         "args": [
             "--ca-generate=true",
             "--ca-reuse-secret",
-            f"--ca-secret-namespace={NAMESPACE}",
+            f"--ca-secret-namespace={KUBE_SYSTEM}",
             f"--ca-secret-name={AUTHORITY}",
             "--ca-common-name=Cilium CA",
         ],
-        "env": [{"name": "CILIUM_CERTGEN_CONFIG", "value": dump(_wanted())}],
-        "resources": requests("10m", "32Mi"),
-        "securityContext": unprivileged(),
+        "env": env(CILIUM_CERTGEN_CONFIG=dump(_desired())),
+        "resources": requests(cpu="10m", memory="32Mi"),
+        "securityContext": restricted(),
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }
 
 
-def _wanted() -> JsonObject:
+def _desired() -> JsonObject:
     server = _certificate(SERVER, SERVER_NAME, "server auth", "client auth")
     return {"certs": [server, _certificate(RELAY_CLIENT, RELAY_NAME, "client auth")]}
 
@@ -122,7 +116,7 @@ def _wanted() -> JsonObject:
 def _certificate(secret: str, name: str, *usages: str) -> JsonObject:
     return {
         "name": secret,
-        "namespace": NAMESPACE,
+        "namespace": KUBE_SYSTEM,
         "commonName": name,
         "hosts": [name],
         "usage": ["signing", "key encipherment", *usages],

@@ -1,29 +1,34 @@
-"""Hubble's relay: it asks the agents of all nodes for the flows that they see."""
+"""Hubble's relay, which collects the flows that the agents of all nodes observe."""
 
 import hashlib
 from typing import Final
 
 from pergola.api.objects import JsonObject
 from pergola.kube.yaml_writer import dump
-from pergola.providers.networking.cilium import ports
-from pergola.providers.networking.cilium.render import hubble_certificates as certificates
-from pergola.providers.networking.cilium.render.parts import (
+from pergola.manifests import (
+    KUBE_SYSTEM,
     LINUX,
-    NAMESPACE,
-    RUNTIME_DEFAULT,
-    SYSTEM_COMPONENT,
     SYSTEM_PRIORITY,
-    TO_DNS,
     Images,
-    app,
     config_map_volume,
     mount,
-    obj,
+    non_root,
+    projected,
     requests,
-    secret_item,
+    restricted,
+    secret_files,
+    selector,
     service_account,
     service_port,
-    unprivileged,
+)
+from pergola.manifests.labels import SYSTEM_COMPONENT, TO_DNS
+from pergola.providers.networking.cilium import ports
+from pergola.providers.networking.cilium.render import hubble_certificates as certificates
+from pergola.providers.networking.cilium.render.pods import (
+    PART_OF,
+    app,
+    dual_stack_service,
+    in_kube_system,
 )
 
 NAME: Final = "hubble-relay"
@@ -32,17 +37,22 @@ LABELS: Final = {"k8s-app": NAME}
 _CONFIG: Final = "hubble-relay-config"
 _PEERS: Final = "hubble-peer"
 _TLS: Final = "/var/lib/hubble-relay/tls"
-_NOBODY: Final = 65532
+_TLS_FILES: Final = {
+    "tls.crt": "client.crt",
+    "tls.key": "client.key",
+    "ca.crt": "hubble-server-ca.crt",
+}
+_USER: Final = 65532
 
 
 def relay(image: Images) -> list[JsonObject]:
-    """The Deployment with its configuration, Services and NetworkPolicy."""
+    """Return the Deployment, its configuration, Services and NetworkPolicy."""
     text = dump(_settings())
     return [
-        service_account(NAME),
-        obj("v1", "ConfigMap", _CONFIG, data={"config.yaml": text}),
+        service_account(NAME, KUBE_SYSTEM),
+        in_kube_system("v1", "ConfigMap", _CONFIG, data={"config.yaml": text}),
         _deployment(image, hashlib.sha256(text.encode()).hexdigest()),
-        _service(NAME, LABELS, service_port("grpc", 80, "grpc")),
+        dual_stack_service(NAME, LABELS, service_port("grpc", 80, "grpc"), labels=app(NAME)),
         _peers(),
         _network_policy(),
     ]
@@ -51,7 +61,7 @@ def relay(image: Images) -> list[JsonObject]:
 def _settings() -> JsonObject:
     return {
         "cluster-name": "default",
-        "peer-service": f"{_PEERS}.{NAMESPACE}.svc.cluster.local.:443",
+        "peer-service": f"{_PEERS}.{KUBE_SYSTEM}.svc.cluster.local.:443",
         "listen-address": f":{PORT}",
         "gops": False,
         "tls-hubble-client-cert-file": f"{_TLS}/client.crt",
@@ -61,41 +71,30 @@ def _settings() -> JsonObject:
     }
 
 
-def _service(name: str, selector: dict[str, str], port: JsonObject, **more: str) -> JsonObject:
-    return obj(
-        "v1",
-        "Service",
-        name,
-        labels=app(name),
-        spec={
-            "type": "ClusterIP",
-            "ipFamilyPolicy": "PreferDualStack",
-            "selector": dict(selector),
-            "ports": [port],
-            **more,
-        },
-    )
-
-
 def _peers() -> JsonObject:
-    """The agent of the same node knows the others."""
-    port = service_port("peer-service", 443, ports.HUBBLE)
-    return _service(_PEERS, {"k8s-app": "cilium"}, port, internalTrafficPolicy="Local")
+    """The agent of the same node lists the others."""
+    return dual_stack_service(
+        _PEERS,
+        {"k8s-app": "cilium"},
+        service_port("peer-service", 443, ports.HUBBLE),
+        labels={"k8s-app": "cilium", "app.kubernetes.io/name": _PEERS, **PART_OF},
+        internalTrafficPolicy="Local",
+    )
 
 
 def _network_policy() -> JsonObject:
     from_ui = {"podSelector": {"matchLabels": {"k8s-app": "hubble-ui"}}}
-    return obj(
+    return in_kube_system(
         "networking.k8s.io/v1",
         "NetworkPolicy",
         "gardener.cloud--allow-hubble-relay",
         annotations={
             "gardener.cloud/description": (
-                "Lets hubble-relay ask the agents of all nodes, and hubble-ui ask hubble-relay."
+                "Lets hubble-relay query the agents of all nodes, and hubble-ui query hubble-relay."
             )
         },
         spec={
-            "podSelector": {"matchLabels": dict(LABELS)},
+            "podSelector": selector(LABELS),
             "policyTypes": ["Ingress", "Egress"],
             "ingress": [{"from": [from_ui], "ports": [{"port": PORT, "protocol": "TCP"}]}],
             "egress": [
@@ -112,7 +111,7 @@ def _network_policy() -> JsonObject:
 
 def _deployment(image: Images, checksum: str) -> JsonObject:
     labels = {**app(NAME), **SYSTEM_COMPONENT}
-    return obj(
+    return in_kube_system(
         "apps/v1",
         "Deployment",
         NAME,
@@ -120,7 +119,7 @@ def _deployment(image: Images, checksum: str) -> JsonObject:
         spec={
             "replicas": 1,
             "revisionHistoryLimit": 2,
-            "selector": {"matchLabels": dict(LABELS)},
+            "selector": selector(LABELS),
             "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}},
             "template": {
                 "metadata": {
@@ -140,27 +139,14 @@ def _pod(image: Images) -> JsonObject:
         "automountServiceAccountToken": False,
         "terminationGracePeriodSeconds": 1,
         "nodeSelector": LINUX,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": _NOBODY,
-            "runAsGroup": _NOBODY,
-            "fsGroup": _NOBODY,
-            "seccompProfile": RUNTIME_DEFAULT,
-        },
+        "securityContext": non_root(_USER, fs_group=True),
         "containers": [_container(image)],
         "volumes": [
             config_map_volume("config", _CONFIG),
-            {"name": "tls", "projected": {"defaultMode": 0o440, "sources": [_tls()]}},
+            # Not optional: a relay without a certificate would not retry.
+            projected("tls", secret_files(certificates.RELAY_CLIENT, _TLS_FILES), mode=0o440),
         ],
     }
-
-
-def _tls() -> JsonObject:
-    items = {"tls.crt": "client.crt", "tls.key": "client.key", "ca.crt": "hubble-server-ca.crt"}
-    source = secret_item(certificates.RELAY_CLIENT, items)
-    # Without a certificate it would not come back, so it waits for the Job instead.
-    del source["secret"]["optional"]
-    return source
 
 
 def _container(image: Images) -> JsonObject:
@@ -175,8 +161,8 @@ def _container(image: Images) -> JsonObject:
         "startupProbe": {**probe, "failureThreshold": 20, "initialDelaySeconds": 10},
         "livenessProbe": {**probe, "failureThreshold": 12},
         "readinessProbe": probe,
-        "resources": requests("10m", "64Mi"),
-        "securityContext": unprivileged(),
+        "resources": requests(cpu="10m", memory="150Mi"),
+        "securityContext": restricted(),
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [
             mount("config", "/etc/hubble-relay", readOnly=True),

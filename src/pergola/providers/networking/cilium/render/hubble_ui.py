@@ -4,42 +4,48 @@ import hashlib
 from typing import Final
 
 from pergola.api.objects import JsonObject
-from pergola.providers.networking.cilium.render import hubble_relay
-from pergola.providers.networking.cilium.render.parts import (
+from pergola.manifests import (
+    KUBE_SYSTEM,
     LINUX,
-    RUNTIME_DEFAULT,
-    SYSTEM_COMPONENT,
+    READ,
     SYSTEM_PRIORITY,
-    TO_API_SERVER,
-    TO_DNS,
     Images,
-    app,
+    account,
+    cluster_role,
     config_map_volume,
+    empty_dir,
     env,
     mount,
-    obj,
+    non_root,
     port,
     requests,
-    role,
+    restricted,
     rule,
+    selector,
     service_account,
     service_port,
-    unprivileged,
+)
+from pergola.manifests.labels import SYSTEM_COMPONENT, TO_API_SERVER, TO_DNS
+from pergola.providers.networking.cilium.render import hubble_relay
+from pergola.providers.networking.cilium.render.pods import (
+    PART_OF,
+    app,
+    dual_stack_service,
+    in_kube_system,
 )
 from pergola.providers.networking.cilium.values import Values
 
 NAME: Final = "hubble-ui"
 LABELS: Final = {"k8s-app": NAME}
 CREDENTIALS: Final = "hubble-ui-basic-auth"
-"""A Secret with a key `auth`; the Ingress lets nobody in before somebody creates it."""
+"""A Secret with a key `auth`, which users create; until then the Ingress refuses everyone."""
 
 _CONFIG: Final = "hubble-ui-nginx"
 _WEB_PORT: Final = 8081
 _BACKEND_PORT: Final = 8090
-_NOBODY: Final = 1001
-_READ: Final = ("get", "list", "watch")
+_USER: Final = 1001
 
-# One page that asks its own server for everything: unknown paths are the page's business.
+# A single page that routes unknown paths itself and queries its own server.
 _NGINX: Final = f"""\
 server {{
   listen {_WEB_PORT} default_server;
@@ -66,31 +72,20 @@ server {{
 
 
 def user_interface(values: Values, image: Images) -> list[JsonObject]:
-    """The Deployment with its configuration, identity, Service, Ingress and NetworkPolicy."""
+    """Return the Deployment, its configuration, identity, Service, Ingress and NetworkPolicy."""
     rules = [
-        rule("", ["namespaces", "nodes", "pods", "services", "endpoints"], _READ),
-        rule("networking.k8s.io", ["networkpolicies"], _READ),
-        rule("apiextensions.k8s.io", ["customresourcedefinitions"], _READ),
-        rule("cilium.io", ["ciliumendpoints", "ciliumnetworkpolicies"], _READ),
-        rule("cilium.io", ["ciliumclusterwidenetworkpolicies"], _READ),
+        rule("", ["namespaces", "nodes", "pods", "services", "endpoints"], READ),
+        rule("networking.k8s.io", ["networkpolicies"], READ),
+        rule("apiextensions.k8s.io", ["customresourcedefinitions"], READ),
+        rule("cilium.io", ["ciliumendpoints", "ciliumnetworkpolicies"], READ),
+        rule("cilium.io", ["ciliumclusterwidenetworkpolicies"], READ),
     ]
     return [
-        service_account(NAME),
-        *role("ClusterRole", NAME, NAME, rules),
-        obj("v1", "ConfigMap", _CONFIG, data={"nginx.conf": _NGINX}),
+        service_account(NAME, KUBE_SYSTEM),
+        *cluster_role(NAME, rules, account(NAME, KUBE_SYSTEM), labels=PART_OF),
+        in_kube_system("v1", "ConfigMap", _CONFIG, data={"nginx.conf": _NGINX}),
         _deployment(image),
-        obj(
-            "v1",
-            "Service",
-            NAME,
-            labels=app(NAME),
-            spec={
-                "type": "ClusterIP",
-                "ipFamilyPolicy": "PreferDualStack",
-                "selector": dict(LABELS),
-                "ports": [service_port("http", 80, "http")],
-            },
-        ),
+        dual_stack_service(NAME, LABELS, service_port("http", 80, "http"), labels=app(NAME)),
         _ingress(values),
         _network_policy(),
     ]
@@ -102,12 +97,12 @@ def _ingress(values: Values) -> JsonObject:
     rule: JsonObject = {"http": {"paths": [path]}}
     if values.ingress_domain:
         rule["host"] = f"{NAME}.{values.ingress_domain}"
-    return obj(
+    return in_kube_system(
         "networking.k8s.io/v1",
         "Ingress",
         NAME,
         labels=app(NAME),
-        # Flows tell who talks with whom: they are not for everybody.
+        # Flows show who talks to whom, so they need a password.
         annotations={
             "nginx.ingress.kubernetes.io/auth-type": "basic",
             "nginx.ingress.kubernetes.io/auth-secret": CREDENTIALS,
@@ -118,18 +113,18 @@ def _ingress(values: Values) -> JsonObject:
 
 
 def _network_policy() -> JsonObject:
-    to_relay = {"podSelector": {"matchLabels": dict(hubble_relay.LABELS)}}
-    return obj(
+    to_relay = {"podSelector": selector(hubble_relay.LABELS)}
+    return in_kube_system(
         "networking.k8s.io/v1",
         "NetworkPolicy",
         "gardener.cloud--allow-hubble-ui",
         annotations={
             "gardener.cloud/description": (
-                "Lets pods of kube-system open hubble-ui, and hubble-ui ask hubble-relay."
+                "Lets pods of kube-system open hubble-ui, and hubble-ui query hubble-relay."
             )
         },
         spec={
-            "podSelector": {"matchLabels": dict(LABELS)},
+            "podSelector": selector(LABELS),
             "policyTypes": ["Ingress", "Egress"],
             "ingress": [
                 {
@@ -150,7 +145,7 @@ def _network_policy() -> JsonObject:
 def _deployment(image: Images) -> JsonObject:
     labels = {**app(NAME), **SYSTEM_COMPONENT}
     checksum = hashlib.sha256(_NGINX.encode()).hexdigest()
-    return obj(
+    return in_kube_system(
         "apps/v1",
         "Deployment",
         NAME,
@@ -158,7 +153,7 @@ def _deployment(image: Images) -> JsonObject:
         spec={
             "replicas": 1,
             "revisionHistoryLimit": 2,
-            "selector": {"matchLabels": dict(LABELS)},
+            "selector": selector(LABELS),
             "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}},
             "template": {
                 "metadata": {
@@ -177,15 +172,9 @@ def _pod(image: Images) -> JsonObject:
         "serviceAccountName": NAME,
         "automountServiceAccountToken": True,
         "nodeSelector": LINUX,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": _NOBODY,
-            "runAsGroup": _NOBODY,
-            "fsGroup": _NOBODY,
-            "seccompProfile": RUNTIME_DEFAULT,
-        },
+        "securityContext": non_root(_USER, fs_group=True),
         "containers": [_frontend(image), _backend(image)],
-        "volumes": [config_map_volume("nginx", _CONFIG), {"name": "tmp", "emptyDir": {}}],
+        "volumes": [config_map_volume("nginx", _CONFIG), empty_dir("tmp")],
     }
 
 
@@ -198,8 +187,8 @@ def _frontend(image: Images) -> JsonObject:
         "ports": [port("http", _WEB_PORT)],
         "livenessProbe": probe,
         "readinessProbe": probe,
-        "resources": requests("10m", "32Mi"),
-        "securityContext": unprivileged(),
+        "resources": requests(cpu="10m", memory="64Mi"),
+        "securityContext": restricted(),
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [
             mount("nginx", "/etc/nginx/conf.d/default.conf", subPath="nginx.conf", readOnly=True),
@@ -213,14 +202,11 @@ def _backend(image: Images) -> JsonObject:
         "name": "backend",
         "image": image("hubble-ui-backend"),
         "imagePullPolicy": "IfNotPresent",
-        "env": [
-            env("EVENTS_SERVER_PORT", str(_BACKEND_PORT)),
-            env("FLOWS_API_ADDR", f"{hubble_relay.NAME}:80"),
-        ],
+        "env": env(EVENTS_SERVER_PORT=str(_BACKEND_PORT), FLOWS_API_ADDR=f"{hubble_relay.NAME}:80"),
         "ports": [port("grpc", _BACKEND_PORT)],
         "livenessProbe": {"httpGet": {"path": "/healthz", "port": "grpc"}},
         "readinessProbe": {"httpGet": {"path": "/healthz", "port": "grpc"}},
-        "resources": requests("10m", "64Mi"),
-        "securityContext": unprivileged(),
+        "resources": requests(cpu="10m", memory="64Mi"),
+        "securityContext": restricted(),
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 import orjson
 
 from pergola.api.objects import JsonObject
-from pergola.providers.networking.cilium.render.parts import NAMESPACE, obj
+from pergola.manifests import KUBE_SYSTEM, manifest
 
 _PROMETHEUS: Final = {"prometheus": "shoot"}
 _DASHBOARDS: Final = {"dashboard.monitoring.gardener.cloud/shoot": "true"}
@@ -78,7 +78,7 @@ def monitoring(namespace: str) -> list[JsonObject]:
 
 
 def _scrape_config(target: _Target, namespace: str) -> JsonObject:
-    return obj(
+    return manifest(
         "monitoring.coreos.com/v1alpha1",
         "ScrapeConfig",
         f"shoot-{target.name}",
@@ -93,7 +93,7 @@ def _scrape_config(target: _Target, namespace: str) -> JsonObject:
                 {
                     "role": "Pod",
                     "apiServer": "https://kube-apiserver:443",
-                    "namespaces": {"names": [NAMESPACE]},
+                    "namespaces": {"names": [KUBE_SYSTEM]},
                     **_as_prometheus(),
                 }
             ],
@@ -127,7 +127,7 @@ def _relabelings(target: _Target) -> list[JsonObject]:
             "sourceLabels": [_POD_NAME, _PORT_NUMBER],
             "regex": "(.+);(.+)",
             "targetLabel": "__metrics_path__",
-            "replacement": f"/api/v1/namespaces/{NAMESPACE}/pods/${{1}}:${{2}}/proxy/metrics",
+            "replacement": f"/api/v1/namespaces/{KUBE_SYSTEM}/pods/${{1}}:${{2}}/proxy/metrics",
         },
         {"targetLabel": "__address__", "replacement": "kube-apiserver:443"},
     ]
@@ -163,7 +163,7 @@ def _alerts(namespace: str) -> JsonObject:
             "{{ $value }} endpoints are not ready.",
         ),
     ]
-    return obj(
+    return manifest(
         "monitoring.coreos.com/v1",
         "PrometheusRule",
         "shoot-cilium-agent",
@@ -198,7 +198,7 @@ def _dashboards(namespace: str) -> JsonObject:
         f"{uid}-dashboard.json": _dashboard(uid, title, panels)
         for uid, (title, panels) in boards.items()
     }
-    return obj(
+    return manifest(
         "v1",
         "ConfigMap",
         "cilium-dashboards",

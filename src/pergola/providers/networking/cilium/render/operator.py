@@ -1,66 +1,69 @@
-"""The operator: what is done once for the whole cluster."""
+"""The operator, which does what is needed once per cluster."""
 
 from typing import Final
 
 from pergola.api.objects import JsonObject
-from pergola.providers.networking.cilium import config_map, label_filter, ports
-from pergola.providers.networking.cilium.render.checksums import CILIUM, checksum
-from pergola.providers.networking.cilium.render.parts import (
-    CRITICAL_COMPONENT,
-    HIGH_AVAILABILITY,
+from pergola.manifests import (
+    HEADLESS,
     LINUX,
-    ON_EVERY_NODE,
-    RUNTIME_DEFAULT,
     SYSTEM_PRIORITY,
+    TOLERATE_EVERYTHING,
     Images,
-    api_server_env,
-    app,
     config_map_volume,
     disruption_budget,
-    env_of_pod,
+    flag,
     host_port,
-    http_probe,
-    loopback,
     mount,
-    obj,
-    one_per_node,
+    non_root,
     requests,
+    restricted,
+    selector,
     service_port,
-    unprivileged,
+    spread,
+)
+from pergola.manifests.labels import HIGH_AVAILABILITY
+from pergola.manifests.objects import KUBE_SYSTEM
+from pergola.providers.networking.cilium import config_map, label_filter, ports
+from pergola.providers.networking.cilium.render.checksums import CILIUM, checksum
+from pergola.providers.networking.cilium.render.pods import (
+    CONFIG_MOUNT,
+    CRITICAL,
+    api_server_env,
+    app,
+    dual_stack_service,
+    identity_env,
+    in_kube_system,
+    local_probe,
+    scraped,
 )
 from pergola.providers.networking.cilium.values import Values
 
 NAME: Final = "cilium-operator"
 LABELS: Final = {"io.cilium/app": "operator", "name": NAME}
-_CONFIG: Final = "/tmp/cilium/config-map"  # noqa: S108 - in the container
-_NOBODY: Final = 65532
+_USER: Final = 65532
 
 
 def operator(values: Values, image: Images, cilium_config: JsonObject) -> list[JsonObject]:
-    """The Deployment with its budget and the Service of its metrics."""
+    """Return the Deployment, its disruption budget and the Service of its metrics."""
     return [
         _deployment(values, image, cilium_config),
-        disruption_budget(NAME, LABELS),
-        obj(
-            "v1",
-            "Service",
+        disruption_budget(NAME, KUBE_SYSTEM, LABELS),
+        dual_stack_service(
             NAME,
+            LABELS,
+            service_port("metrics", ports.OPERATOR_METRICS, "prometheus"),
             labels=LABELS,
-            spec={
-                "clusterIP": "None",
-                "ipFamilyPolicy": "PreferDualStack",
-                "selector": dict(LABELS),
-                "ports": [service_port("metrics", ports.OPERATOR_METRICS, "metrics")],
-            },
+            **HEADLESS,
         ),
     ]
 
 
 def _deployment(values: Values, image: Images, cilium_config: JsonObject) -> JsonObject:
-    labels = {**LABELS, **app(NAME), **CRITICAL_COMPONENT}
+    labels = {**LABELS, **app(NAME), **CRITICAL}
     # With fewer than two nodes, a second replica would wait for a node forever.
     availability = {HIGH_AVAILABILITY: "controller"} if values.operator_is_ha else {}
-    return obj(
+    annotations = {CILIUM: checksum(cilium_config), **scraped(ports.OPERATOR_METRICS)}
+    return in_kube_system(
         "apps/v1",
         "Deployment",
         NAME,
@@ -68,16 +71,13 @@ def _deployment(values: Values, image: Images, cilium_config: JsonObject) -> Jso
         spec={
             "replicas": 1,
             "revisionHistoryLimit": 2,
-            "selector": {"matchLabels": dict(LABELS)},
+            "selector": selector(LABELS),
             "strategy": {
                 "type": "RollingUpdate",
-                "rollingUpdate": {"maxSurge": 1, "maxUnavailable": "100%"},
+                "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1},
             },
             "template": {
-                "metadata": {
-                    "labels": labels,
-                    "annotations": {CILIUM: checksum(cilium_config)},
-                },
+                "metadata": {"labels": labels, "annotations": annotations},
                 "spec": _pod(values, image),
             },
         },
@@ -93,14 +93,9 @@ def _pod(values: Values, image: Images) -> JsonObject:
         "automountServiceAccountToken": True,
         "nodeSelector": LINUX,
         # It removes the taint of nodes that wait for cilium, so it cannot wait for them.
-        "tolerations": list(ON_EVERY_NODE),
-        "affinity": one_per_node(LABELS),
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": _NOBODY,
-            "runAsGroup": _NOBODY,
-            "seccompProfile": RUNTIME_DEFAULT,
-        },
+        "tolerations": list(TOLERATE_EVERYTHING),
+        "affinity": spread(LABELS),
+        "securityContext": non_root(_USER),
         "containers": [_container(values, image)],
         "volumes": [
             config_map_volume("config", config_map.NAME),
@@ -110,43 +105,28 @@ def _pod(values: Values, image: Images) -> JsonObject:
 
 
 def _container(values: Values, image: Images) -> JsonObject:
-    health = {"host": loopback(values)}
     return {
         "name": NAME,
         "image": image(NAME),
         "imagePullPolicy": "IfNotPresent",
         "command": ["cilium-operator-generic"],
-        "args": [f"--config-dir={_CONFIG}", f"--debug={str(values.debug).lower()}"],
-        "env": [
-            env_of_pod("K8S_NODE_NAME", "spec.nodeName"),
-            env_of_pod("CILIUM_K8S_NAMESPACE", "metadata.namespace"),
-            *api_server_env(values),
-        ],
+        "args": [f"--config-dir={CONFIG_MOUNT}", f"--debug={flag(values.debug)}"],
+        "env": [*identity_env(), *api_server_env(values)],
         "ports": [
-            host_port("metrics", ports.OPERATOR_METRICS),
+            host_port("prometheus", ports.OPERATOR_METRICS),
             host_port("health", ports.OPERATOR_HEALTH),
         ],
-        "livenessProbe": http_probe(
-            "/healthz",
-            ports.OPERATOR_HEALTH,
-            **health,
-            initialDelaySeconds=60,
-            periodSeconds=10,
-            timeoutSeconds=3,
-        ),
-        "readinessProbe": http_probe(
-            "/healthz",
-            ports.OPERATOR_HEALTH,
-            **health,
-            periodSeconds=5,
-            timeoutSeconds=3,
-            failureThreshold=5,
-        ),
-        "resources": requests("20m", "64Mi"),
-        "securityContext": unprivileged(),
+        "livenessProbe": _probe(values, initialDelaySeconds=60, periodSeconds=10, timeoutSeconds=3),
+        "readinessProbe": _probe(values, periodSeconds=5, timeoutSeconds=3, failureThreshold=5),
+        "resources": requests(cpu="20m", memory="150Mi"),
+        "securityContext": restricted(),
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [
-            mount("config", _CONFIG, readOnly=True),
+            mount("config", CONFIG_MOUNT, readOnly=True),
             mount("label-prefix", label_filter.MOUNT, readOnly=True),
         ],
     }
+
+
+def _probe(values: Values, **timing: int) -> JsonObject:
+    return local_probe(values, ports.OPERATOR_HEALTH, **timing)

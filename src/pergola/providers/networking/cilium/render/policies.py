@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from pergola.api.objects import JsonObject
-from pergola.providers.networking.cilium.render.parts import NAMESPACE, obj
+from pergola.manifests import KUBE_SYSTEM, manifest
+from pergola.providers.networking.cilium.render.pods import in_kube_system
 from pergola.providers.networking.cilium.values import Values
 
 _CILIUM: Final = "cilium.io/v2"
@@ -16,38 +17,44 @@ _METRICS_PORTS: Final = (9253, 9353)
 
 
 def policies(values: Values) -> list[JsonObject]:
-    """Who may ask for names, and who answers."""
+    """Return the policies by which DNS queries reach their servers."""
     found = [_dns_from_remote_nodes()]
     return [*found, _redirect(), _node_local_dns()] if values.node_local_dns else found
 
 
 def _dns_from_remote_nodes() -> JsonObject:
-    """Pods in the network of their node are no pods to policies, and need names as well."""
+    """Policies count a pod in the network of its node as the node; it needs DNS as well."""
     allowed = {
         "fromEntities": ["remote-node"],
         "toPorts": _ports([(_CLUSTER_DNS_PORT, "TCP"), (_CLUSTER_DNS_PORT, "UDP")]),
     }
-    return obj(
+    return in_kube_system(
         _CILIUM,
         "CiliumNetworkPolicy",
         "gardener.cloud--allow-dns-from-remote-nodes",
+        annotations={
+            "gardener.cloud/description": (
+                "Lets addresses of other nodes that belong to no pod, such as cilium's DNS proxies,"
+                " ask CoreDNS."
+            )
+        },
         spec={"endpointSelector": {"matchLabels": dict(_CLUSTER_DNS)}, "ingress": [allowed]},
     )
 
 
 def _redirect() -> JsonObject:
-    """Queries to the Service of the cluster's DNS are answered on the node where they are asked."""
+    """Redirect queries to the Service of the cluster's DNS to the server of the same node."""
     ports = [
         {"name": "dns", "port": str(_DNS_PORT), "protocol": "UDP"},
         {"name": "dns-tcp", "port": str(_DNS_PORT), "protocol": "TCP"},
     ]
-    return obj(
+    return in_kube_system(
         _CILIUM,
         "CiliumLocalRedirectPolicy",
         "nodelocaldns",
         spec={
             "redirectFrontend": {
-                "serviceMatcher": {"serviceName": "kube-dns", "namespace": NAMESPACE}
+                "serviceMatcher": {"serviceName": "kube-dns", "namespace": KUBE_SYSTEM}
             },
             "redirectBackend": {
                 "localEndpointSelector": {"matchLabels": dict(_NODE_LOCAL_DNS)},
@@ -58,7 +65,7 @@ def _redirect() -> JsonObject:
 
 
 def _node_local_dns() -> JsonObject:
-    """Everybody may ask the DNS of nodes; only nodes and the cluster read its metrics."""
+    """Let the cluster query the DNS server of a node and read its metrics."""
     queries = {
         "fromEntities": ["cluster"],
         "toPorts": _ports([(_DNS_PORT, "UDP"), (_DNS_PORT, "TCP")]),
@@ -67,14 +74,13 @@ def _node_local_dns() -> JsonObject:
         "fromEntities": ["cluster"],
         "toPorts": _ports([(port, "TCP") for port in _METRICS_PORTS]),
     }
-    return obj(
+    return manifest(
         _CILIUM,
         "CiliumClusterwideNetworkPolicy",
         "nodelocaldns",
-        namespace=None,
         spec={
             "endpointSelector": {
-                "matchLabels": {**_NODE_LOCAL_DNS, "io.kubernetes.pod.namespace": NAMESPACE}
+                "matchLabels": {**_NODE_LOCAL_DNS, "io.kubernetes.pod.namespace": KUBE_SYSTEM}
             },
             "ingress": [queries, metrics],
         },

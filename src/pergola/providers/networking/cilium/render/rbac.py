@@ -1,14 +1,24 @@
-"""What agents and the operator may do in the cluster: no more than they do."""
+"""Permissions of agents and operator: no more than they use."""
 
 from typing import Final
 
 from pergola.api.objects import JsonObject
+from pergola.manifests import (
+    KUBE_SYSTEM,
+    READ,
+    account,
+    cluster_role,
+    role,
+    rule,
+    service_account,
+)
 from pergola.providers.networking.cilium.config_map import NAME as CONFIG_MAP
-from pergola.providers.networking.cilium.render.parts import role, rule, service_account
+from pergola.providers.networking.cilium.render.pods import PART_OF
 from pergola.providers.networking.cilium.values import Values
 
-_READ: Final = ("get", "list", "watch")
 _LEASE: Final = ("create", "get", "update")
+_AGENT: Final = "cilium"
+_OPERATOR: Final = "cilium-operator"
 _CILIUM: Final = "cilium.io"
 _CUSTOM_RESOURCES: Final = (
     "ciliumbgpadvertisements",
@@ -36,25 +46,26 @@ _CUSTOM_RESOURCES: Final = (
 
 
 def rbac(values: Values) -> list[JsonObject]:
-    """The identities of agents and operator, and their roles."""
+    """Return the identities of agents and operator, and their roles."""
+    agent, operator = (account(name, KUBE_SYSTEM) for name in (_AGENT, _OPERATOR))
     return [
-        service_account("cilium"),
-        *role("ClusterRole", "cilium", "cilium", _agent(values)),
-        *role("Role", "cilium-config-agent", "cilium", _agent_in_namespace()),
-        service_account("cilium-operator"),
-        *role("ClusterRole", "cilium-operator", "cilium-operator", _operator()),
-        *role("Role", "cilium-operator", "cilium-operator", _operator_in_namespace()),
+        service_account(_AGENT, KUBE_SYSTEM),
+        *cluster_role(_AGENT, _agent(values), agent, labels=PART_OF),
+        *role("cilium-config-agent", KUBE_SYSTEM, _agent_in_namespace(), agent, labels=PART_OF),
+        service_account(_OPERATOR, KUBE_SYSTEM),
+        *cluster_role(_OPERATOR, _operator(), operator, labels=PART_OF),
+        *role(_OPERATOR, KUBE_SYSTEM, _operator_in_namespace(), operator, labels=PART_OF),
     ]
 
 
 def _agent(values: Values) -> list[JsonObject]:
     rules = [
-        rule("", ["namespaces", "services", "pods", "endpoints", "nodes"], _READ),
+        rule("", ["namespaces", "services", "pods", "endpoints", "nodes"], READ),
         rule("", ["nodes/status"], ["patch"]),
-        rule("discovery.k8s.io", ["endpointslices"], _READ),
-        rule("networking.k8s.io", ["networkpolicies"], _READ),
-        rule("apiextensions.k8s.io", ["customresourcedefinitions"], _READ),
-        rule(_CILIUM, _CUSTOM_RESOURCES, _READ),
+        rule("discovery.k8s.io", ["endpointslices"], READ),
+        rule("networking.k8s.io", ["networkpolicies"], READ),
+        rule("apiextensions.k8s.io", ["customresourcedefinitions"], READ),
+        rule(_CILIUM, _CUSTOM_RESOURCES, READ),
         rule(_CILIUM, ["ciliumidentities"], ["create", "update", "patch"]),
         rule(_CILIUM, ["ciliumendpoints"], ["create", "delete", "update", "patch"]),
         rule(_CILIUM, ["ciliumnodes"], ["create", "update", "patch"]),
@@ -84,27 +95,27 @@ def _agent_in_namespace() -> list[JsonObject]:
         rule("", ["configmaps"], ["get"], [CONFIG_MAP]),
         # The agent looks for settings of its node, by name if it knows one.
         rule("", ["configmaps"], ["list", "watch"]),
-        rule(_CILIUM, ["ciliumnodeconfigs"], _READ),
+        rule(_CILIUM, ["ciliumnodeconfigs"], READ),
     ]
 
 
 def _operator() -> list[JsonObject]:
-    """Cleans up behind nodes and pods that are gone, and installs cilium's kinds."""
+    """Clean up after nodes and pods that are gone, and install cilium's kinds."""
     return [
         rule("", ["pods"], ["get", "list", "watch", "delete"]),
-        rule("", ["nodes", "namespaces", "services", "endpoints"], _READ),
+        rule("", ["nodes", "namespaces", "services", "endpoints"], READ),
         rule("", ["nodes", "nodes/status"], ["patch"]),
         rule("", ["services/status"], ["update", "patch"]),
-        rule("discovery.k8s.io", ["endpointslices"], _READ),
-        rule("networking.k8s.io", ["networkpolicies"], _READ),
-        rule("apiextensions.k8s.io", ["customresourcedefinitions"], [*_READ, "create"]),
+        rule("discovery.k8s.io", ["endpointslices"], READ),
+        rule("networking.k8s.io", ["networkpolicies"], READ),
+        rule("apiextensions.k8s.io", ["customresourcedefinitions"], [*READ, "create"]),
         rule(
             "apiextensions.k8s.io",
             ["customresourcedefinitions"],
             ["update", "patch"],
             [f"{plural}.{_CILIUM}" for plural in _CUSTOM_RESOURCES],
         ),
-        rule(_CILIUM, _CUSTOM_RESOURCES, _READ),
+        rule(_CILIUM, _CUSTOM_RESOURCES, READ),
         rule(_CILIUM, ["ciliumidentities"], ["create", "delete", "deletecollection", "update"]),
         rule(_CILIUM, ["ciliumendpoints"], ["delete", "deletecollection"]),
         rule(

@@ -9,8 +9,8 @@ from importlib.resources import files
 from typing import Final
 
 from pergola.api.ip_ranges import Network
-from pergola.api.objects import JsonObject
-from pergola.providers.networking.cilium.render.parts import Images, capable, env, mount, requests
+from pergola.api.objects import JsonObject, JsonValue
+from pergola.manifests import Images, capable, env, exec_probe, mount, requests
 from pergola.providers.networking.cilium.values import Values
 
 _DNS: Final = ("-p udp --dport 53", "-p tcp --dport 53")
@@ -38,24 +38,21 @@ def _sidecar(
     chain = f"cilium-{name}"
     mark = f"/tmp/{chain}"  # noqa: S108 - in the container
     families = (("IPTABLES_RULES", values.ipv4, 4), ("IP6TABLES_RULES", values.ipv6, 6))
-    rules = [
-        env(variable, _rules(chain, _of(inside, version), _of(values.pods, version), matches))
+    rules: dict[str, JsonValue] = {
+        variable: _rules(chain, _of(inside, version), _of(values.pods, version), matches)
         for variable, is_used, version in families
         if is_used
-    ]
+    }
     return {
         "name": name,
         "image": image("cilium-agent"),
         "imagePullPolicy": "IfNotPresent",
         "command": ["bash", "-c", _SCRIPT, name, chain, mark],
-        "env": rules,
-        "livenessProbe": {
-            "exec": {"command": ["test", "-e", mark]},
-            "initialDelaySeconds": 30,
-            "periodSeconds": 60,
-            "failureThreshold": 3,
-        },
-        "resources": requests("5m", "16Mi"),
+        "env": env(**rules),
+        "livenessProbe": exec_probe(
+            "test", "-e", mark, initialDelaySeconds=30, periodSeconds=60, failureThreshold=3
+        ),
+        "resources": requests(cpu="5m", memory="16Mi"),
         "securityContext": capable("NET_ADMIN", "NET_RAW"),
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [

@@ -1,0 +1,42 @@
+"""VerticalPodAutoscalers, for clusters that have the autoscaler."""
+
+from collections.abc import Mapping
+
+from pergola.api.objects import JsonObject
+from pergola.manifests.objects import manifest
+
+
+def vertical_pod_autoscaler(
+    name: str,
+    namespace: str,
+    target: JsonObject,
+    container: str,
+    least: Mapping[str, int | str] | None = None,
+) -> JsonObject:
+    """Return an autoscaler that sets the requests of one container, and of no sidecar.
+
+    Args:
+        target: the workload, as `target_reference` makes it.
+        least: the least amounts, such as `{"memory": "100Mi"}`.
+    """
+    policy: JsonObject = {"containerName": container, "controlledValues": "RequestsOnly"}
+    if least:
+        policy["minAllowed"] = dict(least)
+    return manifest(
+        "autoscaling.k8s.io/v1",
+        "VerticalPodAutoscaler",
+        name,
+        namespace=namespace,
+        spec={
+            "targetRef": dict(target),
+            "updatePolicy": {"updateMode": "InPlaceOrRecreate"},
+            "resourcePolicy": {
+                "containerPolicies": [policy, {"containerName": "*", "mode": "Off"}]
+            },
+        },
+    )
+
+
+def target_reference(kind: str, name: str) -> JsonObject:
+    """Return a reference to a workload of `apps/v1`."""
+    return {"apiVersion": "apps/v1", "kind": kind, "name": name}

@@ -1,0 +1,71 @@
+"""Where pods run, as whom, and how many of them may be away."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.manifests.containers import RUNTIME_DEFAULT
+from pergola.manifests.objects import manifest, selector
+
+LINUX: Final = {"kubernetes.io/os": "linux"}
+"""A node selector."""
+
+TOLERATE_EVERYTHING: Final[Sequence[JsonObject]] = ({"operator": "Exists"},)
+"""For pods without which no node becomes ready."""
+
+ON_EVERY_NODE: Final = "system-node-critical"
+"""The priority class of such pods."""
+
+SYSTEM_PRIORITY: Final = "system-cluster-critical"
+"""A priority class that every cluster has; pods of a class that is missing are never created."""
+
+_HOST: Final = "kubernetes.io/hostname"
+
+
+def non_root(user: int, *, fs_group: bool = False) -> JsonObject:
+    """Return the security context of a pod that runs as a user, with the default profile."""
+    context: JsonObject = {
+        "runAsNonRoot": True,
+        "runAsUser": user,
+        "runAsGroup": user,
+        "seccompProfile": RUNTIME_DEFAULT,
+    }
+    return context | ({"fsGroup": user} if fs_group else {})
+
+
+def spread(labels: Mapping[str, str]) -> JsonObject:
+    """Return an affinity that prefers different nodes for pods of the same labels."""
+    term = {"labelSelector": selector(labels), "topologyKey": _HOST}
+    preferred = [{"weight": 100, "podAffinityTerm": term}]
+    return {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
+
+
+def at_most_one_per_node(labels: Mapping[str, str]) -> JsonObject:
+    """Return an affinity that never puts two pods of the same labels on one node."""
+    term: JsonObject = {"labelSelector": selector(labels), "topologyKey": _HOST}
+    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+def disruption_budget(
+    name: str,
+    namespace: str,
+    pods: Mapping[str, str],
+    labels: Mapping[str, str] | None = None,
+) -> JsonObject:
+    """Return a budget of one evicted pod at a time; pods that are not ready may always go.
+
+    Args:
+        pods: labels of the pods; also those of the budget, unless it has its own.
+    """
+    return manifest(
+        "policy/v1",
+        "PodDisruptionBudget",
+        name,
+        namespace=namespace,
+        labels=pods if labels is None else labels,
+        spec={
+            "maxUnavailable": 1,
+            "selector": selector(pods),
+            "unhealthyPodEvictionPolicy": "AlwaysAllow",
+        },
+    )
