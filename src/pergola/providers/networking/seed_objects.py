@@ -1,7 +1,8 @@
 """Objects of a network plugin beside its Network, such as the configuration of monitoring.
 
-A ConfigMap records what was applied, and is written before anything else, so that whoever is
-interrupted still knows what to remove when it is not wanted any more.
+A ConfigMap records what was applied. It is written before anything else, so that a plugin that was
+interrupted knows what to remove. The record only names candidates: an object is deleted if it has
+the plugin's label too, and only as the object that was read.
 """
 
 import hashlib
@@ -13,6 +14,7 @@ import orjson
 
 from pergola.api import marks
 from pergola.api.kinds import CONFIG_MAP
+from pergola.api.object_names import name_problem
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -23,6 +25,8 @@ from pergola.api.objects import (
     map_at,
     metadata_of,
     name_of,
+    resource_version_of,
+    uid_of,
 )
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound, UnknownKind
@@ -36,22 +40,23 @@ _RECORD: Final = "objects"
 
 
 class SeedObject(NamedTuple):
-    """Which object it is, in its owner's namespace."""
+    """The kind and name of an object in its owner's namespace."""
 
     gvk: GroupVersionKind
     name: str
 
     @classmethod
     def of(cls, obj: JsonObject) -> "SeedObject":
-        """Which object this is."""
+        """Return the kind and name of an object."""
         return cls(GroupVersionKind.of(obj), name_of(obj))
 
     @classmethod
     def parse(cls, line: str) -> "SeedObject | None":
-        """Reads what `str` wrote; None if somebody else wrote it."""
+        """Read what `str` wrote; return None if the line does not name exactly one object."""
         match line.split(" "):
-            case [version, kind, name]:
-                return cls(GroupVersionKind.parse(version, kind), name)
+            case [version, kind, name] if version and kind and name_problem(name) is None:
+                found = cls(GroupVersionKind.parse(version, kind), name)
+                return found if str(found) == line else None
         return None
 
     def __str__(self) -> str:
@@ -62,7 +67,7 @@ class SeedObjects:
     """All objects of one owner in a namespace.
 
     Args:
-        owner: what they are labelled with as their origin; names the record as well.
+        owner: the value of their origin label; part of the record's name.
     """
 
     def __init__(self, client: Client, namespace: str, owner: str) -> None:
@@ -72,26 +77,29 @@ class SeedObjects:
         self._record = Key(namespace, f"{owner}-seed-objects")
 
     async def apply(self, objects: Sequence[JsonObject]) -> None:
-        """Makes these and no others be there; writes only what differs.
+        """Apply these objects and delete the owner's others; write only what differs.
 
-        A kind that the seed does not serve is passed over, with a line in the log: no network
-        shall fail because nobody monitors it.
+        A kind that the seed does not serve is skipped and logged, because a network must not fail
+        for want of monitoring.
 
         Raises:
             KubeError: the API server refused, or did not answer.
         """
         wanted = {SeedObject.of(obj): obj for obj in objects}
-        recorded = await self._recorded()
+        record = await self._live(CONFIG_MAP, self._record)
+        recorded = _recorded(record)
         if not recorded.issuperset(wanted):
             await self._write_record(recorded.union(wanted))
         for obj in wanted.values():
             await self._apply(obj)
-        if gone := recorded.difference(wanted):
-            await self._delete(gone)
+        gone = sorted(recorded.difference(wanted))
+        for left in gone:
+            await self._delete(left)
+        if gone or (record is not None and not wanted):
             await self._write_record(wanted)
 
     async def delete(self) -> None:
-        """Removes all of them, and the record at last.
+        """Delete all of them, and the record last.
 
         Raises:
             KubeError: the API server refused, or did not answer.
@@ -106,17 +114,18 @@ class SeedObjects:
             if live is None or not _has(live, wanted):
                 await self._client.apply(wanted, manager=self._owner, force=True)
         except UnknownKind:
-            log.warning("object of an unknown kind passed over", kind=str(gvk), object=str(key))
+            log.warning("object of an unknown kind skipped", kind=str(gvk), object=str(key))
 
-    async def _delete(self, objects: Iterable[SeedObject]) -> None:
-        for gvk, name in sorted(objects):
-            with suppress(NotFound, UnknownKind):
-                await self._client.delete(gvk, Key(self._namespace, name))
-
-    async def _recorded(self) -> set[SeedObject]:
-        record = await self._live(CONFIG_MAP, self._record)
-        text = map_at(record or {}, "data").get(_RECORD, "")
-        return {found for line in str(text).splitlines() if (found := SeedObject.parse(line))}
+    async def _delete(self, obj: SeedObject) -> None:
+        key = Key(self._namespace, obj.name)
+        with suppress(NotFound, UnknownKind):
+            live = await self._client.get(obj.gvk, key)
+            if labels_of(live).get(marks.ORIGIN_LABEL) != self._owner:
+                log.warning("recorded object of another owner left", kind=str(obj.gvk), object=key)
+                return
+            await self._client.delete(
+                obj.gvk, key, uid=uid_of(live), resource_version=resource_version_of(live)
+            )
 
     async def _write_record(self, objects: Iterable[SeedObject]) -> None:
         lines = sorted(map(str, objects))
@@ -137,7 +146,7 @@ class SeedObjects:
         await self._client.apply(record, manager=self._owner, force=True)
 
     def _marked(self, obj: JsonObject) -> JsonObject:
-        """With its namespace and origin, and a checksum that tells of fields that are gone."""
+        """Add the namespace, the origin, and a checksum that changes when a field is removed."""
         content = orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)
         metadata = {
             **metadata_of(obj),
@@ -155,7 +164,10 @@ class SeedObjects:
 
 
 def _has(live: JsonValue, wanted: JsonValue) -> bool:
-    """Whether everything wanted is there; the server may add fields, and leave out empty ones."""
+    """Return whether a live value contains a desired one.
+
+    The server may add fields, and leave out empty ones.
+    """
     if isinstance(wanted, dict):
         there = live if isinstance(live, dict) else {}
         return all(_has(there.get(name), value) for name, value in wanted.items())
@@ -163,3 +175,8 @@ def _has(live: JsonValue, wanted: JsonValue) -> bool:
         items = live if isinstance(live, list) else []
         return len(items) == len(wanted) and all(map(_has, items, wanted))
     return wanted is None or same(live, wanted)
+
+
+def _recorded(record: JsonObject | None) -> set[SeedObject]:
+    text = map_at(record or {}, "data").get(_RECORD, "")
+    return {found for line in str(text).splitlines() if (found := SeedObject.parse(line))}

@@ -4,12 +4,16 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pergola.api.kinds import CONFIG_MAP
+from pergola.api.object_names import name_problem
 from pergola.api.objects import JsonObject, Key, labels_of, name_of
 from pergola.kube.client import Client
+from pergola.kube.errors import NotFound
 from pergola.kube.kubeconfig import load
-from pergola.providers.networking.seed_objects import SeedObjects
+from pergola.providers.networking.seed_objects import SeedObject, SeedObjects
 from pergola.testing.world import RecordingClient, config_map
 
 OWNER = "extension-networking-tulip"
@@ -118,3 +122,54 @@ async def test_a_kind_that_the_seed_does_not_serve_is_passed_over(
     assert await there(recorder, namespace) == {"a", RECORD}
     await objects.delete()
     assert await there(recorder, namespace) == set()
+
+
+async def test_an_object_of_others_that_a_record_names_stays(
+    recorder: RecordingClient, namespace: str
+) -> None:
+    """Whoever may write ConfigMaps in the namespace may write the record."""
+    objects = SeedObjects(recorder, namespace, OWNER)
+    await objects.apply([config_map("a", "")])
+    await recorder.create(config_map("of-others", namespace))
+    record = {"data": {"objects": "v1 ConfigMap a\nv1 ConfigMap of-others"}}
+    await recorder.patch(CONFIG_MAP, Key(namespace, RECORD), record)
+
+    await objects.delete()
+
+    assert await there(recorder, namespace) == set()
+    assert await recorder.get(CONFIG_MAP, Key(namespace, "of-others"))
+
+
+async def test_an_object_that_others_made_anew_stays(
+    recorder: RecordingClient, namespace: str
+) -> None:
+    objects = SeedObjects(recorder, namespace, OWNER)
+    await objects.apply([config_map("a", "")])
+    await recorder.delete(CONFIG_MAP, Key(namespace, "a"))
+    await recorder.create(config_map("a", namespace, of="others"))
+
+    await objects.delete()
+
+    assert (await recorder.get(CONFIG_MAP, Key(namespace, "a")))["data"] == {"of": "others"}
+    assert await there(recorder, namespace) == set()
+
+
+@pytest.mark.parametrize("line", ["v1 ConfigMap ", "v1 ConfigMap ..", "v1 ConfigMap a/b"])
+async def test_a_record_cannot_name_a_whole_collection(
+    recorder: RecordingClient, namespace: str, line: str
+) -> None:
+    await recorder.create(config_map("of-others", namespace))
+    await recorder.create(config_map(RECORD, namespace, objects=line))
+
+    await SeedObjects(recorder, namespace, OWNER).delete()
+
+    assert await recorder.get(CONFIG_MAP, Key(namespace, "of-others"))
+    with pytest.raises(NotFound):
+        await recorder.get(CONFIG_MAP, Key(namespace, RECORD))
+
+
+@given(st.lists(st.text(max_size=20), max_size=4).map(" ".join))
+def test_only_a_line_that_names_one_object_is_read(line: str) -> None:
+    found = SeedObject.parse(line)
+
+    assert found is None or (name_problem(found.name) is None and str(found) == line)
