@@ -38,11 +38,7 @@ BASTION_FILE = HERE / "bastion.yaml"
 KEY = Key("shoot--demo--created", "created")
 BASTION_KEY = Key(KEY.namespace, "cli-demo")
 PERGOLA = (str(Path(sys.executable).with_name("pergola")),)
-ACTUATORS = (
-    "pergola.providers.aws.actuator:AwsInfrastructure",
-    "pergola.providers.aws.bastion:AwsBastion",
-)
-RUN = ("extension", "run", *ACTUATORS)
+RUN = ("extension", "run", "aws")
 NO_ENDPOINTS = ("--metrics-bind-address=0", "--health-bind-address=0")
 PLAN = ("aws", "plan", "--name", KEY.name, "-n", KEY.namespace)
 PATIENCE = 120.0

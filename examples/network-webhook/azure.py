@@ -23,6 +23,9 @@ class Azure(Actuator):
     async def delete(self, context: Context, obj: JsonObject) -> None:
         """Deletes nothing."""
 
+    async def migrate(self, context: Context, obj: JsonObject) -> None:
+        """Keeps nothing."""
+
     def webhooks(self) -> Sequence[Webhook]:
         """Rules for calico's config; Networks of other types stay as they are."""
         return [

@@ -57,12 +57,8 @@ CASES: Final = {
         "gardenet-node",
         {"gardenetCustomConfigField": "roses"},
     ),
-    "calico": Case(
-        "pergola.providers.networking.calico:Calico", "calico-node", {"overlay": {"enabled": False}}
-    ),
-    "cilium": Case(
-        "pergola.providers.networking.cilium:Cilium", "cilium", {"overlay": {"enabled": False}}
-    ),
+    "calico": Case("calico", "calico-node", {"overlay": {"enabled": False}}),
+    "cilium": Case("cilium", "cilium", {"overlay": {"enabled": False}}),
 }
 
 

@@ -1,5 +1,6 @@
-"""What an author of an extension writes (spec 40 §3.1)."""
+"""The interface that an author of an extension implements (spec 40 §3.1)."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -27,14 +28,14 @@ The SDK writes them in one patch with the outcome. `lastOperation`, `lastError`,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What an actuator works with, made anew for each run.
+    """What one run of an actuator works with.
 
     Attributes:
         client: of the seed, where the extension resource lives.
         cluster: the Shoot that it belongs to; None for the classes `seed` and `garden`.
         namespace: of the extension resource.
-        progress: tells percent and a sentence, which the SDK writes to `lastOperation`; a call that
-            comes soon after another may be skipped, and one that fails is forgotten.
+        progress: reports percent and a sentence, which the SDK writes to `lastOperation`; a call
+            soon after another may be skipped, and a failed one is ignored.
         save: writes fields of `status` at once, such as `state` after something was created.
     """
 
@@ -46,25 +47,27 @@ class Context:
     save: Callable[[Status], Awaitable[None]]
 
 
-class Actuator:
-    """Makes of one kind and type of extension resource what it asks for.
+class Actuator(ABC):
+    """The code that creates, changes and deletes what extension resources of one type describe.
 
     Every method can be cancelled at any await and is called again later, so it is idempotent. What
     it raises is written to `status.lastError` and retried: an `ExtensionError` for the user, a
-    `RequeueAfter` to come back at a given time, anything else as a defect.
+    `RequeueAfter` to run again at a given time, anything else as a defect.
 
     Attributes:
+        attributes: the names of the class attributes that an author must set.
         kind: of the resources, such as `Network`.
         type: of the resources: `spec.type`.
-        name: of the extension, such as `networking-calico`: what its heartbeat is held by.
+        name: of the extension, such as `networking-calico`: the holder of its heartbeat.
         feature_gates: what an operator may switch on or off for all resources, with the defaults;
-            `configure` is told.
-        rules: of a ClusterRole: what it may do on the seed besides what every extension may.
-        shoot_webhooks: what registers those of `webhooks()` that are for Shoots there, for an
-            actuator to bring into them as ManagedResource `extension-<type>-shoot-webhooks`. Set
-            by the process that serves them; None while nobody does.
+            passed to `configure`.
+        rules: of a ClusterRole: what the extension may do on the seed beyond what every one may.
+        shoot_webhooks: returns the registrations of those `webhooks()` that are for Shoots, which
+            an actuator ships as ManagedResource `extension-<type>-shoot-webhooks`. Set by the
+            process that serves them; None if it serves none.
     """
 
+    attributes: ClassVar[Sequence[str]] = ("kind", "type", "name")
     kind: ClassVar[str]
     type: ClassVar[str]
     name: ClassVar[str]
@@ -72,54 +75,54 @@ class Actuator:
     rules: ClassVar[Sequence[JsonObject]] = ()
     shoot_webhooks: Callable[[], Awaitable[Sequence[JsonObject]]] | None = None
 
-    def configure(self, gates: Mapping[str, bool]) -> None:
-        """Takes over the feature gates, all that it has; called once before anything runs."""
+    def configure(self, gates: Mapping[str, bool]) -> None:  # noqa: B027 - optional
+        """Set all feature gates; called once before anything runs."""
 
-    def measure(self, metrics: Metrics) -> None:
-        """Takes `further` metrics, besides what the SDK has of every extension; none by default.
+    def measure(self, metrics: Metrics) -> None:  # noqa: B027 - optional
+        """Register metrics of the extension's own; called once before anything runs.
 
-        Called once before anything runs; other actuators of the process are given the same.
+        All actuators of a process share `metrics`.
         """
 
+    @abstractmethod
     async def reconcile(self, context: Context, obj: JsonObject) -> Status | None:
-        """Creates and updates everything that the resource asks for."""
-        raise NotImplementedError
+        """Create and update everything that the resource describes."""
 
+    @abstractmethod
     async def delete(self, context: Context, obj: JsonObject) -> Status | None:
-        """Removes everything that was created, and returns when it is gone."""
-        raise NotImplementedError
+        """Delete everything that was created, and return when it is gone."""
 
     async def force_delete(self, context: Context, obj: JsonObject) -> Status | None:
-        """Removes what can be removed at once; succeeds even if something is left behind."""
+        """Delete what can be deleted at once; succeed even if something is left behind."""
         return await self.delete(context, obj)
 
+    @abstractmethod
     async def migrate(self, context: Context, obj: JsonObject) -> Status | None:
-        """Leaves the seed: keeps what is in the Shoot, and tells what the next seed has to know."""
-        raise NotImplementedError
+        """Leave the seed: keep what is in the Shoot, and return the state for the next seed."""
 
     async def restore(self, context: Context, obj: JsonObject) -> Status | None:
-        """Arrives at a seed, with what `migrate` told in `status.state`."""
+        """Continue on another seed, with the state from `migrate` in `status.state`."""
         return await self.reconcile(context, obj)
 
     def health_checks(self) -> Sequence[HealthCheck]:
-        """What is looked at for the conditions of the resources; nothing unless overridden."""
+        """Return the checks behind the conditions of the resources; none by default."""
         return ()
 
     def webhooks(self) -> Sequence["Webhook"]:
-        """What the extension says to changes of others' objects; nothing unless overridden."""
+        """Return the webhooks for objects on the seed and in Shoots; none by default."""
         return ()
 
     def admission_webhooks(self, garden: "Garden") -> Sequence["Webhook"]:
-        """What the extension says to objects of the garden, such as Shoots; nothing by default.
+        """Return the webhooks for objects of the garden, such as Shoots; none by default.
 
-        They are served by a process of their own, `pergola extension admission`.
+        A process of its own serves them: `pergola extension admission`.
 
         Args:
-            garden: what can be looked up there.
+            garden: look-ups in the garden.
         """
         return ()
 
     @classmethod
     def gvk(cls) -> GroupVersionKind:
-        """The kind with its group and version."""
+        """Return the kind with its group and version."""
         return GroupVersionKind(GROUP, VERSION, cls.kind)

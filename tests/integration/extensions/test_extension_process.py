@@ -40,6 +40,9 @@ class Gardenet(Actuator):
 
     async def delete(self, context, obj):
         return None
+
+    async def migrate(self, context, obj):
+        return None
 """
 
 
@@ -219,7 +222,7 @@ async def test_of_two_replicas_only_the_leader_reconciles_and_beats(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ((), "name an actuator: pergola extension run module:Actuator"),
+        ((), "name an extension: pergola extension run calico"),
         (("{file}:Calico",), 'has no "Calico"; its actuators are: Gardenet'),
         (("{file}", "{file}"), "two actuators are for the kind Network and the type"),
         (

@@ -41,7 +41,8 @@ def test_an_operator_gets_one_extension(capsys: pytest.CaptureFixture[str]) -> N
 def test_all_kinds_of_an_extension_are_registered_together(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    [document] = printed(capsys, *AWS, "--ref", "registry.example/charts/aws:v1")
+    [document] = printed(capsys, "aws", "--ref", "registry.example/charts/aws:v1")
+    assert [document] == printed(capsys, *AWS, "--ref", "registry.example/charts/aws:v1")
     assert document["metadata"]["name"] == "provider-aws"
     assert document["spec"]["resources"] == [
         {"kind": "Infrastructure", "type": "aws"},
@@ -112,7 +113,7 @@ def test_an_extension_without_webhooks_gets_none_of_it(capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ((), "name an actuator"),
+        ((), "name an extension"),
         ((CALICO,), "say where the extension comes from: --ref"),
         ((CALICO, "--ref", "x", "--image", "y"), "say where the extension comes from: --ref"),
         ((CALICO, "--image", "x", "--format", "operator"), "needs a chart in a registry: --ref"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pergola.extensions.loading import BadReference, load_actuator
+from pergola.extensions.loading import BadReference, load_actuator, load_actuators
 
 ONE = """
 from pergola.extensions import Actuator
@@ -18,11 +18,31 @@ class Gardenet(Actuator):
     type = "gardenet"
     name = "networking-gardenet"
 
+    async def reconcile(self, context, obj):
+        pass
+
+    async def delete(self, context, obj):
+        pass
+
+    async def migrate(self, context, obj):
+        pass
+
 instance = Gardenet()
 answer = 42
 
 class Incomplete(Actuator):
     kind = "Network"
+"""
+
+HALF = """
+from pergola.providers.networking.plugin import NetworkPlugin
+
+class Half(NetworkPlugin):
+    type = "half"
+    name = "networking-half"
+
+    def check(self, config, families):
+        return iter(())
 """
 
 TWO = (
@@ -44,6 +64,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(sys, "path", list(sys.path))
     (tmp_path / "gardenet_one.py").write_text(ONE)
     (tmp_path / "gardenet_two.py").write_text(TWO)
+    (tmp_path / "gardenet_half.py").write_text(HALF)
     yield tmp_path
     for name in set(sys.modules) - known:
         if name.startswith(("gardenet_", "broken", "extension_")):
@@ -79,10 +100,25 @@ def test_a_file_and_a_module_are_found(folder: Path, reference: str) -> None:
         ("gardenet_none:A", 'there is no module "gardenet_none"; install it, or name a file'),
         ("gardenet_one.py:Calico", 'has no "Calico"; its actuators are: Gardenet'),
         ("gardenet_two.py", "has several actuators; name one of gardenet_two.py:Gardenet, "),
-        ("gardenet_one.py:answer", "gardenet_one.py:answer is no actuator"),
+        ("gardenet_one.py:answer", "gardenet_one.py:answer is not an actuator"),
         ("gardenet_one.py:Path", 'has no "Path"'),
-        ("gardenet_one.py:Incomplete", "does not say its type, name; set it in the class"),
-        ("gardenet_one.py:NetworkPlugin", "does not say its type, name"),
+        (
+            "gardenet_one.py:Incomplete",
+            "is incomplete: it does not set type, name and does not implement delete, migrate, rec",
+        ),
+        (
+            "gardenet_one.py:NetworkPlugin",
+            "does not set type, name, config and does not implement check, check_shoot, render",
+        ),
+        (
+            "gardenet_half.py",
+            "Half is incomplete: it does not set config and does not implement check_shoot, render",
+        ),
+        ("gardenet_half", "gardenet_half:Half is incomplete: it does not set config"),
+        (
+            "calicoo",
+            "the installed extensions are aws, calico, cilium",
+        ),
         ("gardenet_two.py:Second", "cannot be made without arguments"),
         ("pergola.extension_api.errors", "has no actuator: a class that derives from"),
     ],
@@ -117,3 +153,25 @@ def test_a_file_takes_no_other_modules_place(folder: Path) -> None:
     (folder / "json.py").write_text(ONE)
     load_actuator("./json.py:Gardenet")
     assert sys.modules["json"] is json
+
+
+def test_installed_extensions_are_named_by_entry_points() -> None:
+    found = load_actuators(["calico", "aws", "cilium"])
+
+    assert [(actuator.kind, actuator.type) for actuator in found] == [
+        ("Network", "calico"),
+        ("Infrastructure", "aws"),
+        ("Bastion", "aws"),
+        ("Network", "cilium"),
+    ]
+
+
+def test_an_extension_with_several_actuators_is_not_one() -> None:
+    with pytest.raises(BadReference, match=r"aws names 2 actuators"):
+        load_actuator("aws")
+
+
+def test_a_reference_may_be_a_sequence_of_actuators(folder: Path) -> None:
+    (folder / "gardenet_all.py").write_text(f"{ONE}\nEVERY = [Gardenet, instance]\n")
+
+    assert [type(a).__name__ for a in load_actuators(["gardenet_all:EVERY"])] == ["Gardenet"] * 2

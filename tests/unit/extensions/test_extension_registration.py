@@ -10,7 +10,7 @@ import pytest
 from pergola.api.objects import JsonObject
 from pergola.bundle.lint import lint
 from pergola.extension_api.errors import ExtensionError
-from pergola.extensions.actuator import Actuator
+from pergola.extensions.actuator import Actuator, Context
 from pergola.extensions.installation import (
     installation_documents,
     installation_of,
@@ -32,13 +32,21 @@ from pergola.kube.yaml import parse_documents
 IMAGE = "registry.example/gardenet@sha256:" + "0" * 64
 
 
-class Gardenet(Actuator):
+class Idle(Actuator):
+    async def reconcile(self, context: Context, obj: JsonObject) -> None: ...
+
+    async def delete(self, context: Context, obj: JsonObject) -> None: ...
+
+    async def migrate(self, context: Context, obj: JsonObject) -> None: ...
+
+
+class Gardenet(Idle):
     kind = "Network"
     type = "gardenet"
     name = "networking-gardenet"
 
 
-class Another(Actuator):
+class Another(Idle):
     kind = "BackupEntry"
     type = "another"
     name = "provider-another"

@@ -10,7 +10,7 @@ from pergola.admission.review import Request, Verdict, allowed
 from pergola.api.objects import JsonObject, JsonValue, Key
 from pergola.cli import app
 from pergola.cli.extension.options import ExtensionCommandError, Process
-from pergola.extensions.actuator import Actuator
+from pergola.extensions.actuator import Actuator, Context
 from pergola.extensions.garden_process import admission
 from pergola.extensions.options import options_from
 from pergola.extensions.process import StartError, configure, controller_names
@@ -26,7 +26,15 @@ from pergola.providers.networking.cilium import Cilium
 from pergola.runtime.metrics import Metrics
 
 
-class Weft(Actuator):
+class Idle(Actuator):
+    async def reconcile(self, context: Context, obj: JsonObject) -> None: ...
+
+    async def delete(self, context: Context, obj: JsonObject) -> None: ...
+
+    async def migrate(self, context: Context, obj: JsonObject) -> None: ...
+
+
+class Weft(Idle):
     kind, type, name = "Network", "weft", "networking-weft"
     feature_gates = {"Loose": False, "Tight": True}  # noqa: RUF012 - never changed
 
@@ -34,11 +42,11 @@ class Weft(Actuator):
         self.gates = dict(gates)
 
 
-class Warp(Actuator):
+class Warp(Idle):
     kind, type, name = "Network", "warp", "networking-warp"
 
 
-class Dye(Actuator):
+class Dye(Idle):
     kind, type, name = "DNSRecord", "dye", "dns-dye"
 
 
@@ -204,8 +212,8 @@ async def test_calico_refuses_shoots_and_cilium_fits_them_too() -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("run",), "name an actuator: pergola extension run module:Actuator"),
-        (("admission",), "name an actuator: pergola extension admission module:Actuator"),
+        (("run",), "name an extension: pergola extension run calico"),
+        (("admission",), "name an extension: pergola extension admission calico"),
         (("run", "x", "--feature-gates", "Loose"), '--feature-gates is "Loose"; write Name=true'),
         (("admission", "x", "--feature-gates", "a=true,b=on"), '--feature-gates is "b=on"'),
     ],

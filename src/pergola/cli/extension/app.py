@@ -45,8 +45,8 @@ def run(
     Parameters
     ----------
     actuators
-        module:Class or ./file.py:Class; the class may be left out where there is only one. Of
-        several, the first one names the Lease of their replicas, and their webhooks.
+        calico, cilium, aws or another installed extension; or module:Class or ./file.py:Class,
+        without the class if there is only one. The first one names the Lease and the webhooks.
     max_concurrent_reconciles
         How many resources of a kind are worked on at once; 5 unless given.
     reconcile_timeout
@@ -109,8 +109,8 @@ def admission(*actuators: str, process: Process = _DEFAULT) -> None:
     Parameters
     ----------
     actuators
-        module:Class or ./file.py:Class; the class may be left out where there is only one. Of
-        several, the first one names the component.
+        calico, cilium, aws or another installed extension; or module:Class or ./file.py:Class,
+        without the class if there is only one. The first one names the component.
     """
     from pergola.extensions.garden_process import run as run_admission
 
@@ -123,11 +123,12 @@ def admission(*actuators: str, process: Process = _DEFAULT) -> None:
 def _check_named(actuators: tuple[str, ...], command: str) -> None:
     if not actuators:
         raise ExtensionCommandError(
-            f"name an actuator: pergola extension {command} module:Actuator, or ./file.py:Actuator"
+            f"name an extension: pergola extension {command} calico, or one of your own as"
+            " module:Actuator or ./file.py:Actuator"
         )
 
 
 def _loaded(references: tuple[str, ...]) -> "list[Actuator]":
-    from pergola.extensions.loading import load_actuator
+    from pergola.extensions.loading import load_actuators
 
-    return [load_actuator(reference) for reference in references]
+    return load_actuators(references)

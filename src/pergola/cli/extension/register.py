@@ -25,7 +25,7 @@ def register(
     Parameters
     ----------
     actuators
-        module:Class or ./file.py:Class, as `pergola extension run` takes them.
+        calico, module:Class or ./file.py:Class, as `pergola extension run` takes them.
     ref
         The chart in an OCI registry.
     image
@@ -38,14 +38,15 @@ def register(
         operator for one Extension, which needs --ref; controller for a ControllerDeployment and a
         ControllerRegistration. With --ref it is operator unless given.
     """
-    from pergola.extensions.loading import load_actuator
+    from pergola.extensions.loading import load_actuators
     from pergola.kube.yaml import dump
 
     if not actuators:
         raise ExtensionCommandError(
-            "name an actuator: pergola extension register module:Actuator --ref registry/chart:v1"
+            "name an extension: pergola extension register calico --ref registry/chart:v1, or one"
+            " of your own as module:Actuator"
         )
-    loaded = [load_actuator(reference) for reference in actuators]
+    loaded = load_actuators(actuators)
     if install:
         if ref or image or format:
             raise ExtensionCommandError("--install goes with none of --ref, --image and --format")

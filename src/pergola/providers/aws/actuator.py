@@ -1,6 +1,6 @@
 """The Infrastructure of Shoots in AWS, as an actuator (spec 30 §2).
 
-    pergola extension run pergola.providers.aws.actuator:AwsInfrastructure
+    pergola extension run aws
 
 Spec, Cluster and Secret → `Wanted` and a client; one look at AWS → live checks → the flow, which
 saves its state as it goes. What was interrupted anywhere is run again from its start.

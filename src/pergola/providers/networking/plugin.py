@@ -1,5 +1,6 @@
 """A network plugin: what its author writes beside a config type (spec 40 §5.3, §6.3, §9)."""
 
+from abc import abstractmethod
 from collections.abc import Awaitable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
@@ -103,29 +104,30 @@ class NetworkPlugin(Actuator, Generic[C]):
             yet gets its network.
     """
 
+    attributes = (*Actuator.attributes, "config")
     kind = "Network"
     config: type[C]
     wait_seconds: float = 0.0
 
+    @abstractmethod
     def check(self, config: C, families: Sequence[str]) -> Iterator[Cause]:
-        """What is wrong with a config for a cluster of these IP families; paths inside of it."""
-        raise NotImplementedError
+        """Yield what is wrong with a config for these IP families; paths are inside the config."""
 
+    @abstractmethod
     def check_shoot(self, config: C, shoot: Shoot) -> Iterator[Cause]:
-        """What a config and a Shoot contradict each other in; paths in the Shoot (§7.2)."""
-        raise NotImplementedError
+        """Yield where a config contradicts its Shoot; paths are inside the Shoot (§7.2)."""
 
     async def observe(self, context: Context, plan: Plan[C]) -> Plan[C]:
         """Completes the plan with what has to be read from clusters; most plugins read nothing."""
         return plan
 
+    @abstractmethod
     def render(self, plan: Plan[C]) -> Rendered:
-        """The objects; pure.
+        """Return the objects of a plan; pure.
 
         Raises:
             ExtensionError: the plan cannot be rendered.
         """
-        raise NotImplementedError
 
     def shoot_defaults(self) -> Sequence[ShootDefault]:
         """What new Shoots with the plugin get where they say nothing; nothing by default."""

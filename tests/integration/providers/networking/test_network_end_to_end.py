@@ -39,8 +39,8 @@ KIND: Final = replace(caller.NETWORK, interval=0.5, severe=3.0, timeout=150.0)
 pytestmark = pytest.mark.timeout(300)
 PLUGINS: Final = {
     "gardenet": (str(EXAMPLES / "gardenet" / "gardenet.py") + ":Gardenet", "gardenet-node"),
-    "calico": ("pergola.providers.networking.calico.plugin:Calico", "calico-node"),
-    "cilium": ("pergola.providers.networking.cilium.plugin:Cilium", "cilium"),
+    "calico": ("calico", "calico-node"),
+    "cilium": ("cilium", "cilium"),
 }
 # What the plugin's own operator brings to the Shoot, and what the plugin has objects of.
 BROUGHT: Final = {"cilium": [GroupVersionKind("cilium.io", "v2", "CiliumNetworkPolicy")]}

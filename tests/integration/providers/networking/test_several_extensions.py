@@ -41,8 +41,8 @@ from pergola.testing.waiting import until, until_gone
 
 EXAMPLES: Final = Path(__file__).parents[4] / "examples" / "network"
 PERGOLA: Final = Path(sys.executable).parent / "pergola"
-CALICO: Final = "pergola.providers.networking.calico:Calico"
-CILIUM: Final = "pergola.providers.networking.cilium:Cilium"
+CALICO: Final = "calico"
+CILIUM: Final = "cilium"
 PROXY: Final = "spec.kubernetes.kubeProxy.enabled"
 REFUSAL: Final = (
     "Disabling kube-proxy is forbidden in conjunction with calico without running in ebpf dataplane"

@@ -13,7 +13,7 @@ from pergola.extension_api.cluster import Shoot
 from pergola.extensions.webhooks.declare import enabled
 from pergola.extensions.webhooks.shoot_mutator import KUBE_PROXY_OFF
 from pergola.providers.networking.admission import admission_webhooks
-from pergola.providers.networking.plugin import NetworkPlugin
+from pergola.providers.networking.plugin import NetworkPlugin, Plan, Rendered
 from pergola.providers.networking.shoot_validator import shoot_validator
 from pergola.testing.reviews import review_of
 
@@ -46,6 +46,9 @@ class Weft(NetworkPlugin[Config]):
     def check_shoot(self, config: Config, shoot: Shoot) -> Iterator[Cause]:
         if not shoot.kube_proxy_enabled and not config.ebpf:
             yield forbidden(PROXY, TEXT)
+
+    def render(self, plan: Plan[Config]) -> Rendered:
+        return Rendered(shoot=[])
 
 
 WEBHOOK = shoot_validator(Weft(), "admission-weft")

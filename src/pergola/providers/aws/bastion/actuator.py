@@ -1,7 +1,6 @@
 """The Bastion of a Shoot in AWS, as an actuator (spec 30 §10.1).
 
-    pergola extension run pergola.providers.aws.actuator:AwsInfrastructure \
-        pergola.providers.aws.bastion:AwsBastion
+    pergola extension run aws
 
 Everything that may be wrong is found before anything is created.
 """
