@@ -60,7 +60,7 @@ class Nothing:
         del content_type, body
         return b"{}"
 
-    def too_large(self) -> bytes:
+    def too_large(self, limit: str) -> bytes:
         return b"{}"
 
 

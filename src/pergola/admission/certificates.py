@@ -1,4 +1,4 @@
-"""The certificate that a server shows, read again when its files change (spec 12 §1.1)."""
+"""The server's certificate, read again when its files change (spec 12 §1.1)."""
 
 import asyncio
 import ssl
@@ -18,22 +18,30 @@ _Stamp = tuple[tuple[int, int, int], ...]
 
 
 class ServingError(Exception):
-    """The certificate cannot be served; the text says which file, and why."""
+    """The certificate cannot be served; the text says which file and why."""
 
 
 class Certificates:
-    """A server's TLS settings, with the pair of `tls.crt` and `tls.key` in a directory.
+    """A server's TLS settings, from `tls.crt` and `tls.key` in a directory.
+
+    Args:
+        client_ca: only clients with a certificate of this authority may connect; None for all.
+
+    Attributes:
+        context: for new connections; another one after the files have changed.
 
     Raises:
-        ServingError: the pair is missing, or cannot be used.
+        ServingError: A file is missing or cannot be used.
     """
 
-    def __init__(self, directory: Path, metrics: CertificateMetrics) -> None:
+    context: ssl.SSLContext
+
+    def __init__(
+        self, directory: Path, metrics: CertificateMetrics, client_ca: Path | None = None
+    ) -> None:
         self._directory = directory
         self._metrics = metrics
-        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.context.minimum_version = ssl.TLSVersion.TLSv1_2
-        self.context.set_alpn_protocols(["http/1.1"])
+        self._client_ca = client_ca
         try:
             self._stamp = self._stamped()
             self._load()
@@ -41,17 +49,17 @@ class Certificates:
             raise ServingError(self._explained(error)) from None
 
     async def watch(self) -> None:
-        """Reads the pair again whenever it changes; until cancelled.
+        """Read the files again whenever they change, until cancelled.
 
-        Mounted Secrets are exchanged as a whole directory, which file events tell differently on
-        every system: the files are looked at instead.
+        They are polled, because file events for mounted Secrets, which are replaced as a whole
+        directory, differ between systems.
         """
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             self.look()
 
     def look(self) -> None:
-        """Reads the pair again if it has changed; the old one stays where the new one is broken."""
+        """Read the files again if they have changed; keep the old ones if the new are broken."""
         try:
             stamp = self._stamped()
             if stamp == self._stamp:
@@ -65,22 +73,33 @@ class Certificates:
         log.info("certificate read", directory=str(self._directory))
 
     def _load(self) -> None:
-        certificate, key = self._directory / _CERTIFICATE, self._directory / _KEY
-        # A pair that does not fit together would spoil the one that is served: try it first.
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
-        self.context.load_cert_chain(certificate, key)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.set_alpn_protocols(["http/1.1"])
+        context.load_cert_chain(self._directory / _CERTIFICATE, self._directory / _KEY)
+        if self._client_ca is not None:
+            self._load_client_ca(context, self._client_ca)
+        self.context = context
         self._metrics.read()
 
+    def _load_client_ca(self, context: ssl.SSLContext, file: Path) -> None:
+        try:
+            context.load_verify_locations(file)
+        except ssl.SSLError:
+            raise ssl.SSLError(f"{file} does not contain a PEM certificate") from None
+        context.verify_mode = ssl.CERT_REQUIRED
+
     def _stamped(self) -> _Stamp:
-        found = [(self._directory / name).stat() for name in (_CERTIFICATE, _KEY)]
+        files = [self._directory / _CERTIFICATE, self._directory / _KEY]
+        if self._client_ca is not None:
+            files.append(self._client_ca)
+        found = [file.stat() for file in files]
         return tuple((stat.st_ino, stat.st_mtime_ns, stat.st_size) for stat in found)
 
     def _explained(self, error: OSError | ssl.SSLError) -> str:
         if isinstance(error, FileNotFoundError):
-            return (
-                f"{error.filename} does not exist; it must hold what the webhooks are served with"
-            )
+            return f"{error.filename} does not exist; webhooks cannot be served without it"
         if isinstance(error, ssl.SSLError):
             pair = f"{_CERTIFICATE} and {_KEY} in {self._directory}"
-            return f"{pair} are no certificate and its key: {error.reason or error}"
+            return f"cannot serve webhooks with {pair}: {error.reason or error}"
         return f"cannot read the certificate in {self._directory}: {error}"

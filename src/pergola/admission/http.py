@@ -1,91 +1,68 @@
-"""HTTP/1.1 for one purpose: short posts and short answers on connections that stay open.
+"""HTTP/1.1 for short posts and short answers on connections that stay open.
 
-The parser is llhttp's, through httptools. What is spared here, compared with a general server, is a
-request object, a task and a response object for each review (docs/decisions/0007). Whatever a peer
-sends, a connection holds one request of limited size, and has limited time for it.
+The parser is llhttp's, through httptools. Compared with a general server this saves a request
+object, a task and a response object for each review (docs/decisions/0007). Whatever a peer sends,
+a connection holds one request of limited size, and has limited time for it.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final, Protocol, cast
 
 import httptools
 
+from pergola.admission.connections import GROWN_BYTES, LARGE, Connections, weight
 from pergola.runtime.logging import get_logger
 
 log = get_logger("admission-server")
 
 HEADER_LIMIT: Final = 64 * 1024
-LARGE: Final = 32 * 1024
-_BUFFERS: Final = 512 * 1024  # what TLS holds for a connection that carried a large body
-_NOWHERE: Final = asyncio.Transport()  # before a connection is made, and for nobody
+_UNCONNECTED: Final = asyncio.Transport()
+_TUNNEL: Final = b"CONNECT"
 
 
 class Endpoint(Protocol):
-    """What is served at one path: from content type and body to a body."""
+    """The handler of one path: from content type and body to a body."""
 
     def __call__(self, content_type: str, body: bytes) -> bytes | Awaitable[bytes]:
-        """The answer; at once where nobody else has to be asked."""
+        """Answer a request; at once unless something has to be awaited."""
         ...
 
-    def too_large(self) -> bytes:
-        """The answer to a body that exceeds the limit; it was not read."""
+    def too_large(self, limit: str) -> bytes:
+        """Answer a request that exceeds a limit, such as `7340032 bytes`, and is not decoded."""
         ...
-
-
-@dataclass(slots=True)
-class Limits:
-    """What peers may use.
-
-    Attributes:
-        body: bytes of one body.
-        bodies: bytes of all bodies that are being received together, with the buffers of large
-            ones.
-        connections: how many there may be; further ones are closed at once.
-        receive_seconds: for one request, from its first byte to its last.
-        idle_seconds: between two requests; longer than API servers keep connections.
-    """
-
-    body: int = 7 * 1024 * 1024
-    bodies: int = 128 * 1024 * 1024
-    connections: int = 2000
-    receive_seconds: float = 10.0
-    idle_seconds: float = 180.0
 
 
 @dataclass(slots=True)
 class Shared:
-    """What the connections of a server have in common."""
+    """What the connections of a server have in common.
 
-    endpoints: dict[str, Endpoint]
-    limits: Limits
-    now: Callable[[], float]
-    connections: "set[Connection]" = field(default_factory=set)
-    received: int = 0
+    Attributes:
+        start: starts a task in the server's task group.
+    """
+
+    endpoints: Mapping[str, Endpoint]
+    connections: Connections
+    start: Callable[[Coroutine[None, None, None]], asyncio.Task[None]]
     draining: bool = False
     rested: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def drain(self, seconds: float) -> None:
-        """Lets what is under way end, for some seconds, and ends all connections."""
+        """Finish requests under way for some seconds, and end all connections."""
         self.draining = True
-        for connection in [c for c in self.connections if not c.is_busy]:
+        for connection in self.connections.idle():
             connection.expire()
-        with suppress(TimeoutError):
+        try:
             async with asyncio.timeout(seconds):
-                while any(connection.is_busy for connection in self.connections):
+                while self.connections.busy():
                     self.rested.clear()
                     await self.rested.wait()
-        for connection in list(self.connections):
+        except TimeoutError:
+            log.info("requests abandoned", number=len(self.connections.busy()))
+        for connection in [*self.connections.idle(), *self.connections.busy()]:
             connection.abort()
-
-    def sweep(self) -> None:
-        """Closes connections whose time is over; to be called every second or so."""
-        now = self.now()
-        for connection in [c for c in self.connections if c.deadline < now]:
-            connection.expire()
 
 
 @dataclass(slots=True)
@@ -94,8 +71,8 @@ class _Incoming:
 
     Attributes:
         size: bytes of the body so far.
-        named_bytes: bytes of headers that are complete.
-        total: bytes so far, with headers, and what frames the chunks of a body.
+        header_bytes: bytes of complete headers.
+        total: bytes so far, including headers and the framing of chunks.
     """
 
     url: bytes = b""
@@ -103,33 +80,45 @@ class _Incoming:
     body: list[bytes] = field(default_factory=list)
     size: int = 0
     total: int = 0
-    named_bytes: int = 0
+    header_bytes: int = 0
     too_large: bool = False
     continues: bool = False
 
 
-class _TooEarly(Exception):
-    """A request began before the last one was answered."""
+class _Pipelined(Exception):
+    """A request began before the previous one was answered."""
 
 
 class Connection(asyncio.Protocol):
-    """One connection: receives a request, answers it, and waits for the next.
+    """One connection: receive a request, answer it, wait for the next.
 
     Attributes:
-        deadline: on the event loop's clock; when patience with the peer ends.
+        peer: the address; empty if unknown.
+        deadline: on the event loop's clock; when the server stops waiting for the peer.
+        since: when it became idle, or when it was accepted.
+        was_used: whether it has sent a request.
+        handshake: ends with the TLS handshake.
     """
 
-    def __init__(self, shared: Shared) -> None:
+    def __init__(self, shared: Shared, peer: str = "") -> None:
         self._shared = shared
+        self._all = shared.connections
+        self._limits = self._all.limits
         self._parser = httptools.HttpRequestParser(self)
-        self._transport = _NOWHERE
+        self._transport = _UNCONNECTED
         self._incoming = _Incoming()
         self._receiving = False
         self._task: asyncio.Task[None] | None = None
         self._is_last = False
-        self._buffers = 0
+        self._grown = 0
+        self._unsent = 0
+        self._deciding = 0
         self._closing = False
+        self.handshake: asyncio.Task[None] | None = None
+        self.peer = peer
+        self.since = self._all.now()
         self.deadline = float("inf")
+        self.was_used = False
 
     @property
     def is_busy(self) -> bool:
@@ -137,34 +126,39 @@ class Connection(asyncio.Protocol):
         return self._task is not None or self._receiving
 
     def expire(self) -> None:
-        """The time for the next request, for the rest of this one, or for the end is over."""
-        if self._closing:
-            self._transport.abort()
+        """End the connection because its deadline has passed."""
+        if self._closing or self._transport is _UNCONNECTED:
+            self.abort()
         elif self._receiving:
             self._refuse(HTTPStatus.REQUEST_TIMEOUT)
         else:
             self._close()
 
     def abort(self) -> None:
-        """Ends at once."""
-        self._transport.abort()
+        """End the connection at once, or its handshake."""
+        self._closing = True
+        if self._transport is _UNCONNECTED:
+            if self.handshake is not None:
+                self.handshake.cancel()
+        else:
+            self._transport.abort()
 
     # asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Counts, and refuses what is too many."""
-        # uvloop's are none of asyncio's classes, but have all of their methods.
+        """Wait for the first request."""
+        # uvloop's transports do not derive from asyncio's classes, but have all of their methods.
         self._transport = cast("asyncio.Transport", transport)
-        self._shared.connections.add(self)
-        self._rest()
-        if len(self._shared.connections) > self._shared.limits.connections:
-            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE)
+        if self._closing:
+            self._transport.abort()
+        patience = min(self._limits.first_request_seconds, self._limits.idle_seconds)
+        self.deadline = self._all.now() + patience
 
     def data_received(self, data: bytes) -> None:
-        """Feeds the parser.
+        """Feed the parser.
 
-        What comes while a request is being answered is not read: no API server sends a request
-        before it has the last one's answer, and others send it again when the connection closes.
+        Nothing is read while a request is being answered: API servers do not pipeline, and other
+        clients send the request again after the connection closes.
         """
         if self._closing or self._is_last:
             return
@@ -182,76 +176,83 @@ class Connection(asyncio.Protocol):
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
 
     def pause_writing(self) -> None:
-        """The peer does not take its answers: it is not listened to until it does."""
+        """Read no further request until the peer has taken its answers."""
+        self._unsent = self._transport.get_write_buffer_size()
+        self._all.hold(self._unsent)
         self._transport.pause_reading()
 
     def resume_writing(self) -> None:
-        """The peer has taken its answers."""
-        if not self._is_last:
+        """Read again: the peer has taken its answers."""
+        self._all.hold(-self._unsent)
+        self._unsent = 0
+        if not (self._is_last or self._closing):
+            self.deadline = self._all.now() + self._limits.idle_seconds
             self._transport.resume_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Whoever waited for the answer is gone: nobody needs it."""
-        self._shared.connections.discard(self)
-        self._shared.rested.set()
+        """Give back what the connection holds, and cancel its handler."""
+        self._all.leave(self)
         self._drop_body()
-        self._shared.received -= self._buffers
+        self._all.hold(-self._grown - self._unsent - self._deciding)
+        self._grown = self._unsent = self._deciding = 0
         if self._task is not None:
             self._task.cancel()
+        self._shared.rested.set()
 
     # httptools
 
     def on_message_begin(self) -> None:
-        """A new request; its first bytes were counted already."""
+        """Begin a request; its first bytes were counted already."""
         if self._task is not None or self._closing:
-            raise _TooEarly
+            raise _Pipelined
         self._incoming = _Incoming(total=self._incoming.total)
         self._receiving = True
-        self.deadline = self._shared.now() + self._shared.limits.receive_seconds
+        self.was_used = True
+        self.deadline = self._all.now() + self._limits.receive_seconds
 
     def on_url(self, url: bytes) -> None:
-        """The target, perhaps in pieces."""
+        """Add to the target, which may come in pieces."""
         self._incoming.url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """One header."""
-        self._incoming.named_bytes += len(name) + len(value)
-        if self._incoming.named_bytes > HEADER_LIMIT:
+        """Note the headers that matter."""
+        self._incoming.header_bytes += len(name) + len(value)
+        if self._incoming.header_bytes > HEADER_LIMIT:
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
         lowered = name.lower()
         if lowered == b"content-type":
             self._incoming.content_type = value.decode("latin-1")
         elif lowered == b"content-length":
-            self._incoming.too_large = int(value) > self._shared.limits.body
+            self._incoming.too_large = int(value) > self._limits.body
         elif lowered == b"expect":
             self._incoming.continues = value.lower() == b"100-continue"
 
     def on_headers_complete(self) -> None:
-        """What is known to be too large is answered before it is sent."""
-        if self._incoming.too_large:
-            self._answer_too_large()
+        """Refuse what can be refused before the body arrives."""
+        if self._parser.should_upgrade() or self._parser.get_method() == _TUNNEL:
+            self._refuse(HTTPStatus.NOT_IMPLEMENTED)
+        elif self._incoming.too_large:
+            self._answer_too_large(f"{self._limits.body} bytes")
         elif self._incoming.continues:
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, body: bytes) -> None:
-        """A piece of the body."""
+        """Add a piece of the body."""
         if self._closing:
             return
+        grown = GROWN_BYTES if not self._grown and self._incoming.size + len(body) > LARGE else 0
+        if not self._all.hold(len(body) + grown):
+            # Not gracefully: that would mean to receive what the peer still has to send.
+            self.abort()
+            return
+        self._grown += grown
         self._incoming.body.append(body)
         self._incoming.size += len(body)
-        self._shared.received += len(body)
-        if self._incoming.size > LARGE and not self._buffers:
-            self._buffers = _BUFFERS
-            self._shared.received += _BUFFERS
-        if self._incoming.size > self._shared.limits.body:
-            self._answer_too_large()
-        elif self._shared.received > self._shared.limits.bodies:
-            # At once: a connection that ends in peace still receives what its peer has to send.
-            self._closing = True
-            self._transport.abort()
+        if self._incoming.size > self._limits.body:
+            self._answer_too_large(f"{self._limits.body} bytes")
 
     def on_message_complete(self) -> None:
-        """The request is here: answer it."""
+        """Answer the request."""
         if self._closing:
             return
         endpoint, pieces = self._endpoint(), self._incoming.body
@@ -260,29 +261,46 @@ class Connection(asyncio.Protocol):
         if endpoint is None:
             self._write(HTTPStatus.NOT_FOUND, b"404 page not found\n", b"text/plain")
             return
+        values, size = weight(body)
+        if values > self._limits.values:
+            self._answer_too_large(f"{self._limits.values} values")
+        elif not self._all.hold(size):
+            self.abort()
+        else:
+            self._deciding = size
+            self._answer(endpoint, body)
+
+    # Answering
+
+    def _answer(self, endpoint: Endpoint, body: bytes) -> None:
         answer = endpoint(self._incoming.content_type, body)
         if isinstance(answer, bytes):
+            self._decided()
             self._write(HTTPStatus.OK, answer)
             return
         self._receiving = False
-        self.deadline = float("inf")  # the endpoint has a budget of its own
-        self._task = asyncio.get_running_loop().create_task(self._wait(answer))
-
-    # Answering
+        self.deadline = float("inf")  # the endpoint has a time limit of its own
+        self._task = self._shared.start(self._wait(answer))
 
     async def _wait(self, answer: Awaitable[bytes]) -> None:
         try:
             body = await answer
-        except Exception as error:  # an endpoint answers whatever happens; this one has a bug
+        except Exception as error:  # endpoints answer errors themselves; this one has a bug
             log.error("endpoint failed", error=repr(error))
             self._task = None
+            self._decided()
             self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR)
             return
         self._task = None
+        self._decided()
         self._write(HTTPStatus.OK, body)
 
+    def _decided(self) -> None:
+        self._all.hold(-self._deciding)
+        self._deciding = 0
+
     def _stop_reading(self) -> None:
-        """What comes is not understood, or comes too early: then the answer is the last one."""
+        """After invalid or pipelined data the current answer is the last one."""
         if self._task is None:
             self._refuse(HTTPStatus.BAD_REQUEST)
         else:
@@ -292,26 +310,28 @@ class Connection(asyncio.Protocol):
     def _write(
         self, status: HTTPStatus, body: bytes, content_type: bytes = b"application/json"
     ) -> None:
-        # Buffers that have grown stay as long as their connection: it shall not stay long.
-        may_stay = not (self._is_last or self._buffers or self._shared.draining)
+        # Large bodies grow TLS buffers, so close the connection.
+        may_stay = not (self._is_last or self._grown or self._shared.draining)
         stays = may_stay and self._parser.should_keep_alive()
-        self._transport.write(_response(status, body, content_type, stays=stays))
         self._rest()
+        self._transport.write(_response(status, body, content_type, stays=stays))
+        if self._unsent:
+            self.deadline = self._all.now() + self._limits.receive_seconds
         if not stays:
             self._close()
 
-    def _answer_too_large(self) -> None:
+    def _answer_too_large(self, limit: str) -> None:
         endpoint = self._endpoint()
         self._drop_body()
         if endpoint is None:
             self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
             return
-        answer = _response(HTTPStatus.OK, endpoint.too_large(), b"application/json", stays=False)
-        self._transport.write(answer)
+        body = endpoint.too_large(limit)
+        self._transport.write(_response(HTTPStatus.OK, body, b"application/json", stays=False))
         self._close()
 
     def _refuse(self, status: HTTPStatus) -> None:
-        """Says so, and closes: what follows on this connection cannot be trusted."""
+        """Answer with an error and close: what follows on this connection cannot be trusted."""
         if self._closing:
             return
         text = f"{status.value} {status.phrase}\n".encode()
@@ -323,20 +343,21 @@ class Connection(asyncio.Protocol):
         self._receiving = False
         self._drop_body()
         self._transport.close()
-        # A peer that does not take the answer is not waited for either.
-        self.deadline = self._shared.now() + self._shared.limits.receive_seconds
+        # A peer that does not take the answer has limited time, too.
+        self.deadline = self._all.now() + self._limits.receive_seconds
         self._shared.rested.set()
 
     def _rest(self) -> None:
-        """Nothing is under way; the next request may take its time."""
+        """Wait for the next request."""
         self._receiving = False
         self._incoming = _Incoming()
-        self.deadline = self._shared.now() + self._shared.limits.idle_seconds
+        self.since = self._all.now()
+        self.deadline = self.since + self._limits.idle_seconds
         if self._shared.draining:
             self._shared.rested.set()
 
     def _drop_body(self) -> None:
-        self._shared.received -= self._incoming.size
+        self._all.hold(-self._incoming.size)
         self._incoming.body, self._incoming.size = [], 0
 
     def _endpoint(self) -> Endpoint | None:

@@ -97,9 +97,9 @@ class Reviewer:
             return self._answered(asked.version, asked.request.uid, verdict_or_wait, began)
         return self._awaited(asked, verdict_or_wait, began)
 
-    def too_large(self) -> bytes:
-        """The answer to a body that is not even read."""
-        text = f"request entity is too large; limit is {BODY_LIMIT} bytes"
+    def too_large(self, limit: str = f"{BODY_LIMIT} bytes") -> bytes:
+        """Answer a request that exceeds a limit and is not decoded."""
+        text = f"request entity is too large; limit is {limit}"
         verdict = errored(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, text)
         return self._answered(_V1, "", verdict, time.perf_counter())
 

@@ -1,13 +1,15 @@
 """Serving webhooks over TLS (spec 12 §1.1): start, readiness, and a graceful end."""
 
 import asyncio
+import socket
 import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 from pergola.admission.certificates import Certificates
-from pergola.admission.http import Connection, Endpoint, Limits, Shared
+from pergola.admission.connections import Connections, Limits
+from pergola.admission.http import Connection, Endpoint, Shared
 from pergola.runtime.logging import get_logger
 from pergola.runtime.process.listening import listen
 
@@ -16,7 +18,7 @@ log = get_logger("admission-server")
 HANDSHAKE_SECONDS: Final = 10.0
 GRACE_SECONDS: Final = 4.0
 _SWEEP_SECONDS: Final = 1.0
-_BACKLOG: Final = 512
+_RETRY_SECONDS: Final = 0.1
 
 
 @asynccontextmanager
@@ -29,49 +31,51 @@ async def serve(
     limits: Limits | None = None,
     grace: float = GRACE_SECONDS,
 ) -> AsyncGenerator[int]:
-    """Serves the endpoints; each other path is not found.
+    """Serve the endpoints; answer 404 at every other path.
 
-    At the end nobody can connect any more, and what is being received or answered has `grace`
-    seconds.
+    At the end no connection is accepted any more, and requests under way have `grace` seconds.
 
     Args:
         bind: the address to listen on; empty for all.
-        port: the port to listen on; 0 for any that is free.
+        port: the port to listen on; 0 for any free one.
 
     Yields:
         The port.
 
     Raises:
-        ListenError: the port is taken, or not allowed.
+        ListenError: The port is in use, or not permitted.
     """
-    loop = asyncio.get_running_loop()
-    shared = Shared(dict(endpoints), limits or Limits(), loop.time)
     listener = listen(bind, port, "webhooks")
-    server = await loop.create_server(
-        lambda: Connection(shared),
-        sock=listener,
-        ssl=certificates.context,
-        backlog=_BACKLOG,
-        ssl_handshake_timeout=HANDSHAKE_SECONDS,
-    )
+    listener.settimeout(0)
     bound: int = listener.getsockname()[1]
-    sweeping = asyncio.create_task(_sweep(shared))
-    watching = asyncio.create_task(certificates.watch())
-    log.info("webhooks are served", port=bound, paths=len(shared.endpoints))
-    try:
-        yield bound
-    finally:
-        server.close()
-        await shared.drain(grace)
-        for task in (sweeping, watching):
-            task.cancel()
-        await asyncio.gather(sweeping, watching, return_exceptions=True)
+    failure: Exception | None = None
+    async with asyncio.TaskGroup() as group:
+        connections = Connections(limits or Limits(), asyncio.get_running_loop().time)
+        shared = Shared(dict(endpoints), connections, group.create_task)
+        tasks = [
+            group.create_task(_accept(listener, certificates, shared)),
+            group.create_task(_sweep(connections)),
+            group.create_task(certificates.watch()),
+        ]
+        log.info("webhooks are served", port=bound, paths=len(shared.endpoints))
+        try:
+            yield bound
+        except Exception as error:  # raised below, since a task group would wrap it
+            failure = error
+        finally:
+            tasks[0].cancel()
+            listener.close()
+            await shared.drain(grace)
+            for task in tasks:
+                task.cancel()
+    if failure is not None:
+        raise failure
 
 
 async def dials(host: str, port: int, seconds: float = 10.0) -> str | None:
-    """Why a TLS handshake with a server does not succeed; None if it does.
+    """Return why a TLS handshake with a server fails, or None if it succeeds.
 
-    The certificate is not verified: this asks whether somebody answers, not who.
+    The certificate is not verified: this checks that the server answers, not which one it is.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
@@ -87,7 +91,46 @@ async def dials(host: str, port: int, seconds: float = 10.0) -> str | None:
     return None
 
 
-async def _sweep(shared: Shared) -> None:
+async def _accept(listener: socket.socket, certificates: Certificates, shared: Shared) -> None:
+    """Accept connections before their handshake, so that handshakes are counted, too."""
+    loop = asyncio.get_running_loop()
+    while True:
+        try:
+            accepted, address = await loop.sock_accept(listener)
+        except OSError as error:  # too many open files, or the peer has gone
+            log.warning("connection not accepted", error=str(error))
+            shared.connections.evict()
+            await asyncio.sleep(_RETRY_SECONDS)
+            continue
+        connection = Connection(shared, str(address[0]))
+        if not shared.connections.admit(connection):
+            accepted.close()
+            continue
+        connection.handshake = shared.start(_handshake(accepted, certificates.context, connection))
+        await asyncio.sleep(0)  # the handshake begins, so that whatever cancels it is noticed there
+
+
+async def _handshake(
+    accepted: socket.socket, context: ssl.SSLContext, connection: Connection
+) -> None:
+    loop = asyncio.get_running_loop()
+    try:
+        await loop.connect_accepted_socket(
+            lambda: connection,
+            accepted,
+            ssl=context,
+            ssl_handshake_timeout=HANDSHAKE_SECONDS,
+        )
+    except (OSError, ssl.SSLError, TimeoutError) as error:
+        connection.connection_lost(error)
+        accepted.close()
+    except asyncio.CancelledError:
+        connection.connection_lost(None)
+        accepted.close()
+        raise
+
+
+async def _sweep(connections: Connections) -> None:
     while True:
         await asyncio.sleep(_SWEEP_SECONDS)
-        shared.sweep()
+        connections.sweep()

@@ -2,9 +2,9 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
-from contextlib import asynccontextmanager, suppress
-from datetime import UTC, datetime, timedelta
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 import orjson
@@ -12,133 +12,22 @@ import pytest
 
 from pergola.admission import certificates
 from pergola.admission.certificates import Certificates, ServingError
-from pergola.admission.http import LARGE, Limits
-from pergola.admission.protocol import BODY_LIMIT, Reviewer
-from pergola.admission.review import Request, Verdict, allowed
+from pergola.admission.connections import LARGE, Limits
+from pergola.admission.protocol import BODY_LIMIT
 from pergola.admission.server import dials, serve
-from pergola.api.objects import JsonObject
-from pergola.pki import Authority
+from pergola.pki.authorities import Authority
 from pergola.runtime.metrics import Metrics
 from pergola.runtime.process.listening import ListenError
-
-PATH = "/webhooks/x"
-DAY = timedelta(days=1)
-
-
-def write_pair(directory: Path) -> bytes:
-    """A fresh certificate for localhost; its authority."""
-    now = datetime.now(UTC)
-    authority = Authority.create("ca", now, DAY)
-    pair = authority.issue_server("server", ("localhost",), now, DAY)
-    (directory / "tls.key").write_bytes(pair.private)
-    (directory / "tls.crt").write_bytes(pair.public)
-    return authority.pair.public
-
-
-class Served:
-    """A running server, and ways to speak to it."""
-
-    def __init__(self, port: int, pair: Certificates, metrics: Metrics) -> None:
-        self.port = port
-        self.certificates = pair
-        self.metrics = metrics
-        self.entered = asyncio.Event()
-        self.may_answer = asyncio.Event()
-
-    async def connect(
-        self, authority: bytes | None = None
-    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        if authority is None:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
-        else:
-            context.load_verify_locations(cadata=authority.decode())
-        return await asyncio.open_connection("localhost", self.port, ssl=context)
-
-    async def send(self, raw: bytes) -> bytes:
-        """All that the server says to these bytes until it closes or keeps silent."""
-        reader, writer = await self.connect()
-        writer.write(raw)
-        try:
-            return await read_answer(reader)
-        finally:
-            writer.close()
-
-    async def post(self, body: bytes, path: str = PATH) -> JsonObject:
-        answer = await self.send(request(body, path))
-        assert answer.startswith(b"HTTP/1.1 200 OK"), answer
-        value: JsonObject = orjson.loads(answer.partition(b"\r\n\r\n")[2])
-        return value
-
-    async def works(self) -> bool:
-        return bool((await self.post(review()))["response"]["allowed"])
-
-
-async def read_answer(reader: asyncio.StreamReader) -> bytes:
-    """One response, by its length; what there is if the server closes before."""
-    async with asyncio.timeout(20):
-        try:
-            head = await reader.readuntil(b"\r\n\r\n")
-        except asyncio.IncompleteReadError as error:
-            return error.partial
-        length = next(
-            int(line.partition(b":")[2])
-            for line in head.split(b"\r\n")
-            if line.lower().startswith(b"content-length")
-        )
-        return head + await reader.readexactly(length)
-
-
-def request(body: bytes, path: str = PATH, *headers: str) -> bytes:
-    lines = [
-        f"POST {path} HTTP/1.1",
-        "Host: x",
-        "Content-Type: application/json",
-        f"Content-Length: {len(body)}",
-        *headers,
-    ]
-    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
-
-
-def review(name: str = "web") -> bytes:
-    kind = {"group": "", "version": "v1", "kind": "Pod"}
-    return orjson.dumps(
-        {
-            "apiVersion": "admission.k8s.io/v1",
-            "kind": "AdmissionReview",
-            "request": {
-                "uid": f"uid-{name}",
-                "kind": kind,
-                "resource": {"group": "", "version": "v1", "resource": "pods"},
-                "name": name,
-                "operation": "CREATE",
-                "object": {"metadata": {"name": name}},
-            },
-        }
-    )
-
-
-@asynccontextmanager
-async def serving(
-    directory: Path, limits: Limits | None = None, grace: float = 5.0
-) -> AsyncGenerator[Served]:
-    metrics = Metrics()
-    pair = Certificates(directory, metrics.certificates())
-    served: Served
-
-    def handler(request: Request) -> Verdict | Awaitable[Verdict]:
-        return wait() if request.name == "slow" else allowed()
-
-    async def wait() -> Verdict:
-        served.entered.set()
-        await served.may_answer.wait()
-        return allowed()
-
-    endpoints = {PATH: Reviewer(PATH, handler, metrics.webhook(PATH))}
-    async with serve("127.0.0.1", 0, endpoints, pair, limits=limits, grace=grace) as port:
-        served = Served(port, pair, metrics)
-        yield served
+from pergola.testing.admission_site import (
+    DAY,
+    PATH,
+    Served,
+    read_answer,
+    request,
+    review,
+    serving,
+    write_pair,
+)
 
 
 @pytest.fixture
@@ -213,7 +102,7 @@ async def test_a_chunked_body_is_read(served: Served) -> None:
         (b"POST / HTTP/1.1\r\nContent-Length: many\r\n\r\n", b"HTTP/1.1 400"),
         (
             b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n",
-            b"HTTP/1.1 ",
+            b"HTTP/1.1 501",
         ),
         (b"GET / HTTP/1.1\r\nX: " + b"y" * 100_000 + b"\r\n\r\n", b"HTTP/1.1 431"),
     ],
@@ -333,7 +222,7 @@ async def test_a_slow_client_is_given_up_and_an_idle_one_is_closed(tmp_path: Pat
         assert await served.works()
 
 
-async def test_a_thousand_connections_are_held_and_more_are_refused(tmp_path: Path) -> None:
+async def test_a_thousand_connections_are_held_and_one_more_is_served(tmp_path: Path) -> None:
     write_pair(tmp_path)
     async with serving(tmp_path, Limits(connections=1000)) as served:
         held: list[asyncio.StreamWriter] = []
@@ -341,12 +230,9 @@ async def test_a_thousand_connections_are_held_and_more_are_refused(tmp_path: Pa
             opened = await asyncio.gather(*(served.connect() for _ in range(50)))
             held += [writer for _, writer in opened]
         answer = await served.send(request(review()))
-        assert answer.startswith(b"HTTP/1.1 503")
+        assert answer.startswith(b"HTTP/1.1 200")
         for writer in held:
             writer.close()
-        async with asyncio.timeout(20):
-            while (await served.send(request(review()))).startswith(b"HTTP/1.1 503"):
-                pass
         assert await served.works()
 
 

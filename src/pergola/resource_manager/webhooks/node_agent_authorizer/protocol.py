@@ -58,9 +58,9 @@ class NodeAgentAuthorizer:
         self._lookups = lookups
         self._by_selectors = by_selectors
 
-    def too_large(self) -> bytes:
-        """Answer a request whose body exceeds the limit and was not read."""
-        return _failed(_VERSIONS[0], "413 request entity is too large")
+    def too_large(self, limit: str) -> bytes:
+        """Answer a request that exceeds a limit and is not decoded."""
+        return _failed(_VERSIONS[0], f"413 request entity is too large; limit is {limit}")
 
     async def __call__(self, content_type: str, body: bytes) -> bytes:
         """Answer one review. Any error denies the request."""

@@ -1,0 +1,168 @@
+"""The connections of one server: who may connect, who makes room, and the memory they share.
+
+Peers are not authenticated unless a client CA is configured, so everything that they can occupy is
+bounded: connections in all and for each peer, time without a request, and memory for requests,
+decoded requests, unsent answers and TLS buffers (docs/decisions/0040).
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from pergola.admission.memory import release_free_memory
+
+LARGE: Final = 32 * 1024
+"""A body that makes TLS buffers grow."""
+IDLE_BYTES: Final = 40 * 1024
+"""What TLS and the parser hold for a connection without a request."""
+GROWN_BYTES: Final = 512 * 1024
+"""What TLS buffers grow to when a connection carries a large body; they never shrink."""
+_VALUE_BYTES: Final = 72
+_DENSEST: Final = 24  # `{},{},…`: a value for every three bytes
+_RELEASE_ABOVE: Final = 32 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What peers may use.
+
+    Attributes:
+        body: bytes of one body.
+        values: JSON values in one body; each costs some 70 bytes once it is decoded.
+        bodies: bytes for everything that connections hold together.
+        connections: including those in their TLS handshake.
+        connections_per_peer: the same for one address.
+        first_request_seconds: from the connection to the first byte of a request.
+        receive_seconds: for one request, from its first byte to its last.
+        idle_seconds: between two requests; longer than API servers keep connections.
+    """
+
+    body: int = 7 * 1024 * 1024
+    values: int = 800_000
+    bodies: int = 128 * 1024 * 1024
+    connections: int = 2000
+    connections_per_peer: int = 1000
+    first_request_seconds: float = 10.0
+    receive_seconds: float = 10.0
+    idle_seconds: float = 180.0
+
+
+class Member(Protocol):
+    """A connection as the server sees it.
+
+    Attributes:
+        peer: the address; empty if unknown.
+        deadline: on the event loop's clock; when the server stops waiting for the peer.
+        since: when it became idle, or when it was accepted.
+        was_used: whether it has sent a request.
+    """
+
+    peer: str
+    deadline: float
+    since: float
+    was_used: bool
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request is being received or answered."""
+        ...
+
+    def expire(self) -> None:
+        """End it because its deadline has passed."""
+        ...
+
+    def abort(self) -> None:
+        """End it at once."""
+        ...
+
+
+class Connections:
+    """The open connections of a server.
+
+    Attributes:
+        held: bytes that the connections hold.
+    """
+
+    def __init__(self, limits: Limits, now: Callable[[], float]) -> None:
+        self.limits = limits
+        self.now = now
+        self.held = 0
+        self._members: set[Member] = set()
+        self._peers: Counter[str] = Counter()
+        self._peak = 0
+
+    def admit(self, member: Member) -> bool:
+        """Add a connection, and end an idle one if there are too many. False if all are busy."""
+        limits = self.limits
+        if self._peers[member.peer] >= limits.connections_per_peer:
+            if not self.evict(member.peer):
+                return False
+        elif len(self._members) >= limits.connections and not self.evict():
+            return False
+        if self.held + IDLE_BYTES > limits.bodies and not self.evict():
+            return False
+        self._members.add(member)
+        self._peers[member.peer] += 1
+        self.held += IDLE_BYTES
+        return True
+
+    def evict(self, peer: str | None = None) -> bool:
+        """End the connection that is idle longest, of a peer or of all. False if all are busy.
+
+        Connections that never sent a request go first.
+        """
+        idle = [m for m in self._members if not m.is_busy and peer in (None, m.peer)]
+        if not idle:
+            return False
+        longest = min(idle, key=lambda member: (member.was_used, member.since))
+        self.leave(longest)
+        longest.abort()
+        return True
+
+    def leave(self, member: Member) -> None:
+        """Forget a connection; one that has left already does not count twice."""
+        if member not in self._members:
+            return
+        self._members.discard(member)
+        self.held -= IDLE_BYTES
+        self._peers[member.peer] -= 1
+        if not self._peers[member.peer]:
+            del self._peers[member.peer]
+
+    def hold(self, size: int) -> bool:
+        """Count memory, or give it back if negative. False, and nothing counted, if too much."""
+        if size > 0 and self.held + size > self.limits.bodies:
+            return False
+        self.held += size
+        self._peak = max(self._peak, self.held)
+        return True
+
+    def sweep(self) -> None:
+        """End connections whose deadline has passed; to be called every second or so."""
+        now = self.now()
+        for member in [m for m in self._members if m.deadline < now]:
+            member.expire()
+        if self._peak > _RELEASE_ABOVE and self.held < self._peak // 2:
+            self._peak = self.held
+            release_free_memory()
+
+    def busy(self) -> list[Member]:
+        """Return the connections with a request."""
+        return [member for member in self._members if member.is_busy]
+
+    def idle(self) -> list[Member]:
+        """Return the connections without a request."""
+        return [member for member in self._members if not member.is_busy]
+
+
+def weight(body: bytes) -> tuple[int, int]:
+    """Return how many JSON values a body has at most, and how many bytes they take decoded.
+
+    The values of short bodies are not counted, since counting takes time: the size is then that of
+    the densest possible body.
+    """
+    if len(body) <= LARGE:
+        return 0, _DENSEST * len(body)
+    values = body.count(b",") + body.count(b"[") + body.count(b"{")
+    return values, len(body) + values * _VALUE_BYTES
