@@ -18,7 +18,6 @@ from pergola.admission.self_signed import SelfSigned
 from pergola.admission.server import dials, serve
 from pergola.api.objects import JsonObject, Key
 from pergola.api.resource_manager_config import ResourceManagerConfiguration
-from pergola.kube.selectors import format_selector
 from pergola.pki import Plan
 from pergola.resource_manager.assembly import Clusters
 from pergola.resource_manager.controllers.high_availability_retrigger import (
@@ -32,7 +31,6 @@ from pergola.resource_manager.webhooks.catalog import (
     registrations,
     webhooks,
 )
-from pergola.resource_manager.webhooks.high_availability_config.review import considered
 from pergola.resource_manager.webhooks.high_availability_config.settings import Version
 from pergola.resource_manager.webhooks.installation import Installation
 from pergola.resource_manager.webhooks.lookups import ClusterLookups
@@ -82,7 +80,6 @@ class WebhookServing:
             accounts=config.webhooks.projected_token_mount.enabled,
             nodes=config.webhooks.system_components_config.enabled,
             availability=config.webhooks.high_availability_config.enabled,
-            considered=format_selector(considered(self.installation)),
         )
         recorder = Recorder(clusters.target, _REPORTER)
         around = Surroundings(self.installation, lookups, recorder, version=version)
@@ -158,12 +155,16 @@ class WebhookServing:
                 self._clusters.target,
                 lookups.availability,
                 high_availability(config.webhooks, around),
-                Settings(only_managed=self.installation.kind == "target"),
+                Settings(only_managed=self._registers_for_managed_objects()),
                 metrics=self._metrics,
             )
             return [unit]
 
         return units
+
+    def _registers_for_managed_objects(self) -> bool:
+        """Whether the API server asks about our objects only; unknown if another one registers."""
+        return self._server.self_signed.enabled and self.installation.kind == "target"
 
     def _mounted(self) -> str:
         directory = self._server.tls.server_cert_dir
@@ -194,9 +195,16 @@ class WebhookServing:
 
 
 def installation_of(config: ResourceManagerConfiguration) -> Installation:
-    """Where a process of this configuration stands."""
+    """Return where a process with this configuration is installed.
+
+    The original's configuration does not say so: a second cluster means that the webhooks are
+    registered there.
+    """
     own = config.server.webhooks.self_signed
-    return Installation(own.installation, own.prefix, own.namespace)
+    kind = own.installation
+    if not own.enabled and config.target_client_connection is not None:
+        kind = "target"
+    return Installation(kind, own.prefix, own.namespace)
 
 
 def configuration_name(installation: Installation) -> str:

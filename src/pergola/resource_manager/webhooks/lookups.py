@@ -14,10 +14,7 @@ from pergola.kube.selectors import format_selector
 from pergola.resource_manager.webhooks.high_availability_config.observe import (
     ClusterSurroundings,
 )
-from pergola.resource_manager.webhooks.high_availability_config.settings import (
-    CONSIDER,
-    NamespaceSettings,
-)
+from pergola.resource_manager.webhooks.high_availability_config.settings import NamespaceSettings
 from pergola.resource_manager.webhooks.system_components_config import (
     Taint,
     in_order,
@@ -77,7 +74,6 @@ class ClusterLookups:
         accounts: whether to watch ServiceAccounts.
         nodes: whether to watch nodes.
         availability: whether to watch what the high-availability webhook has to know.
-        considered: a selector of the namespaces that it is asked about.
     """
 
     def __init__(
@@ -89,10 +85,9 @@ class ClusterLookups:
         accounts: bool = True,
         nodes: bool = True,
         availability: bool = True,
-        considered: str = f"{CONSIDER}=true",
     ) -> None:
         self._client = client
-        self.availability = ClusterSurroundings(client, considered=considered, watched=namespaces)
+        self.availability = ClusterSurroundings(client, watched=namespaces)
         self._system_nodes = format_selector({"matchLabels": dict(system_nodes or {})})
         self._accounts = Caches(client, SERVICE_ACCOUNT, automounts, namespaces=namespaces)
         self._nodes = Cache(client, NODE, taints_of, labels=self._system_nodes)

@@ -40,11 +40,12 @@ class ClusterSurroundings:
     """The answers for one cluster. As long as `caches` are not run, everything is read live.
 
     Args:
-        considered: a selector of the namespaces that the webhook is asked about.
+        considered: a selector of the namespaces to watch. Which of them the webhook is registered
+            for is the registration's concern: whoever registers it may choose other ones.
         watched: in which namespaces autoscalers are watched; in all if empty.
 
     Attributes:
-        namespaces: those that are considered.
+        namespaces: those that match `considered`.
         autoscalers: HorizontalPodAutoscalers and, where they are served, Hvpas that deploy one.
         nodes: only that they are there.
     """

@@ -87,16 +87,11 @@ def registrations(installation: Installation) -> list[Registration]:
             path=PATH,
             kind="mutating",
             rules=tuple(rules),
-            namespace_selector=considered(installation),
+            namespace_selector=installation.namespaces(labels={CONSIDER: "true"}),
             object_selector=installation.objects(absent(SKIP), managed=True),
             match_policy="Equivalent",
         )
     ]
-
-
-def considered(installation: Installation) -> JsonObject:
-    """A LabelSelector of the namespaces that the webhook is asked about."""
-    return installation.namespaces(labels={CONSIDER: "true"})
 
 
 class HighAvailability:
