@@ -12,6 +12,7 @@ from pergola.admission.registration import Registration
 from pergola.admission.review import Request, Verdict, allowed, denied
 from pergola.api import marks
 from pergola.api.objects import JsonObject, JsonValue, Key
+from pergola.controllers.network_policy.names import caller_label, port_id
 from pergola.kube.errors import KubeError, NotFound
 from pergola.resource_manager.webhooks.decoding import (
     labels_in,
@@ -39,6 +40,7 @@ _ROLE_SHOOT: Final = "shoot"
 _GARDEN: Final = "garden"
 _ALIASES: Final = ("spec", "hostAliases")
 _HEADLESS: Final = "None"
+_GATEWAY_PORT: Final = 9443
 
 Read: TypeAlias = Callable[[Key], Awaitable[JsonObject]]
 """An object of a known kind as it is now; raises KubeError."""
@@ -146,7 +148,7 @@ def _routed(pod: JsonObject, route: _Route) -> Verdict:
     because = f"Service {route.gateway} leads to the API server"
     for address in route.addresses:
         _alias(draft, pod, address, route.hosts, because)
-    label = f"networking.{marks.GROUP}/to-{route.gateway.namespace}-{GATEWAY}-tcp-9443"
+    label = caller_label(route.gateway.namespace, port_id(GATEWAY, "TCP", _GATEWAY_PORT)).key
     draft.set(("metadata", "labels", label), "allowed", because)
     return draft.verdict("its aliases and its label are there")
 

@@ -1,9 +1,12 @@
 """Routes of control-plane pods to their API server: spec 12 §12."""
 
+import hypothesis
 import pytest
+from hypothesis import strategies as st
 
 from pergola.admission.review import Verdict
 from pergola.api.objects import JsonObject, Key
+from pergola.controllers.network_policy.names import caller_label, port_id
 from pergola.kube.errors import ApiError, KubeError, NotFound, Unreachable
 from pergola.resource_manager.webhooks.installation import Installation
 from pergola.resource_manager.webhooks.pod_kube_apiserver_load_balancing import (
@@ -182,3 +185,17 @@ def test_a_garden_has_an_entry_more_on_the_same_path() -> None:
         "values": ["gardener-resource-manager"],
     } in expressions
     assert {entry.path for entry in (shoots, garden)} == {PATH}
+
+
+NAMESPACES = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", fullmatch=True)
+
+
+@hypothesis.given(NAMESPACES)
+@hypothesis.example("istio-ingress--eu-west-1a")
+async def test_the_label_is_valid_and_the_one_that_network_policies_select(istio: str) -> None:
+    given = pod(volumes=[KUBECONFIG])
+    cluster = ControlPlane({"hosts": "a", "istio-namespace": istio}, "10.0.0.1")
+    (label,) = patched(given, await cluster.review(given))["metadata"]["labels"]
+    assert len(label.partition("/")[2]) <= 63
+    gateway = Key(istio, "istio-ingressgateway-internal")
+    assert label == caller_label(istio, port_id(gateway.name, "TCP", 9443)).key
