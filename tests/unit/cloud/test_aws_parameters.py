@@ -57,6 +57,7 @@ def matches(pattern: str, text: str) -> bool:
 @pytest.mark.parametrize(("operation", "name"), READS_AND_REMOVALS)
 @given(empty=EMPTY)
 def test_an_empty_id_name_or_list_is_never_sent(operation: str, name: str, empty: object) -> None:
+    assume(not (operation == "ModifyVpcEndpoint" and empty == []))  # not a list there
     with pytest.raises(InvalidRequest, match=f"{name} is empty"):
         sent(operation, **{name: empty})
 
@@ -102,7 +103,7 @@ def test_a_value_with_wildcards_matches_itself_only(value: str, other: str) -> N
 
 
 def test_what_is_created_may_have_empty_properties() -> None:
-    parameters = {"VpcId": "vpc-1", "RouteTableIds": ["rtb-1"], "Description": "", "Tags": []}
+    parameters = {"VpcId": "vpc-1", "RouteTableIds": [], "Description": "", "Tags": []}
     assert sent("CreateVpcEndpoint", **parameters) == parameters
 
 

@@ -27,8 +27,9 @@ _CREATE: Final = (
     "Put",
     "Run",
 )
-"""What begins so may have empty parameters, save for those that say on what it acts."""
-_ACTS_ON: Final = ("Id", "Ids", "Arn", "Arns", "Name", "Names", "Resources")
+"""Such operations take empty properties, but no empty id or name, and no empty `Resources`."""
+_RESOURCES: Final = "Resources"
+_IDENTIFIES: Final = ("Id", "Ids", "Arn", "Arns", "Name", "Names", _RESOURCES)
 _ESCAPED: Final = str.maketrans({"\\": r"\\", "*": r"\*", "?": r"\?"})
 
 
@@ -55,12 +56,16 @@ def _faults(operation: str, parameters: Mapping[str, Any]) -> Iterator[str]:
     for name, value in parameters.items():
         if name in _FILTERS:
             yield from _filter_faults(name, value)
-        elif operation.startswith(_CREATE) and not name.endswith(_ACTS_ON):
+        elif operation.startswith(_CREATE) and _may_be_empty(name, value):
             continue
         elif _is_empty(value):
             yield f"{name} is empty"
         elif name == _TAGS and any(_is_empty(tag.get("Key")) for tag in value):
             yield f"{name} has a tag without a key"
+
+
+def _may_be_empty(name: str, value: object) -> bool:
+    return not name.endswith(_IDENTIFIES) or (value == [] and name != _RESOURCES)
 
 
 def _filter_faults(name: str, filters: list[JsonObject]) -> Iterator[str]:
