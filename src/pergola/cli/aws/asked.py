@@ -11,7 +11,7 @@ from pergola.cli.aws.file import AwsFileError, named, of_kind, read_objects
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject, Key
     from pergola.cloud.aws import AwsClient, Credentials
-    from pergola.providers.aws.step import Work
+    from pergola.providers.aws.resources.step import Work
 
 ENVIRONMENT: Final = "environment"
 _EXTENSIONS: Final = "extensions.gardener.cloud"
@@ -104,8 +104,8 @@ async def look(aws: "AwsClient", asked: Asked) -> "Work":
     from pergola.flow.errors import sentence_of
     from pergola.providers.aws.observe import observe
     from pergola.providers.aws.request import wanted_of
+    from pergola.providers.aws.resources.step import Work
     from pergola.providers.aws.state import read_state
-    from pergola.providers.aws.step import Work
 
     cluster = Cluster.from_object(asked.cluster) if asked.cluster else None
     wanted = wanted_of(asked.infrastructure, cluster)

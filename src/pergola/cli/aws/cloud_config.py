@@ -13,7 +13,7 @@ from pergola.cli.aws.file import named
 if TYPE_CHECKING:
     from pergola.cli.aws.asked import Asked
     from pergola.extension_api.cluster import Shoot
-    from pergola.providers.aws.control_plane import Given
+    from pergola.providers.aws.control_plane.values import Given
 
 Output = Annotated[Literal["text", "json", "yaml"], Parameter(alias="-o")]
 
@@ -48,7 +48,7 @@ def cloud_config(
     context
         Context of that kubeconfig.
     """
-    from pergola.providers.aws.control_plane import given
+    from pergola.providers.aws.control_plane.values import given
 
     # No credentials are needed, and so no right to read the Secret with them either.
     place = place_of(file, name, namespace, ENVIRONMENT, kubeconfig, context)
@@ -74,7 +74,7 @@ def _shoot(asked: "Asked") -> "Shoot":
 
 def _text(found: "Given") -> str:
     from pergola.api.objects import Key
-    from pergola.providers.aws.control_plane import KEY
+    from pergola.providers.aws.control_plane.cloud_provider import KEY
 
     lines = [
         *_controllers(found),

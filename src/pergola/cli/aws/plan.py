@@ -95,16 +95,12 @@ def plan(
 
 async def _foreseen(asked: Asked, endpoint_url: str, *, delete: bool) -> Plan:
     from pergola.flow import Graph
+    from pergola.providers.aws.flows.delete import delete_steps
+    from pergola.providers.aws.flows.reconcile import reconcile_steps
+    from pergola.providers.aws.flows.run import DELETION, RECONCILIATION, foresee
     from pergola.providers.aws.preflight import findings
-    from pergola.providers.aws.reconcile import (
-        DELETION,
-        RECONCILIATION,
-        delete_steps,
-        foresee,
-        reconcile_steps,
-    )
+    from pergola.providers.aws.resources.step import graph_of
     from pergola.providers.aws.state import is_empty
-    from pergola.providers.aws.step import graph_of
 
     if asked.cluster is None:
         print("no Cluster beside it: planned as IPv4, and without ranges", file=sys.stderr)

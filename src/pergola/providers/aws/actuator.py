@@ -23,24 +23,19 @@ from pergola.extensions.webhooks.garden import Garden
 from pergola.flow import Report, Reporter, State, Write
 from pergola.flow.metrics import FlowMetrics
 from pergola.providers.aws.codes import explained
-from pergola.providers.aws.health import health_checks
+from pergola.providers.aws.flows.delete import delete_steps
+from pergola.providers.aws.flows.reconcile import reconcile_steps
+from pergola.providers.aws.flows.run import DELETION, RECONCILIATION, name_zones, run_steps
+from pergola.providers.aws.health.checks import health_checks
 from pergola.providers.aws.observe import observe
 from pergola.providers.aws.preflight import demand
-from pergola.providers.aws.reconcile import (
-    DELETION,
-    RECONCILIATION,
-    delete_steps,
-    name_zones,
-    reconcile_steps,
-    run_steps,
-)
 from pergola.providers.aws.request import wanted_of
+from pergola.providers.aws.resources.step import Work
 from pergola.providers.aws.shoot_webhooks import aws_shoot_mutator, aws_shoot_validator
 from pergola.providers.aws.state import is_empty, read_state, state_object
 from pergola.providers.aws.status import full_status
-from pergola.providers.aws.step import Work
-from pergola.providers.aws.telling import warn
 from pergola.providers.aws.wanted import Wanted
+from pergola.providers.aws.warnings import warn
 from pergola.runtime.metrics import Metrics
 
 TAG_WORKER_SUBNETS: Final = "PERGOLA_AWS_TAG_BYO_WORKER_SUBNETS"

@@ -7,7 +7,7 @@ from pergola.api.objects import GroupVersionKind, JsonObject
 from pergola.flow import State
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.config import GROUP, Zone
-from pergola.providers.aws.security_rules import nodes_security_groups
+from pergola.providers.aws.resources.security_group.desired import nodes_security_groups
 from pergola.providers.aws.wanted import Wanted
 
 INFRASTRUCTURE_STATUS: Final = GroupVersionKind(GROUP, "v1alpha1", "InfrastructureStatus")

@@ -22,10 +22,12 @@ from aiohttp import web
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient
 from pergola.flow import FlowFailed, Saver, State, run
+from pergola.providers.aws.flows.delete import delete_steps
+from pergola.providers.aws.flows.reconcile import reconcile_steps
+from pergola.providers.aws.flows.run import name_zones
 from pergola.providers.aws.observe import observe
-from pergola.providers.aws.reconcile import delete_steps, name_zones, reconcile_steps
+from pergola.providers.aws.resources.step import CLEANUP_TIMEOUT, Step, Work, graph_of
 from pergola.providers.aws.state import is_empty
-from pergola.providers.aws.step import CLEANUP_TIMEOUT, Step, Work, graph_of
 from pergola.providers.aws.wanted import Wanted
 from pergola.testing.aws.answers import Call
 from pergola.testing.aws.corrections import CorrectedAws

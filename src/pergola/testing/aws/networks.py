@@ -10,7 +10,7 @@ from typing import Final
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient
 from pergola.providers.aws import state as keys
-from pergola.providers.aws.steps.network import network_steps
+from pergola.providers.aws.flows.reconcile import network_steps
 from pergola.providers.aws.wanted import OWNED, Wanted
 from pergola.testing.aws.steps import TECHNICAL_ID, StepsOf, read_config
 from pergola.testing.aws.world import Network, everything, managed_config, tags_in

@@ -17,7 +17,7 @@ from pergola.flow.picture import Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.config import INFRASTRUCTURE_CONFIG, InfrastructureConfig
 from pergola.providers.aws.observe import observe
-from pergola.providers.aws.step import Step, Work, graph_of
+from pergola.providers.aws.resources.step import Step, Work, graph_of
 from pergola.providers.aws.wanted import Wanted
 from pergola.testing.aws.world import Network, managed_config
 

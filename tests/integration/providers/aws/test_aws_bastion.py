@@ -18,7 +18,7 @@ from pergola.kube.client import Client
 from pergola.kube.errors import Invalid
 from pergola.providers.aws.actuator import AwsSettings
 from pergola.providers.aws.bastion import AwsBastion
-from pergola.providers.aws.security_rules import (
+from pergola.providers.aws.resources.security_group.rules import (
     EGRESS,
     INGRESS,
     SSH,

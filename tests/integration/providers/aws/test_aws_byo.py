@@ -7,12 +7,13 @@ from pergola.cloud.aws import AwsClient
 from pergola.flow import FlowFailed, State
 from pergola.flow.picture import Fate
 from pergola.providers.aws import state as keys
-from pergola.providers.aws.control_plane import cloud_controller_arguments, cloud_subnet
-from pergola.providers.aws.deletion import byo as deletion
-from pergola.providers.aws.reconcile import delete_steps, reconcile_steps
+from pergola.providers.aws.byo import byo_delete_steps, byo_steps, names
+from pergola.providers.aws.control_plane.cloud_provider import cloud_controller_arguments
+from pergola.providers.aws.control_plane.subnets import cloud_subnet
+from pergola.providers.aws.flows.delete import delete_steps
+from pergola.providers.aws.flows.reconcile import reconcile_steps
+from pergola.providers.aws.resources import iam, key_pair
 from pergola.providers.aws.status import provider_status
-from pergola.providers.aws.steps import iam, key_pair
-from pergola.providers.aws.steps.byo import byo_steps, names
 from pergola.providers.aws.wanted import MARKER, ROLE_INTERNAL, ROLE_PUBLIC, Wanted
 from pergola.testing.aws.brought import CLUSTER, settle, tags_of_subnets
 from pergola.testing.aws.corrections import CorrectedAws
@@ -393,4 +394,4 @@ def test_nothing_is_done_for_subnets_that_are_created(client: AwsClient) -> None
     cluster.configure(networks=config["networks"])
     wanted: Wanted = cluster.wanted
 
-    assert byo_steps(wanted) == deletion.steps(wanted) == []
+    assert byo_steps(wanted) == byo_delete_steps(wanted) == []

@@ -13,10 +13,9 @@ from pergola.flow import FlowFailed
 from pergola.kube.client import Client
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.actuator import AwsInfrastructure, AwsSettings
-from pergola.providers.aws.deletion import byo as deletion
+from pergola.providers.aws.byo import byo_delete_steps, byo_steps
 from pergola.providers.aws.iam_policy import Feature, Mode, actions
-from pergola.providers.aws.steps import iam, service_range
-from pergola.providers.aws.steps.byo import byo_steps
+from pergola.providers.aws.resources import iam, service_range
 from pergola.providers.aws.wanted import MARKER, ROLE_INTERNAL, ROLE_PUBLIC
 from pergola.runtime.clock import SystemClock
 from pergola.testing.aws.answers import Call
@@ -40,7 +39,7 @@ async def test_after_deletion_everything_is_as_before_save_for_tags_of_roles(
     before = await settle(client)
 
     await cluster.ensure(byo_steps)
-    await cluster.ensure(deletion.steps)
+    await cluster.ensure(byo_delete_steps)
 
     after = await everything(client)
     assert without_tags(after) == without_tags(before)
@@ -62,8 +61,8 @@ async def test_subnets_that_the_user_had_tagged_keep_their_tags(client: AwsClien
     before = await settle(client)
 
     await cluster.ensure(byo_steps)
-    await cluster.ensure(deletion.steps)
-    await cluster.ensure(deletion.steps)
+    await cluster.ensure(byo_delete_steps)
+    await cluster.ensure(byo_delete_steps)
 
     assert await everything(client) == before
 
@@ -76,8 +75,8 @@ async def test_named_subnets_that_the_user_had_tagged_keep_their_tags_even_if_as
     cluster = StepsOf.brought(client, network)
 
     await cluster.ensure(byo_steps)
-    await cluster.ensure(deletion.steps)
-    await cluster.ensure(deletion.steps)
+    await cluster.ensure(byo_delete_steps)
+    await cluster.ensure(byo_delete_steps)
 
     tags = await tags_of_subnets(client)
     assert tags[network.workers["a"]] == {CLUSTER: "shared"}
@@ -93,7 +92,7 @@ async def test_tags_of_the_user_are_not_taken_for_ours_after_a_first_run_that_fa
     await cluster.ensure(iam.steps)
 
     await cluster.ensure(byo_steps)
-    await cluster.ensure(deletion.steps)
+    await cluster.ensure(byo_delete_steps)
 
     assert (await tags_of_subnets(client))[network.workers["a"]] == {CLUSTER: "shared"}
 
@@ -109,14 +108,14 @@ async def test_two_clusters_share_all_subnets_and_one_leaves_without_the_other(
         await cluster.ensure(byo_steps)
     both = await tags_of_subnets(client)
 
-    await one.ensure(deletion.steps)
+    await one.ensure(byo_delete_steps)
 
     assert all(tags.keys() >= {CLUSTER, OTHER_CLUSTER} for tags in both.values())
     assert await tags_of_subnets(client) == {
         name: {key: value for key, value in tags.items() if key not in (CLUSTER, MARKER)}
         for name, tags in both.items()
     }
-    await other.ensure(deletion.steps)
+    await other.ensure(byo_delete_steps)
     left = await tags_of_subnets(client)
     assert {key for tags in left.values() for key in tags} == {ROLE_PUBLIC, ROLE_INTERNAL}
 
@@ -135,11 +134,11 @@ async def test_a_deletion_that_was_interrupted_is_finished_the_next_time(
     aws.after("DeleteTags", then_refuse)
     aws.writes()
     with pytest.raises(FlowFailed):
-        await cluster.ensure(deletion.steps)
+        await cluster.ensure(byo_delete_steps)
     assert aws.writes() == ["ec2 DeleteTags"] * 2
     assert any(CLUSTER in tags for tags in (await tags_of_subnets(client)).values())
 
-    await cluster.ensure(deletion.steps)
+    await cluster.ensure(byo_delete_steps)
 
     assert not any(CLUSTER in tags for tags in (await tags_of_subnets(client)).values())
 
@@ -163,7 +162,7 @@ async def test_a_subnet_that_the_user_deleted_does_not_stop_a_deletion(client: A
         )
     await client.call("ec2", "DeleteSubnet", SubnetId=gone)
 
-    await cluster.ensure(deletion.steps)
+    await cluster.ensure(byo_delete_steps)
 
     assert not any(CLUSTER in tags for tags in (await tags_of_subnets(client)).values())
 
@@ -193,7 +192,7 @@ async def test_a_cluster_of_another_controller_is_taken_over_and_its_tags_are_re
 
     await cluster.ensure(byo_steps)
     assert aws.writes() == []
-    await cluster.ensure(deletion.steps)
+    await cluster.ensure(byo_delete_steps)
 
     assert await tags_of_subnets(client) == {
         network.public["a"]: {ROLE_PUBLIC: "1"},
@@ -212,7 +211,7 @@ async def test_a_lost_state_is_rebuilt_and_the_tags_are_removed_all_the_same(
 
     await cluster.ensure(byo_steps)
     assert aws.writes() == []
-    await cluster.ensure(deletion.steps)
+    await cluster.ensure(byo_delete_steps)
 
     assert await tags_of_subnets(client) == {
         network.public["a"]: {ROLE_PUBLIC: "1"},
@@ -233,7 +232,7 @@ async def test_tags_of_subnets_that_were_discovered_stay_after_the_config_names_
 
     cluster.configure(networks=network.config()["networks"])
     await cluster.ensure(byo_steps)
-    await cluster.ensure(deletion.steps)
+    await cluster.ensure(byo_delete_steps)
 
     tags = await tags_of_subnets(client)
     assert [tags[subnet] for subnet, _ in discovered] == [
@@ -285,7 +284,7 @@ async def test_the_reservation_of_the_service_range_is_released(client: AwsClien
     await cluster.ensure(byo_steps)
     cluster.saved[keys.SERVICE_CIDR] = ours
 
-    await cluster.ensure(deletion.steps)
+    await cluster.ensure(byo_delete_steps)
 
     left = await client.call("ec2", "GetSubnetCidrReservations", SubnetId=network.workers["a"])
     assert [each["Cidr"] for each in left["SubnetIpv6CidrReservations"]] == [theirs]
@@ -304,7 +303,7 @@ async def test_a_reservation_that_another_cluster_uses_stays_until_that_leaves(
     left: list[int] = []
 
     for cluster in (one, other):
-        await cluster.ensure(deletion.steps)
+        await cluster.ensure(byo_delete_steps)
         answer = await client.call(
             "ec2", "GetSubnetCidrReservations", SubnetId=network.workers["a"]
         )

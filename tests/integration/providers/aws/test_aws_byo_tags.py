@@ -7,9 +7,8 @@ from pergola.cloud.aws import AwsClient
 from pergola.extension_api.errors import Code, codes_of
 from pergola.flow import FlowFailed, State
 from pergola.providers.aws import state as keys
-from pergola.providers.aws.deletion import byo as deletion
+from pergola.providers.aws.byo import byo_delete_steps, byo_steps
 from pergola.providers.aws.status import provider_status
-from pergola.providers.aws.steps.byo import byo_steps
 from pergola.providers.aws.wanted import MARKER, ROLE_INTERNAL, ROLE_PUBLIC
 from pergola.testing.aws.brought import CLUSTER, OTHER_CLUSTER, settle, tags_of_subnets
 from pergola.testing.aws.corrections import CorrectedAws
@@ -135,7 +134,7 @@ async def test_tags_of_the_user_stay_as_they_are(aws: CorrectedAws, client: AwsC
     cluster = StepsOf.brought(client, network)
 
     await cluster.ensure(byo_steps)
-    await cluster.ensure(deletion.steps)
+    await cluster.ensure(byo_delete_steps)
 
     assert (await tags_of_subnets(client))[network.workers["a"]] == present
 
@@ -172,7 +171,7 @@ async def test_who_may_not_create_tags_can_bring_subnets_with_tags_and_they_keep
 
     await cluster.ensure(byo_steps)
     assert cluster.warnings == []
-    await cluster.ensure(deletion.steps)
+    await cluster.ensure(byo_delete_steps)
 
     assert aws.writes() == []
     assert await everything(client) == before

@@ -10,8 +10,8 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.cloud.aws import AwsClient
 from pergola.extension_api.cluster import Cluster, Shoot
 from pergola.extensions.health_checks import CheckContext, Verdict
-from pergola.providers.aws.health import health_checks
-from pergola.providers.aws.security_rules import ALL, INGRESS, Rule, permissions
+from pergola.providers.aws.health.checks import health_checks
+from pergola.providers.aws.resources.security_group.rules import ALL, INGRESS, Rule, permissions
 from pergola.testing.aws.corrections import CorrectedAws
 from pergola.testing.aws.steps import TECHNICAL_ID
 from pergola.testing.aws.world import Network

@@ -9,11 +9,11 @@ from pergola.cloud.aws import AwsClient
 from pergola.flow import FlowFailed, State
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
-from pergola.providers.aws.deletion.network import deletion_steps
-from pergola.providers.aws.deletion.removing import LONG_LOOKS
+from pergola.providers.aws.flows.delete import delete_steps
+from pergola.providers.aws.flows.run import foresee
 from pergola.providers.aws.observe import observe
-from pergola.providers.aws.reconcile import foresee
-from pergola.providers.aws.step import Work
+from pergola.providers.aws.resources.removal import LONG_LOOKS
+from pergola.providers.aws.resources.step import Work
 from pergola.providers.aws.wanted import Wanted
 from pergola.testing.aws.corrections import QUICK
 from pergola.testing.aws.flows import Flows, MortalAws, creation, deletion
@@ -83,7 +83,7 @@ async def planned(cluster: Flows) -> dict[str, Note]:
     state = State(cluster.saved)
     snapshot = await observe(cluster.client, cluster.wanted, state)
     work = Work(aws=cluster.client, wanted=cluster.wanted, state=state, snapshot=snapshot)
-    return foresee(deletion_steps(cluster.wanted, state), work)
+    return foresee(delete_steps(cluster.wanted, state), work)
 
 
 async def names_of(
@@ -595,7 +595,7 @@ def test_nothing_of_a_network_that_was_brought_is_among_what_is_deleted() -> Non
     config = managed_config(REGION, vpc="vpc-0123456789abcdef0")
     config["networks"]["zones"] = zones
 
-    names = [step.name for step in deletion_steps(wanted(config), State({keys.VPC: "vpc-1"}))]
+    names = [step.name for step in delete_steps(wanted(config), State({keys.VPC: "vpc-1"}))]
 
     assert not [name for name in names if name in ("delete VPC", "delete subnets in eu-west-1a")]
     assert "remove tags of subnets and route tables" in names

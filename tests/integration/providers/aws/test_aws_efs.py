@@ -4,6 +4,7 @@ from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient
 from pergola.flow import State
 from pergola.flow.picture import Fate
+from pergola.providers.aws.resources import efs, security_group
 from pergola.providers.aws.snapshot import tags_of
 from pergola.providers.aws.state import (
     FILE_SYSTEM,
@@ -12,7 +13,6 @@ from pergola.providers.aws.state import (
     mount_target_key,
 )
 from pergola.providers.aws.status import provider_status
-from pergola.providers.aws.steps import efs, security_group
 from pergola.testing.aws.corrections import CorrectedAws
 from pergola.testing.aws.steps import TECHNICAL_ID, StepsOf
 from pergola.testing.aws.world import Network

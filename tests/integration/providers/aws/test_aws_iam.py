@@ -6,13 +6,14 @@ import pytest
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient
 from pergola.flow.picture import Fate
+from pergola.providers.aws.resources import iam
+from pergola.providers.aws.resources.iam import policies
 from pergola.providers.aws.state import (
     INSTANCE_PROFILE_NAME,
     ROLE_ARN,
     ROLE_NAME,
     ROLE_POLICY_NAME,
 )
-from pergola.providers.aws.steps import iam
 from pergola.testing.aws.corrections import CorrectedAws
 from pergola.testing.aws.moto import ACCOUNT
 from pergola.testing.aws.steps import TECHNICAL_ID, StepsOf
@@ -57,7 +58,7 @@ async def test_nodes_get_a_role_in_a_profile_with_a_policy(
     profile = await client.call("iam", "GetInstanceProfile", InstanceProfileName=NODES)
     (role,) = profile["InstanceProfile"]["Roles"]
     assert (role["RoleName"], role["Path"]) == (NODES, "/")
-    assert iam.same_policy(role["AssumeRolePolicyDocument"], iam.TRUST)
+    assert policies.same_policy(role["AssumeRolePolicyDocument"], policies.TRUST)
     assert allowed(await policy(client)) == {
         "ec2:DescribeInstances",
         "ecr:GetAuthorizationToken",
@@ -90,7 +91,7 @@ async def test_a_policy_that_is_only_written_otherwise_is_left_alone(
     aws: CorrectedAws, client: AwsClient, cluster: StepsOf
 ) -> None:
     await cluster.ensure(iam.steps)
-    document = iam.role_policy(cluster.wanted)
+    document = policies.role_policy(cluster.wanted)
     document["Statement"].reverse()
     document["Statement"][-1]["Action"] = "ec2:DescribeInstances"
     await put_policy(client, orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())
@@ -105,7 +106,7 @@ async def test_a_policy_with_another_meaning_is_written_again(
     aws: CorrectedAws, client: AwsClient, cluster: StepsOf
 ) -> None:
     await cluster.ensure(iam.steps)
-    document = iam.role_policy(cluster.wanted)
+    document = policies.role_policy(cluster.wanted)
     document["Statement"][0]["Effect"] = "Deny"
     await put_policy(client, orjson.dumps(document).decode())
     aws.writes()
@@ -143,7 +144,7 @@ async def test_whoever_else_was_allowed_to_take_the_role_is_not_any_more(
     aws: CorrectedAws, client: AwsClient, cluster: StepsOf
 ) -> None:
     await cluster.ensure(iam.steps)
-    trust = orjson.dumps(iam.TRUST).decode().replace("ec2.amazonaws", "lambda.amazonaws")
+    trust = orjson.dumps(policies.TRUST).decode().replace("ec2.amazonaws", "lambda.amazonaws")
     await client.call("iam", "UpdateAssumeRolePolicy", RoleName=NODES, PolicyDocument=trust)
     aws.writes()
 
@@ -163,7 +164,7 @@ async def test_another_role_in_the_profile_is_replaced(
         "iam",
         "CreateRole",
         RoleName="other",
-        AssumeRolePolicyDocument=orjson.dumps(iam.TRUST).decode(),
+        AssumeRolePolicyDocument=orjson.dumps(policies.TRUST).decode(),
     )
     await client.call(
         "iam", "AddRoleToInstanceProfile", InstanceProfileName=NODES, RoleName="other"
@@ -199,5 +200,5 @@ async def test_what_was_created_although_no_answer_came_is_taken(
 
 
 async def _create_role(client: AwsClient) -> None:
-    trust = orjson.dumps(iam.TRUST).decode()
+    trust = orjson.dumps(policies.TRUST).decode()
     await client.call("iam", "CreateRole", RoleName=NODES, AssumeRolePolicyDocument=trust)

@@ -5,7 +5,8 @@ import pytest
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient
 from pergola.flow import State
-from pergola.providers.aws import reconcile
+from pergola.providers.aws.flows.delete import delete_steps
+from pergola.providers.aws.flows.reconcile import reconcile_steps
 from pergola.providers.aws.iam_policy import Feature, Mode, actions
 from pergola.testing.aws.corrections import CorrectedAws
 from pergola.testing.aws.steps import StepsOf
@@ -18,8 +19,8 @@ async def live(aws: CorrectedAws, cluster: StepsOf) -> set[str]:
     """A cluster is created, kept and deleted; the actions that it took."""
     aws.taken()
     for _ in range(2):
-        await cluster.ensure(reconcile.reconcile_steps)
-    await cluster.ensure(lambda wanted: reconcile.delete_steps(wanted, State(cluster.saved)))
+        await cluster.ensure(reconcile_steps)
+    await cluster.ensure(lambda wanted: delete_steps(wanted, State(cluster.saved)))
     return {call.replace(" ", ":") for call in aws.taken()}
 
 

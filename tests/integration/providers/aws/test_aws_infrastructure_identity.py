@@ -19,7 +19,7 @@ from pergola.extensions.process import Options, assemble
 from pergola.kube.client import Client
 from pergola.kube.errors import Forbidden
 from pergola.kube.kubeconfig import ClusterConfig, load
-from pergola.providers.aws.reconcile import DELETION
+from pergola.providers.aws.flows.run import DELETION
 from pergola.runtime.metrics import Metrics
 from pergola.testing.aws.answers import Call
 from pergola.testing.aws.corrections import CorrectedAws

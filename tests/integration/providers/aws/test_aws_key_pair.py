@@ -8,14 +8,14 @@ from pergola.cloud.aws import AwsClient
 from pergola.cloud.errors import NotFound
 from pergola.flow import FlowFailed, State
 from pergola.flow.picture import Fate
+from pergola.providers.aws.resources import key_pair
+from pergola.providers.aws.resources.step import Step
 from pergola.providers.aws.snapshot import tags_of
 from pergola.providers.aws.state import (
     KEY_PAIR,
     KEY_PAIR_FINGERPRINT,
     KEY_PAIR_SPEC_FINGERPRINT,
 )
-from pergola.providers.aws.step import Step
-from pergola.providers.aws.steps import key_pair
 from pergola.providers.aws.wanted import Wanted
 from pergola.testing.aws.corrections import QUICK, CorrectedAws
 from pergola.testing.aws.flows import Flows, MortalAws

@@ -14,11 +14,12 @@ from pergola.cli.aws.asked import AwsCheckError
 from pergola.cloud.aws import AwsClient
 from pergola.extension_api.cluster import Cluster
 from pergola.flow import Report
-from pergola.providers.aws.reconcile import name_zones, reconcile_steps, run_steps
+from pergola.providers.aws.flows.reconcile import reconcile_steps
+from pergola.providers.aws.flows.run import name_zones, run_steps
 from pergola.providers.aws.request import wanted_of
+from pergola.providers.aws.resources.step import Work
 from pergola.providers.aws.snapshot import Snapshot
 from pergola.providers.aws.state import read_state, state_object
-from pergola.providers.aws.step import Work
 from pergola.testing.aws.corrections import CorrectedAws
 from pergola.testing.aws.site import PUBLIC_KEY, REGION, SHOOT
 from pergola.testing.aws.world import Network, everything, managed_config

@@ -6,7 +6,9 @@ from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient
 from pergola.flow import FlowFailed, State
 from pergola.flow.picture import Fate
-from pergola.providers.aws.security_rules import (
+from pergola.providers.aws.resources import security_group
+from pergola.providers.aws.resources.security_group.ensure import NODES_GROUP
+from pergola.providers.aws.resources.security_group.rules import (
     ALL,
     EGRESS,
     EVERYWHERE,
@@ -23,8 +25,6 @@ from pergola.providers.aws.security_rules import (
 from pergola.providers.aws.snapshot import tags_of
 from pergola.providers.aws.state import NODES_SECURITY_GROUP, VPC_IPV6_BLOCK
 from pergola.providers.aws.status import provider_status
-from pergola.providers.aws.steps import security_group
-from pergola.providers.aws.steps.security_group import NODES_GROUP
 from pergola.testing.aws.corrections import CorrectedAws
 from pergola.testing.aws.steps import TECHNICAL_ID, StepsOf
 from pergola.testing.aws.world import Network

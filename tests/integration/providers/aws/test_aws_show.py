@@ -10,7 +10,7 @@ from pergola.api.objects import JsonObject
 from pergola.cli.aws.show import show
 from pergola.cloud.aws import AwsClient
 from pergola.providers.aws import state as keys
-from pergola.providers.aws.steps import iam, key_pair
+from pergola.providers.aws.resources import iam, key_pair
 from pergola.testing.aws.corrections import CorrectedAws
 from pergola.testing.aws.steps import TECHNICAL_ID, StepsOf
 

@@ -6,16 +6,17 @@ from pergola.api.objects import JsonObject
 from pergola.api.schema.read import Malformed
 from pergola.extension_api.cluster import Shoot
 from pergola.extension_api.errors import Code, ExtensionError
-from pergola.providers.aws.control_plane import (
+from pergola.providers.aws.control_plane.cloud_provider import (
     cloud_controller_arguments,
     cloud_provider_config,
     cloud_provider_config_map,
-    cloud_subnet,
-    given,
-    places_load_balancers,
+)
+from pergola.providers.aws.control_plane.route_controller import (
     route_controller,
     route_controller_replicas,
 )
+from pergola.providers.aws.control_plane.subnets import cloud_subnet, places_load_balancers
+from pergola.providers.aws.control_plane.values import given
 from pergola.providers.aws.control_plane_config import CloudControllerManager, ControlPlaneConfig
 
 NAME = "shoot--p--s"

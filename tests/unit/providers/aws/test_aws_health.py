@@ -14,13 +14,12 @@ from pergola.providers.aws.config import (
     Vpc,
     Zone,
 )
-from pergola.providers.aws.health import (
-    Said,
-    load_balancer_subnets_available,
-    nodes_security_group_valid,
-    verdict,
-)
-from pergola.providers.aws.security_rules import (
+from pergola.providers.aws.health.checks import verdict
+from pergola.providers.aws.health.condition import ConditionUpdate as Said
+from pergola.providers.aws.health.load_balancer_subnets import load_balancer_subnets_available
+from pergola.providers.aws.health.security_group import nodes_security_group_valid
+from pergola.providers.aws.resources.security_group.desired import Ranges
+from pergola.providers.aws.resources.security_group.rules import (
     ALL,
     EGRESS,
     EVERYWHERE,
@@ -30,7 +29,6 @@ from pergola.providers.aws.security_rules import (
     NODE_PORTS,
     TCP,
     UDP,
-    Ranges,
     Rule,
     permissions,
 )

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pergola.api.objects import JsonObject
-from pergola.providers.aws.config import InfrastructureConfig, Networks, Vpc, Zone
-from pergola.providers.aws.load_balancers import (
+from pergola.providers.aws.byo.load_balancers import (
     Role,
     ambiguities,
     in_zones,
@@ -14,6 +13,7 @@ from pergola.providers.aws.load_balancers import (
     tagged,
     unfit,
 )
+from pergola.providers.aws.config import InfrastructureConfig, Networks, Vpc, Zone
 from pergola.providers.aws.snapshot import Snapshot
 from pergola.providers.aws.wanted import ROLE_INTERNAL, ROLE_PUBLIC, Wanted
 

@@ -12,14 +12,15 @@ from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient, Credentials
 from pergola.flow import State
 from pergola.providers.aws.config import InfrastructureConfig, Networks, Vpc, Zone
+from pergola.providers.aws.flows.reconcile import network_steps
+from pergola.providers.aws.resources import step_names as names
+from pergola.providers.aws.resources.routes import EVERYWHERE, NAT_GATEWAY, Route, changes
+from pergola.providers.aws.resources.step import Work, graph_of
+from pergola.providers.aws.resources.subnets.desired import subnets_of
+from pergola.providers.aws.resources.subnets.identity import keep_suffixes, zone_suffix
+from pergola.providers.aws.resources.subnets.ipv6_ranges import part, places_taken
+from pergola.providers.aws.resources.waiting import all_done
 from pergola.providers.aws.snapshot import Snapshot
-from pergola.providers.aws.step import Work, graph_of
-from pergola.providers.aws.steps import names
-from pergola.providers.aws.steps.network import network_steps
-from pergola.providers.aws.steps.routes import EVERYWHERE, NAT_GATEWAY, Route, changes
-from pergola.providers.aws.steps.waiting import all_done
-from pergola.providers.aws.steps.zones.subnets import keep_suffixes, zone_suffix
-from pergola.providers.aws.steps.zones.wanted_subnets import part, places_taken, subnets_of
 from pergola.providers.aws.wanted import Wanted
 
 BLOCK = "2001:db8:0:100::/56"

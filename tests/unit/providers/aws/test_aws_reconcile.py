@@ -10,19 +10,15 @@ from pergola.cloud.aws import AwsClient
 from pergola.flow import State, UnknownDependency
 from pergola.flow.picture import Fate
 from pergola.providers.aws.config import InfrastructureConfig
-from pergola.providers.aws.reconcile import (
-    DELETION,
-    RECONCILIATION,
-    delete_steps,
-    foresee,
-    name_zones,
-    reconcile_steps,
-)
+from pergola.providers.aws.flows.delete import delete_steps
+from pergola.providers.aws.flows.reconcile import reconcile_steps
+from pergola.providers.aws.flows.run import DELETION, RECONCILIATION, foresee, name_zones
+from pergola.providers.aws.resources import key_pair
+from pergola.providers.aws.resources import step_names as names
+from pergola.providers.aws.resources.security_group.ensure import NODES_GROUP
+from pergola.providers.aws.resources.step import Step, Work, graph_of
 from pergola.providers.aws.snapshot import Snapshot
 from pergola.providers.aws.state import is_empty
-from pergola.providers.aws.step import Step, Work, graph_of
-from pergola.providers.aws.steps import key_pair, names
-from pergola.providers.aws.steps.security_group import NODES_GROUP
 from pergola.providers.aws.wanted import Wanted
 
 ZONES = ("eu-west-1a", "eu-west-1b")

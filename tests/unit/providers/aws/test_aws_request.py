@@ -10,7 +10,8 @@ from pergola.extension_api.cluster import Cluster, Shoot
 from pergola.extension_api.errors import Code, ExtensionError
 from pergola.providers.aws.config import GROUP
 from pergola.providers.aws.request import wanted_of
-from pergola.providers.aws.security_rules import ALL, EGRESS, Rule, desired_rules
+from pergola.providers.aws.resources.security_group.desired import desired_rules
+from pergola.providers.aws.resources.security_group.rules import ALL, EGRESS, Rule
 from pergola.testing.aws.world import managed_config
 
 REGION = "eu-west-1"

@@ -3,7 +3,8 @@
 import pytest
 
 from pergola.api.objects import JsonObject
-from pergola.providers.aws.routing import dead_pod_routes, reaches_internet, table_of
+from pergola.providers.aws.byo.pod_routes import dead_pod_routes
+from pergola.providers.aws.routing import reaches_internet, table_of
 from pergola.providers.aws.snapshot import Snapshot
 
 

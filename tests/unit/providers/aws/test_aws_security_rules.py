@@ -13,7 +13,14 @@ from pergola.providers.aws.config import (
     Vpc,
     Zone,
 )
-from pergola.providers.aws.security_rules import (
+from pergola.providers.aws.resources.security_group.desired import (
+    Ranges,
+    bastion_groups,
+    desired_rules,
+    nodes_security_groups,
+    zone_ranges,
+)
+from pergola.providers.aws.resources.security_group.rules import (
     ALL,
     EGRESS,
     EVERYWHERE,
@@ -25,15 +32,10 @@ from pergola.providers.aws.security_rules import (
     TCP,
     UDP,
     Direction,
-    Ranges,
     Rule,
-    bastion_groups,
     compare,
-    desired_rules,
-    nodes_security_groups,
     permissions,
     rules_of,
-    zone_ranges,
 )
 from pergola.providers.aws.snapshot import Snapshot
 from pergola.providers.aws.wanted import Wanted

@@ -6,9 +6,9 @@ from pergola.api.objects import JsonObject
 from pergola.flow import State
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.config import InfrastructureConfig, Networks, Vpc, Zone
+from pergola.providers.aws.resources.tags import as_list
 from pergola.providers.aws.show import Owner, Thing, svg, things, tree
 from pergola.providers.aws.snapshot import Snapshot
-from pergola.providers.aws.tags import as_list
 from pergola.providers.aws.wanted import Wanted
 
 ZONE = "eu-west-1a"

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from pergola.api.objects import JsonObject
-from pergola.providers.aws.telling import event
+from pergola.providers.aws.warnings import event
 from pergola.runtime.clock import FakeClock
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -23,7 +23,7 @@ from pergola.providers.aws.bastion import firewall, host
 from pergola.providers.aws.bastion.machine import machine_of
 from pergola.providers.aws.bastion.site import Site, site_of, usable
 from pergola.providers.aws.codes import explained
-from pergola.providers.aws.telling import warn
+from pergola.providers.aws.warnings import warn
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
 

@@ -11,7 +11,7 @@ from pergola.cloud.aws import AwsClient
 from pergola.cloud.errors import AlreadyExists, DependencyProblem, NotFound
 from pergola.extension_api.errors import Code, ExtensionError
 from pergola.providers.aws.bastion.site import Site
-from pergola.providers.aws.security_rules import (
+from pergola.providers.aws.resources.security_group.rules import (
     ALL,
     EGRESS,
     EVERYWHERE,
@@ -25,8 +25,8 @@ from pergola.providers.aws.security_rules import (
     permissions,
     rules_of,
 )
+from pergola.providers.aws.resources.tags import filters, specification
 from pergola.providers.aws.snapshot import tags_of
-from pergola.providers.aws.tags import filters, specification
 from pergola.providers.aws.wanted import OWNED, OWNED_BEFORE
 
 DESCRIPTION: Final = "SSH access for Bastion"

@@ -8,7 +8,7 @@ from pergola.cloud.aws import AwsClient
 from pergola.cloud.errors import CloudError
 from pergola.providers.aws.bastion.machine import Machine
 from pergola.providers.aws.bastion.site import Site
-from pergola.providers.aws.tags import specification
+from pergola.providers.aws.resources.tags import specification
 
 _ALIVE: Final = ("pending", "running", "stopping", "stopped")
 _NOT_GONE: Final = (*_ALIVE, "shutting-down")

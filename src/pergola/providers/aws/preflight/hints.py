@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from pergola.api.objects import JsonObject
-from pergola.providers.aws.load_balancers import Role, tagged
+from pergola.providers.aws.byo.load_balancers import Role, tagged
 from pergola.providers.aws.preflight.finding import Finding, ec2, hint, subnets_in, zone_path
 from pergola.providers.aws.preflight.subnets import INTERNAL, PUBLIC, WORKERS, Named, named
 from pergola.providers.aws.routing import table_of

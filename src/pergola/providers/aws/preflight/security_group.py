@@ -8,16 +8,15 @@ from collections.abc import Iterator
 import orjson
 
 from pergola.api.objects import JsonObject
-from pergola.providers.aws.health import nodes_security_group_valid
+from pergola.providers.aws.health.security_group import nodes_security_group_valid
 from pergola.providers.aws.preflight.finding import Finding, ec2, hint
 from pergola.providers.aws.preflight.vpc import ipv6_blocks
-from pergola.providers.aws.security_rules import (
+from pergola.providers.aws.resources.security_group.desired import Ranges, desired_rules
+from pergola.providers.aws.resources.security_group.rules import (
     EGRESS,
     INGRESS,
-    Ranges,
     Rule,
     compare,
-    desired_rules,
     permissions,
 )
 from pergola.providers.aws.snapshot import Snapshot

@@ -1,0 +1,204 @@
+"""Which subnets load balancers get (spec 30 §8): what is tagged, and what controllers choose.
+
+Two who choose must come to the same result: the cloud controller, which picks one subnet for each
+zone by tags while the cluster runs, and we, who report subnets in the status. Where tags leave a
+choice, the cloud controller takes the smallest id without a word; here that is an error.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from pergola.api.objects import JsonObject
+from pergola.providers.aws import routing
+from pergola.providers.aws.config import Zone
+from pergola.providers.aws.snapshot import Snapshot, tags_of
+from pergola.providers.aws.wanted import ROLE_INTERNAL, ROLE_PUBLIC, Wanted
+
+CLUSTER_PREFIX: Final = "kubernetes.io/cluster/"
+LEAST_FREE: Final = 8
+"""Addresses that a subnet must have left for a load balancer."""
+HAS_ROLE: Final = "1"
+
+
+class Role(StrEnum):
+    """For which load balancers a subnet is."""
+
+    PUBLIC = "public"
+    INTERNAL = "internal"
+
+    @property
+    def tag(self) -> str:
+        """The key of the tag that says so."""
+        return ROLE_PUBLIC if self is Role.PUBLIC else ROLE_INTERNAL
+
+    def named_by(self, zone: Zone) -> str | None:
+        """The subnet that a config names for it in a zone."""
+        return zone.public_subnet_id if self is Role.PUBLIC else zone.internal_subnet_id
+
+
+class Placement(NamedTuple):
+    """The subnet that a controller takes in an availability zone, and why it and no other."""
+
+    zone: str
+    subnet: str
+    why: str
+
+
+def tagged(wanted: Wanted, role: Role, subnets: Mapping[str, JsonObject]) -> dict[str, list[str]]:
+    """Subnets of the VPC with the cluster's tag and a role, by availability zone, in order."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for name in sorted(subnets):
+        subnet = subnets[name]
+        tags = tags_of(subnet)
+        if (
+            subnet.get("VpcId") == wanted.config.networks.vpc.id
+            and wanted.cluster_tag in tags
+            and tags.get(role.tag) == HAS_ROLE
+        ):
+            found[str(subnet.get("AvailabilityZone"))].append(name)
+    return dict(found)
+
+
+def ambiguities(wanted: Wanted, subnets: Mapping[str, JsonObject]) -> Iterator[str]:
+    """Where tags leave it open which subnet a load balancer gets; a sentence for each (§8.4).
+
+    Args:
+        subnets: with the tags that they are to have; `steps.byo.tagging.with_tags` adds them.
+    """
+    for role in Role:
+        named = {zone.name: role.named_by(zone) for zone in wanted.config.networks.zones}
+        for zone, several in tagged(wanted, role, subnets).items():
+            explicit = named.get(zone)
+            if explicit and several != [explicit]:
+                yield _other_than_named(wanted, role, zone, explicit, several)
+            elif len(several) > 1:
+                yield _several(wanted, role, zone, several)
+
+
+def in_zones(
+    wanted: Wanted, role: Role, subnets: Mapping[str, JsonObject]
+) -> Iterator[tuple[str, str]]:
+    """The zones of the cluster with the subnet that each has for a role: named, else tagged.
+
+    Nothing may be ambiguous.
+    """
+    found = tagged(wanted, role, subnets)
+    for zone in wanted.config.networks.zones:
+        subnet = role.named_by(zone) or next(iter(found.get(zone.name, ())), None)
+        if subnet:
+            yield zone.name, subnet
+
+
+def placements(
+    wanted: Wanted, role: Role, snapshot: Snapshot, *, named: Collection[str] = ()
+) -> list[Placement]:
+    """The subnets that the cloud controller takes for a Service's load balancer (§8.3).
+
+    Args:
+        named: ids or Name tags in the Service's annotation
+            `service.beta.kubernetes.io/aws-load-balancer-subnets`, which override everything.
+    """
+    subnets = snapshot.subnets
+    if named:
+        return [
+            Placement(_zone(subnet), name, "the Service names it")
+            for name, subnet in sorted(subnets.items())
+            if name in named or tags_of(subnet).get("Name") in named
+        ]
+    by_zone: dict[str, list[str]] = defaultdict(list)
+    for name in _candidates(wanted, role, snapshot):
+        by_zone[_zone(subnets[name])].append(name)
+    return [
+        _first(wanted, role, zone, several, subnets) for zone, several in sorted(by_zone.items())
+    ]
+
+
+def unfit(wanted: Wanted, role: Role, snapshot: Snapshot, name: str) -> Iterator[str]:
+    """Why load balancers in a subnet would not work, or not be made; a clause for each reason."""
+    subnet = snapshot.subnets[name]
+    is_open = routing.reaches_internet(snapshot, name)
+    if role is Role.PUBLIC and not is_open:
+        yield "it has no route to an internet gateway"
+    if role is Role.INTERNAL and is_open:
+        yield "it has a route to an internet gateway"
+    free = subnet.get("AvailableIpAddressCount")
+    if isinstance(free, int) and free < LEAST_FREE:
+        yield f"it has {free} free addresses, and {LEAST_FREE} are needed"
+    if _is_of_others(wanted, subnet):
+        yield "it has the tag of another cluster only"
+
+
+def _candidates(wanted: Wanted, role: Role, snapshot: Snapshot) -> Iterator[str]:
+    """For public load balancers only what the internet reaches; for internal ones all."""
+    for name, subnet in snapshot.subnets.items():
+        if subnet.get("VpcId") != wanted.config.networks.vpc.id or _is_of_others(wanted, subnet):
+            continue
+        if role is Role.INTERNAL or routing.reaches_internet(snapshot, name):
+            yield name
+
+
+def _first(
+    wanted: Wanted, role: Role, zone: str, several: Iterable[str], subnets: Mapping[str, JsonObject]
+) -> Placement:
+    """The role decides, then the cluster's tag, then the smaller id."""
+
+    def rank(name: str) -> tuple[bool, bool, str]:
+        tags = tags_of(subnets[name])
+        return role.tag not in tags, wanted.cluster_tag not in tags, name
+
+    ranks = sorted(map(rank, several))
+    first = ranks[0]
+    if len(ranks) == 1:
+        why = "it is the only one in its zone"
+    elif ranks[1][0] != first[0]:
+        why = f"it has the tag {role.tag}"
+    elif ranks[1][1] != first[1]:
+        why = f"it has the tag {wanted.cluster_tag}"
+    else:
+        why = "its id is the smallest of several with the same tags"
+    return Placement(zone, first[2], why)
+
+
+def _is_of_others(wanted: Wanted, subnet: JsonObject) -> bool:
+    tags = tags_of(subnet)
+    return wanted.cluster_tag not in tags and any(key.startswith(CLUSTER_PREFIX) for key in tags)
+
+
+def _zone(subnet: JsonObject) -> str:
+    return str(subnet.get("AvailabilityZone"))
+
+
+def _other_than_named(
+    wanted: Wanted, role: Role, zone: str, explicit: str, several: Sequence[str]
+) -> str:
+    others = [name for name in several if name != explicit]
+    return (
+        f"zone {zone}: {role}SubnetID is {explicit}, but {_listed(others)} "
+        f"{_has(others)} the tags {wanted.cluster_tag} and {role.tag}={HAS_ROLE} as well, so that "
+        f"load balancers may be placed there; {_remedy(wanted, others)}"
+    )
+
+
+def _several(wanted: Wanted, role: Role, zone: str, several: Sequence[str]) -> str:
+    return (
+        f"zone {zone}: {_listed(several)} all have the tags {wanted.cluster_tag} and "
+        f"{role.tag}={HAS_ROLE}, and a load balancer gets only one subnet in each zone; keep "
+        f"the tag on one of them: {_remedy(wanted, several[1:])}"
+    )
+
+
+def _remedy(wanted: Wanted, names: Sequence[str]) -> str:
+    return (
+        f"aws ec2 delete-tags --region {wanted.region} --resources {' '.join(names)} "
+        f"--tags Key={wanted.cluster_tag}"
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(names)
+
+
+def _has(names: Sequence[str]) -> str:
+    return "has" if len(names) == 1 else "have"

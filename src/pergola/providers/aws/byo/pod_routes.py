@@ -1,0 +1,68 @@
+"""Delete pod routes of nodes that are gone from user-provided route tables (spec 30 §7.2).
+
+Only if the operator allows it: routes in route tables of the user are left alone otherwise.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from pergola.api.ip_ranges import parse_network
+from pergola.api.objects import JsonObject
+from pergola.cloud.errors import NotFound
+from pergola.flow.picture import Fate, Note
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.resources.step import Step, Work
+from pergola.providers.aws.routing import destination_of
+
+DELETE: Final = "delete routes to pods that are gone"
+BLACKHOLE: Final = "blackhole"
+
+
+def delete_step(after: tuple[str, ...], *, allowed: bool) -> Step:
+    """Return the step that deletes dead pod routes, skipped unless the operator allows it."""
+    kept = None if allowed else "routes in route tables of the user are left alone"
+    return Step(name=DELETE, plan=_plan, ensure=_delete, after=after, skip=kept)
+
+
+def _dead(work: Work) -> Iterator[tuple[str, str]]:
+    """Route tables of the worker subnets with the destinations that lead to nodes that are gone."""
+    for name in dict.fromkeys(name for _, name in keys.in_zones(work.state, keys.ROUTE_TABLE)):
+        table = work.snapshot.route_tables.get(name, {})
+        for destination in dead_pod_routes(table, work.wanted.pod_ranges):
+            yield name, destination
+
+
+def _plan(work: Work) -> Note:
+    dead = [f"{name}: {destination}" for name, destination in _dead(work)]
+    return Note(Fate.DELETE, "; ".join(dead)) if dead else Note(Fate.KEEP, "there are none")
+
+
+async def _delete(work: Work) -> None:
+    for table, destination in _dead(work):
+        field = "DestinationIpv6CidrBlock" if ":" in destination else "DestinationCidrBlock"
+        try:
+            await work.aws.call("ec2", "DeleteRoute", RouteTableId=table, **{field: destination})
+        except NotFound:
+            continue
+
+
+def dead_pod_routes(table: JsonObject, pod_ranges: Iterable[str]) -> Iterator[str]:
+    """The destinations of routes to pods whose node is gone.
+
+    Args:
+        pod_ranges: the ranges of all pods of the cluster, as CIDRs.
+    """
+    ranges = [parse_network(cidr) for cidr in pod_ranges]
+    for route in table.get("Routes") or ():
+        destination = destination_of(route)
+        if route.get("State") != BLACKHOLE or not destination:
+            continue
+        network = parse_network(destination)
+        # Ranges of the other family are no supernets of anything; subnet_of would raise.
+        if any(
+            network.version == pods.version
+            and network.prefixlen >= pods.prefixlen
+            and network.network_address in pods
+            for pods in ranges
+        ):
+            yield destination

@@ -1,0 +1,101 @@
+"""Records of the tags that we added to user-provided resources, so that only those are removed.
+
+`TaggedByPergola/<id>` in the state holds the keys, separated by commas, or `-` if the user set all
+tags. It is saved before the tags are added: a flow that is killed in between recorded too much,
+never too little.
+
+Without a record, the owner of a tag is unknown: the cluster predates records, or its state was
+lost. The tags of resources that the config names then count as ours.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.flow import State
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.resources.step import Work
+from pergola.providers.aws.snapshot import tags_of
+from pergola.providers.aws.wanted import MARKER, SHARED, Wanted
+
+NOTHING: Final = "-"
+
+
+def recorded(state: State, thing: str) -> frozenset[str] | None:
+    """The keys of our tags on a thing; None if that is not known."""
+    text = state.get(keys.tagged_key(thing))
+    if text is None:
+        return None
+    return frozenset() if text == NOTHING else frozenset(text.split(","))
+
+
+def all_recorded(state: State) -> dict[str, frozenset[str]]:
+    """The keys of our tags by the ids of all things that have any."""
+    found = {thing: recorded(state, thing) for thing in state.under(keys.TAGGED)}
+    return {thing: ours for thing, ours in found.items() if ours}
+
+
+def record(
+    work: Work, things: Mapping[str, JsonObject], adding: Mapping[str, Collection[str]]
+) -> None:
+    """Writes down whose tags are on things, and which are about to be added.
+
+    Args:
+        adding: the keys that are about to be added, by the ids of things.
+    """
+    known = _Known(work)
+    for name, thing in things.items():
+        ours = recorded(work.state, name)
+        if ours is None:
+            ours = present(work.wanted, thing) if known.tagged_by_us(name) else frozenset()
+        _write(work.state, name, ours | frozenset(adding.get(name, ())))
+
+
+def record_as_users(state: State, thing: str) -> None:
+    """Record that the user set all tags of a resource, unless it has a record already."""
+    if recorded(state, thing) is None:
+        _write(state, thing, ())
+
+
+def withdraw(state: State, thing: str, unwritten: Collection[str]) -> None:
+    """Takes back what was promised and could not be done."""
+    _write(state, thing, (recorded(state, thing) or frozenset()) - frozenset(unwritten))
+
+
+def forget(state: State, thing: str) -> None:
+    """Forgets a thing that has no tag of ours any more; that it never had one is kept.
+
+    Otherwise a second run would take tags of the user for ours.
+    """
+    if recorded(state, thing):
+        state.forget(keys.tagged_key(thing))
+
+
+def present(wanted: Wanted, thing: JsonObject) -> frozenset[str]:
+    """The keys of tags on a thing that look like ours, save those of roles, which stay anyway."""
+    tags = tags_of(thing)
+    ours = {wanted.cluster_tag} if tags.get(wanted.cluster_tag) == SHARED else set()
+    return frozenset(ours | ({MARKER} & tags.keys()))
+
+
+def _write(state: State, thing: str, ours: Collection[str]) -> None:
+    state.created(keys.tagged_key(thing), ",".join(sorted(ours)) or NOTHING)
+
+
+class _Known:
+    """What the state knew of a network when the run began.
+
+    Steps that run in parallel write to the state; what they found says nothing about the past.
+    """
+
+    def __init__(self, work: Work) -> None:
+        state, snapshot = work.before, work.snapshot
+        self._ids = frozenset(state.under(keys.ZONES).values())
+        has_nodes = snapshot.role is not None or snapshot.key_pair is not None
+        known = any(keys.in_zones(state, keys.SUBNET_WORKERS))
+        self._lost = has_nodes and not (
+            known or state.get(keys.ROLE_NAME) or state.get(keys.KEY_PAIR)
+        )
+
+    def tagged_by_us(self, thing: str) -> bool:
+        return self._lost or thing in self._ids

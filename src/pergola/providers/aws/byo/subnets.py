@@ -1,0 +1,99 @@
+"""Read user-provided subnets; refuse before anything is written (spec 30 §4.3, §8.4)."""
+
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.extension_api.errors import Code, ExtensionError, SeveralErrors
+from pergola.flow import State
+from pergola.flow.picture import Fate, Note
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.byo import load_balancers, names, records, tables, tagging
+from pergola.providers.aws.byo.load_balancers import Role
+from pergola.providers.aws.config import Zone
+from pergola.providers.aws.preflight import subnets as live
+from pergola.providers.aws.preflight.vpc import ipv6_blocks
+from pergola.providers.aws.resources.step import Step, Work
+from pergola.providers.aws.snapshot import Snapshot
+from pergola.providers.aws.wanted import Wanted
+
+WORKERS_KEYS: Final = (
+    keys.SUBNET_WORKERS,
+    keys.SUBNET_WORKERS_CIDR,
+    keys.SUBNET_WORKERS_IPV6_CIDR,
+)
+ROLE_KEYS: Final = {
+    Role.PUBLIC: (keys.SUBNET_PUBLIC, keys.SUBNET_PUBLIC_CIDR, keys.SUBNET_PUBLIC_IPV6_CIDR),
+    Role.INTERNAL: (
+        keys.SUBNET_INTERNAL,
+        keys.SUBNET_INTERNAL_CIDR,
+        keys.SUBNET_INTERNAL_IPV6_CIDR,
+    ),
+}
+
+
+def remember(state: State, zone: str, at: tuple[str, str, str], subnet: JsonObject | None) -> None:
+    """Puts a subnet of a zone and its real ranges into the state; forgets what is gone.
+
+    Args:
+        at: the keys of its id, its IPv4 range and its IPv6 range.
+    """
+    values = ("", "", "")
+    if subnet is not None:
+        ipv6 = next(iter(ipv6_blocks(subnet)), "")
+        values = (subnet["SubnetId"], str(subnet.get("CidrBlock") or ""), ipv6)
+    for key, value in zip(at, values, strict=True):
+        state.set(keys.zone_key(zone, key), value)
+
+
+def problems(wanted: Wanted, snapshot: Snapshot) -> list[str]:
+    """Why the subnets cannot be used; a sentence for each reason."""
+    found = [f"{each} (to repair: {each.fix})" for each in live.check(wanted, snapshot)]
+    tagged = tagging.with_tags(wanted, snapshot.subnets)
+    return [*found, *load_balancers.ambiguities(wanted, tagged)]
+
+
+def _ids(zone: Zone) -> tuple[str | None, str | None, str | None]:
+    return zone.workers_subnet_id, zone.public_subnet_id, zone.internal_subnet_id
+
+
+def _plan(work: Work) -> Note:
+    wrong = problems(work.wanted, work.snapshot)
+    if wrong:
+        return Note(Fate.FAILED, "; ".join(wrong))
+    count = len({each.id for each in live.named(work.wanted)})
+    return Note(Fate.KEEP, f"{count} subnets in {len(work.wanted.config.networks.zones)} zones")
+
+
+async def _ensure(work: Work) -> None:
+    await _look_again(work)
+    wrong = [
+        ExtensionError(text, Code.CONFIGURATION_PROBLEM)
+        for text in problems(work.wanted, work.snapshot)
+    ]
+    if wrong:
+        raise wrong[0] if len(wrong) == 1 else SeveralErrors(wrong)
+    _write_down(work)
+
+
+async def _look_again(work: Work) -> None:
+    """Asks once for subnets that were not to be seen: they may be very new."""
+    unseen = sorted({each.id for each in live.named(work.wanted)} - work.snapshot.subnets.keys())
+    if unseen:
+        filters = [{"Name": "subnet-id", "Values": unseen}]
+        found = await work.aws.pages("ec2", "DescribeSubnets", "Subnets", Filters=filters)
+        work.snapshot.subnets |= {subnet["SubnetId"]: subnet for subnet in found}
+
+
+def _write_down(work: Work) -> None:
+    """Without a pause, so that ids and records are saved together."""
+    things = tagging.brought(work)
+    records.record(work, things, tagging.missing(work.wanted, things))
+    for zone in work.wanted.config.networks.zones:
+        keys.suffix_of(work.state, zone.name)
+        for at, name in zip((WORKERS_KEYS, *ROLE_KEYS.values()), _ids(zone), strict=True):
+            if name:
+                remember(work.state, zone.name, at, work.snapshot.subnets[name])
+    tables.remember(work)
+
+
+STEP: Final = Step(name=names.READ, plan=_plan, ensure=_ensure)

@@ -1,0 +1,81 @@
+"""The route tables of worker subnets, into which pod routes are written (spec 30 §7.4).
+
+The route controller finds the tables by the cluster's tag. With an overlay, and with IPv6 alone,
+there are no pod routes.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.flow import State
+from pergola.flow.picture import Fate, Note
+from pergola.providers.aws import routing
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.byo import names, records
+from pergola.providers.aws.resources.step import Step, Work
+from pergola.providers.aws.resources.tags import as_list, remove_tag
+from pergola.providers.aws.snapshot import Snapshot, tags_of
+from pergola.providers.aws.wanted import SHARED, Wanted
+
+TABLE: Final = "rtb-"
+
+
+def needs_tables(wanted: Wanted) -> bool:
+    """Whether routes to pods are written into route tables."""
+    return not wanted.overlay and wanted.ipv4
+
+
+def by_zone(wanted: Wanted, snapshot: Snapshot) -> Iterator[tuple[str, JsonObject]]:
+    """Zones with the route table of their worker subnet; none if no routes are written."""
+    for zone in wanted.config.networks.zones if needs_tables(wanted) else ():
+        subnet = zone.workers_subnet_id
+        table = routing.table_of(snapshot, subnet) if subnet else None
+        if table is not None:
+            yield zone.name, table
+
+
+def of_workers(wanted: Wanted, snapshot: Snapshot) -> dict[str, JsonObject]:
+    """The route tables that are to have the cluster's tag, each once, by their ids."""
+    return {str(table["RouteTableId"]): table for _, table in by_zone(wanted, snapshot)}
+
+
+def remember(work: Work) -> None:
+    """Puts the route table of each zone into the state, if it is needed."""
+    for zone, table in by_zone(work.wanted, work.snapshot):
+        work.state.set(keys.zone_key(zone, keys.ROUTE_TABLE), table["RouteTableId"])
+
+
+def forget(state: State, table: str) -> None:
+    """Forgets a route table wherever a zone has it."""
+    for zone, known in list(keys.in_zones(state, keys.ROUTE_TABLE)):
+        if known == table:
+            state.forget(keys.zone_key(zone, keys.ROUTE_TABLE))
+
+
+def _stale(work: Work) -> list[str]:
+    """Route tables that we tagged and that are not used any more."""
+    used = of_workers(work.wanted, work.snapshot)
+    ours = records.all_recorded(work.state)
+    return sorted(name for name in ours if name.startswith(TABLE) and name not in used)
+
+
+def _plan(work: Work) -> Note:
+    stale = _stale(work)
+    if stale:
+        return Note(Fate.CHANGE, f"remove {work.wanted.cluster_tag} from {', '.join(stale)}")
+    return Note(Fate.SKIP, "no route table has a tag that is not needed")
+
+
+async def _ensure(work: Work) -> None:
+    key = work.wanted.cluster_tag
+    for table in _stale(work):
+        await remove_tag(work, [table], key, SHARED)
+        known = work.snapshot.route_tables.get(table)
+        if known is not None:
+            known["Tags"] = as_list({k: v for k, v in tags_of(known).items() if k != key})
+        records.forget(work.state, table)
+        forget(work.state, table)
+
+
+STEP: Final = Step(name=names.UNTAG, plan=_plan, ensure=_ensure, after=(names.READ,))

@@ -1,0 +1,111 @@
+"""Tags on user-provided resources: compared first, added only where they are missing (§8.2).
+
+A key that exists keeps its value: the tags are the user's. Without permission to create tags, the
+user is told which are missing and how to add them, and the flow goes on.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.cloud.errors import Unauthorized
+from pergola.flow.picture import Fate, Note
+from pergola.providers.aws.byo import names, records, tables
+from pergola.providers.aws.byo.load_balancers import HAS_ROLE, Role
+from pergola.providers.aws.preflight.subnets import named
+from pergola.providers.aws.resources.step import Step, Work
+from pergola.providers.aws.resources.tags import add_tags, as_list
+from pergola.providers.aws.snapshot import tags_of
+from pergola.providers.aws.wanted import MARKER, SHARED, Wanted
+
+Tags = dict[str, str]
+
+
+def missing(wanted: Wanted, things: Mapping[str, JsonObject]) -> dict[str, Tags]:
+    """The tags that are to be added to subnets and route tables of the user, by their ids."""
+    found = {}
+    for name, tags in _wanted_tags(wanted, things).items():
+        lacking = _lacking(tags, tags_of(things[name])) if name in things else {}
+        if lacking:
+            found[name] = lacking
+    return found
+
+
+def with_tags(wanted: Wanted, subnets: Mapping[str, JsonObject]) -> dict[str, JsonObject]:
+    """Subnets as they will be once the missing tags are on them."""
+    lacking = missing(wanted, subnets)
+    return {
+        name: {**subnet, "Tags": as_list({**tags_of(subnet), **lacking.get(name, {})})}
+        for name, subnet in subnets.items()
+    }
+
+
+def advice(region: str, things: Iterable[str], tags: Mapping[str, str]) -> str:
+    """The command that adds tags to things."""
+    pairs = " ".join(f"Key={key},Value={value}" for key, value in tags.items())
+    return f"aws ec2 create-tags --region {region} --resources {' '.join(things)} --tags {pairs}"
+
+
+def brought(work: Work) -> dict[str, JsonObject]:
+    """The things of the user that the cluster uses: subnets that are named, and route tables."""
+    subnets = {each.id: work.snapshot.subnets.get(each.id) for each in named(work.wanted)}
+    known = {name: subnet for name, subnet in subnets.items() if subnet is not None}
+    return known | tables.of_workers(work.wanted, work.snapshot)
+
+
+def _wanted_tags(wanted: Wanted, things: Mapping[str, JsonObject]) -> dict[str, Tags]:
+    tags: dict[str, Tags] = defaultdict(dict)
+    for zone in wanted.config.networks.zones:
+        if zone.workers_subnet_id and wanted.tag_worker_subnets:
+            tags[zone.workers_subnet_id][wanted.cluster_tag] = SHARED
+        for role in Role:
+            subnet = role.named_by(zone)
+            if subnet:
+                tags[subnet] |= {wanted.cluster_tag: SHARED, role.tag: HAS_ROLE}
+    for name, thing in things.items():
+        if "RouteTableId" in thing:
+            tags[name][wanted.cluster_tag] = SHARED
+    return dict(tags)
+
+
+def _lacking(tags: Tags, there: Tags) -> Tags:
+    lacking = {key: value for key, value in tags.items() if key not in there}
+    roles = [role.tag for role in Role if role.tag in lacking]
+    if roles and MARKER not in there:
+        lacking[MARKER] = roles[0]
+    return lacking
+
+
+def _plan(work: Work) -> Note:
+    lacking = missing(work.wanted, brought(work))
+    if not lacking:
+        return Note(Fate.KEEP, "all tags are there")
+    return Note(
+        Fate.CHANGE, "; ".join(f"{name}: {', '.join(tags)}" for name, tags in lacking.items())
+    )
+
+
+async def _ensure(work: Work) -> None:
+    things = brought(work)
+    alike: dict[tuple[tuple[str, str], ...], list[str]] = defaultdict(list)
+    for name, tags in missing(work.wanted, things).items():
+        alike[tuple(tags.items())].append(name)
+    for pairs, several in alike.items():
+        tags = dict(pairs)
+        try:
+            await add_tags(work, [(name, things[name], tags) for name in several])
+        except Unauthorized as error:
+            _report(work, several, tags, error)
+
+
+def _report(work: Work, several: list[str], tags: Tags, error: Unauthorized) -> None:
+    for name in several:
+        records.withdraw(work.state, name, tags)
+    work.warnings.append(
+        f"tags are missing and the credentials may not create them ({error.code}): "
+        f"{advice(work.wanted.region, several, tags)}"
+    )
+
+
+STEP: Final = Step(name=names.TAG, plan=_plan, ensure=_ensure, after=(names.READ,))

@@ -1,0 +1,127 @@
+"""Remove our own tags from user-provided resources (spec 30 §9.3).
+
+Subnets, route tables and the VPC stay, and so do role tags, which other clusters may use. Resources
+that the user has deleted meanwhile count as done.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import partial
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.cloud.errors import NotFound, Unauthorized
+from pergola.flow.picture import Fate, Note
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.byo import records
+from pergola.providers.aws.byo.load_balancers import Role
+from pergola.providers.aws.preflight.subnets import named
+from pergola.providers.aws.resources.step import Step, Work
+from pergola.providers.aws.resources.tags import as_list
+from pergola.providers.aws.snapshot import tags_of
+from pergola.providers.aws.wanted import SHARED
+
+UNTAG: Final = "remove tags of subnets and route tables"
+_ROLES: Final = frozenset(role.tag for role in Role)
+Tags = tuple[tuple[str, str | None], ...]
+"""Tags to be removed: by key and value, or by key alone."""
+
+
+def step(after: tuple[str, ...]) -> Step:
+    """Return the step that removes our tags."""
+    return Step(name=UNTAG, plan=_plan, ensure=_delete, after=after)
+
+
+def _things(work: Work) -> list[str]:
+    """All on which a tag of ours may be: what the config names, the state knows, records tell.
+
+    Subnets that only the state knows were found by the user's own tags: these stay.
+    """
+    by_config = [each.id for each in named(work.wanted)]
+    by_state = [
+        name
+        for key in (keys.SUBNET_WORKERS, keys.ROUTE_TABLE)
+        for _, name in keys.in_zones(work.state, key)
+    ]
+    return list(dict.fromkeys([*by_config, *by_state, *records.all_recorded(work.state)]))
+
+
+def _ours(work: Work, name: str) -> Tags:
+    """The tags to be removed from a thing.
+
+    Recorded ones are removed even if they are not to be seen: they may be very new.
+    """
+    known = records.recorded(work.state, name)
+    if known is None:
+        thing = work.snapshot.subnets.get(name) or work.snapshot.route_tables.get(name) or {}
+        known = records.present(work.wanted, thing)
+    cluster = work.wanted.cluster_tag
+    return tuple((key, SHARED if key == cluster else None) for key in sorted(known - _ROLES))
+
+
+def _plan(work: Work) -> Note:
+    several = {name: _ours(work, name) for name in _things(work)}
+    said = [
+        f"{name}: {', '.join(key for key, _ in tags)}" for name, tags in several.items() if tags
+    ]
+    if said:
+        return Note(Fate.DELETE, "; ".join(said))
+    return Note(Fate.KEEP, "no tag is ours")
+
+
+async def _delete(work: Work) -> None:
+    alike: dict[tuple[bool, Tags], list[str]] = defaultdict(list)
+    for name in _things(work):
+        tags = _ours(work, name)
+        if tags:
+            alike[bool(records.recorded(work.state, name)), tags].append(name)
+    for (is_recorded, tags), several in alike.items():
+        await _remove(work, several, tags, must=is_recorded)
+    for key in list(work.state.under(keys.ZONES)):
+        work.state.forget(f"{keys.ZONES}/{key}")
+
+
+async def _remove(work: Work, several: list[str], tags: Tags, *, must: bool) -> None:
+    """Removes tags from things.
+
+    Args:
+        must: whether the tags are ours for certain; otherwise nobody is stopped by them.
+    """
+    try:
+        await _delete_tags(work, several, tags)
+    except Unauthorized as error:
+        if must:
+            raise
+        work.warnings.append(
+            f"tags are left and the credentials may not delete them ({error.code}): "
+            f"{_advice(work.wanted.region, several, tags)}"
+        )
+        return
+    for name in several:
+        thing = work.snapshot.subnets.get(name) or work.snapshot.route_tables.get(name)
+        if thing is not None:
+            removed = {key for key, _ in tags}
+            thing["Tags"] = as_list({k: v for k, v in tags_of(thing).items() if k not in removed})
+        records.forget(work.state, name)
+
+
+async def _delete_tags(work: Work, several: list[str], tags: Tags) -> None:
+    """One call for all; if one of them is gone, AWS refuses, and each is asked for by itself."""
+    call = partial(work.aws.call, "ec2", "DeleteTags", Tags=_as_aws(tags))
+    try:
+        await call(Resources=several)
+    except NotFound:
+        for name in several if len(several) > 1 else ():
+            try:
+                await call(Resources=[name])
+            except NotFound:
+                continue
+
+
+def _as_aws(tags: Tags) -> list[JsonObject]:
+    return [{"Key": key} if value is None else {"Key": key, "Value": value} for key, value in tags]
+
+
+def _advice(region: str, things: Iterable[str], tags: Tags) -> str:
+    pairs = " ".join(f"Key={key}" + (f",Value={value}" if value else "") for key, value in tags)
+    return f"aws ec2 delete-tags --region {region} --resources {' '.join(things)} --tags {pairs}"

@@ -1,0 +1,55 @@
+"""Which subnets an `InfrastructureStatus` has, and which one the cloud controller gets (§7.5)."""
+
+from typing import Final, NamedTuple
+
+from pergola.api.objects import JsonObject, maps_at
+from pergola.extension_api.errors import Code, ExtensionError
+from pergola.providers.aws.status import INTERNAL, NODES, PUBLIC
+
+NO_SUBNET: Final = (
+    "could not determine subnet from infrastructureProviderStatus: it has none for public or "
+    "internal load balancers, and none for nodes; reconcile the Infrastructure first"
+)
+
+
+class Placed(NamedTuple):
+    """A subnet and the availability zone it is in."""
+
+    id: str
+    zone: str
+
+
+def cloud_subnet(status: JsonObject) -> Placed:
+    """The subnet that the cloud controller manager is given: it runs outside of EC2.
+
+    The first for public load balancers, else for internal ones, else for nodes.
+
+    Args:
+        status: an InfrastructureStatus.
+
+    Raises:
+        ExtensionError: there is none at all.
+    """
+    for purpose in (PUBLIC, INTERNAL, NODES):
+        for subnet in subnets_for(status, purpose):
+            return Placed(str(subnet["id"]), str(subnet.get("zone") or ""))
+    raise problem(NO_SUBNET)
+
+
+def places_load_balancers(status: JsonObject) -> bool:
+    """Whether there is a subnet for load balancers, so that Services of that type get one."""
+    return any(subnets_for(status, PUBLIC)) or any(subnets_for(status, INTERNAL))
+
+
+def problem(text: str) -> ExtensionError:
+    """Return an error that the user has to correct."""
+    return ExtensionError(text, Code.CONFIGURATION_PROBLEM)
+
+
+def subnets_for(status: JsonObject, purpose: str) -> list[JsonObject]:
+    """Return the subnets of an InfrastructureStatus for a purpose, in its order."""
+    return [
+        subnet
+        for subnet in maps_at(status, "vpc", "subnets")
+        if subnet.get("purpose") == purpose and subnet.get("id")
+    ]

@@ -1,0 +1,115 @@
+"""The graph that deletes a cluster's infrastructure (spec 30 §9.1, §9.2).
+
+Deleted is what the state knows, and what has this cluster's tags: a run that was killed may have
+created something that the state never learned of. With an empty state nothing is deleted, since the
+same tags may be those of a cluster of another landscape. So a run that creates saves a state first.
+"""
+
+from typing import Final
+
+from pergola.flow import State
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.byo import byo_delete_steps
+from pergola.providers.aws.resources import (
+    default_security_group,
+    dhcp_options,
+    egress_only_gateway,
+    elastic_ips,
+    endpoints,
+    iam,
+    internet_gateway,
+    key_pair,
+    load_balancers,
+    main_route_table,
+    security_group,
+    vpc,
+    zone_route_tables,
+)
+from pergola.providers.aws.resources.efs import deletion as efs
+from pergola.providers.aws.resources.nat_gateways import deletion as nat_gateways
+from pergola.providers.aws.resources.step import Step
+from pergola.providers.aws.resources.subnets import deletion as subnets
+from pergola.providers.aws.wanted import Wanted
+
+_BYO_VPC: Final = "the VPC is the user's"
+
+
+def delete_steps(wanted: Wanted, state: State, *, remove_pod_routes: bool = False) -> list[Step]:
+    """Return the steps that delete what was created, and our tags on the user's resources.
+
+    With an empty state none of them may run.
+
+    Args:
+        remove_pod_routes: whether pod routes of nodes that are gone are deleted from user-provided
+            route tables (§7.2).
+    """
+    if wanted.config.brings_subnets:
+        network = _leave_user_provided(wanted, remove_pod_routes=remove_pod_routes)
+    else:
+        network = _delete_managed(wanted, state)
+    return [
+        *load_balancers.delete_steps(),
+        *key_pair.delete_steps(),
+        *iam.delete_steps(),
+        efs.delete_step(wanted, state),
+        *network,
+    ]
+
+
+def _leave_user_provided(wanted: Wanted, *, remove_pod_routes: bool) -> list[Step]:
+    leaving = byo_delete_steps(wanted, remove_pod_routes=remove_pod_routes)
+    before = (load_balancers.DELETE, *(step.name for step in leaving))
+    return [*leaving, *security_group.delete_steps(after=before)]
+
+
+def _delete_managed(wanted: Wanted, state: State) -> list[Step]:
+    skip = _BYO_VPC if wanted.config.brings_vpc else None
+    zones = _zones(wanted, state)
+    ends = tuple(end for zone in zones for end in _ends_of_zone(zone))
+    before_subnets = (load_balancers.DELETE, efs.DELETE)
+    poll = nat_gateways.Watch()
+    return [
+        endpoints.delete_step(skip=None),
+        *(step for zone in zones for step in _zone_steps(zone, poll, before_subnets)),
+        *security_group.delete_steps(after=(*before_subnets, *ends)),
+        main_route_table.delete_step(after=ends, skip=None),
+        internet_gateway.delete_step(after=(endpoints.DELETE, main_route_table.DELETE), skip=skip),
+        egress_only_gateway.delete_step(after=ends, skip=skip),
+        default_security_group.delete_step(after=(endpoints.DELETE,), skip=skip),
+        vpc.delete_step(
+            after=(
+                internet_gateway.DELETE,
+                egress_only_gateway.DELETE,
+                default_security_group.FORGET,
+                security_group.DELETE,
+                load_balancers.DELETE,
+            ),
+            skip=skip,
+        ),
+        dhcp_options.delete_step(after=(vpc.DELETE,), skip=skip),
+    ]
+
+
+def _zones(wanted: Wanted, state: State) -> list[str]:
+    """Return the zones of the config, and those that only the state knows."""
+    configured = [zone.name for zone in wanted.config.networks.zones]
+    return list(dict.fromkeys([*configured, *keys.zones_of(state)]))
+
+
+def _zone_steps(zone: str, poll: nat_gateways.Watch, before_subnets: tuple[str, ...]) -> list[Step]:
+    """Return the steps of a zone.
+
+    NAT gateway, then its elastic IP; subnets once the gateway is gone; then the route table.
+    """
+    gateway = nat_gateways.delete_name(zone)
+    return [
+        nat_gateways.delete_step(zone, poll),
+        elastic_ips.delete_step(zone, after=(gateway,)),
+        subnets.delete_step(zone, after=(gateway, *before_subnets)),
+        zone_route_tables.delete_step(zone, after=(subnets.delete_name(zone),)),
+    ]
+
+
+def _ends_of_zone(zone: str) -> tuple[str, str]:
+    """Return the steps after which nothing is left in a zone."""
+    return zone_route_tables.delete_name(zone), elastic_ips.delete_name(zone)

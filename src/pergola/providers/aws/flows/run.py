@@ -1,0 +1,61 @@
+"""Plan and run the steps of a flow (spec 30 §3.3); `pergola aws plan` draws the same steps."""
+
+from typing import Final
+
+from pergola.flow import Progress, Reporter, Result, Saver, Settings, State, Write, run
+from pergola.flow.metrics import FlowMetrics
+from pergola.flow.picture import Fate, Note
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.codes import diagnose
+from pergola.providers.aws.resources.step import Step, Work, graph_of
+from pergola.providers.aws.wanted import Wanted
+
+RECONCILIATION: Final = "Infrastructure reconciliation"
+DELETION: Final = "Infrastructure deletion"
+_SETTINGS: Final = Settings(diagnose=diagnose)
+
+
+def foresee(steps: list[Step], work: Work) -> dict[str, Note]:
+    """What would become of each step, by its name; asks nothing and changes nothing in AWS."""
+    return {
+        step.name: Note(Fate.SKIP, step.skip) if step.skip else step.plan(work) for step in steps
+    }
+
+
+def name_zones(wanted: Wanted, state: State) -> None:
+    """Gives each zone its `zN`: with that, the state of a new cluster is no longer empty.
+
+    Only what has a state is ever deleted, so it is written before the first thing is created.
+    """
+    for zone in wanted.config.networks.zones:
+        keys.suffix_of(state, zone.name)
+
+
+async def run_steps(
+    name: str,
+    steps: list[Step],
+    work: Work,
+    *,
+    write: Write,
+    report: Reporter,
+    metrics: FlowMetrics | None = None,
+) -> Result:
+    """Runs the steps as a flow.
+
+    Args:
+        name: of the flow, as users see it.
+        write: stores the state's data.
+        metrics: where the steps are counted; nowhere if None.
+
+    Raises:
+        FlowFailed: something went wrong; all of it is told.
+    """
+    graph, saver = graph_of(name, steps, work), Saver(work.state, write)
+    work.save = saver.flush
+    return await run(
+        graph,
+        saver=saver,
+        progress=Progress(graph, report),
+        observers=[metrics.of(name)] if metrics else [],
+        settings=_SETTINGS,
+    )

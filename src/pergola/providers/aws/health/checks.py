@@ -1,0 +1,135 @@
+"""The health checks of an Infrastructure: they read little of AWS, and not at every evaluation."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from pergola.api.objects import JsonObject, map_at, uid_of
+from pergola.cloud.aws import AwsClient
+from pergola.cloud.errors import CloudError, NotFound
+from pergola.extension_api.errors import Code
+from pergola.extensions.health_checks.checks import CheckContext, HealthCheck, Verdict
+from pergola.providers.aws.health.condition import CHECK_FAILED, ConditionUpdate
+from pergola.providers.aws.health.load_balancer_subnets import (
+    LOAD_BALANCER_SUBNETS_AVAILABLE,
+    load_balancer_subnets_available,
+)
+from pergola.providers.aws.health.security_group import (
+    NODES_SECURITY_GROUP_VALID,
+    nodes_security_group_valid,
+)
+from pergola.providers.aws.request import wanted_of
+from pergola.providers.aws.resources.security_group.desired import zone_ranges
+from pergola.providers.aws.resources.tags import filters
+from pergola.providers.aws.snapshot import Snapshot
+from pergola.providers.aws.state import read_state
+
+PERIOD: Final = 600.0
+"""Seconds between two looks at AWS, unless something is reconciled in between."""
+Access = Callable[[CheckContext, JsonObject], AbstractAsyncContextManager[AwsClient]]
+"""A client of AWS with the credentials of an Infrastructure."""
+Evaluate = Callable[[CheckContext, JsonObject], Awaitable[ConditionUpdate]]
+
+
+def health_checks(access: Access, *, period: float = PERIOD) -> list[HealthCheck]:
+    """The checks of an Infrastructure.
+
+    Args:
+        period: seconds for which a result is good enough, unless there was a reconciliation.
+    """
+    return [
+        HealthCheck(
+            name="rules of the nodes' security group",
+            condition=NODES_SECURITY_GROUP_VALID,
+            run=_Remembered(_Groups(access).run, period).run,
+            applies=_byo_group,
+        ),
+        HealthCheck(
+            name="subnets for load balancers",
+            condition=LOAD_BALANCER_SUBNETS_AVAILABLE,
+            run=_Remembered(_Subnets(access).run, period).run,
+            applies=_byo_subnets,
+        ),
+    ]
+
+
+@dataclass(slots=True)
+class _Result:
+    at: datetime
+    operation: JsonObject
+    said: ConditionUpdate
+
+
+class _Remembered:
+    """A look that is taken once in a period, and after every reconciliation."""
+
+    def __init__(self, look: Evaluate, period: float) -> None:
+        self._look = look
+        self._period = period
+        self._results: dict[str, _Result] = {}
+
+    async def run(self, context: CheckContext, obj: JsonObject) -> Verdict:
+        """The verdict of the last look, or of a new one; unknown if AWS refuses to tell."""
+        operation, known = map_at(obj, "status", "lastOperation"), self._results.get(uid_of(obj))
+        if known is None or not self._is_good(known, context.now, operation):
+            try:
+                said = await self._look(context, obj)
+            except CloudError as error:
+                return verdict(ConditionUpdate("Unknown", CHECK_FAILED, str(error)))
+            known = self._results[uid_of(obj)] = _Result(context.now, operation, said)
+        return verdict(known.said)
+
+    def _is_good(self, known: _Result, now: datetime, operation: JsonObject) -> bool:
+        age = (now - known.at).total_seconds()
+        return age < self._period and known.operation == operation
+
+
+def verdict(said: ConditionUpdate) -> Verdict:
+    """What a condition says, as the result of the only check that it is about."""
+    codes = (Code.CONFIGURATION_PROBLEM,) if said.status == "False" else ()
+    return Verdict(said.status, said.message, codes, reason=said.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    access: Access
+
+    async def run(self, context: CheckContext, obj: JsonObject) -> ConditionUpdate:
+        wanted = wanted_of(obj, await context.cluster())
+        state = read_state(map_at(obj, "status").get("state"))
+        name = wanted.config.networks.nodes_security_group_id
+        async with self.access(context, obj) as aws:
+            try:
+                answer = await aws.call("ec2", "DescribeSecurityGroups", GroupIds=[name])
+            except NotFound:
+                answer = {"SecurityGroups": []}
+        group = next(iter(answer["SecurityGroups"]), None)
+        return nodes_security_group_valid(wanted, group, zone_ranges(wanted, state, Snapshot()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Subnets:
+    access: Access
+
+    async def run(self, context: CheckContext, obj: JsonObject) -> ConditionUpdate:
+        wanted = wanted_of(obj, await context.cluster())
+        vpc = wanted.config.networks.vpc.id or ""
+        async with self.access(context, obj) as aws:
+            found = await aws.pages(
+                "ec2", "DescribeSubnets", "Subnets", Filters=filters(vpc_id=vpc)
+            )
+        snapshot = Snapshot(subnets={subnet["SubnetId"]: subnet for subnet in found})
+        return load_balancer_subnets_available(wanted, snapshot)
+
+
+def _byo_group(obj: JsonObject) -> bool:
+    networks = map_at(obj, "spec", "providerConfig", "networks")
+    return bool(networks.get("nodesSecurityGroupID"))
+
+
+def _byo_subnets(obj: JsonObject) -> bool:
+    zones = map_at(obj, "spec", "providerConfig", "networks").get("zones")
+    several = zones if isinstance(zones, list) else []
+    return any(isinstance(zone, dict) and zone.get("workersSubnetID") for zone in several)

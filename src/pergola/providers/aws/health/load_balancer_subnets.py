@@ -1,0 +1,59 @@
+"""Whether load balancers find a subnet in every zone (spec 30 §8.4, Beyond 10). Pure."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from pergola.providers.aws.byo.load_balancers import LEAST_FREE, Role, in_zones
+from pergola.providers.aws.health.condition import ConditionUpdate
+from pergola.providers.aws.snapshot import Snapshot
+from pergola.providers.aws.wanted import Wanted
+
+LOAD_BALANCER_SUBNETS_AVAILABLE: Final = "LoadBalancerSubnetsAvailable"
+SUBNETS_FOUND: Final = "SubnetsFound"
+SUBNETS_MISSING: Final = "SubnetsMissing"
+
+
+def load_balancer_subnets_available(wanted: Wanted, snapshot: Snapshot) -> ConditionUpdate:
+    """Whether load balancers find a subnet in every zone, with addresses left in it."""
+    zones = [zone.name for zone in wanted.config.networks.zones]
+    found = {role: dict(in_zones(wanted, role, snapshot.subnets)) for role in Role}
+    if not any(found.values()):
+        text = (
+            f"no subnet in {', '.join(zones)} is for load balancers: Services of type LoadBalancer "
+            f"stay pending; name subnets in the configuration, or tag them with "
+            f"{wanted.cluster_tag} and {Role.PUBLIC.tag}=1 or {Role.INTERNAL.tag}=1"
+        )
+        return ConditionUpdate("False", SUBNETS_MISSING, text)
+    problems = [
+        problem
+        for role, covered in found.items()
+        if covered
+        for problem in (*_uncovered(role, zones, covered), *_full(role, covered, snapshot))
+    ]
+    if problems:
+        return ConditionUpdate("False", SUBNETS_MISSING, "; ".join(problems))
+    texts = [f"{role} load balancers: {_placed(covered)}" for role, covered in found.items()]
+    return ConditionUpdate("True", SUBNETS_FOUND, "; ".join(texts))
+
+
+def _uncovered(role: Role, zones: Iterable[str], covered: dict[str, str]) -> Iterator[str]:
+    lacking = [zone for zone in zones if zone not in covered]
+    if lacking:
+        yield (
+            f"{', '.join(lacking)} without a subnet for {role} load balancers, "
+            f"{', '.join(covered)} with one: tag one with {role.tag}=1 and the cluster's tag"
+        )
+
+
+def _full(role: Role, covered: dict[str, str], snapshot: Snapshot) -> Iterator[str]:
+    for name in covered.values():
+        free = snapshot.subnets.get(name, {}).get("AvailableIpAddressCount", LEAST_FREE)
+        if free < LEAST_FREE:
+            yield (
+                f"subnet {name} for {role} load balancers has {free} addresses left, and "
+                f"{LEAST_FREE} are needed"
+            )
+
+
+def _placed(covered: dict[str, str]) -> str:
+    return ", ".join(f"{name} in {zone}" for zone, name in covered.items()) or "none"

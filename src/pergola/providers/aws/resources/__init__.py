@@ -1,0 +1,11 @@
+"""AWS resources, one per file: what is observed, planned, ensured and deleted of each.
+
+adoption     find what was created before, by the state or by its tags
+removal      delete what is ours, and retry what is in use
+waiting      wait until AWS has finished
+tags         compare tags, and write what differs
+step_names   names of the steps that others come after
+
+Each resource has `steps` (or `step`), which create it and keep it, and `delete_steps` (or
+`delete_step`). A resource too large for one file is a folder.
+"""

@@ -1,0 +1,146 @@
+"""Associations of a zone's subnets with their route tables (spec 30 §3.5).
+
+AWS removes an association with its subnet, so nothing here is deleted.
+"""
+
+from typing import Final, NamedTuple
+
+from pergola.api.objects import JsonObject
+from pergola.cloud.errors import AlreadyExists
+from pergola.flow.picture import Fate, Note
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.config import Zone
+from pergola.providers.aws.resources import step_names as names
+from pergola.providers.aws.resources.step import Step, Work
+from pergola.providers.aws.resources.subnets.desired import subnets_of
+from pergola.providers.aws.resources.waiting import all_done, once_visible
+from pergola.providers.aws.wanted import Wanted
+
+_KEYS: Final = {
+    keys.SUBNET_WORKERS: keys.ASSOCIATION_WORKERS,
+    keys.SUBNET_INTERNAL: keys.ASSOCIATION_INTERNAL,
+    keys.SUBNET_PUBLIC: keys.ASSOCIATION_PUBLIC,
+}
+_GONE: Final = frozenset({"disassociating", "disassociated", "failed"})
+
+
+class _Pair(NamedTuple):
+    """A subnet and its table, where both are there already.
+
+    Attributes:
+        key: where the association's id is in the state.
+        role: of the subnet, such as `SubnetWorkers`.
+    """
+
+    key: str
+    role: str
+    subnet: str | None
+    table: str | None
+
+
+def steps(wanted: Wanted, zone: Zone) -> list[Step]:
+    """The step for all subnets of a zone; it need not wait for NAT."""
+    del wanted
+    return [
+        Step(
+            name=names.associations(zone.name),
+            plan=lambda work: _plan(work, zone),
+            ensure=lambda work: _ensure(work, zone),
+            after=(
+                names.subnets(zone.name),
+                names.route_table(zone.name),
+                names.MAIN_ROUTE_TABLE,
+            ),
+        )
+    ]
+
+
+def _pairs(work: Work, zone: Zone) -> list[_Pair]:
+    private = keys.zone_key(zone.name, keys.ROUTE_TABLE)
+    tables = {keys.SUBNET_PUBLIC: work.state.get(keys.MAIN_ROUTE_TABLE)}
+    return [
+        _Pair(
+            keys.zone_key(zone.name, _KEYS[subnet.role]),
+            subnet.role,
+            work.state.get(subnet.key),
+            tables.get(subnet.role, work.state.get(private)),
+        )
+        for subnet in subnets_of(work.wanted, zone)
+    ]
+
+
+def _present(work: Work, subnet: str | None) -> JsonObject | None:
+    """The association that a subnet has of its own."""
+    for table in work.snapshot.route_tables.values():
+        for each in table.get("Associations") or []:
+            state = (each.get("AssociationState") or {}).get("State")
+            if subnet and each.get("SubnetId") == subnet and state not in _GONE:
+                return {"RouteTableId": table["RouteTableId"], **each}
+    return None
+
+
+def _is_right(work: Work, pair: _Pair) -> bool:
+    present = _present(work, pair.subnet)
+    return present is not None and present["RouteTableId"] == pair.table
+
+
+def _plan(work: Work, zone: Zone) -> Note:
+    wrong = [pair.role for pair in _pairs(work, zone) if not _is_right(work, pair)]
+    if wrong:
+        return Note(Fate.CREATE, ", ".join(wrong))
+    return Note(Fate.KEEP, "each subnet uses its table")
+
+
+async def _ensure(work: Work, zone: Zone) -> None:
+    await all_done(*(_ensure_one(work, pair) for pair in _pairs(work, zone)))
+
+
+async def _ensure_one(work: Work, pair: _Pair) -> None:
+    if not _is_right(work, pair):
+        await _associate(work, pair)
+    present = _present(work, pair.subnet)
+    work.state.set(pair.key, present["RouteTableAssociationId"] if present else "")
+
+
+async def _associate(work: Work, pair: _Pair) -> None:
+    present = _present(work, pair.subnet)
+    if present is None:
+        try:
+            answer = await once_visible(
+                work, "AssociateRouteTable", SubnetId=pair.subnet, RouteTableId=pair.table
+            )
+        except AlreadyExists:  # done before, and not seen when the tables were described
+            await _look_again(work, pair)
+            present = _present(work, pair.subnet)
+            if present is None:
+                raise
+        else:
+            _associated(work, pair, answer["AssociationId"])
+            return
+    if present["RouteTableId"] != pair.table:
+        old = present["RouteTableAssociationId"]
+        answer = await once_visible(
+            work, "ReplaceRouteTableAssociation", AssociationId=old, RouteTableId=pair.table
+        )
+        _dissociated(work, old)
+        _associated(work, pair, answer["NewAssociationId"])
+
+
+def _associated(work: Work, pair: _Pair, name: str) -> None:
+    work.state.created(pair.key, name)
+    table = work.snapshot.route_tables[pair.table or ""]
+    association = {"RouteTableAssociationId": name, "SubnetId": pair.subnet}
+    table.setdefault("Associations", []).append(association)
+
+
+def _dissociated(work: Work, name: str) -> None:
+    for table in work.snapshot.route_tables.values():
+        associations = table.get("Associations") or []
+        kept = [each for each in associations if each["RouteTableAssociationId"] != name]
+        table["Associations"] = kept
+
+
+async def _look_again(work: Work, pair: _Pair) -> None:
+    by = [{"Name": "association.subnet-id", "Values": [pair.subnet]}]
+    for table in await work.aws.pages("ec2", "DescribeRouteTables", "RouteTables", Filters=by):
+        work.snapshot.route_tables[table["RouteTableId"]] = table

@@ -1,0 +1,81 @@
+"""The default security group of a managed VPC, without any rule (spec 30 §3.3)."""
+
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.flow.picture import Fate, Note
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.resources import step_names as names
+from pergola.providers.aws.resources.removal import forget
+from pergola.providers.aws.resources.step import Step, Work
+from pergola.providers.aws.resources.tags import filters
+from pergola.providers.aws.resources.waiting import wait_until
+from pergola.providers.aws.wanted import Wanted
+
+FORGET: Final = "forget default security group"
+
+
+def steps(wanted: Wanted) -> list[Step]:
+    """The step that revokes all rules; the group of an existing VPC is its owner's."""
+    return [
+        Step(
+            name=names.DEFAULT_SECURITY_GROUP,
+            plan=_plan,
+            ensure=_ensure,
+            after=(names.VPC,),
+            skip="the VPC exists already" if wanted.config.brings_vpc else None,
+        )
+    ]
+
+
+def _plan(work: Work) -> Note:
+    group = _known(work)
+    if group is None:
+        return Note(Fate.CHANGE, "AWS makes it with rules; all of them are revoked")
+    if group.get("IpPermissions") or group.get("IpPermissionsEgress"):
+        return Note(Fate.CHANGE, f"{group['GroupId']}: all its rules are revoked")
+    return Note(Fate.KEEP, group["GroupId"])
+
+
+def _known(work: Work) -> JsonObject | None:
+    vpc = work.state.get(keys.VPC)
+    groups = work.snapshot.security_groups.values()
+    return next((g for g in groups if g["GroupName"] == "default" and g["VpcId"] == vpc), None)
+
+
+async def _ensure(work: Work) -> None:
+    group = _known(work)
+    if group is None:
+        group = await wait_until(work, lambda: _described(work))
+    name = group["GroupId"]
+    work.state.set(keys.DEFAULT_SECURITY_GROUP, name)
+    for direction, rules in (("Ingress", "IpPermissions"), ("Egress", "IpPermissionsEgress")):
+        if group.get(rules):
+            operation = f"RevokeSecurityGroup{direction}"
+            await work.aws.call("ec2", operation, GroupId=name, IpPermissions=group[rules])
+            group[rules] = []
+
+
+async def _described(work: Work) -> JsonObject | None:
+    """The group, once AWS shows it."""
+    by = filters(vpc_id=work.state.get(keys.VPC) or "", group_name="default")
+    for group in await work.aws.pages(
+        "ec2", "DescribeSecurityGroups", "SecurityGroups", Filters=by
+    ):
+        work.snapshot.security_groups[group["GroupId"]] = group
+    return _known(work)
+
+
+def delete_step(after: tuple[str, ...], skip: str | None) -> Step:
+    """The step of the group that AWS makes and deletes with its DELETE."""
+    return Step(
+        name=FORGET,
+        plan=lambda _: Note(Fate.KEEP, "it goes with its VPC"),
+        ensure=_forget,
+        after=after,
+        skip=skip,
+    )
+
+
+async def _forget(work: Work) -> None:
+    forget(work, keys.DEFAULT_SECURITY_GROUP)

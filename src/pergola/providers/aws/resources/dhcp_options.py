@@ -1,0 +1,81 @@
+"""The DHCP options of a managed VPC: instance names end as Kubernetes expects them."""
+
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.flow.picture import Note
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.resources import step_names as names
+from pergola.providers.aws.resources import tags
+from pergola.providers.aws.resources.adoption import (
+    DHCP_OPTIONS,
+    everything,
+    find,
+    foreseen,
+    remember,
+)
+from pergola.providers.aws.resources.removal import forget, named, note, remove, to_delete
+from pergola.providers.aws.resources.step import Step, Work
+from pergola.providers.aws.wanted import Wanted
+
+DELETE: Final = "delete DHCP options"
+
+
+def steps(wanted: Wanted) -> list[Step]:
+    """The step that makes the DHCP options; an existing VPC has its own."""
+    given = "the VPC exists already" if wanted.config.brings_vpc else None
+    return [Step(name=names.DHCP_OPTIONS, plan=_plan, ensure=_ensure, skip=given)]
+
+
+def wanted_options(wanted: Wanted) -> dict[str, str]:
+    """What the DHCP options of the VPC have to say."""
+    return {"domain-name": wanted.dhcp_domain, "domain-name-servers": "AmazonProvidedDNS"}
+
+
+def options_of(thing: JsonObject) -> dict[str, str]:
+    """What DHCP options say; several values are separated by commas."""
+    return {
+        option["Key"]: ",".join(value["Value"] for value in option.get("Values") or [])
+        for option in thing.get("DhcpConfigurations") or []
+    }
+
+
+def _plan(work: Work) -> Note:
+    new = f"domain-name {work.wanted.dhcp_domain}"
+    return foreseen(work, DHCP_OPTIONS, keys.DHCP_OPTIONS, everything, new=new)
+
+
+async def _ensure(work: Work) -> None:
+    if await find(work, DHCP_OPTIONS, keys.DHCP_OPTIONS, everything):
+        return
+    options = wanted_options(work.wanted)
+    answer = await work.aws.call(
+        "ec2",
+        "CreateDhcpOptions",
+        DhcpConfigurations=[{"Key": key, "Values": [value]} for key, value in options.items()],
+        TagSpecifications=tags.specification(DHCP_OPTIONS.resource, work.wanted.tags()),
+    )
+    remember(work, DHCP_OPTIONS, keys.DHCP_OPTIONS, answer["DhcpOptions"])
+
+
+def delete_step(after: tuple[str, ...], skip: str | None) -> Step:
+    """The step of the DHCP options."""
+    return Step(
+        name=DELETE,
+        plan=lambda work: note(_to_delete(work)),
+        ensure=_delete,
+        after=after,
+        skip=skip,
+    )
+
+
+async def _delete(work: Work) -> None:
+    for name in _to_delete(work):
+        await remove(work, "DeleteDhcpOptions", DhcpOptionsId=name)
+        work.snapshot.dhcp_options.pop(name, None)
+    forget(work, keys.DHCP_OPTIONS)
+
+
+def _to_delete(work: Work) -> list[str]:
+    known = work.state.get(keys.DHCP_OPTIONS)
+    return to_delete(work, work.snapshot.dhcp_options, (known,), named(work))

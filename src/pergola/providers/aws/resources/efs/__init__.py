@@ -1,0 +1,21 @@
+"""The file system that all nodes can mount, with a mount target in each zone (spec 30 §10.2).
+
+file_system    created, or user-provided
+mount_targets  one in the worker subnet of each zone
+deletion       of both; in a user-provided network nothing of EFS is touched
+"""
+
+from pergola.providers.aws.resources.efs import file_system, mount_targets
+from pergola.providers.aws.resources.step import Step
+from pergola.providers.aws.wanted import Wanted
+
+FILE_SYSTEM = file_system.NAME
+MOUNT_TARGETS = mount_targets.NAME
+
+__all__ = ["FILE_SYSTEM", "MOUNT_TARGETS", "steps"]
+
+
+def steps(wanted: Wanted) -> list[Step]:
+    """Return the steps of the file system and its mount targets."""
+    why = None if wanted.config.wants_efs else "there is no EFS in the configuration"
+    return [file_system.step(wanted, why), mount_targets.step(wanted, why)]

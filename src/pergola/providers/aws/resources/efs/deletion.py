@@ -1,0 +1,103 @@
+"""Delete mount targets and the file system that were created (spec 30 §10.2).
+
+Mount targets are deleted only in subnets of this cluster: a user-provided file system may have
+others. With user-provided subnets nothing of EFS is touched.
+"""
+
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.cloud.errors import NotFound
+from pergola.flow import State
+from pergola.flow.picture import Note
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.resources.removal import LONG_LOOKS, forget, is_ours, note, remove
+from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
+from pergola.providers.aws.resources.waiting import all_done, wait_until
+from pergola.providers.aws.snapshot import tags_of
+from pergola.providers.aws.wanted import Wanted
+
+DELETE: Final = "delete EFS"
+_OURS: Final = ("managed-by-gardener", "true")
+_GONE: Final = "deleted"
+
+
+def delete_step(wanted: Wanted, state: State) -> Step:
+    """The step of the file system and its mount targets."""
+    is_known = state.get(keys.FILE_SYSTEM) or state.under(keys.MOUNT_TARGETS)
+    skip = None if wanted.config.wants_efs or is_known else "there is no file system"
+    if wanted.config.brings_subnets:
+        skip = "file system and mount targets are the user's"
+    return Step(name=DELETE, plan=_plan, ensure=_ensure, skip=skip, timeout=LONG_TIMEOUT)
+
+
+def _plan(work: Work) -> Note:
+    return note([*_targets(work), *_systems(work)])
+
+
+async def _ensure(work: Work) -> None:
+    targets = _targets(work)
+    await all_done(*(_remove_target(work, target) for target in targets))
+    for system in _systems(work):
+        # In use until AWS has removed the mount targets, which is waited for by trying.
+        await remove(work, "DeleteFileSystem", service="efs", looks=LONG_LOOKS, FileSystemId=system)
+        work.snapshot.file_system = None
+    forget(work, keys.FILE_SYSTEM)
+    names = work.state.under(keys.MOUNT_TARGETS)
+    forget(work, *(f"{keys.MOUNT_TARGETS}/{name}" for name in names))
+
+
+async def _remove_target(work: Work, target: str) -> None:
+    """Removes one; its network interface is in a subnet until it is gone."""
+
+    async def is_gone() -> bool | None:
+        try:
+            found = await work.aws.pages(
+                "efs", "DescribeMountTargets", "MountTargets", MountTargetId=target
+            )
+        except NotFound:
+            return True
+        return all(each.get("LifeCycleState") == _GONE for each in found) or None
+
+    await remove(work, "DeleteMountTarget", service="efs", MountTargetId=target)
+    await wait_until(work, is_gone)
+    work.snapshot.mount_targets.pop(target, None)
+
+
+def _targets(work: Work) -> list[str]:
+    """Mount targets in subnets that this cluster created."""
+    found = {
+        name
+        for name, target in work.snapshot.mount_targets.items()
+        if _in_subnet_of_ours(work, str(target.get("SubnetId", "")))
+    }
+    found |= {
+        target
+        for key, target in work.state.under(keys.MOUNT_TARGETS).items()
+        if target not in work.snapshot.mount_targets and _in_subnet_of_ours(work, _subnet(key))
+    }
+    return sorted(found)
+
+
+def _subnet(key: str) -> str:
+    """The subnet in the key of a mount target: `<file system>_<subnet>_<security group>`."""
+    return key.partition("_")[2].partition("_")[0]
+
+
+def _in_subnet_of_ours(work: Work, subnet: str) -> bool:
+    found = work.snapshot.subnets.get(subnet)
+    return found is not None and is_ours(work, found)
+
+
+def _systems(work: Work) -> list[str]:
+    config = work.wanted.config.elastic_file_system
+    of_user = config.id if config is not None else None
+    names = {work.state.get(keys.FILE_SYSTEM)}
+    system = work.snapshot.file_system
+    if system is not None and _was_created(work, system):
+        names.add(str(system["FileSystemId"]))
+    return sorted(name for name in names if name and name != of_user)
+
+
+def _was_created(work: Work, system: JsonObject) -> bool:
+    return is_ours(work, system) and _OURS in tags_of(system).items()

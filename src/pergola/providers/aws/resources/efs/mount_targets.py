@@ -1,0 +1,202 @@
+"""EFS mount targets: one in the worker subnet of each zone (spec 30 §10.2).
+
+In a user-provided network they are the user's; what exists is only remembered.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+from pergola.api.objects import JsonObject
+from pergola.cloud.errors import AlreadyExists, DependencyProblem, NotFound
+from pergola.flow.picture import Fate, Note
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.resources import step_names as names
+from pergola.providers.aws.resources.efs import file_system
+from pergola.providers.aws.resources.efs.file_system import (
+    AVAILABLE,
+    GOING,
+    delete_replaced,
+    replaced,
+    user_provided,
+)
+from pergola.providers.aws.resources.security_group import NODES_GROUP
+from pergola.providers.aws.resources.security_group.desired import nodes_security_groups
+from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
+from pergola.providers.aws.resources.waiting import all_done, wait_until
+from pergola.providers.aws.status import file_system_of
+from pergola.providers.aws.wanted import Wanted
+
+NAME: Final = "ensure EFS mount targets"
+_PARTS: Final = 3
+"""Of the key of a mount target that is ours: file system, subnet, security group."""
+
+
+class _Target(NamedTuple):
+    """A mount target: in one subnet, reached through one security group."""
+
+    file_system: str
+    subnet: str
+    group: str
+    zone: str
+
+    @property
+    def key(self) -> str:
+        return keys.mount_target_key(self.file_system, self.subnet, self.group)
+
+
+def step(wanted: Wanted, skip: str | None) -> Step:
+    """Return the step that creates the mount targets, or remembers the user's."""
+    zones = () if wanted.config.brings_subnets else wanted.config.networks.zones
+    subnets = [names.subnets(zone.name) for zone in zones]
+    return Step(
+        name=NAME,
+        plan=_plan,
+        ensure=_ensure,
+        after=(file_system.NAME, NODES_GROUP, *subnets),
+        skip=skip,
+        timeout=LONG_TIMEOUT,
+    )
+
+
+def _plan(work: Work) -> Note:
+    if work.wanted.config.brings_subnets:
+        return Note(Fate.KEEP, "mount targets are the user's; they are only looked at")
+    missing = [t.zone for t in _desired(work) if _target_of(work, t) is None]
+    if missing or not file_system_of(work.wanted, work.state):
+        zones = missing or [zone.name for zone in work.wanted.config.networks.zones]
+        return Note(Fate.CREATE, f"mount targets in {', '.join(zones)}")
+    outdated = sorted(_outdated(work).values())
+    if outdated or replaced(work):
+        return Note(Fate.CHANGE, f"{', '.join(outdated)} no longer needed")
+    return Note(Fate.KEEP)
+
+
+async def _ensure(work: Work) -> None:
+    if work.wanted.config.brings_subnets:
+        _remember_users(work)
+        return
+    await all_done(*(_remove(work, key, name) for key, name in _outdated(work).items()))
+    await all_done(*(_ensure_target(work, target) for target in _desired(work)))
+    old = replaced(work)
+    if old:
+        await delete_replaced(work, old)
+
+
+def _remember_users(work: Work) -> None:
+    """Notes where the user's mount targets are; for people, nothing depends on it."""
+    present = {
+        keys.mount_target_key(each["FileSystemId"], each["SubnetId"]): name
+        for name, each in work.snapshot.mount_targets.items()
+    }
+    for key in work.state.under(keys.MOUNT_TARGETS):
+        whole = f"{keys.MOUNT_TARGETS}/{key}"
+        if whole not in present:
+            work.state.forget(whole)
+    for key, name in present.items():
+        work.state.set(key, name)
+
+
+def _desired(work: Work) -> Iterator[_Target]:
+    """One in the workers' subnet of each zone; none for what is not there yet."""
+    system = file_system_of(work.wanted, work.state)
+    groups = nodes_security_groups(work.wanted, work.state)
+    for zone in work.wanted.config.networks.zones:
+        subnet = work.state.get(keys.zone_key(zone.name, keys.SUBNET_WORKERS))
+        if system and groups and subnet:
+            yield _Target(system, subnet, groups[0], zone.name)
+
+
+def _target_of(work: Work, wanted: _Target) -> str | None:
+    """The id of a mount target that is there: ours by the state, or the one in our subnet."""
+    present = {
+        name: each
+        for name, each in work.snapshot.mount_targets.items()
+        if each.get("LifeCycleState") not in GOING
+    }
+    known = work.state.get(wanted.key)
+    if known in present:
+        return known
+    here = (name for name, each in present.items() if each.get("SubnetId") == wanted.subnet)
+    # One of ours with another group is replaced; it is under a key of its own.
+    others = set(_outdated(work).values())
+    return next((name for name in here if name not in others), None)
+
+
+async def _ensure_target(work: Work, wanted: _Target) -> None:
+    name = _target_of(work, wanted)
+    if name is None:
+        if _users_in(work, wanted):
+            return
+        target = await _create_target(work, wanted)
+        name = str(target["MountTargetId"])
+        work.snapshot.mount_targets[name] = target
+    work.state.created(wanted.key, name)
+    if work.snapshot.mount_targets[name].get("LifeCycleState") != AVAILABLE:
+        work.snapshot.mount_targets[name] = await wait_until(
+            work, lambda: _target(work, name, AVAILABLE)
+        )
+
+
+def _users_in(work: Work, wanted: _Target) -> bool:
+    """Whether the zone is served by a mount target of the user: AWS allows one in each."""
+    for name, each in work.snapshot.mount_targets.items():
+        if each.get("AvailabilityZoneName") == wanted.zone and user_provided(work):
+            work.warnings.append(
+                f"file system {wanted.file_system} has mount target {name} in {wanted.zone} "
+                f"already; let its security group allow tcp 2049 from {wanted.group}"
+            )
+            return True
+    return False
+
+
+async def _create_target(work: Work, wanted: _Target) -> JsonObject:
+    try:
+        return await work.aws.call(
+            "efs",
+            "CreateMountTarget",
+            FileSystemId=wanted.file_system,
+            SubnetId=wanted.subnet,
+            SecurityGroups=[wanted.group],
+        )
+    except (AlreadyExists, DependencyProblem):
+        found = await _targets(work, FileSystemId=wanted.file_system)
+        for target in found:  # the snapshot is older
+            if target.get("SubnetId") == wanted.subnet:
+                return target
+        raise
+
+
+async def _target(work: Work, name: str, state: str) -> JsonObject | None:
+    found = await _targets(work, MountTargetId=name)
+    return next((each for each in found if each.get("LifeCycleState") == state), None)
+
+
+async def _targets(work: Work, **by: str) -> list[JsonObject]:
+    try:
+        return await work.aws.pages("efs", "DescribeMountTargets", "MountTargets", **by)
+    except NotFound:
+        return []
+
+
+def _outdated(work: Work) -> dict[str, str]:
+    """Mount targets of ours with another subnet, group or file system: ids by their keys."""
+    wanted = {target.key for target in _desired(work)}
+    ours = {
+        f"{keys.MOUNT_TARGETS}/{key}": name
+        for key, name in work.state.under(keys.MOUNT_TARGETS).items()
+        if len(key.split("_")) == _PARTS
+    }
+    return {key: name for key, name in ours.items() if key not in wanted}
+
+
+async def _remove(work: Work, key: str, name: str) -> None:
+    with suppress(NotFound):
+        await work.aws.call("efs", "DeleteMountTarget", MountTargetId=name)
+        await wait_until(work, lambda: _gone(work, name))
+    work.snapshot.mount_targets.pop(name, None)
+    work.state.forget(key)
+
+
+async def _gone(work: Work, name: str) -> bool | None:
+    return None if await _targets(work, MountTargetId=name) else True

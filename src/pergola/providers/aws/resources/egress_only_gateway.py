@@ -1,0 +1,123 @@
+"""The egress-only internet gateway, through which nodes reach the internet over IPv6."""
+
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.extension_api.errors import Code, ExtensionError
+from pergola.flow.picture import Fate, Note
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.resources import step_names as names
+from pergola.providers.aws.resources import tags
+from pergola.providers.aws.resources.adoption import (
+    EGRESS_ONLY_GATEWAY,
+    attached_to_vpc,
+    find,
+    foreseen,
+    remember,
+)
+from pergola.providers.aws.resources.internet_gateway import attached_vpcs, is_attached
+from pergola.providers.aws.resources.removal import forget, named, note, remove, to_delete, vpc_of
+from pergola.providers.aws.resources.step import Step, Work
+from pergola.providers.aws.resources.waiting import once_visible
+from pergola.providers.aws.wanted import Wanted
+
+DELETE: Final = "delete egress-only internet gateway"
+
+
+def steps(wanted: Wanted) -> list[Step]:
+    """The step for the gateway; the routes of subnets that are brought are their owner's."""
+    existing = wanted.config.brings_vpc
+    return [
+        Step(
+            name=names.EGRESS_ONLY_GATEWAY,
+            plan=_plan_existing if existing else _plan,
+            ensure=_ensure_existing if existing else _ensure,
+            after=(names.VPC,),
+            skip=_skip(wanted),
+        )
+    ]
+
+
+def _skip(wanted: Wanted) -> str | None:
+    if not wanted.ipv6:
+        return "the cluster has no IPv6"
+    return "the subnets are brought" if wanted.config.brings_subnets else None
+
+
+def _existing(work: Work) -> str | None:
+    vpc = work.wanted.config.networks.vpc.id
+    gateways = work.snapshot.egress_only_gateways.items()
+    return next((name for name, gateway in gateways if is_attached(gateway, vpc)), None)
+
+
+def _plan_existing(work: Work) -> Note:
+    return Note(Fate.KEEP, _existing(work) or _missing(work))
+
+
+async def _ensure_existing(work: Work) -> None:
+    name = _existing(work)
+    if name is None:
+        raise ExtensionError(_missing(work), Code.CONFIGURATION_PROBLEM)
+    work.state.set(keys.EGRESS_ONLY_GATEWAY, name)
+
+
+def _missing(work: Work) -> str:
+    vpc = work.wanted.config.networks.vpc.id
+    return (
+        f"no egress-only internet gateway found for VPC {vpc}, which a cluster with IPv6 needs; "
+        "create one"
+    )
+
+
+def _plan(work: Work) -> Note:
+    accept = attached_to_vpc(work)
+    return foreseen(
+        work, EGRESS_ONLY_GATEWAY, keys.EGRESS_ONLY_GATEWAY, accept, new="attached to the VPC"
+    )
+
+
+async def _ensure(work: Work) -> None:
+    accept = attached_to_vpc(work)
+    if await find(work, EGRESS_ONLY_GATEWAY, keys.EGRESS_ONLY_GATEWAY, accept):
+        return
+    answer = await once_visible(
+        work,
+        "CreateEgressOnlyInternetGateway",
+        VpcId=work.state.get(keys.VPC),
+        TagSpecifications=tags.specification(EGRESS_ONLY_GATEWAY.resource, work.wanted.tags()),
+    )
+    gateway = answer["EgressOnlyInternetGateway"]
+    remember(work, EGRESS_ONLY_GATEWAY, keys.EGRESS_ONLY_GATEWAY, gateway)
+
+
+def delete_step(after: tuple[str, ...], skip: str | None) -> Step:
+    """The step of the egress-only internet gateway."""
+    return Step(
+        name=DELETE,
+        plan=_plan_deletion,
+        ensure=_delete,
+        after=after,
+        skip=skip,
+    )
+
+
+def _plan_deletion(work: Work) -> Note:
+    return note(_to_delete(work))
+
+
+async def _delete(work: Work) -> None:
+    for name in _to_delete(work):
+        await remove(work, "DeleteEgressOnlyInternetGateway", EgressOnlyInternetGatewayId=name)
+        work.snapshot.egress_only_gateways.pop(name, None)
+    forget(work, keys.EGRESS_ONLY_GATEWAY)
+
+
+def _to_delete(work: Work) -> list[str]:
+    has_name = named(work)
+    vpc = vpc_of(work)
+
+    def is_it(gateway: JsonObject) -> bool:
+        return has_name(gateway) and set(attached_vpcs(gateway)) <= {vpc}
+
+    known = work.state.get(keys.EGRESS_ONLY_GATEWAY)
+    return to_delete(work, work.snapshot.egress_only_gateways, (known,), is_it)

@@ -1,0 +1,47 @@
+"""The addresses from which requests of nodes come: those of the NAT gateways (spec 30 §1.2)."""
+
+from pergola.flow.picture import Fate, Note
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.resources import step_names as names
+from pergola.providers.aws.resources.nat_gateways.facts import public_ip_of
+from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
+from pergola.providers.aws.snapshot import tags_of
+from pergola.providers.aws.wanted import Wanted
+
+
+def steps(wanted: Wanted) -> list[Step]:
+    """The step that tells them; also those of users' gateways, if they have the cluster's tag."""
+    del wanted
+    return [
+        Step(
+            name=names.EGRESS_RANGES,
+            plan=_plan,
+            ensure=_ensure,
+            after=(names.VPC, names.NAT_GATEWAYS),
+            timeout=LONG_TIMEOUT,
+        )
+    ]
+
+
+def egress_ranges(work: Work) -> list[str]:
+    """The addresses of all available NAT gateways with the cluster's tag, as ranges, in order."""
+    vpc = work.state.get(keys.VPC)
+    addresses = {
+        public_ip_of(gateway)
+        for gateway in work.snapshot.nat_gateways.values()
+        if gateway.get("State") == "available"
+        and gateway.get("VpcId") == vpc
+        and work.wanted.cluster_tag in tags_of(gateway)
+    }
+    return sorted(f"{address}/32" for address in addresses if address)
+
+
+def _plan(work: Work) -> Note:
+    ranges = ",".join(egress_ranges(work))
+    if ranges == (work.state.get(keys.EGRESS_CIDRS) or ""):
+        return Note(Fate.KEEP, ranges)
+    return Note(Fate.CHANGE, ranges or "none")
+
+
+async def _ensure(work: Work) -> None:
+    work.state.set(keys.EGRESS_CIDRS, ",".join(egress_ranges(work)))

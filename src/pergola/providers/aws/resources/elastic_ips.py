@@ -1,0 +1,182 @@
+"""The elastic IP of a zone's NAT gateway: allocated, or user-provided (spec 30 §3.5, §9.2)."""
+
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.extension_api.errors import Code, ExtensionError
+from pergola.flow.picture import Fate, Note
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.config import Zone
+from pergola.providers.aws.resources import step_names as names
+from pergola.providers.aws.resources import tags
+from pergola.providers.aws.resources.adoption import (
+    ADDRESS,
+    described,
+    find,
+    foreseen,
+    known,
+    remember,
+)
+from pergola.providers.aws.resources.removal import forget, named, note, remove, to_delete
+from pergola.providers.aws.resources.step import Step, Work
+from pergola.providers.aws.resources.subnets.deletion import subnets_in
+from pergola.providers.aws.resources.subnets.identity import zone_suffix
+from pergola.providers.aws.wanted import Wanted
+
+NO_PUBLIC_SUBNET: Final = "the zone has no public subnet"
+
+
+def steps(wanted: Wanted, zone: Zone) -> list[Step]:
+    """The step that allocates an elastic IP, or releases ours once the user gives one."""
+    del wanted
+    given = zone.elastic_ip_allocation_id is not None
+    return [
+        Step(
+            name=names.address(zone.name),
+            plan=lambda work: _plan_given(work, zone) if given else _plan(work, zone),
+            ensure=lambda work: _ensure_given(work, zone) if given else _ensure(work, zone),
+            after=(names.outdated_nat(zone.name),),
+            skip=None if zone.public else NO_PUBLIC_SUBNET,
+        )
+    ]
+
+
+def wanted_address(work: Work, zone: Zone) -> str | None:
+    """The elastic IP that the NAT gateway has to have; None if it is still to be allocated."""
+    return zone.elastic_ip_allocation_id or managed_address(work, zone.name)
+
+
+def managed_address(work: Work, zone: str) -> str | None:
+    """The elastic IP that was allocated for a zone; never one that the user gives.
+
+    What the state knows counts even if the snapshot has not seen it yet.
+
+    Raises:
+        ExtensionError: the state knows none, and several have its tags.
+    """
+    recorded = work.state.get(_key(zone))
+    if recorded and not _is_given(work, recorded):
+        return recorded
+    return known(work, ADDRESS, _key(zone), lambda each: _is_ours(work, each), _suffix(work, zone))
+
+
+async def release(work: Work, zone: str) -> None:
+    """Gives back the elastic IP that was allocated for a zone, as soon as nothing uses it.
+
+    Raises:
+        CloudError: AWS refused.
+    """
+    name = managed_address(work, zone)
+    if name is not None:
+        await remove(work, "ReleaseAddress", AllocationId=name)
+        work.snapshot.addresses.pop(name, None)
+    work.state.forget(_key(zone))
+
+
+def _key(zone: str) -> str:
+    return keys.zone_key(zone, keys.ADDRESS)
+
+
+def _suffix(work: Work, zone: str) -> str:
+    return f"eip-natgw-{zone_suffix(work, zone)}"
+
+
+def _is_given(work: Work, name: str) -> bool:
+    zones = work.wanted.config.networks.zones
+    return name in {zone.elastic_ip_allocation_id for zone in zones}
+
+
+def _is_ours(work: Work, address: JsonObject) -> bool:
+    return not _is_given(work, address["AllocationId"])
+
+
+def _plan(work: Work, zone: Zone) -> Note:
+    return foreseen(
+        work,
+        ADDRESS,
+        _key(zone.name),
+        lambda each: _is_ours(work, each),
+        _suffix(work, zone.name),
+        new="for the NAT gateway",
+    )
+
+
+async def _ensure(work: Work, zone: Zone) -> None:
+    key, suffix = _key(zone.name), _suffix(work, zone.name)
+    if await find(work, ADDRESS, key, lambda each: _is_ours(work, each), suffix):
+        return
+    wanted = work.wanted.tags(suffix)
+    answer = await work.aws.call(
+        "ec2",
+        "AllocateAddress",
+        Domain="vpc",
+        TagSpecifications=tags.specification(ADDRESS.resource, wanted),
+    )
+    remember(work, ADDRESS, key, {**answer, "Tags": tags.as_list(wanted)})
+
+
+def _plan_given(work: Work, zone: Zone) -> Note:
+    ours = managed_address(work, zone.name)
+    if ours:
+        return Note(Fate.DELETE, f"{ours} is released; {zone.elastic_ip_allocation_id} is used")
+    return Note(Fate.KEEP, f"{zone.elastic_ip_allocation_id}, which the config names")
+
+
+async def _ensure_given(work: Work, zone: Zone) -> None:
+    name = zone.elastic_ip_allocation_id or ""
+    if name not in work.snapshot.addresses and await described(work, ADDRESS, name) is None:
+        raise ExtensionError(
+            f"elastic IP {name} of zone {zone.name} has not been found in {work.wanted.region}; "
+            "allocate one and name it in networks.zones[].elasticIPAllocationID",
+            Code.CONFIGURATION_PROBLEM,
+        )
+    ours = managed_address(work, zone.name)
+    if ours is None:
+        work.state.forget(_key(zone.name))
+    elif not work.snapshot.addresses.get(ours, {}).get("AssociationId"):
+        await release(work, zone.name)
+
+
+def delete_name(zone: str) -> str:
+    """The step of a zone."""
+    return f"release elastic IP in {zone}"
+
+
+def delete_step(zone: str, after: tuple[str, ...]) -> Step:
+    """The step of a zone's elastic IP."""
+
+    async def ensure(work: Work) -> None:
+        for each in _to_delete(work, zone):
+            await remove(work, "ReleaseAddress", AllocationId=each)
+            work.snapshot.addresses.pop(each, None)
+        forget(work, keys.zone_key(zone, keys.ADDRESS))
+
+    def plan(work: Work) -> Note:
+        return note(_to_delete(work, zone))
+
+    return Step(name=delete_name(zone), plan=plan, ensure=ensure, after=after)
+
+
+def _to_delete(work: Work, zone: str) -> list[str]:
+    suffix = work.state.get(keys.zone_key(zone, keys.SUFFIX))
+    has_name = named(work, f"eip-natgw-{suffix}")
+    at_gateway = _at_gateways(work, zone)
+
+    def of_zone(address: JsonObject) -> bool:
+        return has_name(address) or address.get("AllocationId") in at_gateway
+
+    known = work.state.get(keys.zone_key(zone, keys.ADDRESS))
+    of_user = {each.elastic_ip_allocation_id for each in work.wanted.config.networks.zones}
+    found = to_delete(work, work.snapshot.addresses, (known,), of_zone)
+    return [each for each in found if each not in of_user]
+
+
+def _at_gateways(work: Work, zone: str) -> set[str]:
+    """The addresses of a zone's NAT gateways, also of those that are just gone."""
+    subnets = set(subnets_in(work, zone))
+    return {
+        address.get("AllocationId", "")
+        for nat in work.snapshot.nat_gateways.values()
+        if nat.get("SubnetId") in subnets
+        for address in nat.get("NatGatewayAddresses") or ()
+    }

@@ -1,0 +1,201 @@
+"""Gateway endpoints: S3 and the like, reached from private subnets without NAT (spec 30 §3.3)."""
+
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.extension_api.errors import Code, ExtensionError
+from pergola.flow.picture import Fate, Note
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.resources import step_names as names
+from pergola.providers.aws.resources import tags
+from pergola.providers.aws.resources.adoption import ENDPOINT, find, in_vpc, known, remember
+from pergola.providers.aws.resources.removal import forget, in_cluster_vpc, note, to_delete
+from pergola.providers.aws.resources.step import Step, Work
+from pergola.providers.aws.resources.waiting import all_done, once_visible
+from pergola.providers.aws.snapshot import tags_of
+from pergola.providers.aws.wanted import Wanted
+
+BYO: Final = "the subnets are brought: create the endpoints yourself, and associate your tables"
+_GOING: Final = frozenset({"deleting", "deleted"})
+_IPV4: Final = "ipv4"
+_IPV6: Final = "ipv6"
+_DUAL: Final = "dualstack"
+DELETE: Final = "delete gateway endpoints"
+_GONE: Final = ("deleted", "deleting")
+
+
+def steps(wanted: Wanted) -> list[Step]:
+    """The step that makes the endpoints that are wanted and deletes ours that are not."""
+    return [
+        Step(
+            name=names.GATEWAY_ENDPOINTS,
+            plan=_plan,
+            ensure=_ensure,
+            after=(names.VPC,),
+            skip=BYO if wanted.config.brings_subnets else None,
+        )
+    ]
+
+
+def _suffix(service: str) -> str:
+    return f"gw-{service}"
+
+
+def _accept(work: Work, endpoint: JsonObject) -> bool:
+    return in_vpc(work)(endpoint) and str(endpoint.get("State", "")).lower() not in _GOING
+
+
+def known_endpoint(work: Work, service: str) -> str | None:
+    """Return the id of the endpoint of a service; None if there is none."""
+    key = keys.endpoint_key(service)
+    return known(work, ENDPOINT, key, lambda each: _accept(work, each), _suffix(service))
+
+
+def _unwanted(work: Work) -> dict[str, str]:
+    """Endpoints of ours that nobody wants any more: their services by their ids."""
+    wanted = set(work.wanted.config.networks.vpc.gateway_endpoints)
+    start = work.wanted.name(_suffix(""))
+    found: dict[str, str] = {}
+    for name, endpoint in work.snapshot.endpoints.items():
+        given = tags_of(endpoint)
+        if work.wanted.owns(given) and given.get("Name", "").startswith(start):
+            found[name] = given["Name"].removeprefix(start)
+    recorded = {name: service for service, name in work.state.under(keys.ENDPOINTS).items()}
+    return {
+        name: service
+        for name, service in (recorded | found).items()
+        if service not in wanted and _is_there(work, name)
+    }
+
+
+def _is_there(work: Work, name: str) -> bool:
+    endpoint = work.snapshot.endpoints.get(name)
+    return endpoint is None or _accept(work, endpoint)
+
+
+def _plan(work: Work) -> Note:
+    services = work.wanted.config.networks.vpc.gateway_endpoints
+    missing = [service for service in services if not known_endpoint(work, service)]
+    removed = _unwanted(work)
+    if removed:
+        gone = ", ".join(f"{name} ({service})" for name, service in removed.items())
+        return Note(
+            Fate.CHANGE, f"{gone} deleted" + f", {', '.join(missing)} created" * bool(missing)
+        )
+    if missing:
+        return Note(Fate.CREATE, ", ".join(missing))
+    return _plan_kept(work, [name for each in services if (name := known_endpoint(work, each))])
+
+
+def _plan_kept(work: Work, kept: list[str]) -> Note:
+    changed = [name for name in kept if _new_address_type(work, work.snapshot.endpoints[name])]
+    if changed:
+        return Note(Fate.CHANGE, f"address type of {', '.join(changed)}")
+    return Note(Fate.KEEP, ", ".join(kept) or "none is wanted")
+
+
+async def _ensure(work: Work) -> None:
+    for name, service in _unwanted(work).items():
+        await _delete_one(work, name, service)
+    services = work.wanted.config.networks.vpc.gateway_endpoints
+    await all_done(*(_ensure_one(work, service) for service in services))
+
+
+async def _delete_one(work: Work, name: str, service: str) -> None:
+    answer = await work.aws.call("ec2", "DeleteVpcEndpoints", VpcEndpointIds=[name])
+    _check_deleted(name, answer)
+    work.snapshot.endpoints.pop(name, None)
+    work.state.forget(keys.endpoint_key(service))
+
+
+async def _ensure_one(work: Work, service: str) -> None:
+    key = keys.endpoint_key(service)
+    found = await find(work, ENDPOINT, key, lambda each: _accept(work, each), _suffix(service))
+    if found is None:
+        await _create(work, service)
+    elif new := _new_address_type(work, found):
+        name = found["VpcEndpointId"]
+        await work.aws.call("ec2", "ModifyVpcEndpoint", VpcEndpointId=name, IpAddressType=new)
+        found["IpAddressType"] = new
+
+
+async def _create(work: Work, service: str) -> None:
+    wanted = _address_type(work.wanted)
+    answer = await once_visible(
+        work,
+        "CreateVpcEndpoint",
+        VpcId=work.state.get(keys.VPC),
+        ServiceName=f"com.amazonaws.{work.wanted.region}.{service}",
+        TagSpecifications=tags.specification(ENDPOINT.resource, work.wanted.tags(_suffix(service))),
+        **({} if wanted == _IPV4 else {"IpAddressType": wanted}),
+    )
+    remember(work, ENDPOINT, keys.endpoint_key(service), answer["VpcEndpoint"])
+
+
+def _address_type(wanted: Wanted) -> str:
+    if not wanted.ipv6:
+        return _IPV4
+    return _DUAL if wanted.ipv4 else _IPV6
+
+
+def _new_address_type(work: Work, endpoint: JsonObject) -> str | None:
+    """The address type to be written; AWS changes none to or from IPv6 alone."""
+    wanted, present = _address_type(work.wanted), endpoint.get("IpAddressType")
+    if present is None or present == wanted or _IPV6 in (wanted, present):
+        return None
+    return wanted
+
+
+def _check_deleted(name: str, answer: JsonObject) -> None:
+    """AWS answers this call with success even if it deleted nothing."""
+    for failure in answer.get("Unsuccessful") or []:
+        error = failure.get("Error") or {}
+        code = error.get("Code", "unknown")
+        if not code.endswith("NotFound"):
+            said = error.get("Message", "")
+            raise ExtensionError(f"gateway endpoint {name} cannot be deleted ({code}: {said})")
+
+
+def delete_step(skip: str | None) -> Step:
+    """The step of all gateway endpoints."""
+    return Step(name=DELETE, plan=_plan_deletion, ensure=_delete, skip=skip)
+
+
+def _plan_deletion(work: Work) -> Note:
+    return note(_to_delete(work))
+
+
+async def _delete(work: Work) -> None:
+    names = _to_delete(work)
+    if names:
+        answer = await work.aws.call("ec2", "DeleteVpcEndpoints", VpcEndpointIds=names)
+        _check_all_deleted(answer.get("Unsuccessful") or [])
+    for name in names:
+        work.snapshot.endpoints.pop(name, None)
+    forget(work, *(keys.endpoint_key(service) for service in work.state.under(keys.ENDPOINTS)))
+
+
+def _check_all_deleted(refused: list[JsonObject]) -> None:
+    """The request succeeds even if an endpoint could not be deleted."""
+    reasons = [
+        f"{each.get('ResourceId')}: {(each.get('Error') or {}).get('Message')}"
+        for each in refused
+        if not str((each.get("Error") or {}).get("Code", "")).endswith("NotFound")
+    ]
+    if reasons:
+        raise ExtensionError(
+            f"gateway endpoints could not be deleted: {'; '.join(reasons)}", Code.DEPENDENCIES
+        )
+
+
+def _to_delete(work: Work) -> list[str]:
+    is_inside, prefix = in_cluster_vpc(work), work.wanted.name("gw-")
+
+    def is_it(endpoint: JsonObject) -> bool:
+        return is_inside(endpoint) and tags_of(endpoint).get("Name", "").startswith(prefix)
+
+    known = work.state.under(keys.ENDPOINTS).values()
+    found = to_delete(work, work.snapshot.endpoints, known, is_it)
+    return [
+        name for name in found if work.snapshot.endpoints.get(name, {}).get("State") not in _GONE
+    ]

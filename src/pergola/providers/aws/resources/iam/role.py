@@ -1,0 +1,85 @@
+"""The IAM role of nodes."""
+
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.cloud.errors import AlreadyExists
+from pergola.flow.picture import Fate, Note
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.resources.iam.names import PATH, SUFFIX, get_or_none, role_name
+from pergola.providers.aws.resources.iam.policies import TRUST, same_policy, text_of
+from pergola.providers.aws.resources.removal import forget, note, remove
+from pergola.providers.aws.resources.step import Step, Work
+from pergola.providers.aws.resources.waiting import wait_until
+from pergola.providers.aws.state import (
+    ROLE_ARN,
+    ROLE_NAME,
+)
+
+NAME: Final = "ensure IAM role"
+DELETE: Final = "delete IAM role"
+
+
+def step() -> Step:
+    """Return the step that creates the role and keeps its trust."""
+    return Step(name=NAME, plan=_plan, ensure=_ensure)
+
+
+def delete_step(after: tuple[str, ...]) -> Step:
+    """Return the step that deletes the role."""
+    return Step(name=DELETE, plan=_plan_deletion, ensure=_delete, after=after)
+
+
+def _plan(work: Work) -> Note:
+    role = work.snapshot.role
+    if role is None:
+        return Note(Fate.CREATE, f'IAM role "{work.wanted.name(SUFFIX)}"')
+    if not same_policy(role.get("AssumeRolePolicyDocument"), TRUST):
+        return Note(Fate.CHANGE, f"who may take role {role['RoleName']}")
+    return Note(Fate.KEEP, str(role["RoleName"]))
+
+
+async def _ensure(work: Work) -> None:
+    role = work.snapshot.role
+    if role is None:
+        role = await _create(work)
+    name = str(role["RoleName"])
+    work.state.created(ROLE_NAME, name)
+    work.state.set(ROLE_ARN, str(role["Arn"]))
+    if not same_policy(role.get("AssumeRolePolicyDocument"), TRUST):
+        await work.aws.call(
+            "iam", "UpdateAssumeRolePolicy", RoleName=name, PolicyDocument=text_of(TRUST)
+        )
+        role["AssumeRolePolicyDocument"] = TRUST
+    work.snapshot.role = role
+
+
+async def _create(work: Work) -> JsonObject:
+    name = work.state.get(ROLE_NAME) or work.wanted.name(SUFFIX)
+    try:
+        answer = await work.aws.call(
+            "iam",
+            "CreateRole",
+            RoleName=name,
+            Path=PATH,
+            AssumeRolePolicyDocument=text_of(TRUST),
+        )
+    except AlreadyExists:  # the snapshot is older
+        answer = await wait_until(work, lambda: get_or_none(work, "GetRole", RoleName=name))
+    role: JsonObject = answer["Role"]
+    return role
+
+
+def _plan_deletion(work: Work) -> Note:
+    return note([role_name(work)] if _exists(work) else [])
+
+
+async def _delete(work: Work) -> None:
+    if _exists(work):
+        await remove(work, "DeleteRole", service="iam", RoleName=role_name(work))
+    work.snapshot.role = None
+    forget(work, keys.ROLE_NAME, keys.ROLE_ARN)
+
+
+def _exists(work: Work) -> bool:
+    return work.snapshot.role is not None or work.state.get(keys.ROLE_NAME) is not None

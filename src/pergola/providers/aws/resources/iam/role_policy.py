@@ -1,0 +1,108 @@
+"""The inline policy of the role of nodes."""
+
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.cloud.errors import NotFound
+from pergola.flow.picture import Fate, Note
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.resources.iam.instance_profile import exists
+from pergola.providers.aws.resources.iam.names import policy_name, profile_name, role_name
+from pergola.providers.aws.resources.iam.policies import role_policy, same_policy, text_of
+from pergola.providers.aws.resources.removal import forget, note, remove
+from pergola.providers.aws.resources.step import Step, Work
+from pergola.providers.aws.resources.waiting import wait_until
+from pergola.providers.aws.state import (
+    ROLE_POLICY_NAME,
+)
+
+NAME: Final = "ensure IAM role policy"
+DELETE: Final = "delete IAM role policy"
+
+
+def step(after: tuple[str, ...]) -> Step:
+    """Return the step that writes the policy, unless it means the same already."""
+    return Step(name=NAME, plan=_plan, ensure=_ensure, after=after)
+
+
+def delete_step() -> Step:
+    """Return the step that takes the role out of its profile, and deletes the policy."""
+    return Step(name=DELETE, plan=_plan_deletion, ensure=_delete)
+
+
+def _plan(work: Work) -> Note:
+    name = policy_name(work)
+    if work.snapshot.role_policy is None:
+        return Note(Fate.CREATE, f'policy "{name}" of the IAM role')
+    if not _is_right(work):
+        return Note(Fate.CHANGE, f'policy "{name}" of the IAM role')
+    return Note(Fate.KEEP, name)
+
+
+async def _ensure(work: Work) -> None:
+    name, document = policy_name(work), role_policy(work.wanted)
+    if not _is_right(work):
+        await wait_until(work, lambda: _put(work, name, document))
+        work.snapshot.role_policy = {"PolicyName": name, "PolicyDocument": document}
+    work.state.created(ROLE_POLICY_NAME, name)
+
+
+async def _put(work: Work, name: str, document: JsonObject) -> bool | None:
+    """None as long as the role is too new to be seen."""
+    try:
+        await work.aws.call(
+            "iam",
+            "PutRolePolicy",
+            RoleName=role_name(work),
+            PolicyName=name,
+            PolicyDocument=text_of(document),
+        )
+    except NotFound:
+        return None
+    return True
+
+
+def _is_right(work: Work) -> bool:
+    present = work.snapshot.role_policy
+    return present is not None and same_policy(
+        present.get("PolicyDocument", present), role_policy(work.wanted)
+    )
+
+
+def _plan_deletion(work: Work) -> Note:
+    return note([policy_name(work)] if _exists(work) else [])
+
+
+async def _delete(work: Work) -> None:
+    if exists(work) and _holds_role(work):
+        await remove(
+            work,
+            "RemoveRoleFromInstanceProfile",
+            service="iam",
+            InstanceProfileName=profile_name(work),
+            RoleName=role_name(work),
+        )
+        if work.snapshot.instance_profile is not None:
+            work.snapshot.instance_profile["Roles"] = []
+    if _exists(work):
+        await remove(
+            work,
+            "DeleteRolePolicy",
+            service="iam",
+            RoleName=role_name(work),
+            PolicyName=policy_name(work),
+        )
+    work.snapshot.role_policy = None
+    forget(work, keys.ROLE_POLICY_NAME)
+
+
+def _exists(work: Work) -> bool:
+    known = work.state.get(keys.ROLE_POLICY_NAME)
+    return work.snapshot.role_policy is not None or known is not None
+
+
+def _holds_role(work: Work) -> bool:
+    """Whether the profile has the role, as far as it is known."""
+    profile = work.snapshot.instance_profile
+    roles = [role["RoleName"] for role in (profile or {}).get("Roles") or ()]
+    return profile is None or role_name(work) in roles

@@ -1,0 +1,160 @@
+"""The internet gateway: a managed one, or the one that an existing VPC must have."""
+
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.cloud.errors import AlreadyExists, CloudError, DependencyProblem
+from pergola.extension_api.errors import Code, ExtensionError
+from pergola.flow.picture import Fate, Note
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.resources import step_names as names
+from pergola.providers.aws.resources import tags
+from pergola.providers.aws.resources.adoption import (
+    INTERNET_GATEWAY,
+    attached_to_vpc,
+    described,
+    find,
+    foreseen,
+    known,
+    remember,
+)
+from pergola.providers.aws.resources.removal import forget, named, note, remove, to_delete, vpc_of
+from pergola.providers.aws.resources.step import Step, Work
+from pergola.providers.aws.resources.waiting import once_visible
+from pergola.providers.aws.wanted import Wanted
+
+DELETE: Final = "delete internet gateway"
+_NOT_ATTACHED: Final = "Gateway.NotAttached"
+
+
+def steps(wanted: Wanted) -> list[Step]:
+    """The step for the gateway; where nothing is public, an existing VPC needs none."""
+    config = wanted.config
+    skip = "no zone has a public subnet" if not config.has_public_zone else None
+    if config.brings_vpc:
+        step = Step(
+            name=names.INTERNET_GATEWAY,
+            plan=_plan_existing,
+            ensure=_ensure_existing,
+            after=(names.VPC,),
+            skip=skip,
+        )
+    else:
+        step = Step(name=names.INTERNET_GATEWAY, plan=_plan, ensure=_ensure, after=(names.VPC,))
+    return [step]
+
+
+def is_attached(gateway: JsonObject, vpc: str | None) -> bool:
+    """Whether a gateway is attached to a VPC, or is being so."""
+    return any(each.get("VpcId") == vpc for each in gateway.get("Attachments") or [])
+
+
+def _existing(work: Work) -> str | None:
+    vpc = work.wanted.config.networks.vpc.id
+    gateways = work.snapshot.internet_gateways.items()
+    return next((name for name, gateway in gateways if is_attached(gateway, vpc)), None)
+
+
+def _plan_existing(work: Work) -> Note:
+    return Note(Fate.KEEP, _existing(work) or _missing(work))
+
+
+async def _ensure_existing(work: Work) -> None:
+    name = _existing(work)
+    if name is None:
+        raise ExtensionError(_missing(work), Code.CONFIGURATION_PROBLEM)
+    work.state.set(keys.INTERNET_GATEWAY, name)
+
+
+def _missing(work: Work) -> str:
+    vpc = work.wanted.config.networks.vpc.id
+    return f"no attached internet gateway found for VPC {vpc}; attach one, or have no public zones"
+
+
+def _plan(work: Work) -> Note:
+    vpc = work.state.get(keys.VPC)
+    accept = attached_to_vpc(work)
+    name = known(work, INTERNET_GATEWAY, keys.INTERNET_GATEWAY, accept)
+    if name and not is_attached(work.snapshot.internet_gateways[name], vpc):
+        return Note(Fate.CHANGE, f"{name} is attached")
+    return foreseen(
+        work, INTERNET_GATEWAY, keys.INTERNET_GATEWAY, accept, new="attached to the VPC"
+    )
+
+
+async def _ensure(work: Work) -> None:
+    accept = attached_to_vpc(work)
+    gateway = await find(work, INTERNET_GATEWAY, keys.INTERNET_GATEWAY, accept)
+    if gateway is None:
+        gateway = await _create(work)
+    vpc = work.state.get(keys.VPC)
+    if not is_attached(gateway, vpc):
+        await _attach(work, gateway, vpc)
+
+
+async def _create(work: Work) -> JsonObject:
+    answer = await work.aws.call(
+        "ec2",
+        "CreateInternetGateway",
+        TagSpecifications=tags.specification(INTERNET_GATEWAY.resource, work.wanted.tags()),
+    )
+    gateway: JsonObject = answer["InternetGateway"]
+    remember(work, INTERNET_GATEWAY, keys.INTERNET_GATEWAY, gateway)
+    return gateway
+
+
+async def _attach(work: Work, gateway: JsonObject, vpc: str | None) -> None:
+    name = gateway["InternetGatewayId"]
+    try:
+        await once_visible(work, "AttachInternetGateway", InternetGatewayId=name, VpcId=vpc)
+    except AlreadyExists:
+        now = await described(work, INTERNET_GATEWAY, name)
+        if now is None or not is_attached(now, vpc):
+            raise
+        return
+    gateway["Attachments"] = [{"VpcId": vpc, "State": "attached"}]
+
+
+def delete_step(after: tuple[str, ...], skip: str | None) -> Step:
+    """The step of the internet gateway."""
+    return Step(
+        name=DELETE,
+        plan=lambda work: note(_to_delete(work)),
+        ensure=_delete,
+        after=after,
+        skip=skip,
+    )
+
+
+async def _delete(work: Work) -> None:
+    for name in _to_delete(work):
+        gateway = work.snapshot.internet_gateways.get(name)
+        for vpc in attached_vpcs(gateway) if gateway is not None else [vpc_of(work)]:
+            await _detach(work, name, vpc)
+        await remove(work, "DeleteInternetGateway", InternetGatewayId=name)
+        work.snapshot.internet_gateways.pop(name, None)
+    forget(work, keys.INTERNET_GATEWAY)
+
+
+async def _detach(work: Work, name: str, vpc: str) -> None:
+    try:
+        await remove(work, "DetachInternetGateway", InternetGatewayId=name, VpcId=vpc)
+    except CloudError as error:
+        if error.code != _NOT_ATTACHED or isinstance(error, DependencyProblem):
+            raise
+
+
+def _to_delete(work: Work) -> list[str]:
+    has_name = named(work)
+    vpc = vpc_of(work)
+
+    def is_it(gateway: JsonObject) -> bool:
+        return has_name(gateway) and set(attached_vpcs(gateway)) <= {vpc}
+
+    known = work.state.get(keys.INTERNET_GATEWAY)
+    return to_delete(work, work.snapshot.internet_gateways, (known,), is_it)
+
+
+def attached_vpcs(gateway: JsonObject) -> list[str]:
+    """The VPCs to which a gateway is attached: one at most."""
+    return [str(each.get("VpcId", "")) for each in gateway.get("Attachments") or ()]

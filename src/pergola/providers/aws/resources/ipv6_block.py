@@ -1,0 +1,65 @@
+"""The VPC's IPv6 block: associated with a managed VPC that has none, and waited for (§10.5)."""
+
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.extension_api.errors import Code, ExtensionError
+from pergola.flow.picture import Fate, Note
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.resources import step_names as names
+from pergola.providers.aws.resources.step import Step, Work
+from pergola.providers.aws.resources.vpc import described, ipv6_options
+from pergola.providers.aws.resources.waiting import once_visible, wait_until
+from pergola.providers.aws.wanted import Wanted
+
+_ASSOCIATED: Final = "associated"
+_COMING: Final = frozenset({"associating", _ASSOCIATED})
+
+
+def steps(wanted: Wanted) -> list[Step]:
+    """The step that knows the IPv6 block; without IPv6 there is none."""
+    skip = None if wanted.needs_ipv6_block else "the cluster has no IPv6"
+    step = Step(name=names.IPV6_BLOCK, plan=_plan, ensure=_ensure, after=(names.VPC,), skip=skip)
+    return [step]
+
+
+def block_of(vpc: JsonObject | None) -> str | None:
+    """The IPv6 block that is associated with a VPC."""
+    return next((each["Ipv6CidrBlock"] for each in _blocks(vpc, {_ASSOCIATED})), None)
+
+
+def _blocks(vpc: JsonObject | None, states: frozenset[str] | set[str]) -> list[JsonObject]:
+    blocks: list[JsonObject] = (vpc or {}).get("Ipv6CidrBlockAssociationSet") or []
+    return [each for each in blocks if each["Ipv6CidrBlockState"]["State"] in states]
+
+
+def _plan(work: Work) -> Note:
+    block = block_of(work.snapshot.vpc)
+    if block:
+        return Note(Fate.KEEP, block)
+    return Note(Fate.CREATE, "a /56 for the VPC")
+
+
+async def _ensure(work: Work) -> None:
+    vpc = work.snapshot.vpc
+    if not _blocks(vpc, _COMING):
+        await _associate(work)
+    block = block_of(vpc)
+    if block is None:
+        block = await wait_until(work, lambda: _associated(work))
+    work.state.set(keys.VPC_IPV6_BLOCK, block)
+
+
+async def _associate(work: Work) -> None:
+    """A VPC that was created before the cluster got IPv6."""
+    vpc = work.state.get(keys.VPC)
+    if work.wanted.config.brings_vpc:
+        raise ExtensionError(
+            f"VPC {vpc} has no IPv6 block, which the cluster needs; associate one",
+            Code.CONFIGURATION_PROBLEM,
+        )
+    await once_visible(work, "AssociateVpcCidrBlock", VpcId=vpc, **ipv6_options(work.wanted))
+
+
+async def _associated(work: Work) -> str | None:
+    return block_of(await described(work, work.state.get(keys.VPC) or ""))

@@ -1,0 +1,153 @@
+"""The SSH key pair of nodes (spec 30 §10.4)."""
+
+import hashlib
+from typing import Final
+
+from pergola.cloud.errors import AlreadyExists
+from pergola.flow.picture import Fate, Note
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.resources.removal import forget, is_ours, note, remove
+from pergola.providers.aws.resources.step import Step, Work
+from pergola.providers.aws.resources.tags import retag, specification
+from pergola.providers.aws.snapshot import tags_of
+from pergola.providers.aws.state import (
+    KEY_PAIR,
+    KEY_PAIR_FINGERPRINT,
+    KEY_PAIR_SPEC_FINGERPRINT,
+)
+from pergola.providers.aws.wanted import Wanted
+
+NAME: Final = "ensure key pair"
+_SUFFIX: Final = "ssh-publickey"
+DELETE: Final = "delete key pair"
+
+
+def steps(wanted: Wanted) -> list[Step]:
+    """The step of the key pair; without a public key it removes what is there."""
+    del wanted
+    return [Step(name=NAME, plan=_plan, ensure=_ensure)]
+
+
+def spec_fingerprint(public_key: bytes) -> str:
+    """What tells one public key of a spec from another: hexadecimal MD5."""
+    return hashlib.md5(public_key, usedforsecurity=False).hexdigest()
+
+
+def _plan(work: Work) -> Note:
+    name = _name(work)
+    if not work.wanted.ssh_public_key:
+        if _exists(work):
+            return Note(Fate.DELETE, f"{name}: there is no public key any more")
+        return Note(Fate.SKIP, "there is no public key")
+    if not _exists(work):
+        return Note(Fate.CREATE, f'key pair "{name}"')
+    why = _why_replaced(work) or _why_retagged(work)
+    return Note(Fate.CHANGE, f"{name}: {why}") if why else Note(Fate.KEEP, name)
+
+
+async def _ensure(work: Work) -> None:
+    if not work.wanted.ssh_public_key:
+        await _remove(work)
+        return
+    pair = work.snapshot.key_pair
+    if pair is None or _why_replaced(work):
+        await _replace(work)
+    else:
+        work.state.set(KEY_PAIR_FINGERPRINT, str(pair["KeyFingerprint"]))
+        work.state.created(KEY_PAIR, str(pair["KeyName"]))
+        await retag(work, str(pair["KeyPairId"]), pair, work.wanted.tags())
+
+
+def _why_replaced(work: Work) -> str:
+    """Why the pair that is there is not the right one; empty if it is."""
+    pair = work.snapshot.key_pair or {}
+    if work.state.get(KEY_PAIR_SPEC_FINGERPRINT) != spec_fingerprint(work.wanted.ssh_public_key):
+        return "the public key is another one"
+    known = work.state.get(KEY_PAIR_FINGERPRINT)
+    if known is None and work.wanted.owns(tags_of(pair)):
+        return ""  # a run that was killed imported it
+    if known != pair.get("KeyFingerprint"):
+        return "somebody changed it in AWS"
+    return ""
+
+
+def _why_retagged(work: Work) -> str:
+    has_tags = work.wanted.tags().items() <= tags_of(work.snapshot.key_pair or {}).items()
+    return "" if has_tags else "tags are missing"
+
+
+async def _replace(work: Work) -> None:
+    if _exists(work):
+        await work.aws.call("ec2", "DeleteKeyPair", KeyName=_name(work))
+    try:
+        await _import(work)
+    except AlreadyExists:  # the snapshot is older
+        await work.aws.call("ec2", "DeleteKeyPair", KeyName=_name(work))
+        await _import(work)
+
+
+async def _import(work: Work) -> None:
+    """Import the public key; remembered before, so that a run that is killed need not repeat it.
+
+    There is no pair now: one that exists without a known fingerprint can only be this one.
+    """
+    name, tags = _name(work), work.wanted.tags()
+    work.state.forget(KEY_PAIR_FINGERPRINT)
+    work.state.set(KEY_PAIR_SPEC_FINGERPRINT, spec_fingerprint(work.wanted.ssh_public_key))
+    await work.save()
+    answer = await work.aws.call(
+        "ec2",
+        "ImportKeyPair",
+        KeyName=name,
+        PublicKeyMaterial=work.wanted.ssh_public_key,
+        TagSpecifications=specification("key-pair", tags),
+    )
+    fingerprint = str(answer["KeyFingerprint"])
+    # Together with the name, which is written at once.
+    work.state.set(KEY_PAIR_FINGERPRINT, fingerprint)
+    work.state.created(KEY_PAIR, name)
+    work.snapshot.key_pair = {
+        "KeyName": name,
+        "KeyPairId": answer.get("KeyPairId"),
+        "KeyFingerprint": fingerprint,
+        "Tags": specification("key-pair", tags)[0]["Tags"],
+    }
+
+
+async def _remove(work: Work) -> None:
+    if _exists(work):
+        await work.aws.call("ec2", "DeleteKeyPair", KeyName=_name(work))
+        work.snapshot.key_pair = None
+    for key in (KEY_PAIR, KEY_PAIR_FINGERPRINT, KEY_PAIR_SPEC_FINGERPRINT):
+        work.state.forget(key)
+
+
+def _exists(work: Work) -> bool:
+    return work.snapshot.key_pair is not None
+
+
+def _name(work: Work) -> str:
+    return work.state.get(KEY_PAIR) or work.wanted.name(_SUFFIX)
+
+
+def delete_steps() -> list[Step]:
+    """The step of the key pair."""
+    return [Step(name=DELETE, plan=_plan_deletion, ensure=_delete)]
+
+
+def _plan_deletion(work: Work) -> Note:
+    return note(_to_delete(work))
+
+
+async def _delete(work: Work) -> None:
+    for name in _to_delete(work):
+        await remove(work, "DeleteKeyPair", KeyName=name)
+        work.snapshot.key_pair = None
+    forget(work, keys.KEY_PAIR, keys.KEY_PAIR_FINGERPRINT, keys.KEY_PAIR_SPEC_FINGERPRINT)
+
+
+def _to_delete(work: Work) -> list[str]:
+    pair, known = work.snapshot.key_pair, work.state.get(keys.KEY_PAIR)
+    if pair is not None and (known or is_ours(work, pair)):
+        return [str(pair["KeyName"])]
+    return [known] if known else []

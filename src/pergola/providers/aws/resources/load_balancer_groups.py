@@ -1,0 +1,111 @@
+"""Security groups that Kubernetes made for load balancers (spec 30 §9.1).
+
+AWS deletes no group that is named by a rule of another one: those rules are revoked first, if they
+are in groups of this cluster. Rules in groups of the user stay, and the user is told which.
+"""
+
+from collections.abc import Collection, Iterator
+from typing import Final
+
+import orjson
+
+from pergola.api.objects import JsonObject
+from pergola.cloud.errors import NotFound
+from pergola.extension_api.errors import Code, ExtensionError
+from pergola.providers.aws.resources.removal import in_cluster_vpc, is_ours, remove
+from pergola.providers.aws.resources.security_group.deletion import groups_of_nodes
+from pergola.providers.aws.resources.step import Work
+from pergola.providers.aws.resources.waiting import all_done
+from pergola.providers.aws.snapshot import tags_of
+from pergola.providers.aws.wanted import OWNED
+
+_LOOKS: Final = 48
+"""Network interfaces of load balancers stay for minutes; 4 of the 5 that the step has."""
+_DEFAULT: Final = "default"
+_RULES: Final = (
+    ("IpPermissions", "RevokeSecurityGroupIngress", "revoke-security-group-ingress"),
+    ("IpPermissionsEgress", "RevokeSecurityGroupEgress", "revoke-security-group-egress"),
+)
+
+
+async def remove_all(work: Work) -> None:
+    """Removes the groups with exactly the cluster's tag, save those that nodes have.
+
+    Raises:
+        ExtensionError: rules of a user's group name one of them.
+    """
+    doomed = sorted(_groups(work))
+    for group in work.snapshot.security_groups.values():
+        if not _is_of_user(work, group):
+            await _revoke(work, group, doomed)
+    named = {name: hints for name in doomed if (hints := list(_hints(work, name)))}
+    await all_done(*(_remove(work, name) for name in doomed if name not in named))
+    if named:
+        commands = [hint for hints in named.values() for hint in hints]
+        raise ExtensionError(
+            f"security groups of load balancers, {', '.join(named)}, cannot be deleted as long as "
+            f"rules of yours name them; remove these rules: {'; '.join(commands)}",
+            Code.DEPENDENCIES,
+        )
+
+
+def _groups(work: Work) -> Iterator[str]:
+    is_inside, kept = in_cluster_vpc(work), groups_of_nodes(work)
+    for name, group in work.snapshot.security_groups.items():
+        is_owned = tags_of(group).get(work.wanted.cluster_tag) == OWNED
+        is_special = name in kept or group.get("GroupName") == _DEFAULT
+        if is_owned and is_inside(group) and not is_special:
+            yield name
+
+
+def _is_of_user(work: Work, group: JsonObject) -> bool:
+    """Whether nothing of a group may be changed; also if the user gave it the cluster's tag."""
+    networks = work.wanted.config.networks
+    brought = [networks.nodes_security_group_id, *networks.additional_nodes_security_group_ids]
+    return group["GroupId"] in brought or not is_ours(work, group)
+
+
+async def _remove(work: Work, name: str) -> None:
+    await remove(work, "DeleteSecurityGroup", looks=_LOOKS, GroupId=name)
+    work.snapshot.security_groups.pop(name, None)
+
+
+async def _revoke(work: Work, group: JsonObject, doomed: Collection[str]) -> None:
+    """Removes the rules of a group that name others which are to be removed."""
+    for rules, operation, _ in _RULES:
+        naming = _naming(group.get(rules) or [], doomed)
+        if naming:
+            try:
+                await work.aws.call(
+                    "ec2", operation, GroupId=group["GroupId"], IpPermissions=naming
+                )
+            except NotFound:  # the group or the rule
+                continue
+
+
+def _naming(rules: list[JsonObject], doomed: Collection[str]) -> list[JsonObject]:
+    """The parts of rules that name certain groups."""
+    return [
+        {
+            **{key: rule[key] for key in ("IpProtocol", "FromPort", "ToPort") if key in rule},
+            "UserIdGroupPairs": [{"GroupId": pair["GroupId"]} for pair in pairs],
+        }
+        for rule in rules
+        if (
+            pairs := [
+                pair for pair in rule.get("UserIdGroupPairs") or () if pair.get("GroupId") in doomed
+            ]
+        )
+    ]
+
+
+def _hints(work: Work, name: str) -> Iterator[str]:
+    """The commands that remove rules of users about a group."""
+    for other, group in work.snapshot.security_groups.items():
+        if not _is_of_user(work, group):
+            continue
+        for rules, _, command in _RULES:
+            naming = _naming(group.get(rules) or [], (name,))
+            if naming:
+                rule = orjson.dumps(naming).decode()
+                yield f"aws ec2 {command} --group-id {other} --ip-permissions '{rule}'"

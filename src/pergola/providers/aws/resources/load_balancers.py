@@ -1,0 +1,136 @@
+"""Load balancers and target groups that Kubernetes left behind (spec 30 §9.1).
+
+Deleted is only what is in the cluster's VPC and has the cluster's tag with exactly the value
+`owned`: other clusters may share the VPC. Load balancers go before their security groups.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.cloud.errors import NotFound
+from pergola.flow.picture import Fate, Note
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.resources import load_balancer_groups as balancer_groups
+from pergola.providers.aws.resources.removal import remove, vpc_of
+from pergola.providers.aws.resources.step import CLEANUP_TIMEOUT, Step, Work
+from pergola.providers.aws.resources.waiting import all_done
+from pergola.providers.aws.snapshot import tags_of
+from pergola.providers.aws.wanted import OWNED
+
+DELETE: Final = "destroy load balancers and security groups of Kubernetes"
+_CHUNK: Final = 20
+"""For so many things AWS tells tags at once."""
+_Ask = Callable[[list[str]], Awaitable[list[JsonObject]]]
+
+
+def delete_steps() -> list[Step]:
+    """The step of everything that Services of the cluster have in AWS."""
+    return [Step(name=DELETE, plan=_plan, ensure=_ensure, timeout=CLEANUP_TIMEOUT)]
+
+
+def _plan(work: Work) -> Note:
+    if work.state.get(keys.BALANCERS_DESTROYED):
+        return Note(Fate.SKIP, "it was done before")
+    if not vpc_of(work):
+        return Note(Fate.SKIP, "there is no VPC")
+    return Note(
+        Fate.DELETE, f"those in {vpc_of(work)} with the tag {work.wanted.cluster_tag}={OWNED}"
+    )
+
+
+async def _ensure(work: Work) -> None:
+    if work.state.get(keys.BALANCERS_DESTROYED):
+        return
+    if vpc_of(work):
+        await all_done(_remove_classic(work), _remove_newer(work))
+        await balancer_groups.remove_all(work)
+    work.state.set(keys.BALANCERS_DESTROYED, keys.TRUE)
+
+
+async def _remove_classic(work: Work) -> None:
+    there = await work.aws.pages("elb", "DescribeLoadBalancers", "LoadBalancerDescriptions")
+    names = [each["LoadBalancerName"] for each in there if each.get("VPCId") == vpc_of(work)]
+
+    async def ask(chunk: list[str]) -> list[JsonObject]:
+        answer = await work.aws.call("elb", "DescribeTags", LoadBalancerNames=chunk)
+        found: list[JsonObject] = answer["TagDescriptions"]
+        return found
+
+    marks = await _marks(work, names, "LoadBalancerName", ask)
+    await all_done(
+        *(
+            remove(work, "DeleteLoadBalancer", service="elb", LoadBalancerName=name)
+            for name in names
+            if marks.get(name) == OWNED
+        )
+    )
+
+
+async def _remove_newer(work: Work) -> None:
+    """Application and network load balancers; their target groups can only go after them."""
+
+    async def ask(chunk: list[str]) -> list[JsonObject]:
+        answer = await work.aws.call("elbv2", "DescribeTags", ResourceArns=chunk)
+        found: list[JsonObject] = answer["TagDescriptions"]
+        return found
+
+    balancers, groups = await _in_vpc(work)
+    marks = await _marks(work, [*balancers, *groups], "ResourceArn", ask)
+    doomed = {arn for arn in balancers if marks.get(arn) == OWNED}
+    await all_done(
+        *(
+            remove(work, "DeleteLoadBalancer", service="elbv2", LoadBalancerArn=arn)
+            for arn in sorted(doomed)
+        )
+    )
+    await all_done(
+        *(
+            remove(work, "DeleteTargetGroup", service="elbv2", TargetGroupArn=arn)
+            for arn, users in groups.items()
+            if marks.get(arn, _was_for(users, doomed)) == OWNED
+        )
+    )
+
+
+def _was_for(users: Collection[str], doomed: Collection[str]) -> str | None:
+    """The mark of a target group without one: that of the load balancers that use it."""
+    return OWNED if users and all(user in doomed for user in users) else None
+
+
+async def _in_vpc(work: Work) -> tuple[list[str], dict[str, list[str]]]:
+    """Load balancers, and target groups with the load balancers that use them; by their ARNs."""
+    vpc = vpc_of(work)
+    balancers = await work.aws.pages("elbv2", "DescribeLoadBalancers", "LoadBalancers")
+    groups = await work.aws.pages("elbv2", "DescribeTargetGroups", "TargetGroups")
+    return (
+        [each["LoadBalancerArn"] for each in balancers if each.get("VpcId") == vpc],
+        {
+            each["TargetGroupArn"]: list(each.get("LoadBalancerArns") or ())
+            for each in groups
+            if each.get("VpcId") == vpc
+        },
+    )
+
+
+async def _marks(work: Work, names: Sequence[str], name: str, ask: _Ask) -> dict[str, str]:
+    """The values of the cluster's tag on those that have it."""
+    key = work.wanted.cluster_tag
+    chunks = [list(names[start : start + _CHUNK]) for start in range(0, len(names), _CHUNK)]
+    return {
+        each[name]: tags_of(each)[key]
+        for chunk in chunks
+        for each in await _described(ask, chunk)
+        if key in tags_of(each)
+    }
+
+
+async def _described(ask: _Ask, chunk: list[str]) -> list[JsonObject]:
+    """The tags of a chunk; if one of it has gone meanwhile, those of the others."""
+    try:
+        return await ask(chunk)
+    except NotFound:
+        if len(chunk) == 1:
+            return []
+    half = len(chunk) // 2
+    return [*await _described(ask, chunk[:half]), *await _described(ask, chunk[half:])]

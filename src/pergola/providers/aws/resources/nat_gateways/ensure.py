@@ -1,0 +1,149 @@
+"""Create the NAT gateway of a zone, and replace one with another elastic IP (spec 30 §3.5)."""
+
+from functools import partial
+
+from pergola.api.objects import JsonObject
+from pergola.cloud.errors import NotFound
+from pergola.flow.picture import Fate, Note
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.config import Zone
+from pergola.providers.aws.resources import step_names as names
+from pergola.providers.aws.resources import tags
+from pergola.providers.aws.resources.adoption import NAT_GATEWAY, find, foreseen, in_vpc, remember
+from pergola.providers.aws.resources.elastic_ips import NO_PUBLIC_SUBNET, wanted_address
+from pergola.providers.aws.resources.nat_gateways.facts import (
+    DELETED,
+    FAILED,
+    USABLE,
+    allocation_of,
+    nats_of,
+    state_of,
+    suffix_of,
+)
+from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
+from pergola.providers.aws.resources.waiting import once_visible, wait_until
+from pergola.providers.aws.wanted import Wanted
+
+
+def steps(wanted: Wanted, zone: Zone) -> list[Step]:
+    """The steps that delete a gateway with another address, and create the one that is wanted."""
+    skip = None if zone.public else NO_PUBLIC_SUBNET
+    outdated = Step(
+        name=names.outdated_nat(zone.name),
+        plan=lambda work: _plan_outdated(work, zone),
+        ensure=lambda work: _delete_outdated(work, zone),
+        after=(names.subnets(zone.name),),
+        skip=skip,
+        timeout=LONG_TIMEOUT,
+    )
+    # Zones may exchange their addresses: all must be free before any is used.
+    zones = wanted.config.networks.zones
+    others = (names.outdated_nat(each.name) for each in zones if not each.workers_subnet_id)
+    gateway = Step(
+        name=names.nat(zone.name),
+        plan=lambda work: _plan(work, zone),
+        ensure=lambda work: _ensure(work, zone),
+        after=(names.INTERNET_GATEWAY, names.address(zone.name), *others),
+        skip=skip,
+    )
+    return [outdated, gateway]
+
+
+async def delete_nats(work: Work, ids: list[str]) -> None:
+    """Deletes NAT gateways and waits until they are gone, and their addresses free.
+
+    Those that failed are deleted, too: AWS would keep them for an hour.
+
+    Raises:
+        CloudError: AWS refused.
+    """
+    for name in ids:
+        if state_of(work.snapshot.nat_gateways.get(name, {})) in (*USABLE, FAILED):
+            try:
+                await work.aws.call("ec2", "DeleteNatGateway", NatGatewayId=name)
+            except NotFound:
+                continue
+    for name in ids:
+        await wait_until(work, partial(_is_gone, work, name))
+        _free_address(work, work.snapshot.nat_gateways.get(name, {}))
+
+
+def _is_wanted(work: Work, zone: Zone, gateway: JsonObject) -> bool:
+    """Whether it has the address and is in the subnet that it should."""
+    subnet = work.state.get(keys.zone_key(zone.name, keys.SUBNET_PUBLIC))
+    return (
+        state_of(gateway) in USABLE
+        and in_vpc(work)(gateway)
+        and gateway.get("SubnetId") == subnet
+        and allocation_of(gateway) == wanted_address(work, zone)
+    )
+
+
+def _outdated(work: Work, zone: Zone) -> list[str]:
+    known = work.snapshot.nat_gateways
+    return [name for name in nats_of(work, zone.name) if not _is_wanted(work, zone, known[name])]
+
+
+def _plan_outdated(work: Work, zone: Zone) -> Note:
+    outdated = _outdated(work, zone)
+    if outdated:
+        return Note(
+            Fate.DELETE, f"{', '.join(outdated)}: failed, or with another elastic IP; no egress"
+        )
+    return Note(Fate.KEEP, "none failed or has another elastic IP")
+
+
+async def _delete_outdated(work: Work, zone: Zone) -> None:
+    outdated = _outdated(work, zone)
+    if not outdated:
+        return
+    await delete_nats(work, outdated)
+    key = keys.zone_key(zone.name, keys.NAT_GATEWAY)
+    if work.state.get(key) in outdated:
+        work.state.forget(key)
+
+
+async def _is_gone(work: Work, name: str) -> bool | None:
+    try:
+        answer = await work.aws.call("ec2", "DescribeNatGateways", NatGatewayIds=[name])
+    except NotFound:
+        work.snapshot.nat_gateways.pop(name, None)
+        return True
+    for gateway in answer.get("NatGateways") or []:
+        work.snapshot.nat_gateways[name] = gateway
+        if state_of(gateway) not in (DELETED, FAILED):
+            return None
+    return True
+
+
+def _free_address(work: Work, gateway: JsonObject) -> None:
+    """The snapshot learns that the address is in use no more."""
+    address = work.snapshot.addresses.get(allocation_of(gateway) or "")
+    if address is not None:
+        address.pop("AssociationId", None)
+
+
+def _plan(work: Work, zone: Zone) -> Note:
+    address = wanted_address(work, zone) or "a new elastic IP"
+    return foreseen(
+        work,
+        NAT_GATEWAY,
+        keys.zone_key(zone.name, keys.NAT_GATEWAY),
+        lambda gateway: _is_wanted(work, zone, gateway),
+        suffix_of(work, zone.name),
+        new=f"with {address}",
+    )
+
+
+async def _ensure(work: Work, zone: Zone) -> None:
+    key, suffix = keys.zone_key(zone.name, keys.NAT_GATEWAY), suffix_of(work, zone.name)
+    if await find(work, NAT_GATEWAY, key, lambda each: _is_wanted(work, zone, each), suffix):
+        return
+    answer = await once_visible(
+        work,
+        "CreateNatGateway",
+        SubnetId=work.state.get(keys.zone_key(zone.name, keys.SUBNET_PUBLIC)),
+        AllocationId=wanted_address(work, zone),
+        TagSpecifications=tags.specification(NAT_GATEWAY.resource, work.wanted.tags(suffix)),
+    )
+    remember(work, NAT_GATEWAY, key, answer["NatGateway"])

@@ -1,0 +1,56 @@
+"""What the description of a NAT gateway says, and which gateways belong to a zone."""
+
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.resources.adoption import in_vpc
+from pergola.providers.aws.resources.step import Work
+from pergola.providers.aws.resources.subnets.identity import zone_suffix
+from pergola.providers.aws.snapshot import tags_of
+
+AVAILABLE: Final = "available"
+DELETED: Final = "deleted"
+FAILED: Final = "failed"
+USABLE: Final = frozenset({"pending", AVAILABLE})
+
+
+def allocation_of(gateway: JsonObject) -> str | None:
+    """The elastic IP of a NAT gateway."""
+    addresses = gateway.get("NatGatewayAddresses") or []
+    return next((each["AllocationId"] for each in addresses if each.get("AllocationId")), None)
+
+
+def public_ip_of(gateway: JsonObject) -> str | None:
+    """Where requests through a NAT gateway come from; there once it is available."""
+    addresses = gateway.get("NatGatewayAddresses") or []
+    return next((each["PublicIp"] for each in addresses if each.get("PublicIp")), None)
+
+
+def nats_of(work: Work, zone: str) -> list[str]:
+    """NAT gateways of a zone that are not gone: that of the state, and those with its tags."""
+    suffix = work.wanted.name(suffix_of(work, zone))
+    recorded = work.state.get(keys.zone_key(zone, keys.NAT_GATEWAY))
+    accept = in_vpc(work)
+    return [
+        name
+        for name, gateway in work.snapshot.nat_gateways.items()
+        if accept(gateway)
+        and state_of(gateway) != DELETED
+        and (name == recorded or _is_named(work, gateway, suffix))
+    ]
+
+
+def _is_named(work: Work, gateway: JsonObject, name: str) -> bool:
+    given = tags_of(gateway)
+    return work.wanted.owns(given) and given.get("Name") == name
+
+
+def suffix_of(work: Work, zone: str) -> str:
+    """Return the end of the name of a zone's gateway."""
+    return f"natgw-{zone_suffix(work, zone)}"
+
+
+def state_of(gateway: JsonObject) -> str:
+    """Return the state of a gateway, such as `pending`."""
+    return str(gateway.get("State", ""))

@@ -1,0 +1,90 @@
+"""Wait until the NAT gateways of all zones are available, with one request (spec 30 §13)."""
+
+from pergola.api.objects import JsonObject
+from pergola.cloud.errors import NotFound
+from pergola.extension_api.errors import ExtensionError
+from pergola.flow.picture import Fate, Note
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.resources import step_names as names
+from pergola.providers.aws.resources.nat_gateways.facts import (
+    AVAILABLE,
+    USABLE,
+    public_ip_of,
+    state_of,
+)
+from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
+from pergola.providers.aws.resources.waiting import wait_until
+from pergola.providers.aws.wanted import Wanted
+
+
+def steps(wanted: Wanted) -> list[Step]:
+    """The step after which all NAT gateways are available; one request asks for all of them."""
+    zones = [zone for zone in wanted.config.networks.zones if zone.public]
+    return [
+        Step(
+            name=names.NAT_GATEWAYS,
+            plan=_plan,
+            ensure=_wait,
+            after=tuple(names.nat(zone.name) for zone in zones),
+            skip=None if zones else "no zone has a public subnet",
+            timeout=LONG_TIMEOUT,
+        )
+    ]
+
+
+def _ids(work: Work) -> dict[str, str]:
+    """The NAT gateways of zones that have one: their keys in the state by their ids."""
+    zones = (zone.name for zone in work.wanted.config.networks.zones if zone.public)
+    found = (keys.zone_key(zone, keys.NAT_GATEWAY) for zone in zones)
+    return {name: key for key in found if (name := work.state.get(key))}
+
+
+def _waiting(work: Work) -> list[str]:
+    known = work.snapshot.nat_gateways
+    return [name for name in _ids(work) if not _is_available(known.get(name, {}))]
+
+
+def _is_available(gateway: JsonObject) -> bool:
+    return state_of(gateway) == AVAILABLE and public_ip_of(gateway) is not None
+
+
+def _plan(work: Work) -> Note:
+    public = [zone for zone in work.wanted.config.networks.zones if zone.public]
+    if len(_ids(work)) < len(public) or _waiting(work):
+        return Note(Fate.CHANGE, "until all are available, one to two minutes")
+    return Note(Fate.KEEP, "all are available")
+
+
+async def _wait(work: Work) -> None:
+    waiting = _waiting(work)
+    if waiting:
+        await wait_until(work, lambda: _all_available(work, waiting))
+
+
+async def _all_available(work: Work, ids: list[str]) -> bool | None:
+    try:
+        answer = await work.aws.call("ec2", "DescribeNatGateways", NatGatewayIds=ids)
+    except NotFound:
+        return None
+    for gateway in answer.get("NatGateways") or []:
+        work.snapshot.nat_gateways[gateway["NatGatewayId"]] = gateway
+    for name in ids:
+        _check(work, work.snapshot.nat_gateways[name])
+    return not _waiting(work) or None
+
+
+def _check(work: Work, gateway: JsonObject) -> None:
+    """A gateway that failed never becomes available: the next run creates another one.
+
+    Raises:
+        ExtensionError: it failed, or somebody deleted it.
+    """
+    name = gateway["NatGatewayId"]
+    if state_of(gateway) in USABLE:
+        return
+    work.state.forget(_ids(work)[name])
+    why = f"{gateway.get('FailureCode', '')}: {gateway.get('FailureMessage', '')}".strip(": ")
+    raise ExtensionError(
+        f"NAT gateway {name} is {state_of(gateway)}{f' ({why})' if why else ''}; "
+        "another one is created at the next attempt"
+    )

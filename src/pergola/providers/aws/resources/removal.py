@@ -1,0 +1,94 @@
+"""What is deleted, and how, so that a deletion can be repeated at any time (spec 30 §9.1)."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from pergola.api.objects import JsonObject
+from pergola.cloud.errors import DependencyProblem, NotFound
+from pergola.flow.picture import Fate, Note
+from pergola.providers.aws.resources.step import Work
+from pergola.providers.aws.snapshot import tags_of
+from pergola.providers.aws.status import vpc_id
+from pergola.providers.aws.wanted import SHARED
+from pergola.runtime.retrying import retrying
+
+LOOKS: Final = 16
+"""How often something is tried that is in use: at 5 seconds each, within a step's 90 seconds."""
+LONG_LOOKS: Final = 34
+"""The same within 3 minutes."""
+Accept = Callable[[JsonObject], bool]
+
+
+def vpc_of(work: Work) -> str:
+    """The cluster's VPC, by the config, the state or its tags; empty if there is none."""
+    found = work.snapshot.vpc or {}
+    return vpc_id(work.wanted, work.state) or str(found.get("VpcId", ""))
+
+
+def in_cluster_vpc(work: Work) -> Accept:
+    """Accepts what is in the cluster's VPC."""
+    vpc = vpc_of(work)
+    return lambda thing: bool(vpc) and thing.get("VpcId") == vpc
+
+
+def to_delete(
+    work: Work, things: Mapping[str, JsonObject], known: Iterable[str | None], also: Accept
+) -> list[str]:
+    """The ids of what is to be removed: what the state knows, and what is accepted and ours.
+
+    Never anything that is tagged as shared.
+    """
+    found = {name for name, thing in things.items() if is_ours(work, thing) and also(thing)}
+    found |= {name for name in known if name}
+    return sorted(name for name in found if not is_shared(work, things.get(name)))
+
+
+def is_ours(work: Work, thing: JsonObject) -> bool:
+    """Whether something has the tag of what was created for this cluster."""
+    return work.wanted.owns(tags_of(thing))
+
+
+def is_shared(work: Work, thing: JsonObject | None) -> bool:
+    """Whether something is only used by this cluster."""
+    return thing is not None and tags_of(thing).get(work.wanted.cluster_tag) == SHARED
+
+
+def named(work: Work, suffix: str = "") -> Accept:
+    """Accepts what has a name that this cluster gives."""
+    return lambda thing: tags_of(thing).get("Name") == work.wanted.name(suffix)
+
+
+def note(names: Iterable[str]) -> Note:
+    """What is said about things that are to be removed."""
+    said = ", ".join(names)
+    return Note(Fate.DELETE, said) if said else Note(Fate.SKIP, "there is none")
+
+
+async def remove(
+    work: Work, operation: str, *, service: str = "ec2", looks: int = LOOKS, **parameters: Any
+) -> None:
+    """Removes something: what is not there is removed, and what is in use is tried again.
+
+    Raises:
+        CloudError: AWS refused, or it is still in use after several looks.
+    """
+    with retrying() as failed:
+        for look in range(looks):
+            try:
+                await work.aws.call(service, operation, **parameters)
+            except NotFound:
+                return
+            except DependencyProblem as error:
+                if look == looks - 1:
+                    raise
+                failed(error)
+            else:
+                return
+            await asyncio.sleep(work.poll_seconds)
+
+
+def forget(work: Work, *keys: str) -> None:
+    """Forgets what is gone."""
+    for key in keys:
+        work.state.forget(key)

@@ -1,0 +1,49 @@
+"""Delete the security group of the nodes; a user-provided one is only forgotten (spec 30 §9.3)."""
+
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.flow.picture import Fate, Note
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.resources.removal import forget, in_cluster_vpc, note, remove, to_delete
+from pergola.providers.aws.resources.step import Step, Work
+
+DELETE: Final = "delete nodes security group"
+
+
+def delete_steps(after: tuple[str, ...]) -> list[Step]:
+    """The step of the nodes' security group."""
+    return [Step(name=DELETE, plan=_plan, ensure=_ensure, after=after)]
+
+
+def groups_of_nodes(work: Work) -> set[str]:
+    """All security groups that nodes have: that of the cluster, and those of the user."""
+    networks = work.wanted.config.networks
+    names = [networks.nodes_security_group_id, *networks.additional_nodes_security_group_ids]
+    return {name for name in names if name} | set(_to_delete(work))
+
+
+def _plan(work: Work) -> Note:
+    given = work.wanted.config.networks.nodes_security_group_id
+    return Note(Fate.KEEP, f"{given} is the user's") if given else note(_to_delete(work))
+
+
+async def _ensure(work: Work) -> None:
+    for group in _to_delete(work):
+        await remove(work, "DeleteSecurityGroup", GroupId=group)
+        work.snapshot.security_groups.pop(group, None)
+    forget(work, keys.NODES_SECURITY_GROUP)
+
+
+def _to_delete(work: Work) -> list[str]:
+    if work.wanted.config.networks.nodes_security_group_id:
+        return []
+    is_inside, name = in_cluster_vpc(work), work.wanted.name("nodes")
+
+    def is_it(group: JsonObject) -> bool:
+        return is_inside(group) and group.get("GroupName") == name
+
+    known = work.state.get(keys.NODES_SECURITY_GROUP)
+    others = set(work.wanted.config.networks.additional_nodes_security_group_ids)
+    found = to_delete(work, work.snapshot.security_groups, (known,), is_it)
+    return [each for each in found if each not in others]

@@ -1,0 +1,166 @@
+"""Which rules the managed security group has, and the ranges in them (spec 30 §6.1). Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+from pergola.api.ip_ranges import parse_network
+from pergola.api.objects import JsonObject
+from pergola.flow import State
+from pergola.providers.aws.config import Zone
+from pergola.providers.aws.resources.security_group.rules import (
+    ALL,
+    EGRESS,
+    EVERYWHERE,
+    EVERYWHERE_6,
+    INGRESS,
+    NFS,
+    NODE_PORTS,
+    TCP,
+    UDP,
+    Rule,
+    canonical,
+)
+from pergola.providers.aws.snapshot import Snapshot, tags_of
+from pergola.providers.aws.state import (
+    NODES_SECURITY_GROUP,
+    SUBNET_INTERNAL,
+    SUBNET_INTERNAL_CIDR,
+    SUBNET_INTERNAL_IPV6_CIDR,
+    SUBNET_PUBLIC,
+    SUBNET_PUBLIC_CIDR,
+    SUBNET_PUBLIC_IPV6_CIDR,
+    SUBNET_WORKERS,
+    SUBNET_WORKERS_CIDR,
+    SUBNET_WORKERS_IPV6_CIDR,
+    VPC_IPV6_BLOCK,
+    zone_key,
+)
+from pergola.providers.aws.wanted import Wanted
+
+_CLUSTER_TAGS: Final = "kubernetes.io/cluster/"
+_SUBNETS_OF_A_ZONE: Final = 3
+
+
+class Ranges(NamedTuple):
+    """The CIDRs of a zone's subnets, of either family, as far as they are known."""
+
+    workers: tuple[str, ...] = ()
+    internal: tuple[str, ...] = ()
+    public: tuple[str, ...] = ()
+
+
+def nodes_security_groups(wanted: Wanted, state: State) -> list[str]:
+    """All security groups of a node, its own first: for the status, and for workers (§6.5)."""
+    networks = wanted.config.networks
+    own = networks.nodes_security_group_id or state.get(NODES_SECURITY_GROUP)
+    several = [*([own] if own else []), *networks.additional_nodes_security_group_ids]
+    return list(dict.fromkeys(several))
+
+
+def desired_rules(wanted: Wanted, group: str, zones: Iterable[Ranges]) -> frozenset[Rule]:
+    """The rules of the managed group (§6.1).
+
+    With additional groups of the user, it has only those that every cluster needs (§6.5).
+
+    Args:
+        group: the id of the group itself.
+    """
+    rules = set(_base(wanted, group))
+    if not wanted.config.networks.additional_nodes_security_group_ids:
+        for ranges in zones:
+            rules.update(_of_zone(wanted, ranges))
+    return frozenset(rules)
+
+
+def zone_ranges(wanted: Wanted, state: State, snapshot: Snapshot) -> list[Ranges]:
+    """The CIDRs of each zone of the config.
+
+    Those of subnets that are created come from the config, and for IPv6 from the subnets, or as
+    long as there are none from the VPC's block; those of subnets that were brought from the state.
+    """
+    return [
+        _byo(state, zone)
+        if zone.workers_subnet_id
+        else _created(wanted, state, snapshot, zone, index)
+        for index, zone in enumerate(wanted.config.networks.zones)
+    ]
+
+
+def bastion_groups(wanted: Wanted, groups: Mapping[str, JsonObject]) -> frozenset[str]:
+    """The ids of those groups that belong to bastions of this cluster."""
+    return frozenset(name for name, group in groups.items() if _is_bastions(wanted, group))
+
+
+def _is_bastions(wanted: Wanted, group: JsonObject) -> bool:
+    name = str(group.get("GroupName"))
+    if not (name.startswith(f"{wanted.technical_id}-") and name.endswith("-bsg")):
+        return False
+    # The name of another cluster may begin as that of this one.
+    owners = {key for key in tags_of(group) if key.startswith(_CLUSTER_TAGS)}
+    return owners <= {wanted.cluster_tag}
+
+
+def _base(wanted: Wanted, group: str) -> Iterator[Rule]:
+    yield Rule(INGRESS, ALL, None, group)
+    everywhere = [*([EVERYWHERE] if wanted.ipv4 else []), *([EVERYWHERE_6] if wanted.ipv6 else [])]
+    for peer in everywhere:
+        yield Rule(INGRESS, TCP, NODE_PORTS, peer)
+        yield Rule(INGRESS, UDP, NODE_PORTS, peer)
+        yield Rule(EGRESS, ALL, None, peer)
+    # Such interfaces do not talk IP, so that no range of addresses stands for their peers.
+    if wanted.uses_efa:
+        yield Rule(EGRESS, ALL, None, group)
+
+
+def _of_zone(wanted: Wanted, ranges: Ranges) -> Iterator[Rule]:
+    for peer in (*ranges.internal, *ranges.public):
+        yield Rule(INGRESS, TCP, NODE_PORTS, peer)
+        yield Rule(INGRESS, UDP, NODE_PORTS, peer)
+    if wanted.config.wants_efs:
+        for peer in ranges.workers:
+            yield Rule(INGRESS, TCP, NFS, peer)
+
+
+def _created(wanted: Wanted, state: State, snapshot: Snapshot, zone: Zone, index: int) -> Ranges:
+    def of(cidr: str | None, key: str, offset: int) -> tuple[str, ...]:
+        subnet = snapshot.subnets.get(state.get(zone_key(zone.name, key)) or "")
+        block = state.get(VPC_IPV6_BLOCK) if wanted.needs_ipv6_block else None
+        number = _SUBNETS_OF_A_ZONE * index + offset
+        return _known(cidr, _range6(subnet) or _nth_64(block, number) if block else None)
+
+    # Nodes with IPv6 only have a subnet without IPv4, whatever the config says (V16).
+    workers = zone.workers if wanted.ipv4 else None
+    has_workers = bool(zone.workers) or not wanted.ipv4
+    return Ranges(
+        of(workers, SUBNET_WORKERS, 0) if has_workers else (),
+        of(zone.internal, SUBNET_INTERNAL, 1) if zone.internal else (),
+        of(zone.public, SUBNET_PUBLIC, 2) if zone.public else (),
+    )
+
+
+def _byo(state: State, zone: Zone) -> Ranges:
+    def of(*keys: str) -> tuple[str, ...]:
+        return _known(*(state.get(zone_key(zone.name, key)) for key in keys))
+
+    return Ranges(
+        of(SUBNET_WORKERS_CIDR, SUBNET_WORKERS_IPV6_CIDR),
+        of(SUBNET_INTERNAL_CIDR, SUBNET_INTERNAL_IPV6_CIDR),
+        of(SUBNET_PUBLIC_CIDR, SUBNET_PUBLIC_IPV6_CIDR),
+    )
+
+
+def _known(*cidrs: str | None) -> tuple[str, ...]:
+    return tuple(canonical(cidr) for cidr in cidrs if cidr)
+
+
+def _range6(subnet: JsonObject | None) -> str | None:
+    for each in (subnet or {}).get("Ipv6CidrBlockAssociationSet") or ():
+        if (each.get("Ipv6CidrBlockState") or {}).get("State") in (None, "associated"):
+            return str(each["Ipv6CidrBlock"])
+    return None
+
+
+def _nth_64(block: str, number: int) -> str:
+    network = parse_network(block)
+    first = int(network.network_address) + (number << 64)
+    return f"{type(network.network_address)(first)}/64"

@@ -1,0 +1,219 @@
+"""Create the security group of the nodes with its rules, and keep it so (spec 30 §6)."""
+
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.cloud.errors import AlreadyExists, NotFound
+from pergola.extension_api.errors import Code, ExtensionError
+from pergola.flow.picture import Fate, Note
+from pergola.providers.aws.byo import names as byo
+from pergola.providers.aws.resources import step_names as names
+from pergola.providers.aws.resources.security_group.desired import (
+    bastion_groups,
+    desired_rules,
+    zone_ranges,
+)
+from pergola.providers.aws.resources.security_group.rules import (
+    ALL,
+    EGRESS,
+    EVERYWHERE,
+    FIELDS,
+    INGRESS,
+    Changes,
+    Direction,
+    Rule,
+    compare,
+    permissions,
+    rules_of,
+)
+from pergola.providers.aws.resources.step import Step, Work
+from pergola.providers.aws.resources.tags import filters, only_one, retag, specification
+from pergola.providers.aws.resources.waiting import once_visible
+from pergola.providers.aws.snapshot import tags_of
+from pergola.providers.aws.state import NODES_SECURITY_GROUP
+from pergola.providers.aws.status import vpc_id
+from pergola.providers.aws.wanted import Wanted
+
+NODES_GROUP: Final = "ensure nodes security group"
+DESCRIPTION: Final = "Security group for nodes"
+_SUFFIX: Final = "nodes"
+_ROUNDS: Final = 3
+_AUTHORIZE: Final = {
+    INGRESS: "AuthorizeSecurityGroupIngress",
+    EGRESS: "AuthorizeSecurityGroupEgress",
+}
+_REVOKE: Final = {INGRESS: "RevokeSecurityGroupIngress", EGRESS: "RevokeSecurityGroupEgress"}
+_DIRECTIONS: Final[tuple[Direction, ...]] = (INGRESS, EGRESS)
+
+
+def steps(wanted: Wanted, *, after: tuple[str, ...] = ()) -> list[Step]:
+    """The step of the nodes' security group; skipped if the user brings one (§6.2).
+
+    Args:
+        after: further steps that have to be done before.
+    """
+    own = wanted.config.networks.nodes_security_group_id
+    return [
+        Step(
+            name=NODES_GROUP,
+            plan=_plan,
+            ensure=_ensure,
+            after=(names.VPC, *_ranges_from(wanted), *after),
+            skip=f"security group {own} is brought by the user, who alone manages it"
+            if own
+            else None,
+        )
+    ]
+
+
+def _ranges_from(wanted: Wanted) -> tuple[str, ...]:
+    """The steps after which the ranges of the zones are known; in the config they always are."""
+    config = wanted.config
+    if config.brings_subnets:
+        return (byo.FIND,)
+    if not wanted.needs_ipv6_block:
+        return ()
+    return (names.IPV6_BLOCK, *(names.subnets(zone.name) for zone in config.networks.zones))
+
+
+def _plan(work: Work) -> Note:
+    group = _known(work)
+    if group is None:
+        return Note(Fate.CREATE, f'security group "{work.wanted.name(_SUFFIX)}" with its rules')
+    name = str(group["GroupId"])
+    changes = _changes(work, group)
+    if changes:
+        told = [f"allow {rule}" for rule in sorted(changes.authorize, key=str)]
+        told += [f"no longer allow {rule}" for rule in sorted(changes.revoke, key=str)]
+        return Note(Fate.CHANGE, f"{name}: {'; '.join(told)}")
+    if not work.wanted.tags(_SUFFIX).items() <= tags_of(group).items():
+        return Note(Fate.CHANGE, f"tags of {name}")
+    return Note(Fate.KEEP, name)
+
+
+async def _ensure(work: Work) -> None:
+    group = _known(work) or await _asked_for(work) or await _created(work)
+    name = str(group["GroupId"])
+    work.state.created(NODES_SECURITY_GROUP, name)
+    await retag(work, name, group, work.wanted.tags(_SUFFIX))
+    await _ensure_rules(work, group)
+
+
+def _known(work: Work) -> JsonObject | None:
+    """The group of the state or, if that has none, the one with its tags."""
+    groups = work.snapshot.security_groups
+    name = work.state.get(NODES_SECURITY_GROUP)
+    if name in groups and groups[name].get("VpcId") == vpc_id(work.wanted, work.state):
+        return groups[name]
+    found = only_one(work, groups, _SUFFIX)
+    return groups[found] if found else None
+
+
+async def _asked_for(work: Work) -> JsonObject | None:
+    """The group of the state, if it is too new for the snapshot; None if it is gone."""
+    name = work.state.get(NODES_SECURITY_GROUP)
+    if not name:
+        return None
+    try:
+        answer = await once_visible(work, "DescribeSecurityGroups", GroupIds=[name])
+    except NotFound:
+        return None
+    group: JsonObject = answer["SecurityGroups"][0]
+    if group.get("VpcId") != vpc_id(work.wanted, work.state):
+        return None
+    work.snapshot.security_groups[name] = group
+    return group
+
+
+async def _created(work: Work) -> JsonObject:
+    vpc, tags = vpc_id(work.wanted, work.state), work.wanted.tags(_SUFFIX)
+    try:
+        answer = await work.aws.call(
+            "ec2",
+            "CreateSecurityGroup",
+            GroupName=work.wanted.name(_SUFFIX),
+            Description=DESCRIPTION,
+            VpcId=vpc,
+            TagSpecifications=specification("security-group", tags),
+        )
+    except AlreadyExists:
+        return await _of_that_name(work, vpc)
+    name = str(answer["GroupId"])
+    work.state.created(NODES_SECURITY_GROUP, name)
+    group: JsonObject = {
+        "GroupId": name,
+        "GroupName": work.wanted.name(_SUFFIX),
+        "VpcId": vpc,
+        "Tags": specification("security-group", tags)[0]["Tags"],
+        "IpPermissions": [],
+        # A new group allows this without being asked.
+        "IpPermissionsEgress": permissions([Rule(EGRESS, ALL, None, EVERYWHERE)], EGRESS),
+    }
+    work.snapshot.security_groups[name] = group
+    return group
+
+
+async def _of_that_name(work: Work, vpc: str) -> JsonObject:
+    """The group that has our name, if it is ours: it was created a moment ago, unseen so far."""
+    name = work.wanted.name(_SUFFIX)
+    found = await work.aws.pages(
+        "ec2",
+        "DescribeSecurityGroups",
+        "SecurityGroups",
+        Filters=filters(vpc_id=vpc, group_name=name),
+    )
+    work.snapshot.security_groups |= {group["GroupId"]: group for group in found}
+    ours = _known(work)
+    if ours is None:
+        raise ExtensionError(
+            f'VPC {vpc} has a security group "{name}" already, without the tag '
+            f"{work.wanted.cluster_tag}; delete or rename it",
+            Code.CONFIGURATION_PROBLEM,
+        )
+    return ours
+
+
+def _changes(work: Work, group: JsonObject) -> Changes:
+    name = str(group["GroupId"])
+    ranges = zone_ranges(work.wanted, work.state, work.snapshot)
+    bastions = bastion_groups(work.wanted, work.snapshot.security_groups)
+    return compare(desired_rules(work.wanted, name, ranges), group, keep=bastions)
+
+
+async def _ensure_rules(work: Work, group: JsonObject) -> None:
+    """Rules are allowed first and revoked then, so that no traffic is cut off in between."""
+    for left in reversed(range(_ROUNDS)):
+        try:
+            await _write_rules(work, group)
+        except (AlreadyExists, NotFound):
+            # The rules are others than we know: somebody changed them, or AWS has not told yet.
+            if not left:
+                raise
+            await _read_again(work, group)
+        else:
+            return
+
+
+async def _write_rules(work: Work, group: JsonObject) -> None:
+    changes, name = _changes(work, group), str(group["GroupId"])
+    for operations, rules in ((_AUTHORIZE, changes.authorize), (_REVOKE, changes.revoke)):
+        for direction in _DIRECTIONS:
+            several = permissions(rules, direction)
+            if several:
+                await work.aws.call(
+                    "ec2", operations[direction], GroupId=name, IpPermissions=several
+                )
+    if changes:
+        _remember(group, changes)
+
+
+def _remember(group: JsonObject, changes: Changes) -> None:
+    """Puts into the snapshot what AWS has now."""
+    now = (rules_of(group) | changes.authorize) - changes.revoke
+    for direction in _DIRECTIONS:
+        group[FIELDS[direction]] = permissions(now, direction)
+
+
+async def _read_again(work: Work, group: JsonObject) -> None:
+    answer = await once_visible(work, "DescribeSecurityGroups", GroupIds=[group["GroupId"]])
+    group.update(answer["SecurityGroups"][0])

@@ -1,0 +1,148 @@
+"""The IPv6 range of Services: reserved in a worker subnet, then never changed (spec 30 §10.5).
+
+Besides tags, this is the only change to a user-provided subnet. Clusters that share a subnet share
+the reservation, too: addresses of Services never leave their cluster.
+"""
+
+from typing import Final
+
+from pergola.api.ip_ranges import parse_network
+from pergola.api.objects import JsonObject
+from pergola.cloud.errors import NotFound
+from pergola.extension_api.errors import Code, ExtensionError
+from pergola.flow.picture import Fate, Note
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.byo.load_balancers import CLUSTER_PREFIX
+from pergola.providers.aws.resources import step_names as names
+from pergola.providers.aws.resources import tags
+from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
+from pergola.providers.aws.resources.subnets.ipv6_ranges import ipv6_range_of, part
+from pergola.providers.aws.resources.waiting import once_visible
+from pergola.providers.aws.snapshot import tags_of
+from pergola.providers.aws.wanted import Wanted
+
+_BITS: Final = 108
+_PLACE: Final = 1
+RELEASE: Final = "release service range"
+
+
+def steps(wanted: Wanted) -> list[Step]:
+    """The step that reserves the range, once the worker subnets are there."""
+    zones = wanted.config.networks.zones
+    created = (names.subnets(zone.name) for zone in zones if not zone.workers_subnet_id)
+    return [
+        Step(
+            name=names.SERVICE_RANGE,
+            plan=_plan,
+            ensure=_ensure,
+            after=(names.VPC, *created),
+            skip=None if wanted.ipv6 else "the cluster has no IPv6",
+            timeout=LONG_TIMEOUT,
+        )
+    ]
+
+
+def release_step(after: tuple[str, ...]) -> Step:
+    """Return the step that releases the range in user-provided subnets."""
+    return Step(name=RELEASE, plan=_plan_release, ensure=_release, after=after)
+
+
+def worker_subnets(work: Work) -> list[str]:
+    """The ids of all worker subnets, in their own order: those that are brought, and ours."""
+    brought = (zone.workers_subnet_id for zone in work.wanted.config.networks.zones)
+    ours = (name for _, name in keys.in_zones(work.state, keys.SUBNET_WORKERS))
+    return sorted({name for name in (*brought, *ours) if name})
+
+
+def _plan(work: Work) -> Note:
+    reserved = work.state.get(keys.SERVICE_CIDR)
+    if reserved:
+        return Note(Fate.KEEP, reserved)
+    return Note(Fate.CREATE, f"a /{_BITS} in a worker subnet")
+
+
+async def _ensure(work: Work) -> None:
+    if work.state.get(keys.SERVICE_CIDR):
+        return
+    subnet = next(iter(worker_subnets(work)), "")
+    wanted = _range_in(work, subnet)
+    present = await _reservations(work, subnet)
+    if not any(each["Cidr"] == wanted for each in present):
+        await once_visible(
+            work,
+            "CreateSubnetCidrReservation",
+            SubnetId=subnet,
+            Cidr=wanted,
+            ReservationType="explicit",
+            TagSpecifications=tags.specification("subnet-cidr-reservation", work.wanted.tags()),
+        )
+    work.state.created(keys.SERVICE_CIDR, wanted)
+
+
+def _range_in(work: Work, subnet: str) -> str:
+    block = ipv6_range_of(work.snapshot.subnets.get(subnet, {}))
+    if block is None:
+        raise ExtensionError(
+            f"worker subnet {subnet} has no IPv6 range, which a cluster with IPv6 needs; "
+            "associate one",
+            Code.CONFIGURATION_PROBLEM,
+        )
+    return part(block, _BITS, _PLACE)
+
+
+async def _reservations(work: Work, subnet: str) -> list[JsonObject]:
+    try:
+        return await work.aws.pages(
+            "ec2", "GetSubnetCidrReservations", "SubnetIpv6CidrReservations", SubnetId=subnet
+        )
+    except NotFound:
+        return []
+
+
+def _plan_release(work: Work) -> Note:
+    known = work.state.get(keys.SERVICE_CIDR)
+    if known is None:
+        return Note(Fate.SKIP, "no range is reserved")
+    return Note(Fate.DELETE, f"the reservation of {known}")
+
+
+async def _release(work: Work) -> None:
+    """The only change to a subnet of the user besides tags (§10.5); it is taken back."""
+    known = work.state.get(keys.SERVICE_CIDR)
+    if known is None:
+        return
+    for _, subnet in keys.in_zones(work.state, keys.SUBNET_WORKERS):
+        for reservation in await _reservations(work, subnet):
+            same = parse_network(reservation["Cidr"]) == parse_network(known)
+            if same and _is_unused(work, subnet, reservation):
+                await _delete_reservation(work, reservation["SubnetCidrReservationId"])
+    work.state.forget(keys.SERVICE_CIDR)
+
+
+async def _delete_reservation(work: Work, reservation: str) -> None:
+    try:
+        await work.aws.call(
+            "ec2", "DeleteSubnetCidrReservation", SubnetCidrReservationId=reservation
+        )
+    except NotFound:
+        return
+
+
+def _is_unused(work: Work, subnet: str, reservation: JsonObject) -> bool:
+    """Whether no other cluster has its Services in a reservation; clusters in a subnet share it.
+
+    Where worker subnets have no tags, nothing tells who else is in them but who reserved it.
+    """
+    if _others(work.wanted, work.snapshot.subnets.get(subnet, {})):
+        return False
+    is_ours = work.wanted.cluster_tag in tags_of(reservation)
+    return work.wanted.tag_worker_subnets or is_ours or not _others(work.wanted, reservation)
+
+
+def _others(wanted: Wanted, thing: JsonObject) -> set[str]:
+    """The tags of other clusters."""
+    return {
+        key
+        for key in tags_of(thing)
+        if key.startswith(CLUSTER_PREFIX) and key != wanted.cluster_tag
+    }

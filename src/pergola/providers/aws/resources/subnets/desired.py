@@ -1,0 +1,95 @@
+"""Which subnets a zone should have, and with which properties (spec 30 §3.2, §3.5, §3.6)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.config import Zone
+from pergola.providers.aws.wanted import ROLE_INTERNAL, ROLE_PUBLIC, Wanted
+
+_PER_ZONE: Final = 3
+_WORKERS, _INTERNAL, _PUBLIC = range(_PER_ZONE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subnet:
+    """A subnet that a zone should have.
+
+    Attributes:
+        role: as in `SubnetWorkers`, the key of the state.
+        prefix: of its name; that of the zone follows.
+        cidr: of IPv4; None if it has none.
+        place: which /64 of the VPC's IPv6 block it gets unless that is taken.
+        tags: besides those that everything of the cluster has.
+        ipv6: whether it has an IPv6 range.
+        gives_ipv6: whether instances in it get an IPv6 address.
+    """
+
+    zone: str
+    role: str
+    prefix: str
+    cidr: str | None
+    place: int
+    tags: dict[str, str] = field(default_factory=dict)
+    ipv6: bool = False
+    gives_ipv6: bool = False
+
+    @property
+    def native(self) -> bool:
+        """Whether it has IPv6 only."""
+        return self.cidr is None
+
+    @property
+    def key(self) -> str:
+        """Where its id is in the state."""
+        return keys.zone_key(self.zone, self.role)
+
+    def suffix(self, zone_suffix: str) -> str:
+        """The end of its name, as in `nodes-z0`."""
+        return f"{self.prefix}-{zone_suffix}"
+
+    def __str__(self) -> str:
+        return f"{self.prefix} {self.cidr or 'with IPv6 only'}"
+
+
+def subnets_of(wanted: Wanted, zone: Zone) -> Iterator[Subnet]:
+    """The subnets that are to be created in a zone; none where they are brought."""
+    if zone.workers_subnet_id:
+        return
+    first = _PER_ZONE * wanted.config.networks.zones.index(zone)
+    ipv6 = wanted.needs_ipv6_block
+    yield Subnet(
+        zone=zone.name,
+        role=keys.SUBNET_WORKERS,
+        prefix="nodes",
+        cidr=zone.workers if wanted.ipv4 else None,
+        place=first + _WORKERS,
+        ipv6=ipv6,
+        gives_ipv6=wanted.ipv6,
+    )
+    if zone.internal:
+        yield Subnet(
+            zone=zone.name,
+            role=keys.SUBNET_INTERNAL,
+            prefix="private-utility",
+            cidr=zone.internal,
+            place=first + _INTERNAL,
+            tags={ROLE_INTERNAL: "1"},
+            ipv6=ipv6,
+        )
+    if zone.public:
+        yield Subnet(
+            zone=zone.name,
+            role=keys.SUBNET_PUBLIC,
+            prefix="public-utility",
+            cidr=zone.public,
+            place=first + _PUBLIC,
+            tags={ROLE_PUBLIC: "1"},
+            ipv6=ipv6,
+        )
+
+
+def places_of(wanted: Wanted) -> int:
+    """How many places are the own ones of subnets."""
+    return _PER_ZONE * len(wanted.config.networks.zones)

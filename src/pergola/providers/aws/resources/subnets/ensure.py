@@ -1,0 +1,168 @@
+"""Create the subnets of a zone where their range is new, with all attributes at once."""
+
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.cloud.errors import NotFound
+from pergola.flow.picture import Fate, Note
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.config import Zone
+from pergola.providers.aws.resources import step_names as names
+from pergola.providers.aws.resources import tags
+from pergola.providers.aws.resources.adoption import SUBNET, refresh, remember
+from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
+from pergola.providers.aws.resources.subnets.desired import Subnet, subnets_of
+from pergola.providers.aws.resources.subnets.identity import (
+    keep_suffixes,
+    known_subnet,
+    zone_suffix,
+)
+from pergola.providers.aws.resources.subnets.ipv6_ranges import in_free_range, ipv6_range_of
+from pergola.providers.aws.resources.waiting import all_done, once_visible, wait_until
+from pergola.providers.aws.wanted import Wanted
+
+_AVAILABLE: Final = "available"
+_AUTO: Final = "AssignIpv6AddressOnCreation"
+_DNS64: Final = "EnableDns64"
+_AAAA: Final = "EnableResourceNameDnsAAAARecord"
+_HOSTNAME: Final = "HostnameType"
+_RESOURCE_NAME: Final = "resource-name"
+_PARAMETERS: Final = {
+    _AUTO: _AUTO,
+    _DNS64: _DNS64,
+    _AAAA: "EnableResourceNameDnsAAAARecordOnLaunch",
+    _HOSTNAME: "PrivateDnsHostnameTypeOnLaunch",
+}
+
+
+def steps(wanted: Wanted, zone: Zone) -> list[Step]:
+    """The step for all subnets of a zone."""
+    before = (names.VPC, names.IPV6_BLOCK, names.REMOVED_ZONES)
+    return [
+        Step(
+            name=names.subnets(zone.name),
+            plan=lambda work: _plan(work, zone),
+            ensure=lambda work: _ensure(work, zone),
+            after=before,
+            timeout=LONG_TIMEOUT,
+        )
+    ]
+
+
+def _tags(work: Work, subnet: Subnet) -> dict[str, str]:
+    return work.wanted.tags(subnet.suffix(zone_suffix(work, subnet.zone)), **subnet.tags)
+
+
+def _plan(work: Work, zone: Zone) -> Note:
+    subnets = [(each, known_subnet(work, each)) for each in subnets_of(work.wanted, zone)]
+    missing = [str(each) for each, name in subnets if name is None]
+    if missing:
+        return Note(Fate.CREATE, ", ".join(missing))
+    kept = {name: each for each, name in subnets if name}
+    changed = [
+        f"{name}: {', '.join(changes)}"
+        for name, each in kept.items()
+        if (changes := _changes(work, each, work.snapshot.subnets[name]))
+    ]
+    if changed:
+        return Note(Fate.CHANGE, "; ".join(changed))
+    return Note(Fate.KEEP, ", ".join(kept))
+
+
+def _changes(work: Work, subnet: Subnet, thing: JsonObject) -> list[str]:
+    changes = list(_attributes(subnet, thing))
+    if subnet.ipv6 and not ipv6_range_of(thing):
+        changes.append("an IPv6 range")
+    if any(tags.differing(work, thing, _tags(work, subnet))):
+        changes.append("its tags")
+    return changes
+
+
+async def _ensure(work: Work, zone: Zone) -> None:
+    keep_suffixes(work.wanted, work.state)
+    subnets = list(subnets_of(work.wanted, zone))
+    await all_done(*(_find_or_create(work, subnet) for subnet in subnets))
+    named = {work.state.get(subnet.key) or "": subnet for subnet in subnets}
+    await _wait(work, list(named))
+    await all_done(*(_put_right(work, name, subnet) for name, subnet in named.items()))
+
+
+async def _find_or_create(work: Work, subnet: Subnet) -> None:
+    await refresh(work, SUBNET, subnet.key)
+    name = known_subnet(work, subnet)
+    if name is None:
+        work.state.forget(subnet.key)
+        await _create(work, subnet)
+    else:
+        work.state.set(subnet.key, name)
+
+
+async def _create(work: Work, subnet: Subnet) -> None:
+    parameters: JsonObject = {
+        "VpcId": work.state.get(keys.VPC),
+        "AvailabilityZone": subnet.zone,
+        "TagSpecifications": tags.specification(SUBNET.resource, _tags(work, subnet)),
+    }
+    if subnet.native:
+        parameters["Ipv6Native"] = True
+    else:
+        parameters["CidrBlock"] = subnet.cidr
+    if not subnet.ipv6:
+        answer = await once_visible(work, "CreateSubnet", **parameters)
+    else:
+        answer = await in_free_range(work, subnet, "CreateSubnet", parameters)
+    remember(work, SUBNET, subnet.key, answer["Subnet"])
+
+
+async def _wait(work: Work, ids: list[str]) -> None:
+    """Until all are available; what is asked for is read again, with all attributes."""
+    waiting = [name for name in ids if work.snapshot.subnets[name].get("State") != _AVAILABLE]
+    if waiting:
+        await wait_until(work, lambda: _all_available(work, waiting))
+
+
+async def _all_available(work: Work, ids: list[str]) -> bool | None:
+    try:
+        answer = await work.aws.call("ec2", "DescribeSubnets", SubnetIds=ids)
+    except NotFound:
+        return None
+    found = {each["SubnetId"]: each for each in answer.get("Subnets") or []}
+    work.snapshot.subnets |= found
+    states = [found.get(name, {}).get("State") for name in ids]
+    return all(state == _AVAILABLE for state in states) or None
+
+
+async def _put_right(work: Work, name: str, subnet: Subnet) -> None:
+    """What may differ from a subnet that is just as it was created."""
+    thing = work.snapshot.subnets[name]
+    await tags.retag(work, name, thing, _tags(work, subnet))
+    if subnet.ipv6 and not ipv6_range_of(thing):
+        answer = await in_free_range(work, subnet, "AssociateSubnetCidrBlock", {"SubnetId": name})
+        thing.setdefault("Ipv6CidrBlockAssociationSet", []).append(
+            answer["Ipv6CidrBlockAssociation"]
+        )
+    for field, value in _attributes(subnet, thing).items():
+        parameter, wrapped = _PARAMETERS[field], {"Value": value}
+        given = {parameter: value if field == _HOSTNAME else wrapped}
+        await once_visible(work, "ModifySubnetAttribute", SubnetId=name, **given)
+        _launch_options(thing)[field] = value
+        thing[field] = value
+
+
+def _launch_options(thing: JsonObject) -> JsonObject:
+    options: JsonObject = thing.setdefault("PrivateDnsNameOptionsOnLaunch", {})
+    return options
+
+
+def _attributes(subnet: Subnet, thing: JsonObject) -> JsonObject:
+    """The attributes of a subnet for nodes that are not yet as they should be.
+
+    Where there is no IPv4, names of instances lead to IPv6 addresses, and DNS translates.
+    """
+    if not subnet.gives_ipv6:
+        return {}
+    wanted: JsonObject = {_AUTO: True}
+    if subnet.native:
+        wanted |= {_DNS64: True, _HOSTNAME: _RESOURCE_NAME, _AAAA: True}
+    present = {**thing, **(thing.get("PrivateDnsNameOptionsOnLaunch") or {})}
+    return {field: value for field, value in wanted.items() if present.get(field) != value}

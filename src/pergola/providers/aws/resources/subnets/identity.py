@@ -1,0 +1,56 @@
+"""Which existing subnet is which, and the `zN` of a zone (spec 30 §3.2)."""
+
+from collections.abc import Iterator
+
+from pergola.api.objects import JsonObject
+from pergola.flow import State
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.resources import tags
+from pergola.providers.aws.resources.adoption import SUBNET, in_vpc
+from pergola.providers.aws.resources.step import Work
+from pergola.providers.aws.resources.subnets.desired import Subnet
+from pergola.providers.aws.snapshot import tags_of
+from pergola.providers.aws.wanted import Wanted
+
+
+def zone_suffix(work: Work, zone: str) -> str:
+    """The `zN` that a zone has, or would get; the state stays as it is."""
+    state = State(work.state.snapshot())
+    keep_suffixes(work.wanted, state)
+    return keys.suffix_of(state, zone)
+
+
+def keep_suffixes(wanted: Wanted, state: State) -> None:
+    """Gives all zones their `zN`, in the order of the config."""
+    for zone in wanted.config.networks.zones:
+        keys.suffix_of(state, zone.name)
+
+
+def known_subnet(work: Work, subnet: Subnet) -> str | None:
+    """The id of a subnet that was created before: of the state, else by zone and range.
+
+    Raises:
+        ExtensionError: several have the tags of one without IPv4.
+    """
+    name = work.state.get(subnet.key)
+    thing = SUBNET.named(work, name)
+    if thing is not None and _is(work, subnet, thing):
+        return name
+    accepted = {name: thing for name, thing in _owned(work) if _is(work, subnet, thing)}
+    if not subnet.native:
+        return next(iter(accepted), None)
+    suffix = subnet.suffix(zone_suffix(work, subnet.zone))
+    return tags.only_one(work, accepted, suffix, **subnet.tags)
+
+
+def _owned(work: Work) -> Iterator[tuple[str, JsonObject]]:
+    for name, thing in work.snapshot.subnets.items():
+        if work.wanted.owns(tags_of(thing)):
+            yield name, thing
+
+
+def _is(work: Work, subnet: Subnet, thing: JsonObject) -> bool:
+    if not in_vpc(work)(thing) or thing.get("AvailabilityZone") != subnet.zone:
+        return False
+    native = bool(thing.get("Ipv6Native"))
+    return native if subnet.native else not native and thing.get("CidrBlock") == subnet.cidr

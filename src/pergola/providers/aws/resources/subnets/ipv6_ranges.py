@@ -1,0 +1,77 @@
+"""IPv6 ranges of subnets: a /64 of the VPC's block for each (spec 30 §3.5)."""
+
+import ipaddress
+from collections.abc import Iterator
+from typing import Final
+
+from pergola.api.ip_ranges import parse_network
+from pergola.api.objects import JsonObject
+from pergola.cloud.errors import CloudError
+from pergola.extension_api.errors import Code, ExtensionError
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.resources.adoption import in_vpc
+from pergola.providers.aws.resources.step import Work
+from pergola.providers.aws.resources.subnets.desired import Subnet, places_of
+from pergola.providers.aws.resources.waiting import once_visible
+
+PLACES: Final = 256
+"""How many ranges of subnets, each a /64, the IPv6 block of a VPC has."""
+_CONFLICT: Final = "InvalidSubnet.Conflict"
+_RANGE_BITS: Final = 64
+
+
+def part(block: str, bits: int, number: int) -> str:
+    """The range of a number among those of a size in a block, as in `part("fd00::/56", 64, 1)`."""
+    network = parse_network(block)
+    size = 1 << (network.max_prefixlen - bits)
+    return f"{network[number * size]}/{bits}"
+
+
+def ipv6_range_of(subnet: JsonObject) -> str | None:
+    """The IPv6 range that a subnet has, or is about to have."""
+    gone = ("disassociating", "disassociated", "failing", "failed")
+    for each in subnet.get("Ipv6CidrBlockAssociationSet") or []:
+        if each["Ipv6CidrBlockState"]["State"] not in gone:
+            found: str = each["Ipv6CidrBlock"]
+            return found
+    return None
+
+
+def places_taken(block: str, subnets: list[JsonObject]) -> set[int]:
+    """The places in a block that subnets have already."""
+    network = ipaddress.IPv6Network(block)
+    first, size = int(network.network_address), 1 << 64
+    taken = (ipaddress.IPv6Network(each) for subnet in subnets if (each := ipv6_range_of(subnet)))
+    return {
+        (int(each.network_address) - first) // size for each in taken if each.subnet_of(network)
+    }
+
+
+async def in_free_range(
+    work: Work, subnet: Subnet, operation: str, parameters: JsonObject
+) -> JsonObject:
+    """The call with the first IPv6 range that is free, beginning at the subnet's own place."""
+    for ipv6_range in _free_ranges(work, subnet):
+        try:
+            return await once_visible(work, operation, **parameters, Ipv6CidrBlock=ipv6_range)
+        except CloudError as error:
+            is_ipv4 = subnet.cidr is not None and subnet.cidr in str(error)
+            if error.code != _CONFLICT or is_ipv4:
+                raise
+    raise ExtensionError(
+        f"VPC {work.state.get(keys.VPC)} has no free IPv6 range for the subnet "
+        f'"{subnet.prefix}" in {subnet.zone}: delete subnets that nobody uses',
+        Code.DEPENDENCIES,
+    )
+
+
+def _free_ranges(work: Work, subnet: Subnet) -> Iterator[str]:
+    """The subnet's own range, then those that are nobody's, at last those of other subnets."""
+    block = work.state.get(keys.VPC_IPV6_BLOCK) or ""
+    taken = places_taken(block, [*filter(in_vpc(work), work.snapshot.subnets.values())])
+    others = range(places_of(work.wanted))
+    if subnet.place not in taken:
+        yield part(block, _RANGE_BITS, subnet.place)
+    for place in sorted(range(PLACES), key=lambda each: (each in others, each)):
+        if place not in taken | {subnet.place}:
+            yield part(block, _RANGE_BITS, place)

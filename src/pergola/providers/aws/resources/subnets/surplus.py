@@ -1,0 +1,124 @@
+"""Delete what was created for zones or subnets that the config has no longer (spec 30 §3.5).
+
+Validation lets no zone be removed and no range be changed, so there is rarely anything. A subnet
+counts as ours only if the state knows it, or if it has the cluster's tag and one of our names.
+"""
+
+from typing import Final
+
+from pergola.flow.picture import Fate, Note
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.resources import step_names as names
+from pergola.providers.aws.resources.adoption import ROUTE_TABLE, in_vpc, known
+from pergola.providers.aws.resources.elastic_ips import release
+from pergola.providers.aws.resources.nat_gateways.ensure import delete_nats
+from pergola.providers.aws.resources.nat_gateways.facts import nats_of
+from pergola.providers.aws.resources.removal import remove
+from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
+from pergola.providers.aws.resources.subnets.desired import subnets_of
+from pergola.providers.aws.resources.subnets.identity import known_subnet
+from pergola.providers.aws.snapshot import tags_of
+from pergola.providers.aws.wanted import Wanted
+
+_ROLES: Final = (keys.SUBNET_WORKERS, keys.SUBNET_INTERNAL, keys.SUBNET_PUBLIC)
+_PREFIXES: Final = ("nodes-z", "private-utility-z", "public-utility-z")
+
+
+def steps(wanted: Wanted) -> list[Step]:
+    """The step that deletes it; before new subnets, which may have the same ranges."""
+    return [
+        Step(
+            name=names.REMOVED_ZONES,
+            plan=_plan,
+            ensure=_ensure,
+            after=(names.VPC,),
+            skip="the subnets are brought" if wanted.config.brings_subnets else None,
+            timeout=LONG_TIMEOUT,
+        )
+    ]
+
+
+def _zones(work: Work) -> list[str]:
+    """Zones that the state knows and the config does not."""
+    wanted = {zone.name for zone in work.wanted.config.networks.zones}
+    return [zone for zone in keys.zones_of(work.state) if zone not in wanted]
+
+
+def _zones_without_nat(work: Work) -> list[str]:
+    """Zones with a NAT gateway or an elastic IP of ours that need none any more."""
+    private = [zone.name for zone in work.wanted.config.networks.zones if not zone.public]
+    held = (keys.NAT_GATEWAY, keys.ADDRESS)
+    return [
+        zone
+        for zone in (*_zones(work), *private)
+        if any(work.state.get(keys.zone_key(zone, key)) for key in held)
+    ]
+
+
+def _subnets(work: Work) -> list[str]:
+    """Subnets of ours that no zone wants."""
+    zones = work.wanted.config.networks.zones
+    wanted = {
+        known_subnet(work, subnet) for zone in zones for subnet in subnets_of(work.wanted, zone)
+    }
+    recorded = {name for role in _ROLES for _, name in keys.in_zones(work.state, role)}
+    accept = in_vpc(work)
+    return [
+        name
+        for name, thing in work.snapshot.subnets.items()
+        if accept(thing)
+        and name not in wanted
+        and (name in recorded or _is_ours(work, tags_of(thing)))
+    ]
+
+
+def _is_ours(work: Work, given: dict[str, str]) -> bool:
+    names_of_ours = tuple(work.wanted.name(prefix) for prefix in _PREFIXES)
+    return work.wanted.owns(given) and given.get("Name", "").startswith(names_of_ours)
+
+
+def _tables(work: Work) -> list[str]:
+    """Private route tables of zones that are gone."""
+    found = (
+        known(
+            work,
+            ROUTE_TABLE,
+            keys.zone_key(zone, keys.ROUTE_TABLE),
+            in_vpc(work),
+            f"private-{zone}",
+        )
+        for zone in _zones(work)
+    )
+    return [name for name in found if name]
+
+
+def _plan(work: Work) -> Note:
+    nats = [name for zone in _zones_without_nat(work) for name in nats_of(work, zone)]
+    found = [*nats, *_subnets(work), *_tables(work)]
+    if found:
+        return Note(Fate.DELETE, f"{', '.join(found)}: no zone wants them")
+    return Note(Fate.KEEP, "there is nothing to remove")
+
+
+async def _ensure(work: Work) -> None:
+    for zone in _zones_without_nat(work):
+        await delete_nats(work, nats_of(work, zone))
+        await release(work, zone)
+        work.state.forget(keys.zone_key(zone, keys.NAT_GATEWAY))
+    for name in _subnets(work):
+        await remove(work, "DeleteSubnet", SubnetId=name)
+        del work.snapshot.subnets[name]
+        _forget(work, name)
+    for name in _tables(work):
+        await remove(work, "DeleteRouteTable", RouteTableId=name)
+        del work.snapshot.route_tables[name]
+    for zone in _zones(work):
+        for key in work.state.under(f"{keys.ZONES}/{zone}"):
+            work.state.forget(keys.zone_key(zone, key))
+
+
+def _forget(work: Work, subnet: str) -> None:
+    for role in _ROLES:
+        for zone, name in list(keys.in_zones(work.state, role)):
+            if name == subnet:
+                work.state.forget(keys.zone_key(zone, role))

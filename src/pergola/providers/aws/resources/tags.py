@@ -1,0 +1,118 @@
+"""Tags in AWS: compared first, written only where they differ (spec 30 §3.1, §8.2)."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from pergola.api.objects import JsonObject
+from pergola.cloud.errors import NotFound
+from pergola.extension_api.errors import Code, ExtensionError
+from pergola.providers.aws.resources.step import Work
+from pergola.providers.aws.snapshot import tags_of
+
+_OF_AWS = "aws:"
+
+
+def filters(**by: str) -> list[JsonObject]:
+    """Filters of a describing call; underscores in names stand for hyphens."""
+    return [{"Name": name.replace("_", "-"), "Values": [value]} for name, value in by.items()]
+
+
+def specification(kind: str, tags: Mapping[str, str]) -> list[JsonObject]:
+    """The tags of something that is being created, such as `vpc`."""
+    return [{"ResourceType": kind, "Tags": as_list(tags)}]
+
+
+def as_list(tags: Mapping[str, str]) -> list[JsonObject]:
+    """Tags as AWS takes them."""
+    return [{"Key": key, "Value": value} for key, value in tags.items()]
+
+
+def only_one(
+    work: Work, things: Mapping[str, JsonObject], suffix: str = "", **tags: str
+) -> str | None:
+    """The id of the one thing with all tags of this cluster and its name; None if there is none.
+
+    A cluster tag of an older form counts.
+
+    Raises:
+        ExtensionError: there are several: nothing is guessed, and nothing deleted.
+    """
+    expected = work.wanted.tags(suffix, **tags)
+    del expected[work.wanted.cluster_tag]
+    found = [
+        name
+        for name, thing in things.items()
+        if work.wanted.owns(tags_of(thing)) and expected.items() <= tags_of(thing).items()
+    ]
+    if len(found) > 1:
+        raise ExtensionError(
+            f"multiple matches: {', '.join(sorted(found))} all have the tags of "
+            f'"{expected["Name"]}"; delete those that the cluster does not use',
+            Code.CONFIGURATION_PROBLEM,
+        )
+    return found[0] if found else None
+
+
+def differing(
+    work: Work, thing: JsonObject, tags: Mapping[str, str]
+) -> tuple[dict[str, str], list[str]]:
+    """How the tags of a thing of ours differ: those to be written, and keys to be removed."""
+    present = tags_of(thing)
+    changed = {key: value for key, value in tags.items() if present.get(key) != value}
+    return changed, [key for key in present if key not in tags and not _stays(work, key)]
+
+
+async def retag(work: Work, name: str, thing: JsonObject, tags: Mapping[str, str]) -> None:
+    """Gives a thing of ours exactly these tags, save those that are to be ignored."""
+    present = tags_of(thing)
+    changed, unknown = differing(work, thing, tags)
+    if unknown:
+        await work.aws.call(
+            "ec2", "DeleteTags", Resources=[name], Tags=[{"Key": key} for key in unknown]
+        )
+    if changed:
+        await work.aws.call("ec2", "CreateTags", Resources=[name], Tags=as_list(changed))
+    if unknown or changed:
+        kept = {key: value for key, value in present.items() if key not in unknown}
+        thing["Tags"] = as_list({**kept, **tags})
+
+
+async def add_tags(
+    work: Work, things: Iterable[tuple[str, JsonObject, Mapping[str, str]]]
+) -> dict[str, list[str]]:
+    """Adds the tags that are missing on things of others; one call for each set of tags.
+
+    Returns:
+        The keys that were added, by the id of the thing.
+    """
+    missing: dict[tuple[tuple[str, str], ...], list[tuple[str, JsonObject]]] = defaultdict(list)
+    for name, thing, tags in things:
+        present = tags_of(thing)
+        lacking = tuple(sorted(tag for tag in tags.items() if present.get(tag[0]) != tag[1]))
+        if lacking:
+            missing[lacking].append((name, thing))
+    added: dict[str, list[str]] = defaultdict(list)
+    for lacking, several in missing.items():
+        names = [name for name, _ in several]
+        await work.aws.call("ec2", "CreateTags", Resources=names, Tags=as_list(dict(lacking)))
+        for name, thing in several:
+            thing["Tags"] = as_list({**tags_of(thing), **dict(lacking)})
+            added[name] += [key for key, _ in lacking]
+    return dict(added)
+
+
+async def remove_tag(work: Work, names: Iterable[str], key: str, value: str | None = None) -> None:
+    """Removes a tag from things that may be gone; by its key alone unless a value is given."""
+    tag = {"Key": key} if value is None else {"Key": key, "Value": value}
+    for name in names:
+        try:
+            await work.aws.call("ec2", "DeleteTags", Resources=[name], Tags=[tag])
+        except NotFound:
+            continue
+
+
+def _stays(work: Work, key: str) -> bool:
+    ignored = work.wanted.config.ignore_tags
+    return key.startswith(_OF_AWS) or (
+        ignored is not None and (key in ignored.keys or key.startswith(tuple(ignored.key_prefixes)))
+    )

@@ -1,0 +1,94 @@
+"""The private route table of a zone, for nodes and internal load balancers (spec 30 §3.5)."""
+
+from pergola.flow.picture import Fate, Note
+from pergola.providers.aws import state as keys
+from pergola.providers.aws.config import Zone
+from pergola.providers.aws.resources import step_names as names
+from pergola.providers.aws.resources.adoption import ROUTE_TABLE, find, foreseen, in_vpc, known
+from pergola.providers.aws.resources.main_route_table import create_table, table_deletion
+from pergola.providers.aws.resources.routes import (
+    EGRESS_ONLY_GATEWAY,
+    EVERYWHERE,
+    EVERYWHERE_IPV6,
+    IPV4_IN_IPV6,
+    NAT_GATEWAY,
+    Route,
+    changes,
+    ensure_routes,
+)
+from pergola.providers.aws.resources.step import Step, Work
+from pergola.providers.aws.wanted import Wanted
+
+
+def steps(wanted: Wanted, zone: Zone) -> list[Step]:
+    """The step for the table, and the one for its routes, which have to wait for NAT."""
+    table = Step(
+        name=names.route_table(zone.name),
+        plan=lambda work: _plan_table(work, zone),
+        ensure=lambda work: _ensure_table(work, zone),
+        after=(names.VPC, names.REMOVED_ZONES),
+    )
+    leads = zone.public is not None or wanted.ipv6
+    routes = Step(
+        name=names.routes(zone.name),
+        plan=lambda work: _plan_routes(work, zone),
+        ensure=lambda work: _ensure_routes(work, zone),
+        after=(names.route_table(zone.name), names.EGRESS_ONLY_GATEWAY, names.NAT_GATEWAYS),
+        skip=None if leads else "the zone has no public subnet, so there is no NAT to lead to",
+    )
+    return [table, routes]
+
+
+def _key(zone: Zone) -> str:
+    return keys.zone_key(zone.name, keys.ROUTE_TABLE)
+
+
+def _suffix(zone: Zone) -> str:
+    return f"private-{zone.name}"
+
+
+def _plan_table(work: Work, zone: Zone) -> Note:
+    new = f"private, of {zone.name}"
+    return foreseen(work, ROUTE_TABLE, _key(zone), in_vpc(work), _suffix(zone), new=new)
+
+
+async def _ensure_table(work: Work, zone: Zone) -> None:
+    if not await find(work, ROUTE_TABLE, _key(zone), in_vpc(work), _suffix(zone)):
+        await create_table(work, _key(zone), _suffix(zone))
+
+
+def _routes(work: Work, zone: Zone) -> list[Route]:
+    nat = work.state.get(keys.zone_key(zone.name, keys.NAT_GATEWAY))
+    routes: list[Route] = []
+    if zone.public:
+        routes.append(Route(EVERYWHERE, NAT_GATEWAY, nat))
+    if work.wanted.ipv6:
+        gateway = work.state.get(keys.EGRESS_ONLY_GATEWAY)
+        routes.append(Route(EVERYWHERE_IPV6, EGRESS_ONLY_GATEWAY, gateway))
+        if zone.public:
+            routes.append(Route(IPV4_IN_IPV6, NAT_GATEWAY, nat))
+    return routes
+
+
+def _plan_routes(work: Work, zone: Zone) -> Note:
+    name = known(work, ROUTE_TABLE, _key(zone), in_vpc(work), _suffix(zone))
+    different = changes(ROUTE_TABLE.named(work, name), _routes(work, zone))
+    if different:
+        return Note(Fate.CHANGE if name else Fate.CREATE, ", ".join(different))
+    return Note(Fate.KEEP, ", ".join(route.to for route in _routes(work, zone)))
+
+
+async def _ensure_routes(work: Work, zone: Zone) -> None:
+    name = work.state.get(_key(zone)) or ""
+    await ensure_routes(work, work.snapshot.route_tables[name], _routes(work, zone))
+
+
+def delete_name(zone: str) -> str:
+    """The step of a zone."""
+    return f"delete route table in {zone}"
+
+
+def delete_step(zone: str, after: tuple[str, ...]) -> Step:
+    """The step of the private table of a zone."""
+    key = keys.zone_key(zone, keys.ROUTE_TABLE)
+    return table_deletion(delete_name(zone), key, f"private-{zone}", after, None)
