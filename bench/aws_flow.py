@@ -22,16 +22,13 @@ from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient
 from pergola.extension_api.cluster import Cluster
 from pergola.flow import Report, State
+from pergola.providers.aws.flows.delete import delete_steps
+from pergola.providers.aws.flows.reconcile import reconcile_steps
+from pergola.providers.aws.flows.run import name_zones, run_steps
 from pergola.providers.aws.observe import observe
 from pergola.providers.aws.preflight import findings
-from pergola.providers.aws.flows.delete import delete_steps
-from pergola.providers.aws.flows.run import name_zones
-from pergola.providers.aws.flows.reconcile import reconcile_steps
-from pergola.providers.aws.flows.run import run_steps
 from pergola.providers.aws.request import wanted_of
-from pergola.providers.aws.resources.step import Step
-from pergola.providers.aws.resources.step import Work
-from pergola.providers.aws.resources.step import graph_of
+from pergola.providers.aws.resources.step import Step, Work, graph_of
 from pergola.providers.aws.wanted import Wanted
 from pergola.runtime.logging import configure
 from pergola.testing.aws.corrections import QUICK, CorrectedAws
