@@ -47,7 +47,7 @@ async def site(kubeconfig: Path, cluster_client: Client, namespace: str) -> Asyn
 # The lines of spec 11 §3.3
 
 
-async def test_a_kubelet_that_keeps_all_rules_is_approved_and_gets_its_certificate(
+async def test_a_kubelet_that_satisfies_all_rules_gets_its_certificate(
     site: Site,
 ) -> None:
     await site.add_node(
@@ -104,7 +104,7 @@ async def test_a_kubelet_that_keeps_all_rules_is_approved_and_gets_its_certifica
         ({"ip_addresses": ["10.0.0.2"]}, "IP addresses in CSR do not match addresses of type"),
     ],
 )
-async def test_a_kubelet_that_breaks_a_rule_is_denied(
+async def test_a_kubelet_that_violates_a_rule_is_denied(
     site: Site, change: dict[str, Any], reason: str
 ) -> None:
     await site.add_node(("Hostname", site.name), ("InternalIP", "10.0.0.1"))
@@ -116,7 +116,7 @@ async def test_a_kubelet_that_breaks_a_rule_is_denied(
     assert message.endswith(")")
 
 
-async def test_a_kubelet_without_node_is_denied_by_the_name_of_the_node(site: Site) -> None:
+async def test_a_kubelet_without_a_node_is_denied_with_the_name_of_the_node(site: Site) -> None:
     await site.add_machine()
     async with running(site.unit()):
         message = await site.denial(await site.ask(dns_names=[site.name]))
@@ -138,7 +138,7 @@ async def test_a_kubelet_without_exactly_one_machine_is_denied(site: Site, count
 
 
 @pytest.mark.parametrize("kind", ["Approved", "Denied"])
-async def test_for_a_decided_request_nothing_is_asked_or_written(site: Site, kind: str) -> None:
+async def test_a_decided_request_causes_no_read_or_write(site: Site, kind: str) -> None:
     key = await site.ask(dns_names=["anything"])
     csr = await site.client.get(CSR, key)
     csr["status"] = {"conditions": [{"type": kind, "status": "True", "reason": "ByHand"}]}
@@ -153,7 +153,7 @@ async def test_for_a_decided_request_nothing_is_asked_or_written(site: Site, kin
     assert after["spec"] == decided["spec"]
 
 
-async def test_a_client_certificate_for_somebody_else_is_left_alone(site: Site) -> None:
+async def test_an_unrelated_client_certificate_is_left_alone(site: Site) -> None:
     key = await site.ask(API_CLIENT, common_name="somebody", organizations=["people"])
     kubelet = await site.ask(API_CLIENT, common_name=site.user)
     async with running(unit := site.unit()):
@@ -180,9 +180,7 @@ class Ailing(OwnRequests):
 
 
 @pytest.mark.parametrize("kind", ["Node", "Machine"])
-async def test_while_a_lookup_fails_nothing_is_decided_and_it_is_retried(
-    site: Site, kind: str
-) -> None:
+async def test_a_failing_lookup_decides_nothing_and_is_retried(site: Site, kind: str) -> None:
     if kind == "Machine":
         await site.add_node(("Hostname", site.name))
     async with Ailing.connect(site.config) as ailing:
@@ -193,14 +191,14 @@ async def test_while_a_lookup_fails_nothing_is_decided_and_it_is_retried(
         assert ailing.failures == 0
 
 
-async def test_where_nodes_have_no_machines_none_is_needed(site: Site) -> None:
+async def test_no_machine_is_needed_if_nodes_have_none(site: Site) -> None:
     await site.add_node(("Hostname", site.name))
     async with running(site.unit(machine_namespace=None)):
         kind, _, _ = await site.decision(await site.ask(dns_names=[site.name]))
     assert kind == "Approved"
 
 
-async def test_nothing_but_one_condition_is_ever_written(site: Site) -> None:
+async def test_only_one_condition_is_ever_written(site: Site) -> None:
     await site.add_node(("Hostname", site.name))
     await site.add_machine()
     key = await site.ask(dns_names=[site.name])
@@ -238,14 +236,19 @@ def patient(site: Site) -> Unit:
     return site.unit(clock, patience=timedelta(hours=1))
 
 
-async def test_a_denial_waits_for_addresses_and_is_not_needed_then(site: Site) -> None:
+def decisions(site: Site) -> list[str]:
+    """The writes so far besides Events."""
+    return [write for write in site.recorder.taken() if not write.startswith("create Event")]
+
+
+async def test_a_pending_denial_turns_into_an_approval_when_addresses_appear(site: Site) -> None:
     await site.add_machine()
     async with running(unit := patient(site)):
         key = await site.ask(dns_names=[site.name], ip_addresses=["10.0.0.1"])
         await settled(unit, site.client)
         await site.add_node(("Hostname", site.name))
         await settled(unit, site.client)
-        assert site.recorder.taken() == []
+        assert decisions(site) == []
         addresses = [
             {"type": "Hostname", "address": site.name},
             {"type": "InternalIP", "address": "10.0.0.1"},
@@ -257,7 +260,7 @@ async def test_a_denial_waits_for_addresses_and_is_not_needed_then(site: Site) -
     assert kind == "Approved"
 
 
-async def test_a_denial_waits_for_the_label_of_the_machine_and_is_not_needed_then(
+async def test_a_pending_denial_turns_into_an_approval_when_the_machine_is_labelled(
     site: Site,
 ) -> None:
     await site.add_node(("Hostname", site.name))
@@ -265,14 +268,14 @@ async def test_a_denial_waits_for_the_label_of_the_machine_and_is_not_needed_the
     async with running(unit := patient(site)):
         key = await site.ask(dns_names=[site.name])
         await settled(unit, site.client)
-        assert site.recorder.taken() == []
+        assert decisions(site) == []
         label = {"metadata": {"labels": {"node": site.name}}}
         await site.client.patch(MACHINE, Key(site.namespace, site.name), label)
         kind, _, _ = await site.decision(key)
     assert kind == "Approved"
 
 
-async def test_a_restart_gives_no_second_grace(site: Site) -> None:
+async def test_a_restart_grants_no_second_grace_period(site: Site) -> None:
     key = await site.ask(dns_names=[site.name])
     created = datetime.fromisoformat(
         (await site.client.get(CSR, key))["metadata"]["creationTimestamp"]
@@ -280,13 +283,13 @@ async def test_a_restart_gives_no_second_grace(site: Site) -> None:
     patience = timedelta(seconds=30)
     async with running(unit := site.unit(FakeClock(created), patience=patience)):
         await settled(unit, site.client)
-    assert site.recorder.taken() == []
+    assert decisions(site) == []
     later = FakeClock(created + patience)
     async with running(site.unit(later, patience=patience)):
         assert "could not find node object" in await site.denial(key)
 
 
-async def test_what_no_change_can_repair_is_denied_at_once(site: Site) -> None:
+async def test_a_final_violation_is_denied_at_once(site: Site) -> None:
     clock = FakeClock(datetime.now(UTC))
     async with running(site.unit(clock, patience=timedelta(hours=1))):
         message = await site.denial(await site.ask(organizations=["others"], dns_names=["a"]))
@@ -304,7 +307,7 @@ class Blind(OwnRequests):
         return super().stream(path, query, accept=accept, silence=silence)
 
 
-async def test_before_a_denial_the_servers_are_asked_once_more(site: Site) -> None:
+async def test_live_state_is_read_before_a_denial(site: Site) -> None:
     await site.add_node(("Hostname", site.name))
     await site.add_machine()
     async with Blind.connect(site.config) as blind:
@@ -315,7 +318,7 @@ async def test_before_a_denial_the_servers_are_asked_once_more(site: Site) -> No
     assert kind == "Approved"
 
 
-async def test_a_request_that_parsers_may_read_differently_is_denied_once(site: Site) -> None:
+async def test_an_ambiguous_request_is_denied_once(site: Site) -> None:
     pem = b"some text\n" + request_pem(KEY, site.user, ["system:nodes"], [site.name])
     async with running(unit := site.unit()):
         message = await site.denial(await site.ask(pem=pem))
@@ -329,7 +332,7 @@ async def test_a_request_that_parsers_may_read_differently_is_denied_once(site: 
 # What people see
 
 
-async def test_the_reason_of_a_denial_is_told_at_the_node(site: Site) -> None:
+async def test_the_reason_of_a_denial_is_an_event_of_the_node(site: Site) -> None:
     node = await site.add_node(("Hostname", site.name))
     await site.add_machine()
     async with running(site.unit()):
@@ -342,7 +345,17 @@ async def test_the_reason_of_a_denial_is_told_at_the_node(site: Site) -> None:
     assert event["note"].startswith(f"denied the csr {key.name}: DNS names in CSR do not match")
 
 
-async def test_without_a_node_the_reason_is_told_at_the_request(site: Site) -> None:
+async def test_a_pending_denial_is_an_event_at_once(site: Site) -> None:
+    async with running(patient(site)):
+        key = await site.ask(dns_names=["other"])
+        event = await site.event(key.name)
+    assert event["reason"] == "CertificateSigningRequestPending"
+    assert f'is pending: could not find node object with name "{site.name}"' in event["note"]
+    assert "it will be denied 3600s after its creation" in event["note"]
+    assert await site.is_untouched(key)
+
+
+async def test_without_a_node_the_reason_is_an_event_of_the_request(site: Site) -> None:
     async with running(site.unit()):
         key = await site.ask(dns_names=["other"])
         await site.denial(key)
@@ -360,7 +373,7 @@ def example(file: str) -> list[JsonObject]:
     return [document.value for document in documents if isinstance(document.value, dict)]
 
 
-async def test_the_example_shows_what_its_readme_says(site: Site) -> None:
+async def test_the_example_does_what_its_readme_says(site: Site) -> None:
     (configuration,) = example("config.yaml")
     config, warnings = configuration_from(configuration)
     assert warnings == []

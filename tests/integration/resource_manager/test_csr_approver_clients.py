@@ -58,7 +58,7 @@ async def test_a_machine_becomes_a_node_whose_agent_renews_its_certificate(site:
         assert kind == "Approved"
 
 
-async def test_a_bootstrap_token_is_no_use_once_the_node_is_there(site: Site) -> None:
+async def test_a_bootstrap_token_is_refused_once_the_node_exists(site: Site) -> None:
     await site.add_machine()
     async with running(site.unit()):
         pem = request_pem(KEY, site.agent)
@@ -74,7 +74,7 @@ async def test_a_bootstrap_token_is_no_use_once_the_node_is_there(site: Site) ->
 
 
 @pytest.mark.parametrize("with_node", [False, True])
-async def test_where_nodes_have_no_machines_the_machine_of_an_agent_is_its_node(
+async def test_an_agent_is_identified_by_its_node_if_nodes_have_no_machines(
     site: Site, with_node: bool
 ) -> None:
     if with_node:
@@ -85,7 +85,7 @@ async def test_where_nodes_have_no_machines_the_machine_of_an_agent_is_its_node(
     assert kind == ("Denied" if with_node else "Approved")
 
 
-async def test_an_agent_is_denied_for_what_is_not_its_own(site: Site) -> None:
+async def test_an_agent_is_denied_the_certificate_of_another(site: Site) -> None:
     pem = request_pem(KEY, site.agent)
     async with running(site.unit()):
         missing = await site.denial(await site.ask(API_CLIENT, user=site.agent, pem=pem))
@@ -153,7 +153,7 @@ async def grant(client: Client, namespace: str, name: str) -> None:
         )
 
 
-async def test_the_rights_of_the_chart_are_enough(site: Site) -> None:
+async def test_the_rights_of_the_chart_suffice(site: Site) -> None:
     await grant(site.client, site.namespace, site.name)
     refused: Counter[str] = Counter()
 

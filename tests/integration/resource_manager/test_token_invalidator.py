@@ -143,7 +143,7 @@ ALL_IN_ENV: JsonObject = {"container": {"envFrom": [{"secretRef": {"name": "robo
 # The lines of spec 11 §2.5
 
 
-async def test_a_token_that_nobody_uses_is_considered(place: Place) -> None:
+async def test_an_unused_token_is_considered(place: Place) -> None:
     await place.add_account()
     before = await place.add_secret()
     await place.add_pod({"volumes": [{"name": "v", "secret": {"secretName": "another"}}]})
@@ -167,7 +167,7 @@ async def test_a_token_of_an_account_that_mounts_is_only_marked(
 
 
 @pytest.mark.parametrize("automount", [None, True])
-async def test_an_account_that_changes_its_mind_gets_its_token_back(
+async def test_an_account_that_mounts_again_gets_its_token_back(
     place: Place, automount: bool | None
 ) -> None:
     await place.add_account()
@@ -183,7 +183,7 @@ async def test_an_account_that_changes_its_mind_gets_its_token_back(
     assert "secrets" not in await place.client.get(SERVICE_ACCOUNT, place.key("robot"))
 
 
-async def test_a_secret_that_is_made_again_is_considered_again(place: Place) -> None:
+async def test_a_recreated_secret_is_considered_again(place: Place) -> None:
     await place.add_account()
     await place.add_secret()
     async with running(place.unit()):
@@ -194,7 +194,7 @@ async def test_a_secret_that_is_made_again_is_considered_again(place: Place) -> 
         await place.until_labelled(CONSIDERED)
 
 
-async def test_labels_that_somebody_takes_off_come_back(place: Place) -> None:
+async def test_removed_labels_are_restored(place: Place) -> None:
     await place.add_account()
     await place.add_secret()
     async with running(place.unit()):
@@ -218,7 +218,7 @@ async def test_an_account_that_is_skipped_later_gets_its_token_back(
 
 
 @pytest.mark.parametrize("uses", [MOUNTED, PROJECTED, IN_ENV, ALL_IN_ENV])
-async def test_a_token_in_use_is_considered_when_its_pod_is_gone_without_any_trigger(
+async def test_a_token_in_use_is_considered_after_its_pod_is_gone(
     place: Place, uses: JsonObject
 ) -> None:
     await place.add_account()
@@ -232,7 +232,7 @@ async def test_a_token_in_use_is_considered_when_its_pod_is_gone_without_any_tri
         await place.until_labelled(CONSIDERED)
 
 
-async def test_a_pod_that_comes_later_does_not_bring_a_token_back(place: Place) -> None:
+async def test_a_later_pod_does_not_restore_a_token(place: Place) -> None:
     await place.add_account()
     await place.add_secret()
     async with running(unit := place.unit()):
@@ -244,7 +244,7 @@ async def test_a_pod_that_comes_later_does_not_bring_a_token_back(place: Place) 
     assert place.recorder.taken() == []
 
 
-async def test_a_secret_of_no_account_is_left_alone(place: Place) -> None:
+async def test_a_secret_without_an_account_is_left_alone(place: Place) -> None:
     await place.add_account()
     metadata = {"name": "plain", "namespace": place.namespace}
     plain = await place.client.create(
@@ -262,7 +262,7 @@ async def test_a_secret_of_no_account_is_left_alone(place: Place) -> None:
 # Beyond these lines
 
 
-async def test_a_purpose_that_somebody_gave_is_kept(place: Place) -> None:
+async def test_an_existing_purpose_is_kept(place: Place) -> None:
     await place.add_account()
     await place.add_secret()
     await place.patch(SECRET, "robot-token", {"metadata": {"labels": {PURPOSE: "mine"}}})
@@ -304,7 +304,7 @@ async def test_after_a_restart_nothing_is_written(place: Place) -> None:
     assert place.recorder.taken() == []
 
 
-async def test_an_edit_at_the_same_time_is_not_overwritten(place: Place) -> None:
+async def test_a_concurrent_edit_is_not_overwritten(place: Place) -> None:
     """The first patch is based on a state that is old when it arrives, and is repeated."""
     await place.add_account()
     await place.add_secret()
@@ -355,7 +355,7 @@ async def grant(place: Place) -> JsonObject:
     return role
 
 
-async def test_the_rights_of_the_chart_are_enough_and_no_more(place: Place) -> None:
+async def test_the_rights_of_the_chart_suffice_and_none_is_superfluous(place: Place) -> None:
     role = await grant(place)
     refused: Counter[str] = Counter()
 
@@ -398,7 +398,7 @@ def example(file: str, namespace: str) -> list[JsonObject]:
     return [d.value for d in parse_documents(text) if isinstance(d.value, dict)]
 
 
-async def test_the_example_shows_what_its_readme_says(place: Place) -> None:
+async def test_the_example_does_what_its_readme_says(place: Place) -> None:
     (configuration,) = example("config.yaml", place.namespace)
     config, warnings = configuration_from(configuration)
     assert warnings == []

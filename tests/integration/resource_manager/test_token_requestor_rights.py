@@ -160,7 +160,7 @@ def example(file: str, namespace: str) -> list[JsonObject]:
     return [d.value for d in parse_documents(text) if isinstance(d.value, dict)]
 
 
-async def test_the_example_shows_what_its_readme_says(clusters: Clusters) -> None:
+async def test_the_example_does_what_its_readme_says(clusters: Clusters) -> None:
     (configuration,) = example("config.yaml", clusters.namespace)
     config, warnings = configuration_from(configuration)
     assert warnings == []

@@ -42,7 +42,7 @@ def outcomes(answer: JsonObject) -> dict[str, str]:
     }
 
 
-def test_the_example_shows_what_its_readme_says(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_example_does_what_its_readme_says(capsys: pytest.CaptureFixture[str]) -> None:
     given = {"file": [EXAMPLE / "pod.yaml"], "config": EXAMPLE / "config.yaml"}
     (answer,) = said(capsys, **given)
     assert outcomes(answer) == {

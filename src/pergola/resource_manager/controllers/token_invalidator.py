@@ -1,11 +1,11 @@
-"""Says which static ServiceAccount tokens are to be made useless (spec 11 §2).
+"""Selection of the static ServiceAccount tokens to invalidate (spec 11 §2).
 
-The controller only labels Secrets; the webhook of the same name then replaces the token, or takes
-the replacement away so that a fresh one is issued. A token that some pod still uses stays good
-until the pod is gone: as a volume, in a projected volume or as an environment variable.
+The controller only labels Secrets; the webhook of the same name then replaces the token, or removes
+the replacement so that a new token is issued. A token stays valid while a pod uses it as a volume,
+in a projected volume or as an environment variable.
 
-Which Secrets a ServiceAccount has is known from their annotation: Kubernetes has not filled
-`.secrets` of ServiceAccounts since 1.24. Nothing of a Secret's content is kept.
+The Secrets of a ServiceAccount are found by their annotation: Kubernetes has not filled `.secrets`
+of ServiceAccounts since 1.24. No content of a Secret is kept.
 """
 
 from collections.abc import Collection
@@ -43,17 +43,17 @@ PURPOSE: Final = f"{marks.GROUP}/purpose"
 PURPOSE_INVALIDATE: Final = "token-invalidator"
 
 DEADLINE_SECONDS: Final = 180.0
-_FIRST_LOOK_SECONDS: Final = 1.0
-_LAST_LOOK_SECONDS: Final = 1000.0
+_FIRST_CHECK_SECONDS: Final = 1.0
+_LONGEST_PAUSE_SECONDS: Final = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How tokens are invalidated.
+    """Settings of the controller.
 
     Attributes:
-        workers: how many Secrets are looked at at once.
-        namespaces: where to do it; everywhere if empty.
+        workers: Secrets reconciled in parallel.
+        namespaces: To watch; all if empty.
     """
 
     workers: int = 5
@@ -62,7 +62,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class TokenSecret:
-    """What is kept of a Secret that says which ServiceAccount it belongs to."""
+    """The facts about a Secret that belongs to a ServiceAccount."""
 
     account: str
     version: str
@@ -72,19 +72,19 @@ class TokenSecret:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What is kept of a ServiceAccount."""
+    """The facts about a ServiceAccount."""
 
     automount: bool | None
     skip: str | None
 
     @property
     def keeps_tokens(self) -> bool:
-        """Whether its static tokens are to stay good."""
+        """Whether its static tokens stay valid."""
         return self.skip is not None or self.automount is not False
 
 
 def token_invalidator(target: Client, settings: Settings, *, metrics: Metrics) -> Unit:
-    """The controller that labels the Secrets whose tokens are to be invalidated."""
+    """Return the controller that labels the Secrets whose tokens to invalidate."""
     secrets: Caches[TokenSecret | None] = Caches(
         target, SECRET, keep_secret, namespaces=settings.namespaces, metadata_only=True
     )
@@ -115,7 +115,7 @@ def token_invalidator(target: Client, settings: Settings, *, metrics: Metrics) -
 class TokenInvalidator:
     """The reconciler of Secrets.
 
-    A token in use is looked at again after one second, then after twice the time, at most 1000 s.
+    A token in use is checked again after one second, then after doubling pauses of up to 1000 s.
     """
 
     def __init__(
@@ -124,13 +124,13 @@ class TokenInvalidator:
         self._client = client
         self._secrets = secrets
         self._accounts = accounts
-        self._looks: dict[Key, int] = {}
+        self._checks: dict[Key, int] = {}
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Labels one Secret, or takes the label off."""
+        """Label one Secret, or remove its label."""
         secret = self._secrets.get(key)
         if secret is None:
-            self._looks.pop(key, None)
+            self._checks.pop(key, None)
             return DONE
         account = self._accounts.get(Key(key.namespace, secret.account))
         if account is None:
@@ -142,14 +142,14 @@ class TokenInvalidator:
         changes = label_changes(secret, account, in_use=in_use)
         if changes:
             await self._patch(key, secret, changes)
-        return self._look_later(key) if in_use else self._settled(key)
+        return self._check_later(key) if in_use else self._settled(key)
 
     async def _is_used(self, secret: Key) -> bool:
-        """Asks the server: what a cache has not seen yet would lose its token."""
-        wanted = Reference("secret", secret.name)
+        """Return whether a pod uses the Secret; read live, because a cache could miss one."""
+        reference = Reference("secret", secret.name)
         async with aclosing(self._client.pages(POD, secret.namespace)) as pages:
             async for page in pages:
-                if any(wanted in references(pod) for pod in page.items):
+                if any(reference in references(pod) for pod in page.items):
                     return True
         return False
 
@@ -162,20 +162,20 @@ class TokenInvalidator:
         self._secrets.observe(written)
         log.info("secret labelled", secret=str(key), labels=sorted(changes))
 
-    def _look_later(self, key: Key) -> Outcome:
-        looks = self._looks.get(key, 0)
-        self._looks[key] = looks + 1
-        if not looks:
-            log.info("a pod uses the secret, which is invalidated later", secret=str(key))
-        return Again(min(_FIRST_LOOK_SECONDS * 2.0 ** min(looks, 10), _LAST_LOOK_SECONDS))
+    def _check_later(self, key: Key) -> Outcome:
+        checks = self._checks.get(key, 0)
+        self._checks[key] = checks + 1
+        if not checks:
+            log.info("secret is in use, invalidated later", secret=str(key))
+        return Again(min(_FIRST_CHECK_SECONDS * 2.0 ** min(checks, 10), _LONGEST_PAUSE_SECONDS))
 
     def _settled(self, key: Key) -> Outcome:
-        self._looks.pop(key, None)
+        self._checks.pop(key, None)
         return DONE
 
 
 def label_changes(secret: TokenSecret, account: Account, *, in_use: bool) -> dict[str, str | None]:
-    """The labels to set, and those to take off (None)."""
+    """Return the labels to set, and those to remove (None)."""
     changes: dict[str, str | None] = {}
     if not secret.has_purpose:
         changes[PURPOSE] = PURPOSE_INVALIDATE
@@ -188,7 +188,7 @@ def label_changes(secret: TokenSecret, account: Account, *, in_use: bool) -> dic
 
 
 def keep_secret(obj: JsonObject) -> TokenSecret | None:
-    """What is kept of a Secret; nothing if it belongs to no ServiceAccount."""
+    """Return the facts about a Secret, or None if it does not belong to a ServiceAccount."""
     account = annotations_of(obj).get(ACCOUNT_NAME)
     if not account:
         return None
@@ -197,7 +197,7 @@ def keep_secret(obj: JsonObject) -> TokenSecret | None:
 
 
 def keep_account(obj: JsonObject) -> Account:
-    """What is kept of a ServiceAccount."""
+    """Return the facts about a ServiceAccount."""
     return Account(obj.get("automountServiceAccountToken"), labels_of(obj).get(SKIP))
 
 

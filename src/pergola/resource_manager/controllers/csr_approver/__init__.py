@@ -1,10 +1,10 @@
-"""The CertificateSigningRequest approver (spec 11 §3), one file for each thing that it does.
+"""The CertificateSigningRequest approver (spec 11 §3), one file per responsibility.
 
-unit      what it watches, and what wakes it
+unit      its caches and triggers
 approve   the steps of one run, and the write
-requests  the requests that wait for a decision
-request   what one of them asks for, decoded
-observe   Nodes and Machines, as last seen and live
+requests  the undecided requests
+request   the content of one of them, decoded
+observe   Nodes and Machines, cached and live
 rules     who gets which certificate
 """
 

@@ -1,13 +1,12 @@
-"""Decides CertificateSigningRequests of nodes, and writes the decision (spec 11 §3).
+"""Decisions about CertificateSigningRequests of nodes (spec 11 §3).
 
-An approval of a kubelet's request may rest on what was last seen. A denial, which is final, never
-does: Node and Machines are asked for once more before. Where they may be about to change (the
-Machine gets its label after the kubelet asked, addresses appear one by one), the denial waits until
-the request is `patience` old. How old it is says the request itself, so that a restart gives nobody
-a second grace.
+The approval of a kubelet's request may rest on cached state. A denial is final, so it never does:
+Node and Machines are read again first. While they may still change (the Machine gets its label
+after the kubelet's request, addresses appear one by one), the denial waits until the request is
+`patience` old. The request's own timestamp counts, so a restart grants no second grace period.
 
-A request that cannot be decoded is denied if it is for a kubelet's serving certificate, which
-nobody else approves; other ones may be meant for other approvers and are left alone.
+A request that cannot be decoded is denied if it is for a kubelet's serving certificate, which has
+no other approver; other requests may have one and are left alone.
 """
 
 from datetime import datetime, timedelta
@@ -43,6 +42,7 @@ from pergola.runtime.logging import get_logger
 log = get_logger("csr-approver")
 
 DENIED_EVENT: Final = "CertificateSigningRequestDenied"
+PENDING_EVENT: Final = "CertificateSigningRequestPending"
 _FIRST_WAIT: Final = timedelta(seconds=1)
 _WHAT: Final = {
     KUBELET_SERVING: "kubelet server certificate",
@@ -51,19 +51,19 @@ _WHAT: Final = {
 
 
 class Judged(NamedTuple):
-    """A verdict, and the name of the Node that it is about; empty if none is known."""
+    """A verdict, and the name of the Node it concerns; empty if unknown."""
 
     verdict: Verdict
     node: str = ""
 
 
 class Approver:
-    """The reconciler of the requests that are undecided.
+    """The reconciler of undecided requests.
 
     Args:
-        client: of the target, where the requests are.
-        namespace: where the Machines are; None where Nodes have none.
-        patience: how old a request must be to be denied for what may still change.
+        client: Of the target cluster, which holds the requests.
+        namespace: Of the Machines; None if Nodes have no Machines.
+        patience: The age before which a request is not denied for a reason that may still pass.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Approver:
         self._recorder = recorder
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Decides one request, if that is ours to do and can be done now."""
+        """Decide one request, if it is ours and the decision is due."""
         csr = self._requests.undecided(key)
         if csr is None:
             return DONE
@@ -98,14 +98,13 @@ class Approver:
         if isinstance(judged.verdict, Denied) and judged.verdict.may_pass:
             wait = seconds_to_wait(_created(csr), self._clock.now(), self._patience)
             if wait > 0:
-                reason = judged.verdict.reason
-                log.info("denial waits", csr=key.name, reason=reason, seconds=round(wait, 3))
+                await self._report_waiting(csr, judged, judged.verdict)
                 return Again(wait)
         await self._write(csr, judged)
         return DONE
 
     async def _judged(self, csr: JsonObject) -> Judged | None:
-        """What is to be done with a request; None if it is none of ours."""
+        """Return the verdict on a request, or None if it is not ours."""
         for_kubelet = map_at(csr, "spec").get("signerName") == KUBELET_SERVING
         try:
             request = decode(csr)
@@ -135,7 +134,7 @@ class Approver:
         return rules.kubelet_node(request, node, machines, self._namespace)
 
     async def _node_agent(self, request: Request, name: str) -> Judged:
-        """By the live state only: here it is the absence of a Node that makes a request good."""
+        """Judge by live state only: here the absence of a Node justifies an approval."""
         machine: Machine | None = Machine(node=name)
         if self._namespace is not None:
             machine = await self._live.machine(name)
@@ -153,13 +152,26 @@ class Approver:
             log.info("csr approved", csr=name)
             return
         log.info("csr denied", csr=name, reason=verdict.reason)
-        node = await self._seen.node(judged.node)
-        regarding = Regarding(NODE, Key("", judged.node), node.uid) if node else Regarding.of(csr)
+        regarding = await self._regarding(csr, judged)
         self._recorder.warning(regarding, DENIED_EVENT, f"denied the csr {name}: {verdict.reason}")
+
+    async def _report_waiting(self, csr: JsonObject, judged: Judged, denied: Denied) -> None:
+        """Record at once why a request is pending; its denial may be half a minute away."""
+        name = Key.of(csr).name
+        log.info("denial waits", csr=name, reason=denied.reason)
+        note = (
+            f"the csr {name} is pending: {denied.reason}; it will be denied "
+            f"{self._patience.total_seconds():.0f}s after its creation unless that changes"
+        )
+        self._recorder.warning(await self._regarding(csr, judged), PENDING_EVENT, note)
+
+    async def _regarding(self, csr: JsonObject, judged: Judged) -> Regarding:
+        node = await self._seen.node(judged.node)
+        return Regarding(NODE, Key("", judged.node), node.uid) if node else Regarding.of(csr)
 
 
 def decided(csr: JsonObject, verdict: Verdict) -> JsonObject:
-    """The request with its decision as a further condition."""
+    """Return the request with its decision as an additional condition."""
     what = _WHAT[map_at(csr, "spec")["signerName"]]
     if isinstance(verdict, Approved):
         kind, message = "Approved", f"Approving {what} CSR (all checks passed)"
@@ -172,10 +184,10 @@ def decided(csr: JsonObject, verdict: Verdict) -> JsonObject:
 
 
 def seconds_to_wait(created: datetime, now: datetime, patience: timedelta) -> float:
-    """Until a request is looked at once more before it is denied; 0 if it has waited enough.
+    """Return the seconds until a request is judged again; 0 if it may be denied now.
 
-    As long as it has waited already, at least a second: some six looks in half a minute. A request
-    that is from the future says nothing about its age, and has no grace.
+    The pause is as long as the request has waited, and at least a second: about six runs in half a
+    minute. A request with a timestamp in the future has no usable age, so it gets no grace period.
     """
     age = now - created
     if not -patience < age < patience:

@@ -1,4 +1,4 @@
-"""Nodes and Machines: as last seen, and as they are when the server is asked once more."""
+"""Nodes and Machines, cached and live."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -25,12 +25,12 @@ _NAME: Final = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 
 
 class Seen:
-    """Nodes and Machines by their caches.
+    """Nodes and Machines from caches.
 
     Args:
-        source: where the Machines are.
-        target: where the Nodes are.
-        namespace: of the Machines; None where there are none.
+        source: Holds the Machines.
+        target: Holds the Nodes.
+        namespace: Of the Machines; None if there are none.
     """
 
     def __init__(self, source: Client, target: Client, namespace: str | None) -> None:
@@ -45,20 +45,20 @@ class Seen:
 
     @property
     def caches(self) -> Iterator[Cache[Node] | Cache[Machine]]:
-        """What has to run."""
+        """The caches that have to run."""
         yield self._nodes
         if self._machines is not None:
             yield self._machines
 
     @property
     def is_synced(self) -> bool:
-        """Whether what was seen can be trusted now."""
+        """Whether all caches are up to date."""
         return all(cache.is_synced for cache in self.caches)
 
     def subscribe(self, subscriber: Callable[[str], None]) -> None:
-        """Calls `subscriber` with the name of each Node that changed, or whose Machine did.
+        """Call `subscriber` with the name of each Node that changed, or whose Machine did.
 
-        A heartbeat of a Node is no change.
+        A Node's heartbeat does not count as a change.
         """
 
         def node_changed(change: Change[Node]) -> None:
@@ -74,16 +74,16 @@ class Seen:
             self._machines.subscribe(machine_changed)
 
     async def node(self, name: str) -> Node | None:
-        """The Node as last seen."""
+        """Return the cached Node."""
         return self._nodes.get(Key("", name))
 
     async def machines_of(self, node: str) -> int:
-        """How many Machines were last seen with the Node's name in their label."""
+        """Return how many cached Machines have the Node's name in their label."""
         return len(self._by_node.keys(node)) if self._machines else 0
 
 
 class Live:
-    """Nodes and Machines by asking the servers; for what must not be decided by an old state."""
+    """Nodes and Machines read from the API servers, for decisions that stale state could spoil."""
 
     def __init__(self, source: Client, target: Client, namespace: str | None) -> None:
         self._source = source
@@ -91,25 +91,25 @@ class Live:
         self._namespace = namespace
 
     async def node(self, name: str) -> Node | None:
-        """The Node as it is now."""
+        """Read the Node."""
         found = await _get(self._target, NODE, Key("", name))
         return read_node(found) if found else None
 
     async def machine(self, name: str) -> Machine | None:
-        """The Machine as it is now."""
+        """Read the Machine."""
         if self._namespace is None:
             return None
         found = await _get(self._source, MACHINE, Key(self._namespace, name), metadata_only=True)
         return read_machine(found) if found else None
 
     async def machines_of(self, node: str) -> int:
-        """How many Machines have the Node's name in their label now."""
+        """Count the Machines that have the Node's name in their label."""
         if self._namespace is None:
             return 0
         try:
             selector = format_selector({"matchLabels": {NODE_LABEL: node}})
         except SelectorError:
-            return 0  # the name can be no label, such as one of more than 63 characters
+            return 0  # the name is not a valid label value, for example longer than 63 characters
         found = await self._source.list(
             MACHINE, self._namespace, labels=selector, metadata_only=True
         )
@@ -117,20 +117,20 @@ class Live:
 
 
 def read_node(obj: JsonObject) -> Node:
-    """What is kept of a Node."""
+    """Return the facts about a Node."""
     addresses = maps_at(obj, "status", "addresses")
     return Node(uid_of(obj), tuple((a.get("type", ""), a.get("address", "")) for a in addresses))
 
 
 def read_machine(obj: JsonObject) -> Machine:
-    """What is kept of a Machine."""
+    """Return the facts about a Machine."""
     return Machine(labels_of(obj).get(NODE_LABEL, ""))
 
 
 async def _get(
     client: Client, gvk: GroupVersionKind, key: Key, *, metadata_only: bool = False
 ) -> JsonObject | None:
-    # Names come from requests, and what is no name must not become another path.
+    # Names come from requests; an invalid one must not address another path.
     if _NAME.fullmatch(key.name) is None:
         return None
     try:

@@ -1,8 +1,8 @@
-"""What a CertificateSigningRequest asks for, read so that no signer could read it otherwise.
+"""The content of a CertificateSigningRequest, decoded so that no signer could read it differently.
 
-What is approved here is signed by kube-controller-manager, which has a parser of its own. So
-nothing is accepted that two parsers might understand differently: text around the PEM block,
-several blocks, or several lists of requested extensions.
+kube-controller-manager signs what is approved here and has its own parser. Whatever two parsers
+might understand differently is refused: text around the PEM block, several blocks, or several lists
+of requested extensions.
 """
 
 import binascii
@@ -25,7 +25,7 @@ _PEM: Final = re.compile(
     rb"-----END CERTIFICATE REQUEST-----\s*"
 )
 _EXTENSION_REQUEST: Final = x509.ObjectIdentifier("1.2.840.113549.1.9.14")
-# An older spelling of the same; the libraries of Python read it, those of Go do not.
+# An older equivalent, which Python's libraries read and Go's do not.
 _OTHER_EXTENSION_REQUEST: Final = x509.ObjectIdentifier("1.3.6.1.4.1.311.2.1.14")
 
 
@@ -38,10 +38,10 @@ class Request:
     """The facts by which a CertificateSigningRequest is judged.
 
     Attributes:
-        username: who created it, as the API server authenticated them.
-        common_name: of the subject; the last one where there are several, as for signers in Go.
-        dns_names: all subject alternative names of this type.
-        ip_addresses: likewise; IPv4 addresses that are written as IPv6 ones are IPv4 addresses.
+        username: Of the creator, as the API server authenticated it.
+        common_name: Of the subject; the last of several, as signers in Go read it.
+        dns_names: All subject alternative names of this type.
+        ip_addresses: Likewise; IPv4 addresses mapped into IPv6 count as IPv4.
     """
 
     username: str
@@ -52,10 +52,10 @@ class Request:
 
 
 def decode(csr: JsonObject) -> Request:
-    """The facts of a CertificateSigningRequest as the API server returned it.
+    """Decode a CertificateSigningRequest as the API server returned it.
 
     Raises:
-        UndecodableRequest: the request inside of it is malformed or ambiguous.
+        UndecodableRequest: The PKCS#10 request in it is malformed or ambiguous.
     """
     spec = map_at(csr, "spec")
     try:
@@ -73,11 +73,11 @@ def decode(csr: JsonObject) -> Request:
     except UndecodableRequest:
         raise
     except (ValueError, x509.DuplicateExtension, x509.UnsupportedGeneralNameType) as error:
-        raise UndecodableRequest(f"no valid PKCS#10 request: {error}") from error
+        raise UndecodableRequest(f"not a valid PKCS#10 request: {error}") from error
 
 
 def as_one_form(address: IpAddress) -> IpAddress:
-    """The same address; as IPv4 if it is an IPv4 address inside of an IPv6 one."""
+    """Return the address, as IPv4 if it is an IPv4 address mapped into IPv6."""
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return mapped or address
 
@@ -94,25 +94,25 @@ def _der(request: object) -> bytes:
 
 
 def _unbase64(text: bytes) -> bytes:
-    """The bytes that a text stands for; only the one spelling that an encoder writes is taken.
+    """Decode base64, and accept only the canonical spelling.
 
-    Python takes padding too much even if it is told to be strict, which signers in Go refuse.
+    Python accepts excess padding even in strict mode; signers in Go refuse it.
     """
     found = binascii.a2b_base64(text)
     if binascii.b2a_base64(found, newline=False) != text:
-        raise binascii.Error("another spelling than an encoder's")
+        raise binascii.Error("the base64 text is not canonical")
     return found
 
 
 def _check_attributes(request: x509.CertificateSigningRequest) -> None:
     kinds = [attribute.oid for attribute in request.attributes]
     if _OTHER_EXTENSION_REQUEST in kinds or kinds.count(_EXTENSION_REQUEST) > 1:
-        raise UndecodableRequest("the requested extensions must stand in one PKCS#9 attribute")
+        raise UndecodableRequest("the requested extensions must be in one PKCS#9 attribute")
 
 
 def _subject(request: x509.CertificateSigningRequest, oid: x509.ObjectIdentifier) -> list[str]:
     with warnings.catch_warnings():
-        # The library warns of the lengths of attributes that do not matter here.
+        # The library warns about attribute lengths that do not matter here.
         warnings.simplefilter("ignore")
         found = [attribute.value for attribute in request.subject.get_attributes_for_oid(oid)]
     return [value for value in found if isinstance(value, str)]

@@ -1,4 +1,4 @@
-"""The CertificateSigningRequests that wait for a decision."""
+"""The undecided CertificateSigningRequests."""
 
 from collections.abc import Callable, Collection
 from typing import Final
@@ -16,7 +16,7 @@ _DECISIONS: Final = frozenset({"Approved", "Denied"})
 
 
 class Requests:
-    """The requests for the signers that matter here; of decided ones nothing is kept."""
+    """The requests for our two signers; decided ones are not kept."""
 
     def __init__(self, client: Client) -> None:
         self._kubelets = _cache(client, KUBELET_SERVING)
@@ -24,21 +24,21 @@ class Requests:
         self._by_node = Index(self._kubelets, _node_names)
 
     def undecided(self, key: Key) -> JsonObject | None:
-        """A request as last seen; None if it is decided, or gone."""
+        """Return the cached request, or None if it is decided or deleted."""
         found = (cache.get(key) for cache in self.caches)
         return next((csr for csr in found if csr is not None), None)
 
     def of_node(self, name: str) -> Collection[Key]:
-        """The undecided requests of a Node's kubelet; not to be held across an await."""
+        """Return the undecided requests of a Node's kubelet; do not hold it across an await."""
         return self._by_node.keys(name)
 
     def observe(self, csr: JsonObject) -> None:
-        """Takes in what a write returned."""
+        """Store the result of a write."""
         signer = map_at(csr, "spec").get("signerName")
         self.caches[signer != KUBELET_SERVING].observe(csr)
 
     def subscribe(self, subscriber: Callable[[Key], None]) -> None:
-        """Calls `subscriber` with each request that is undecided, when it appears or changes."""
+        """Call `subscriber` with each undecided request that appears or changes."""
 
         def changed(change: Change[JsonObject | None]) -> None:
             if change.new is not None:
@@ -49,7 +49,7 @@ class Requests:
 
 
 def keep_undecided(csr: JsonObject) -> JsonObject | None:
-    """The whole request while nothing is decided, as it will be written back; then nothing."""
+    """Return the whole request, which will be written back, or None once it is decided."""
     conditions = maps_at(csr, "status", "conditions")
     decided = any(condition.get("type") in _DECISIONS for condition in conditions)
     return None if decided or map_at(csr, "status").get("certificate") else csr

@@ -1,6 +1,6 @@
 """Who gets which certificate: the rules of spec 11 §3, from facts to a verdict.
 
-Pure functions. The texts are part of the API: tests and people look for them.
+Pure functions. The texts are part of the API: tests and users match them.
 """
 
 from collections.abc import Collection
@@ -35,8 +35,8 @@ class Denied:
     """The certificate must not be signed.
 
     Attributes:
-        reason: which rule is broken, and how.
-        may_pass: whether Node or Machines may be about to change so that the rule holds.
+        reason: Which rule is violated, and how.
+        may_pass: Whether a pending change of Node or Machines may satisfy the rule.
     """
 
     reason: str
@@ -49,7 +49,7 @@ APPROVED: Final = Approved()
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """What matters of a Node: its addresses, each with its type."""
+    """The facts about a Node: its addresses, each with its type."""
 
     uid: str
     addresses: tuple[tuple[str, str], ...]
@@ -57,7 +57,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What matters of a Machine: the name of its Node, empty as long as it has none."""
+    """The facts about a Machine: the name of its Node, empty until it has one."""
 
     node: str
 
@@ -66,12 +66,12 @@ class Machine:
 
 
 def node_name(username: str) -> str:
-    """The Node whose kubelet a user is, empty for other users."""
+    """Return the name of the Node whose kubelet a user is; empty for other users."""
     return username.removeprefix(NODE_USER) if username.startswith(NODE_USER) else ""
 
 
 def kubelet_request(request: Request) -> Denied | None:
-    """Rules 1 to 4, for which the request alone counts."""
+    """Apply rules 1 to 4, which depend on the request alone."""
     if not request.username.startswith(NODE_USER):
         return Denied(f'username "{request.username}" is not prefixed with "{NODE_USER}"')
     if not request.dns_names and not request.ip_addresses:
@@ -86,10 +86,10 @@ def kubelet_request(request: Request) -> Denied | None:
 def kubelet_node(
     request: Request, node: Node | None, machines: int, namespace: str | None
 ) -> Verdict:
-    """Rules 5 to 8, for which the Node counts, and the number of its Machines.
+    """Apply rules 5 to 8, which depend on the Node and the number of its Machines.
 
     Args:
-        namespace: where the Machines are; None where Nodes have none.
+        namespace: Of the Machines; None if Nodes have no Machines.
     """
     name = node_name(request.common_name)
     if node is None:
@@ -135,19 +135,19 @@ def _of_types(node: Node, types: Collection[str]) -> list[str]:
 
 
 def machine_name(common_name: str) -> str | None:
-    """The machine whose gardener-node-agent is meant; None for other common names."""
+    """Return the machine of a gardener-node-agent's common name; None for other names."""
     if not common_name.startswith(NODE_AGENT):
         return None
     return common_name.removeprefix(NODE_AGENT)
 
 
 def node_agent(request: Request, machine: Machine | None, node: Node | None) -> Verdict:
-    """Whether a gardener-node-agent gets its certificate.
+    """Judge the request of a gardener-node-agent.
 
     Args:
-        machine: the one that the common name says; where Nodes have no Machines, one whose Node
-            has the same name.
-        node: the Node of the machine.
+        machine: The Machine in the common name; if Nodes have no Machines, one whose Node has the
+            same name.
+        node: The Node of the machine.
     """
     username, common_name = request.username, request.common_name
     name = machine_name(common_name)
@@ -170,12 +170,12 @@ def node_agent(request: Request, machine: Machine | None, node: Node | None) -> 
 
 
 def gardenadm(request: Request) -> Verdict:
-    """Whether gardenadm, which joins a machine to a cluster, gets its certificate."""
+    """Judge the request of gardenadm, which joins a machine to a cluster."""
     if not request.username.startswith(BOOTSTRAP_USER):
         return Denied(
             f'username "{request.username}" is not allowed to create CSRs for a gardenadm client'
         )
     if request.organizations != (GARDENADM_GROUP,):
-        # The word is the original's; what is compared is the group of shoots.
+        # The original's text says nodes; the rule compares the group of shoots.
         return Denied("organization in CSR does not match nodes group")
     return APPROVED

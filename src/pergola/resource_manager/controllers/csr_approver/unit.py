@@ -1,4 +1,4 @@
-"""The controller `csr-approver`: what it watches, and what wakes it."""
+"""The controller `csr-approver`: its caches and triggers."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -20,13 +20,12 @@ DEADLINE_SECONDS: Final = 180.0
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How the approver works.
+    """Settings of the approver.
 
     Attributes:
-        workers: how many requests are decided at once.
-        machine_namespace: where the Machines are in the source cluster; None where Nodes have
-            none, so that no Machine is asked for.
-        patience: how old a request must be to be denied for what Node or Machines may still become.
+        workers: Requests decided in parallel.
+        machine_namespace: Of the Machines in the source cluster; None if Nodes have no Machines.
+        patience: The age before which a request is not denied for a reason that may still pass.
     """
 
     workers: int = 1
@@ -42,11 +41,11 @@ def csr_approver(
     metrics: Metrics,
     clock: Clock | None = None,
 ) -> Unit:
-    """The controller that decides the CertificateSigningRequests of nodes.
+    """Return the controller that decides the CertificateSigningRequests of nodes.
 
     Args:
-        source: where the Machines are.
-        target: where the requests and Nodes are, and Events are written.
+        source: Holds the Machines.
+        target: Holds the requests and Nodes, and gets the Events.
     """
     clock = clock or SystemClock()
     recorder = Recorder(target, "csr-approver-controller", clock=clock)

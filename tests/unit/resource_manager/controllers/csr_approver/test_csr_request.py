@@ -78,7 +78,7 @@ def with_attributes(*attributes: bytes, subject: bytes = SUBJECT) -> bytes:
     return pem_of(tlv(0x30, info, algorithm, tlv(0x03, b"\0nothing")))
 
 
-def test_all_facts_are_read() -> None:
+def test_every_field_is_decoded() -> None:
     pem = request_pem(
         KEY,
         "system:node:foo",
@@ -94,7 +94,7 @@ def test_all_facts_are_read() -> None:
     assert request.ip_addresses == {ip_address("10.0.0.1"), ip_address("2080:1000:1000:8ff0::")}
 
 
-def test_a_request_without_subject_and_names_has_no_facts() -> None:
+def test_a_request_without_a_subject_and_names_decodes_as_empty() -> None:
     request = decode(csr(with_attributes()))
     assert request.dns_names == request.ip_addresses == frozenset()
     builder = x509.CertificateSigningRequestBuilder().subject_name(x509.Name([]))
@@ -103,14 +103,14 @@ def test_a_request_without_subject_and_names_has_no_facts() -> None:
     assert decode(csr(nobody)).organizations == ()
 
 
-def test_of_several_common_names_the_last_counts_as_for_signers() -> None:
+def test_the_last_of_several_common_names_counts_as_for_signers() -> None:
     attributes = [x509.NameAttribute(NameOID.COMMON_NAME, name) for name in ("first", "last")]
     builder = x509.CertificateSigningRequestBuilder().subject_name(x509.Name(attributes))
     pem = builder.sign(KEY, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
     assert decode(csr(pem)).common_name == "last"
 
 
-def test_an_ipv4_address_in_an_ipv6_one_is_the_ipv4_address() -> None:
+def test_an_ipv4_address_mapped_into_ipv6_counts_as_ipv4() -> None:
     pem = request_pem(KEY, "system:node:foo", ip_addresses=["::ffff:10.0.0.1"])
     assert decode(csr(pem)).ip_addresses == {ip_address("10.0.0.1")}
 
@@ -127,14 +127,14 @@ def test_an_ipv4_address_in_an_ipv6_one_is_the_ipv4_address() -> None:
         pem_of(b"no DER"),
     ],
 )
-def test_what_is_no_request_says_so(pem: bytes) -> None:
+def test_an_undecodable_request_is_named(pem: bytes) -> None:
     with pytest.raises(UndecodableRequest):
         decode(csr(pem))
 
 
 @pytest.mark.parametrize("length", [0, 1, 2])
 @pytest.mark.parametrize("more", ["=", "==", "====", "A=", "!"])
-def test_base64_with_more_than_its_padding_is_refused(length: int, more: str) -> None:
+def test_base64_with_excess_padding_is_refused(length: int, more: str) -> None:
     texts = []
     for pem in (PEM + b"\n" * count for count in range(3)):
         obj = csr(pem)
@@ -147,7 +147,7 @@ def test_base64_with_more_than_its_padding_is_refused(length: int, more: str) ->
 
 @pytest.mark.parametrize("length", [0, 1, 2])
 @pytest.mark.parametrize("more", [b"=", b"==", b"===="])
-def test_a_block_with_more_than_its_padding_is_refused(length: int, more: bytes) -> None:
+def test_a_block_with_excess_padding_is_refused(length: int, more: bytes) -> None:
     # The signature is none, so that its length is not random; the name's decides on the padding.
     requests = (with_attributes(extensions(EXTENSION_REQUEST, names("a" * n))) for n in range(1, 4))
     (pem,) = (pem for pem in requests if pem.count(b"=") == length)
@@ -156,7 +156,7 @@ def test_a_block_with_more_than_its_padding_is_refused(length: int, more: bytes)
         decode(csr(pem.replace(b"\n-----END", more + b"\n-----END")))
 
 
-def test_a_request_that_is_missing_or_no_base64_says_so() -> None:
+def test_a_missing_request_or_invalid_base64_is_named() -> None:
     obj = csr(PEM)
     for value in (None, 7, "&"):
         obj["spec"]["request"] = value
@@ -183,12 +183,12 @@ def test_white_space_around_and_in_the_block_does_not_matter(pem: bytes) -> None
         PEM + b"some text\n",
     ],
 )
-def test_anything_besides_one_block_is_refused(pem: bytes) -> None:
+def test_anything_but_one_block_is_refused(pem: bytes) -> None:
     with pytest.raises(UndecodableRequest, match="exactly one PEM block"):
         decode(csr(pem))
 
 
-def test_extensions_that_a_request_hand_made_asks_for_are_read() -> None:
+def test_extensions_of_a_handmade_request_are_decoded() -> None:
     pem = with_attributes(extensions(EXTENSION_REQUEST, names("foo")))
     assert decode(csr(pem)).dns_names == {"foo"}
 
@@ -214,14 +214,14 @@ def test_extensions_in_several_places_are_refused(attributes: list[bytes]) -> No
         decode(csr(with_attributes(*attributes)))
 
 
-def test_a_network_is_no_address() -> None:
+def test_a_network_is_not_an_address() -> None:
     network = tlv(0x30, tlv(0x87, bytes([10, 0, 0, 0, 255, 0, 0, 0])))
     extension = tlv(0x30, oid(SUBJECT_ALTERNATIVE_NAME), tlv(0x04, network))
     with pytest.raises(UndecodableRequest):
         decode(csr(with_attributes(extensions(EXTENSION_REQUEST, extension))))
 
 
-def test_odd_attributes_of_the_subject_raise_no_warning() -> None:
+def test_odd_subject_attributes_raise_no_warning() -> None:
     long = "system:node:" + "a" * 100  # the standard says 64 at most, which nobody heeds
     attribute = tlv(0x30, oid(NameOID.COMMON_NAME), tlv(0x0C, long.encode()))
     pem = with_attributes(subject=tlv(0x30, tlv(0x31, attribute)))

@@ -59,7 +59,7 @@ def with_addresses(*addresses: tuple[str, str]) -> Node:
 # Serving certificates of kubelets
 
 
-def test_a_request_that_keeps_all_rules_is_approved() -> None:
+def test_a_request_that_satisfies_all_rules_is_approved() -> None:
     assert rules.kubelet_request(REQUEST) is None
     assert rules.kubelet_node(REQUEST, NODE, 1, "shoot--a") == APPROVED
 
@@ -93,22 +93,22 @@ def test_a_request_that_keeps_all_rules_is_approved() -> None:
         ),
     ],
 )
-def test_rules_1_to_4_are_about_the_request_alone_and_final(request_: Request, reason: str) -> None:
+def test_rules_1_to_4_depend_on_the_request_alone(request_: Request, reason: str) -> None:
     assert rules.kubelet_request(request_) == Denied(reason)
 
 
-def test_one_kind_of_alternative_names_is_enough_for_rule_2() -> None:
+def test_one_kind_of_alternative_names_satisfies_rule_2() -> None:
     assert rules.kubelet_request(replace(REQUEST, dns_names=frozenset())) is None
     assert rules.kubelet_request(replace(REQUEST, ip_addresses=frozenset())) is None
 
 
-def test_rule_5_names_the_node_that_is_missing() -> None:
+def test_rule_5_names_the_missing_node() -> None:
     verdict = rules.kubelet_node(REQUEST, None, 0, None)
     assert verdict == Denied('could not find node object with name "foo"', may_pass=True)
 
 
 @pytest.mark.parametrize("machines", [0, 2])
-def test_rule_6_wants_exactly_one_machine(machines: int) -> None:
+def test_rule_6_requires_exactly_one_machine(machines: int) -> None:
     verdict = rules.kubelet_node(REQUEST, NODE, machines, "shoot--a")
     reason = (
         f'Expected exactly one machine in namespace "shoot--a" for node "foo" but found {machines}'
@@ -116,7 +116,7 @@ def test_rule_6_wants_exactly_one_machine(machines: int) -> None:
     assert verdict == Denied(reason, may_pass=True)
 
 
-def test_rule_6_is_skipped_where_nodes_have_no_machines() -> None:
+def test_rule_6_is_skipped_if_nodes_have_no_machines() -> None:
     assert rules.kubelet_node(REQUEST, NODE, 0, None) == APPROVED
 
 
@@ -146,7 +146,7 @@ def test_rule_8_compares_the_sets_of_ip_addresses() -> None:
         assert verdict == Denied(reason, may_pass=True)
 
 
-def test_an_address_of_the_node_that_is_none_is_named() -> None:
+def test_an_invalid_address_of_the_node_is_named() -> None:
     node = with_addresses(*NODE.addresses, ("InternalIP", "10.0.0.256"))
     verdict = rules.kubelet_node(REQUEST, node, 1, "shoot--a")
     assert isinstance(verdict, Denied)
@@ -154,7 +154,7 @@ def test_an_address_of_the_node_that_is_none_is_named() -> None:
     assert verdict.may_pass
 
 
-def test_order_repetition_and_spelling_of_addresses_do_not_matter() -> None:
+def test_order_repetition_and_spelling_of_addresses_are_ignored() -> None:
     node = with_addresses(
         *reversed(NODE.addresses), ("InternalIP", "::ffff:10.0.0.1"), ("Hostname", "foo")
     )
@@ -271,7 +271,7 @@ def test_gardenadm_is_denied_for_another_group(organizations: tuple[str, ...]) -
         ),
     ],
 )
-def test_a_decision_is_one_more_condition(
+def test_a_decision_is_an_additional_condition(
     signer: str, verdict: rules.Verdict, kind: str, reason: str, message: str
 ) -> None:
     failed = {"type": "Failed", "status": "True"}
@@ -304,18 +304,18 @@ def test_a_request_is_decided_by_either_condition_or_a_certificate(
     ("age", "seconds"),
     [(0.0, 1.0), (0.5, 1.0), (1.0, 1.0), (4.0, 4.0), (20.0, 10.0), (29.9, 0.1), (30.0, 0.0)],
 )
-def test_a_denial_waits_until_the_request_has_its_age(age: float, seconds: float) -> None:
+def test_a_denial_waits_until_the_request_is_old_enough(age: float, seconds: float) -> None:
     now = CREATED + timedelta(seconds=age)
     assert seconds_to_wait(CREATED, now, PATIENCE) == pytest.approx(seconds)
 
 
-def test_a_few_looks_are_enough_until_a_denial() -> None:
+def test_a_request_is_judged_a_few_times_before_its_denial() -> None:
     looks, now = 0, CREATED
     while wait := seconds_to_wait(CREATED, now, PATIENCE):
         looks, now = looks + 1, now + timedelta(seconds=wait)
     assert looks == 6
 
 
-def test_clocks_apart_do_not_make_a_denial_wait_for_ever() -> None:
+def test_clock_skew_does_not_delay_a_denial_forever() -> None:
     assert seconds_to_wait(CREATED, CREATED - timedelta(seconds=2), PATIENCE) == 1.0
     assert seconds_to_wait(CREATED, CREATED - timedelta(hours=1), PATIENCE) == 0.0
