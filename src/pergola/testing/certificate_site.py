@@ -202,11 +202,13 @@ class Site:
         csr = await self.client.get(CSR, key)
         return not conditions(csr)
 
-    async def event(self, about: str) -> JsonObject:
-        """The first Event about an object of this name."""
+    async def event(
+        self, about: str, reason: str = "CertificateSigningRequestDenied"
+    ) -> JsonObject:
+        """Wait for the first Event of a reason about an object of this name."""
         async with asyncio.timeout(PATIENCE):
             while True:
-                fields = f"regarding.name={about},reason=CertificateSigningRequestDenied"
+                fields = f"regarding.name={about},reason={reason}"
                 if found := await self.client.list(EVENT, "default", fields=fields):
                     return found[0]
 

@@ -348,8 +348,7 @@ async def test_the_reason_of_a_denial_is_an_event_of_the_node(site: Site) -> Non
 async def test_a_pending_denial_is_an_event_at_once(site: Site) -> None:
     async with running(patient(site)):
         key = await site.ask(dns_names=["other"])
-        event = await site.event(key.name)
-    assert event["reason"] == "CertificateSigningRequestPending"
+        event = await site.event(key.name, "CertificateSigningRequestPending")
     assert f'is pending: could not find node object with name "{site.name}"' in event["note"]
     assert "it will be denied 3600s after its creation" in event["note"]
     assert await site.is_untouched(key)
