@@ -1,4 +1,4 @@
-"""`pergola tokens`: the tokens that the TokenRequestor keeps fresh, and those it cannot renew."""
+"""`pergola tokens`: the tokens that the token requestor renews, and those it cannot renew."""
 
 import asyncio
 from collections.abc import Iterable
@@ -19,14 +19,19 @@ if TYPE_CHECKING:
     from pergola.resource_manager.controllers.token_requestor.token import TokenFacts
 
 
+class TokensError(Exception):
+    """The options contradict each other."""
+
+
 @dataclass(frozen=True, slots=True)
 class TokenRow:
-    """One requested token; what is not known is empty or None.
+    """One requested token; unknown fields are empty or None.
 
     Attributes:
-        account: the ServiceAccount in the target cluster.
-        target: the Secret there that holds the token; None if the Secret itself does.
-        last_error: what was told last, unless the token was issued after that.
+        account: The ServiceAccount in the target cluster.
+        target: The Secret there that holds the token; None if the Secret itself does.
+        last_error: The last warning, unless the token was issued later; or why no instance of the
+            token requestor serves the Secret.
     """
 
     key: "Key"
@@ -42,6 +47,8 @@ class TokenRow:
 def tokens(
     *,
     namespace: Annotated[list[str] | None, Parameter(alias="-n", negative="")] = None,
+    all_namespaces: Annotated[bool, Parameter(alias="-A", negative="")] = False,
+    selector: Annotated[str, Parameter(alias="-l")] = "",
     output: Annotated[Literal["table", "json"], Parameter(alias="-o")] = "table",
     kubeconfig: Path | None = None,
     context: str | None = None,
@@ -50,27 +57,32 @@ def tokens(
 ) -> None:
     """Print all requested tokens: owner, age, next renewal and last error.
 
-    Reads the Secrets that ask the token requestor for a token, and the Events that it wrote about
-    them; the tokens themselves are never printed.
+    Reads the Secrets that request a token, and the Events of the token requestor about them; never
+    prints the tokens themselves.
 
     Parameters
     ----------
     namespace
-        Look only there; may be given several times.
+        Only Secrets of this namespace; repeat for several. All namespaces by default.
+    all_namespaces
+        Secrets of all namespaces, which is the default.
+    selector
+        Only Secrets with these labels.
     output
         `table` for people, `json` for programs.
     kubeconfig
-        The cluster with the Secrets, as kubectl finds it unless given.
+        The cluster with the Secrets; found as kubectl does by default.
     context
         Context of that kubeconfig.
     target_kubeconfig
-        The cluster that issues the tokens; needed only to know the age of tokens that are kept
-        there.
+        The cluster that issues the tokens; required only for the age of tokens stored there.
     target_context
         Context of that kubeconfig.
     """
+    if all_namespaces and namespace:
+        raise TokensError("give either --namespace or --all-namespaces")
     source, target = (kubeconfig, context), (target_kubeconfig, target_context)
-    rows = asyncio.run(_look(namespace or [""], source, target))
+    rows = asyncio.run(_observe(namespace or [""], selector, source, target))
     if output == "json":
         import orjson
 
@@ -78,11 +90,12 @@ def tokens(
     elif rows:
         _print_table(rows)
     else:
-        print("no token is requested")
+        print("no Secret requests a token")
 
 
-async def _look(
+async def _observe(
     namespaces: list[str],
+    selector: str,
     source: tuple[Path | None, str | None],
     target: tuple[Path | None, str | None],
 ) -> list[TokenRow]:
@@ -97,29 +110,29 @@ async def _look(
         rows = [
             await _row(seen, errors, issuer)
             for namespace in sorted(set(namespaces))
-            for seen, errors in await _requested(client, namespace)
+            for seen, errors in await _requested(client, namespace, selector)
         ]
     return sorted(rows, key=lambda row: row.key)
 
 
 async def _requested(
-    client: "Client", namespace: str
+    client: "Client", namespace: str, extra: str
 ) -> "list[tuple[SeenSecret, list[tuple[str, str]]]]":
-    """The Secrets of a namespace, each with the time and text of what was told of it."""
+    """Return the Secrets of a namespace, each with the time and text of its warnings."""
     from pergola.api.objects import map_at
     from pergola.resource_manager.controllers.token_requestor import names
     from pergola.resource_manager.controllers.token_requestor.observe import observe
     from pergola.resource_manager.controllers.token_requestor.unit import NAME
 
-    selector = names.selector(names.ALL_CLASSES)
+    selector = ",".join(filter(None, (names.selector(names.ALL_CLASSES), extra)))
     found = [observe(secret) for secret in await client.list(SECRET, namespace, labels=selector)]
-    told: dict[str, list[tuple[str, str]]] = {}
+    warnings: dict[str, list[tuple[str, str]]] = {}
     fields = f"reportingController={NAME},type=Warning"
     for event in await client.list(EVENT, namespace, fields=fields):
         uid = str(map_at(event, "regarding").get("uid", ""))
         last = map_at(event, "series").get("lastObservedTime") or event.get("eventTime")
-        told.setdefault(uid, []).append((str(last or ""), str(event.get("note", ""))))
-    return [(seen, told.get(seen.uid, [])) for seen in found]
+        warnings.setdefault(uid, []).append((str(last or ""), str(event.get("note", ""))))
+    return [(seen, warnings.get(seen.uid, [])) for seen in found]
 
 
 async def _row(
@@ -142,7 +155,7 @@ async def _row(
         issued=issued,
         expires=token.expires if token else None,
         next_renewal=given(names.RENEW, ""),
-        last_error=_last(errors, issued),
+        last_error=_last(errors, issued) or _unserved(seen),
     )
 
 
@@ -160,10 +173,23 @@ async def _target_token(issuer: "Client", namespace: str, name: str) -> "TokenFa
 def _last(errors: Iterable[tuple[str, str]], issued: datetime | None) -> str:
     from pergola.health.times import read_time
 
-    told, text = max(errors, default=("", ""))
-    moment = read_time(told)
+    written, text = max(errors, default=("", ""))
+    moment = read_time(written)
     outdated = moment is not None and issued is not None and moment < issued
     return "" if outdated else text
+
+
+def _unserved(seen: "SeenSecret") -> str:
+    """Return why a Secret is probably not served; empty if an instance has served it."""
+    from pergola.resource_manager.controllers.token_requestor import names
+
+    if names.RENEW in seen.annotations:
+        return ""
+    if not seen.resource_class:
+        return (
+            f"no token yet: the label {names.CLASS} is missing; set it to an instance's class"
+        )
+    return f'no token yet: no instance has served class "{seen.resource_class}"'
 
 
 def _json(row: TokenRow) -> "JsonObject":
@@ -205,7 +231,7 @@ def _print_table(rows: list[TokenRow]) -> None:
         table.add_row(*(Text(cell) for cell in cells))
     Console(highlight=False).print(table)
     for row in rows:
-        if row.last_error:  # too long for a cell, and worth a line
+        if row.last_error:  # too long for a cell
             print(f"{row.key}: {row.last_error}")
 
 

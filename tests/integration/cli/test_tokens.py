@@ -1,4 +1,4 @@
-"""`pergola tokens` prints who has which token and what went wrong, and no token."""
+"""`pergola tokens` prints owners, times and errors, and never a token."""
 
 import asyncio
 import json
@@ -10,7 +10,7 @@ import pytest
 from cyclopts import App
 
 from pergola.api.durations import parse_duration
-from pergola.cli.tokens import tokens
+from pergola.cli.tokens import TokensError, tokens
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.resource_manager.controllers.token_requestor import names
@@ -29,7 +29,7 @@ async def clusters(
 
 
 async def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """What the command prints, beside this event loop."""
+    """Return the output of the command, which runs its own event loop."""
     app = App()
     app.default(tokens)
     capsys.readouterr()
@@ -55,9 +55,9 @@ async def test_owner_age_renewal_and_last_error_are_printed_and_no_token(
         await clusters.warning("InvalidTokenRequest")
         await clusters.settle()
 
-    said = await run(capsys, *here, "-o", "json")
-    assert token.decode() not in said
-    good, mistaken, away = json.loads(said)
+    printed = await run(capsys, *here, "-o", "json")
+    assert token.decode() not in printed
+    good, mistaken, away = json.loads(printed)
     account = f"{clusters.target_namespace}/robot"
     assert [row["name"] for row in (good, mistaken, away)] == ["good", "mistaken", "moved"]
     assert good["serviceAccount"] == account
@@ -73,9 +73,9 @@ async def test_owner_age_renewal_and_last_error_are_printed_and_no_token(
     (*_, away) = json.loads(await run(capsys, *here, *there, "-o", "json"))
     assert datetime.fromisoformat(away["expires"]) > clusters.clock.now()
 
-    said = await run(capsys, *here)
-    assert token.decode() not in said
-    header, *lines = said.splitlines()
+    printed = await run(capsys, *here)
+    assert token.decode() not in printed
+    header, *lines = printed.splitlines()
     assert header.split()[:2] == ["SECRET", "CLASS"]
     name, _, _, age, expires, renewed = lines[0].split()
     assert name == f"{clusters.namespace}/good"
@@ -85,10 +85,10 @@ async def test_owner_age_renewal_and_last_error_are_printed_and_no_token(
     assert 'invalid duration "1d"' in mistake
 
 
-async def test_an_error_before_the_present_token_is_not_printed(
+async def test_an_error_older_than_the_token_is_not_printed(
     clusters: Clusters, kubeconfig: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # The Event is told to be older than the token, whose time is the API server's.
+    # The clock dates the Event before the token, which the API server dates.
     clusters.clock.set(clusters.clock.now() - timedelta(minutes=5))
     await clusters.put(annotations={names.EXPIRATION: "1d"})
     async with clusters.start():
@@ -100,10 +100,47 @@ async def test_an_error_before_the_present_token_is_not_printed(
     assert row["lastError"] is None
 
 
-async def test_where_nobody_asks_for_a_token_that_is_said(
+async def test_a_namespace_without_requests_says_so(
     clusters: Clusters, kubeconfig: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await clusters.put(labels={names.PURPOSE: None})
     here = ("-n", clusters.namespace, "--kubeconfig", str(kubeconfig))
-    assert await run(capsys, *here) == "no token is requested\n"
+    assert await run(capsys, *here) == "no Secret requests a token\n"
     assert await run(capsys, *here, "-o", "json") == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("labels", "reason"),
+    [
+        ({names.CLASS: None}, "the label resources.gardener.cloud/class is missing"),
+        ({names.CLASS: "other"}, 'no instance has served class "other"'),
+    ],
+)
+async def test_a_secret_that_no_instance_serves_says_so(
+    clusters: Clusters,
+    kubeconfig: Path,
+    capsys: pytest.CaptureFixture[str],
+    labels: dict[str, str | None],
+    reason: str,
+) -> None:
+    await clusters.put(labels=labels)
+    async with clusters.start():
+        await clusters.settle()
+
+    (row,) = json.loads(
+        await run(capsys, "-n", clusters.namespace, "--kubeconfig", str(kubeconfig), "-o", "json")
+    )
+    assert reason in row["lastError"]
+
+
+async def test_the_options_of_kubectl_are_accepted(
+    clusters: Clusters, kubeconfig: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await clusters.put("one", labels={"app": clusters.namespace})
+    await clusters.put("two")
+
+    selector = ("-A", "-l", f"app={clusters.namespace}")
+    (row,) = json.loads(await run(capsys, *selector, "--kubeconfig", str(kubeconfig), "-o", "json"))
+    assert row["name"] == "one"
+    with pytest.raises(TokensError, match="either --namespace or --all-namespaces"):
+        await run(capsys, "-A", "-n", "default", "--kubeconfig", str(kubeconfig))
