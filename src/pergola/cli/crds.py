@@ -22,7 +22,7 @@ app: Final = App(
 
 
 class CrdsError(Exception):
-    """The API server does not serve what was installed; the text says which and why."""
+    """The API server does not serve an installed kind; the text names it."""
 
 
 @app.default
@@ -35,14 +35,14 @@ def crds(
 ) -> None:
     """Print the CustomResourceDefinitions of Pergola's API, or install them in a cluster.
 
-    Printed is YAML that `kubectl apply -f -` takes; the same version prints the same bytes.
+    Prints YAML for `kubectl apply -f -`; the same version prints the same bytes.
 
     Parameters
     ----------
     apply
-        Install them in a cluster instead, and return when it serves them.
+        Install them in a cluster instead, and return once it serves them.
     kubeconfig
-        The cluster, as kubectl finds it unless given.
+        The cluster; found as kubectl does by default.
     context
         Context of that kubeconfig.
     timeout
@@ -55,7 +55,7 @@ def crds(
 
 
 def definitions() -> list["JsonObject"]:
-    """Every CustomResourceDefinition of ours."""
+    """Return all CustomResourceDefinitions of Pergola."""
     from pergola.api.bastion_v1alpha1 import bastion_crd
     from pergola.api.extensions_v1alpha1 import cluster_crd, network_crd
     from pergola.api.infrastructure_v1alpha1 import infrastructure_crd
@@ -71,18 +71,18 @@ def definitions() -> list["JsonObject"]:
 
 
 def rendered(objects: list["JsonObject"]) -> str:
-    """One YAML document for each object; equal objects give equal bytes."""
+    """Return one YAML document per object; equal objects give equal bytes."""
     from pergola.kube.yaml import dump
 
     return "".join(f"---\n{dump(obj)}" for obj in objects)
 
 
 async def install(client: "Client", timeout: float = 60.0) -> None:
-    """Applies all CustomResourceDefinitions; returns when the API server serves their kinds.
+    """Apply all CustomResourceDefinitions, and return once the API server serves their kinds.
 
     Raises:
-        CrdsError: it does not within `timeout` seconds.
-        KubeError: it refuses, or gives no answer.
+        CrdsError: A kind is not served within `timeout` seconds.
+        KubeError: The API server refuses a request or is unreachable.
     """
     from pergola.api.objects import name_of
 
@@ -97,7 +97,7 @@ async def install(client: "Client", timeout: float = 60.0) -> None:
     except TimeoutError:
         raise CrdsError(
             f"CustomResourceDefinition {name_of(crd)} is not served after {timeout:g}s; "
-            f"`kubectl describe crd {name_of(crd)}` says why"
+            f"run `kubectl describe crd {name_of(crd)}` to see why"
         ) from None
 
 
@@ -112,7 +112,7 @@ async def _apply(kubeconfig: Path | None, context: str | None, timeout: float) -
 
 
 async def _established(client: "Client", crd: "JsonObject") -> None:
-    """Returns when the API server serves the kind; `crd` is its present state."""
+    """Wait until the API server serves the kind of `crd`, given its current state."""
     from pergola.api.objects import GroupVersionKind, Key
     from pergola.kube.errors import Gone
 
@@ -125,7 +125,7 @@ async def _established(client: "Client", crd: "JsonObject") -> None:
 
 
 async def _next_state(client: "Client", crd: "JsonObject") -> "JsonObject":
-    """What the next change makes of it; the same after minutes without a change."""
+    """Return the state after the next change, or the same after minutes without one."""
     from pergola.api.objects import GroupVersionKind, name_of, resource_version_of
     from pergola.kube.watch import watch
 
@@ -144,7 +144,7 @@ async def _next_state(client: "Client", crd: "JsonObject") -> "JsonObject":
 
 
 def is_established(crd: "JsonObject") -> bool:
-    """Whether the API server serves the kind."""
+    """Return whether the API server serves the kind."""
     from pergola.api.conditions import get_condition
     from pergola.api.objects import maps_at
 

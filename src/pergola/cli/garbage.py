@@ -1,4 +1,4 @@
-"""`pergola garbage`: what the garbage collector would take, without taking it."""
+"""`pergola garbage`: a dry run of the garbage collector."""
 
 import asyncio
 from pathlib import Path
@@ -10,33 +10,42 @@ if TYPE_CHECKING:
     from pergola.resource_manager.controllers.garbage_collector import Candidate
 
 
+class GarbageError(Exception):
+    """The options contradict each other."""
+
+
 def garbage(
     *,
     namespace: Annotated[list[str] | None, Parameter(alias="-n", negative="")] = None,
+    all_namespaces: Annotated[bool, Parameter(alias="-A", negative="")] = False,
     minimum_age: str = "10m",
     output: Annotated[Literal["table", "json"], Parameter(alias="-o")] = "table",
     kubeconfig: Path | None = None,
     context: str | None = None,
 ) -> None:
-    """Print the immutable ConfigMaps and Secrets that nobody uses; nothing is deleted.
+    """Print the immutable ConfigMaps and Secrets that nothing references, and delete nothing.
 
-    Looks once, as the garbage collector does in each run. It deletes what it finds unused in two
-    runs in a row.
+    This is one run of the garbage collector, which deletes what it finds unused in two consecutive
+    runs.
 
     Parameters
     ----------
     namespace
-        Look only there; may be given several times.
+        Only this namespace; repeat for several. All namespaces by default.
+    all_namespaces
+        All namespaces, which is the default.
     minimum_age
-        Leave out what is younger.
+        Ignore younger objects.
     output
         `table` for people, `json` for programs.
     kubeconfig
-        The cluster, as kubectl finds it unless given.
+        The cluster; found as kubectl does by default.
     context
         Context of that kubeconfig.
     """
-    found = asyncio.run(_look(namespace or [], minimum_age, kubeconfig, context))
+    if all_namespaces and namespace:
+        raise GarbageError("give either --namespace or --all-namespaces")
+    found = asyncio.run(_observe(namespace or [], minimum_age, kubeconfig, context))
     if output == "json":
         import orjson
 
@@ -50,7 +59,7 @@ def garbage(
     print(f"{len(found)} unused" if found else "nothing is unused")
 
 
-async def _look(
+async def _observe(
     namespaces: list[str], minimum_age: str, kubeconfig: Path | None, context: str | None
 ) -> list["Candidate"]:
     from pergola.api.durations import parse_duration

@@ -186,9 +186,7 @@ def _unserved(seen: "SeenSecret") -> str:
     if names.RENEW in seen.annotations:
         return ""
     if not seen.resource_class:
-        return (
-            f"no token yet: the label {names.CLASS} is missing; set it to an instance's class"
-        )
+        return f"no token yet: the label {names.CLASS} is missing; set it to an instance's class"
     return f'no token yet: no instance has served class "{seen.resource_class}"'
 
 
