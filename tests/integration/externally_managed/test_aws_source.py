@@ -25,7 +25,6 @@ from pergola.api.cluster_api import (
     INFRASTRUCTURE_GROUP,
     MANAGED_BY,
     SOURCE,
-    contract_label,
 )
 from pergola.api.conditions import get_condition
 from pergola.api.kinds import SECRET
@@ -37,7 +36,7 @@ from pergola.externally_managed.manager import Managed, Settings, external_manag
 from pergola.externally_managed.sources import PlainSource
 from pergola.runtime.metrics import Metrics
 from pergola.testing.aws.moto import ACCOUNT, AwsDouble, moto
-from pergola.testing.cluster_api import cluster, infra_cluster, install
+from pergola.testing.cluster_api import aws_provider_crds, cluster, infra_cluster, install
 from pergola.testing.waiting import running, settled, until
 from pergola.testing.world import RecordingClient
 
@@ -202,84 +201,6 @@ async def vpc(aws: AwsClient) -> Vpc:
 # The cluster's part
 
 
-def aws_cluster_crd() -> JsonObject:
-    """AWSCluster as far as it matters: contract labels, lists by key, and defaults of its own."""
-    tags = {"type": "object", "additionalProperties": {"type": "string"}}
-    text, flag = {"type": "string"}, {"type": "boolean"}
-    subnet_fields: JsonObject = dict.fromkeys(
-        ("id", "resourceID", "cidrBlock", "availabilityZone", "routeTableId", "natGatewayId"), text
-    )
-    zones = ["availability-zone", "local-zone", "wavelength-zone"]
-    subnet_fields |= {"isPublic": flag, "tags": tags, "zoneType": {**text, "enum": zones}}
-    vpc_fields: JsonObject = dict.fromkeys(("id", "cidrBlock", "internetGatewayId"), text)
-    vpc_fields |= {
-        "tags": tags,
-        "availabilityZoneUsageLimit": {"type": "integer", "default": 3},
-    }
-    network = {
-        "vpc": _schema(vpc_fields),
-        "subnets": {
-            "type": "array",
-            "items": {**_schema(subnet_fields), "required": ["id"]},
-            "x-kubernetes-list-type": "map",
-            "x-kubernetes-list-map-keys": ["id"],
-        },
-        "securityGroupOverrides": tags,
-    }
-    endpoint = _schema({"host": text, "port": {"type": "integer", "format": "int32"}})
-    spec = {
-        "region": text,
-        "controlPlaneEndpoint": {**endpoint, "required": ["host", "port"]},
-        "network": _schema(network),
-    }
-    group = {**_schema({"id": text, "name": text, "tags": tags}), "required": ["id", "name"]}
-    network_status = {
-        "securityGroups": {"type": "object", "additionalProperties": group},
-        "apiServerElb": _schema(dict.fromkeys(("name", "dnsName", "scheme"), text)),
-    }
-    status = {
-        "ready": {"type": "boolean", "default": False},
-        "failureDomains": {
-            "type": "object",
-            "additionalProperties": _schema({"controlPlane": flag, "attributes": tags}),
-        },
-        "networkStatus": _schema(network_status),
-        "conditions": {
-            "type": "array",
-            "items": _schema(
-                dict.fromkeys(
-                    ("type", "status", "severity", "reason", "message", "lastTransitionTime"), text
-                )
-            ),
-        },
-    }
-    return _crd(AWS_CLUSTER, _schema({"spec": _schema(spec), "status": _schema(status)}))
-
-
-def _schema(properties: JsonObject) -> JsonObject:
-    return {"type": "object", "properties": properties}
-
-
-def _crd(gvk: GroupVersionKind, schema: JsonObject) -> JsonObject:
-    plural = f"{gvk.kind.lower()}s"
-    version: JsonObject = {"name": gvk.version, "served": True, "storage": True}
-    version |= {"schema": {"openAPIV3Schema": schema}, "subresources": {"status": {}}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {
-            "name": f"{plural}.{gvk.group}",
-            "labels": {contract_label("v1beta1"): "v1beta1_v1beta2"},
-        },
-        "spec": {
-            "group": gvk.group,
-            "scope": "Namespaced",
-            "names": {"plural": plural, "kind": gvk.kind},
-            "versions": [version],
-        },
-    }
-
-
 class Site:
     """An AWSCluster, and the manager that fills it."""
 
@@ -362,16 +283,12 @@ def domains(obj: JsonObject) -> dict[str, bool]:
 
 @pytest.fixture
 async def site(infra_client: RecordingClient, double: AwsDouble, namespace: str) -> Site:
-    await install(infra_client, aws_cluster_crd(), _crd(TEMPLATE, _open_schema()))
+    await install(infra_client, *await aws_provider_crds())
     managed = await managed_kind(infra_client, AWS_CLUSTER.group_kind)
     site = Site(infra_client, double, namespace, managed)
     await site.give_credentials()
     infra_client.taken()
     return site
-
-
-def _open_schema() -> JsonObject:
-    return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
 # Must hold (5)
@@ -400,7 +317,9 @@ async def test_a_complete_network_takes_one_apply_and_one_status_write_and_then_
         "cidrBlock": "10.0.0.0/16",
         "internetGatewayId": vpc.internet,
         "tags": {"Name": "shop", "stage": "test"},
+        "availabilityZoneSelection": "Ordered",  # these three are the CRD's own defaults
         "availabilityZoneUsageLimit": 3,
+        "subnetSchema": "PreferPrivate",
     }
     found = {subnet["id"]: subnet for subnet in network["subnets"]}
     assert set(found) == {vpc.public, *vpc.private.values()}
@@ -649,6 +568,34 @@ async def test_a_load_balancer_that_vanishes_is_reported_and_the_endpoint_stays(
         obj = await site.until_ready("False", "NetworkIncomplete", said="cannot change")
     assert obj["spec"]["controlPlaneEndpoint"] == before["spec"]["controlPlaneEndpoint"]
     assert obj["status"]["ready"] is True
+
+
+# Taken over from the AWS provider
+
+
+async def test_the_status_of_a_cluster_that_the_provider_left_is_kept_up(
+    site: Site, vpc: Vpc
+) -> None:
+    await vpc.balancer("api", 6443)
+    await site.create({AWS_VPC: vpc.id, AWS_LOAD_BALANCER: "api"})
+    left: list[JsonObject] = [
+        {"type": kind, "status": status, "lastTransitionTime": "2030-01-01T00:00:00Z", **more}
+        for kind, status, more in (
+            ("Ready", "True", {}),
+            ("LoadBalancerReady", "False", {"reason": "Waiting", "severity": "Info"}),
+            ("Paused", "True", {"reason": "Paused"}),
+        )
+    ]
+    change: JsonObject = {"status": {"ready": True, "conditions": left}}
+    await site.client.patch(AWS_CLUSTER, site.key, change, subresource="status")
+    async with site.managing():
+        obj = await site.until_ready("True", "NetworkReady")
+        conditions = {each["type"]: each for each in maps_at(obj, "status", "conditions")}
+        assert conditions["Paused"]["status"] == "False"
+        assert conditions["LoadBalancerReady"] == left[1]
+        await vpc.aws.call("ec2", "DeleteSubnet", SubnetId=vpc.private["b"])
+        await site.annotate(touch="1")
+        await until(site.client, AWS_CLUSTER, site.key, lambda obj: len(domains(obj)) == 1)
 
 
 # AWS in trouble

@@ -3,12 +3,16 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pergola.api.objects import JsonObject
+from pergola.api.schema import validate
 from pergola.externally_managed.contract import Contract, FailureDomain
 from pergola.externally_managed.description import Network, read_network
 from pergola.externally_managed.status import Outcome, paused_patch, status_patch
 from pergola.kube.patches import apply_merge_patch
+from pergola.testing.cluster_api import infra_cluster_schema
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 DOMAINS = (FailureDomain("a"), FailureDomain("b", control_plane=False))
@@ -122,3 +126,51 @@ def test_all_that_is_wrong_with_a_description_is_named(
     assert len(problems) == len(paths)
     for problem, path in zip(problems, paths, strict=True):
         assert problem.startswith(f"ConfigMap demo/net: {path}")
+
+
+# What the CRDs of providers accept
+
+
+@st.composite
+def objects(draw: st.DrawFn, contract: Contract) -> JsonObject:
+    """An InfraCluster whose status satisfies the CRD, as its provider may have left it."""
+    text = st.text(min_size=1, max_size=20)
+    condition = {
+        "type": st.sampled_from(["Ready", "Paused", "VpcReady", "SubnetsReady"]),
+        "status": st.sampled_from(["True", "False", "Unknown"]),
+        "reason": st.sampled_from(["NotPaused", "Paused", "Done"]),
+        "message": text,
+        "lastTransitionTime": st.just("2029-12-31T23:59:59Z"),
+    }
+    omitted = ("reason", "message") if contract.version == "v1beta1" else ()
+    drawn = st.fixed_dictionaries(
+        {name: value for name, value in condition.items() if name not in omitted},
+        optional={name: condition[name] for name in omitted},
+    )
+    conditions = st.lists(drawn, unique_by=lambda each: each["type"], max_size=4)
+    return {"metadata": {"generation": 3}, "spec": {}, "status": {"conditions": draw(conditions)}}
+
+
+@pytest.mark.parametrize("contract", [OLD, NEW], ids=lambda contract: contract.version)
+@given(st.data())
+def test_every_status_satisfies_the_crd(contract: Contract, data: st.DataObject) -> None:
+    obj = data.draw(objects(contract))
+    schema = infra_cluster_schema(contract.version)["properties"]["status"]
+    problems = data.draw(st.lists(st.text(min_size=1)))
+    if data.draw(st.booleans()):
+        problems.append("x" * data.draw(st.sampled_from([10230, 10240, 40000])))
+    domains = data.draw(st.lists(st.sampled_from("abc"), unique=True))
+    only = contract._replace(versions=(contract.version,))
+    outcome = Outcome(
+        "NetworkIncomplete", problems, [FailureDomain(name) for name in domains] or None
+    )
+    for patch in (status_patch(obj, only, outcome, NOW), paused_patch(obj, only, NOW)):
+        status = apply_merge_patch(obj["status"], patch)
+        assert validate(schema, status) == []
+    assert status_patch(written(obj, only, outcome), only, outcome, NOW) == {}
+
+
+def test_a_condition_of_the_provider_that_says_not_paused_stays_as_it_is() -> None:
+    said = {"type": "Paused", "status": "False", "reason": "X", "lastTransitionTime": "2029"}
+    obj: JsonObject = {"status": {"conditions": [said]}}
+    assert written(obj, OLD, Outcome())["status"]["conditions"][0] == said
