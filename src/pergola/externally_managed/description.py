@@ -13,7 +13,7 @@ A plain description, in a ConfigMap or Secret under the key `network.yaml`, look
 """
 
 from dataclasses import dataclass, field
-from typing import Annotated, Final
+from typing import Annotated
 
 from msgspec import Meta
 from msgspec import field as value_field
@@ -21,8 +21,7 @@ from msgspec import field as value_field
 from pergola.api.objects import JsonObject, JsonValue
 from pergola.api.schema import Finding, Value, read, schema_of, validate
 from pergola.externally_managed.contract import Endpoint, FailureDomain
-
-ENDPOINT: Final = "controlPlaneEndpoint"
+from pergola.externally_managed.ownership import ENDPOINT
 
 
 class EndpointValue(Value):

@@ -29,7 +29,7 @@ from pergola.externally_managed.contract import (
 from pergola.externally_managed.description import Network
 from pergola.externally_managed.manager import Managed
 from pergola.externally_managed.mapping import infrastructure_reference, owner_cluster
-from pergola.externally_managed.ownership import decide_fields, owned_paths
+from pergola.externally_managed.ownership import decide_fields, owned_fields
 from pergola.externally_managed.predicate import is_paused, manager_of
 from pergola.externally_managed.sources import Source, SourceProblem
 from pergola.kube.client import Client
@@ -203,7 +203,7 @@ def _network(seen: Seen) -> Iterator[Finding]:
         return
     yield from (Finding("error", problem) for problem in seen.network.problems)
     decision = decide_fields(
-        seen.network.desired_spec(), map_at(seen.obj, "spec"), owned_paths(seen.obj, "spec")
+        seen.network.desired_spec(), map_at(seen.obj, "spec"), owned_fields(seen.obj, "spec")
     )
     yield from (Finding("error", conflict) for conflict in decision.conflicts)
 

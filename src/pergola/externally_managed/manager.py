@@ -25,7 +25,7 @@ from pergola.api.objects import (
 from pergola.externally_managed.contract import Contract, endpoint_of
 from pergola.externally_managed.description import Network
 from pergola.externally_managed.mapping import infrastructure_reference, owner_cluster
-from pergola.externally_managed.ownership import MANAGER, decide_fields, owned_paths
+from pergola.externally_managed.ownership import MANAGER, decide_fields, owned_fields
 from pergola.externally_managed.predicate import is_paused, manager_of
 from pergola.externally_managed.sources import Source, SourceProblem, source_object
 from pergola.externally_managed.status import (
@@ -197,23 +197,30 @@ class ExternalManager:
     async def _apply_spec(
         self, obj: JsonObject, network: Network
     ) -> tuple[JsonObject, tuple[str, ...]]:
-        """Applies what is empty or ours; returns the object as it is then, and the conflicts."""
-        owned = owned_paths(obj, "spec")
-        decision = decide_fields(network.desired_spec(), map_at(obj, "spec"), owned)
-        if not decision.differs:
-            return obj, decision.conflicts
-        metadata = {name: metadata_of(obj)[name] for name in ("name", "namespace", "uid")}
-        applied = await self._client.apply(
-            {
-                "apiVersion": self._managed.gvk.api_version,
-                "kind": self._managed.gvk.kind,
-                "metadata": metadata,
-                "spec": decision.fields,
-            },
-            manager=MANAGER,
-        )
-        self._objects.observe(applied)
-        return applied, decision.conflicts
+        """Write fields that are empty or ours; return the object afterwards, and the conflicts."""
+        live, owned = map_at(obj, "spec"), owned_fields(obj, "spec")
+        decision = decide_fields(network.desired_spec(), live, owned)
+        if decision.removed:
+            obj = await self._client.patch(
+                self._managed.gvk,
+                Key.of(obj),
+                {
+                    "metadata": {"resourceVersion": resource_version_of(obj)},
+                    "spec": decision.removed,
+                },
+            )
+            self._objects.observe(obj)
+        if decision.differs:
+            # The decision holds for this state only: what a user writes meanwhile must not be lost.
+            # Force is for empty fields that somebody created, such as a host "".
+            names = ("name", "namespace", "uid", "resourceVersion")
+            metadata = {name: metadata_of(obj)[name] for name in names}
+            kind = {"apiVersion": self._managed.gvk.api_version, "kind": self._managed.gvk.kind}
+            obj = await self._client.apply(
+                {**kind, "metadata": metadata, "spec": decision.fields}, manager=MANAGER, force=True
+            )
+            self._objects.observe(obj)
+        return obj, decision.conflicts
 
     def _left_behind(self, obj: JsonObject) -> Sequence[str]:
         """Finalizers of a provider that was relieved: nobody serves them."""

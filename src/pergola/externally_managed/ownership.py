@@ -1,10 +1,11 @@
-"""What a field manager may write: what is empty, and what it wrote itself (spec 50 §5, step 5).
+"""Which fields the manager may write: empty ones, and those it wrote itself (spec 50 §5, step 5).
 
-A user's value is never overwritten. Who wrote what is read from the managed fields, so that nothing
-has to be remembered. Lists count as one value: who wrote one owns all of it.
+A user's value is never overwritten. The managed fields of the object say who wrote what, so nothing
+has to be remembered. Lists count as one value, owned by all who wrote any part of them, and so does
+the control plane endpoint: half of one address and half of another would be a third.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import orjson
@@ -13,93 +14,205 @@ from pergola.api.objects import JsonObject, JsonValue, map_at, maps_at
 from pergola.kube.patches import same
 
 MANAGER: Final = "pergola-infra-manager"
+ENDPOINT: Final = "controlPlaneEndpoint"
 
 Path: TypeAlias = tuple[str, ...]
-_ABSENT: Final[tuple[JsonValue, ...]] = (None, "", 0, [], {})
+Fields: TypeAlias = dict[str, "Fields"]
+"""A tree of field names; a field without fields below is a value, or a map that was emptied."""
+
+
+class Owned(NamedTuple):
+    """The fields of a part of an object, by who wrote them."""
+
+    ours: Fields
+    others: Fields
 
 
 class Decision(NamedTuple):
-    """What becomes of the fields that are wanted.
+    """The changes to make.
 
     Attributes:
-        fields: what shall be applied: all that is ours, or becomes ours.
-        differs: whether anything would change by it.
-        conflicts: what somebody else wants otherwise, one sentence each.
+        fields: everything that is ours or becomes ours, to be applied; also the maps of ours in
+            which others have fields, because a map that is left out would be removed with them.
+        differs: whether applying them changes anything.
+        removed: a merge patch that removes what is ours and no longer desired.
+        conflicts: one sentence for each value that others set differently.
     """
 
     fields: JsonObject
     differs: bool
+    removed: JsonObject
     conflicts: tuple[str, ...]
 
 
 def decide_fields(
-    wanted: JsonObject, live: JsonObject, owned: frozenset[Path], at: str = "spec"
+    desired: JsonObject, live: JsonObject, owned: Owned, at: str = "spec"
 ) -> Decision:
-    """Which of the wanted fields may be applied.
+    """Decide which of the desired fields may be applied.
 
     Args:
-        live: the same part of the object as it is.
-        owned: the paths in it that we wrote.
-        at: the part's name, for sentences.
+        live: the same part of the object in the cluster.
+        at: the name of that part, for sentences.
     """
-    fields: JsonObject = {}
-    kept: set[Path] = set()
-    conflicts: list[str] = []
-    differs = False
-    for path, value in leaves(wanted):
-        now = _value_at(live, path)
-        is_ours = path in owned
-        if now not in _ABSENT and not is_ours:
-            if not same(now, value):
-                conflicts.append(
-                    f"{at}.{'.'.join(path)} is {_shown(now)}, but the network has {_shown(value)}"
-                )
-            continue
-        _put(fields, path, value)
-        kept.add(path)
-        differs = differs or not same(now, value)
-    return Decision(fields, differs or bool(owned - kept), tuple(conflicts))
+    walk = _Walk(at)
+    fields = walk.map(_without_nulls(desired), live, owned, ())
+    removed: JsonObject = {}
+    for path in walk.removed:
+        _put(removed, path, None)
+    return Decision(fields, walk.differs, removed, tuple(walk.conflicts))
 
 
-def owned_paths(obj: Mapping[str, Any], part: str, manager: str = MANAGER) -> frozenset[Path]:
-    """The fields below a part of an object that a manager has applied."""
-    found: set[Path] = set()
+def owned_fields(obj: Mapping[str, Any], part: str, manager: str = MANAGER) -> Owned:
+    """Return who wrote which fields below a part of an object; status writes do not count."""
+    owned = Owned({}, {})
     for entry in maps_at(obj, "metadata", "managedFields"):
-        if entry.get("manager") == manager and not entry.get("subresource"):
-            found.update(_owned(map_at(entry, "fieldsV1", f"f:{part}"), ()))
-    return frozenset(found)
+        if not entry.get("subresource"):
+            fields = _tree(map_at(entry, "fieldsV1", f"f:{part}"))
+            _join(owned.ours if entry.get("manager") == manager else owned.others, fields)
+    return owned
 
 
-def leaves(value: JsonObject, path: Path = ()) -> Iterator[tuple[Path, JsonValue]]:
-    """All values that are no maps, with their paths; an empty map counts as a value."""
-    for name, item in value.items():
-        if isinstance(item, dict) and item:
-            yield from leaves(item, (*path, name))
-        else:
-            yield (*path, name), item
+class _Walk:
+    """One walk through the desired, live and owned fields of a part of an object."""
+
+    def __init__(self, at: str) -> None:
+        self._at = at
+        self.differs = False
+        self.removed: list[Path] = []
+        self.conflicts: list[str] = []
+
+    def map(self, desired: JsonObject, live: JsonObject, owned: Owned, path: Path) -> JsonObject:
+        """Return what to apply of a map."""
+        fields: JsonObject = {}
+        for name in dict.fromkeys([*desired, *owned.ours]):
+            field = _Field(
+                path=(*path, name),
+                desired=desired.get(name),
+                live=live.get(name),
+                ours=owned.ours.get(name),
+                others=owned.others.get(name),
+            )
+            value = self._endpoint(field) if field.path == (ENDPOINT,) else self._field(field)
+            if value is not None:
+                fields[name] = value
+        return fields
+
+    def _field(self, field: "_Field") -> JsonValue:
+        """Return what to apply of one field; None to leave it out."""
+        if field.is_map and (field.desired is None or isinstance(field.desired, dict)):
+            return self._inside(field)
+        if field.desired is None:
+            return self._undesired(field)
+        if same(field.live, field.desired):
+            return None if field.ours is None else field.desired
+        if field.is_empty or field.is_only_ours:
+            self.differs = True
+            return field.desired
+        self.conflicts.append(
+            f"{self._at}.{'.'.join(field.path)} is {_shown(field.live)}, "
+            f"but the network has {_shown(field.desired)}"
+        )
+        return None if field.ours is None else field.live
+
+    def _undesired(self, field: "_Field") -> JsonValue:
+        """Remove what is ours alone; what others share stays as it is."""
+        if field.ours is None:
+            return None
+        if field.others is None:
+            self.removed.append(field.path)
+            return None
+        return field.live
+
+    def _inside(self, field: "_Field") -> JsonObject | None:
+        """Return what to apply of a map inside a map."""
+        if field.desired is None and field.is_only_ours:
+            self.removed.append(field.path)
+            return None
+        owned = Owned(field.ours or {}, field.others or {})
+        kept = self.map(field.desired or {}, field.live, owned, field.path)
+        return kept if kept or field.ours is not None else None
+
+    def _endpoint(self, field: "_Field") -> JsonValue:
+        """Return the whole endpoint, or only what is ours if there is a conflict.
+
+        An endpoint that was given stays when the network has none any more: machines use it.
+        """
+        walk = _Walk(self._at)
+        value = walk._field(field)
+        self.conflicts += walk.conflicts
+        if field.desired is not None and not walk.conflicts:
+            self.differs |= walk.differs
+            return value
+        if field.ours is None or not isinstance(field.live, dict):
+            return None
+        return {name: field.live[name] for name in field.ours if name in field.live}
 
 
-def _owned(fields: JsonObject, path: Path) -> Iterator[Path]:
-    """Paths of leaves; below a list, whose items have keys of another form, it is the list's."""
-    names = {name.removeprefix("f:"): below for name, below in fields.items() if name[:2] == "f:"}
-    if not names:
-        if path:
-            yield path
-        return
-    for name, below in names.items():
-        yield from _owned(below if isinstance(below, dict) else {}, (*path, name))
+class _Field(NamedTuple):
+    """One field: its values, and the fields below it by who wrote them, None for nobody."""
+
+    path: Path
+    desired: JsonValue
+    live: JsonValue
+    ours: Fields | None
+    others: Fields | None
+
+    @property
+    def is_only_ours(self) -> bool:
+        """Whether we wrote it, and nobody else wrote it or anything in it."""
+        return self.ours is not None and self.others is None
+
+    @property
+    def is_map(self) -> bool:
+        """Whether it has fields of its own, each with its own owners.
+
+        The fields of an atomic map have no owners; the map itself has.
+        """
+        if not isinstance(self.live, dict):
+            return False
+        known = {**(self.ours or {}), **(self.others or {})}
+        has_owner = self.ours is not None or self.others is not None
+        return not (self.live and has_owner and known.keys().isdisjoint(self.live))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no user can mind that it is filled; false is a value, and so is 0 but as a port.
+
+        Go programs write the endpoint's port even if it is not set.
+        """
+        if isinstance(self.live, bool | float):
+            return False
+        if isinstance(self.live, int):
+            return self.live == 0 and self.path == (ENDPOINT, "port")
+        return not self.live
 
 
-def _value_at(value: JsonValue, path: Path) -> JsonValue:
-    for step in path:
-        value = value.get(step) if isinstance(value, dict) else None
-    return value
+def _tree(fields: JsonObject) -> Fields:
+    """Return the field names; what is below a list, whose items have keys, belongs to the list."""
+    return {
+        name.removeprefix("f:"): _tree(below) if isinstance(below, dict) else {}
+        for name, below in fields.items()
+        if name.startswith("f:")
+    }
+
+
+def _join(into: Fields, fields: Fields) -> None:
+    for name, below in fields.items():
+        _join(into.setdefault(name, {}), below)
 
 
 def _put(fields: JsonObject, path: Path, value: JsonValue) -> None:
     for step in path[:-1]:
         fields = fields.setdefault(step, {})
     fields[path[-1]] = value
+
+
+def _without_nulls(value: JsonObject) -> JsonObject:
+    return {
+        name: _without_nulls(item) if isinstance(item, dict) else item
+        for name, item in value.items()
+        if item is not None
+    }
 
 
 def _shown(value: JsonValue) -> str:

@@ -111,9 +111,7 @@ CLUSTER_API_AWS: Final = Module(
     versioned="sigs.k8s.io/cluster-api-provider-aws/v2",
     variables="",
     # The CRDs that Pergola's writes must satisfy; the provider itself is never run.
-    folders={
-        CLUSTER_API_AWS_CONFIG: Folder("sigs.k8s.io/cluster-api-provider-aws/v2", "config")
-    },
+    folders={CLUSTER_API_AWS_CONFIG: Folder("sigs.k8s.io/cluster-api-provider-aws/v2", "config")},
 )
 MODULES: Final = (SANDBOX, CLUSTER_API, CLUSTER_API_AWS)
 

@@ -18,8 +18,8 @@ from pergola.externally_managed.aws.read import (
 )
 from pergola.externally_managed.aws.wanted import Wanted
 from pergola.externally_managed.contract import Endpoint, FailureDomain, endpoint_of
-from pergola.externally_managed.description import ENDPOINT, Network
-from pergola.externally_managed.ownership import owned_paths
+from pergola.externally_managed.description import Network
+from pergola.externally_managed.ownership import ENDPOINT, owned_fields
 from pergola.externally_managed.sources import NOT_FOUND, SourceProblem
 from pergola.externally_managed.status import CONFLICT
 
@@ -114,7 +114,7 @@ def _endpoint(
         found = balancer.endpoint
     if not given.is_valid or found in (None, given):
         return found or (given if given.is_valid else None), ()
-    if (ENDPOINT, "host") not in owned_paths(obj, "spec"):
+    if "host" not in owned_fields(obj, "spec").ours.get(ENDPOINT, {}):
         return found, ()
     problem = (
         f"the load balancer is at {found} now, but spec.controlPlaneEndpoint is {given} and cannot "
