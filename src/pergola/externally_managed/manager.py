@@ -184,11 +184,9 @@ class ExternalManager:
                 "there is no control plane endpoint: neither the network nor "
                 "spec.controlPlaneEndpoint has a host and a port"
             )
-        problems += self._left_behind(obj)
         reason = CONFLICT if conflicts else INCOMPLETE if problems else Outcome().reason
-        await self._report(
-            obj, Outcome(reason, problems, network.failure_domains, network.status or None)
-        )
+        outcome = Outcome(reason, problems, network.failure_domains, network.status or None)
+        await self._report(obj, outcome._replace(notes=self._left_behind(obj)))
 
     def _source(self, obj: JsonObject) -> Source:
         kind = annotations_of(obj).get(SOURCE, "").partition("/")[0].lower()
@@ -223,10 +221,13 @@ class ExternalManager:
         return obj, decision.conflicts
 
     def _left_behind(self, obj: JsonObject) -> Sequence[str]:
-        """Finalizers of a provider that was relieved: nobody serves them."""
+        """Return a sentence for each finalizer that a former provider left behind.
+
+        It blocks the deletion of the object, and nothing else.
+        """
         return [
-            f"finalizer {name} was left by the provider; nobody will remove it: annotate "
-            f'{RELEASE_FINALIZERS}="true" to let the object go when it is deleted'
+            f"finalizer {name} was left behind by the provider and will block deletion: annotate "
+            f'{RELEASE_FINALIZERS}="true" to have it removed then'
             for name in finalizers_of(obj)
             if name in self._managed.finalizers
             and annotations_of(obj).get(RELEASE_FINALIZERS) != "true"

@@ -1,25 +1,20 @@
-"""Infrastructure that a person declares ready, where no controller can (spec 50 §7).
+"""The controller for infrastructure that users mark as ready themselves (spec 50 §7).
 
-For InfraClusters whose network was made by hand or by a tool that does not speak to the API server:
-an annotation sets what only a status can say. Whatever another manager has said is left alone.
+It serves InfraClusters whose network was made by hand, or by a tool that does not write to the API
+server: an annotation sets what otherwise only a controller could write, the status.
 """
 
-from typing import Final
-
-from pergola.api.cluster_api import CLUSTER, MANAGED_BY, READY_BY_HAND
-from pergola.api.conditions import get_condition
+from pergola.api.cluster_api import CLUSTER
 from pergola.api.objects import (
     JsonObject,
     Key,
-    annotations_of,
     deletion_timestamp_of,
     resource_version_of,
 )
-from pergola.externally_managed.conditions import READY, conditions_of
-from pergola.externally_managed.contract import ContractError, endpoint_of, is_provisioned
 from pergola.externally_managed.manager import Managed, Settings
 from pergola.externally_managed.mapping import infrastructure_reference, owner_cluster
-from pergola.externally_managed.predicate import is_paused, manager_of
+from pergola.externally_managed.mark import Ignored, decide_mark
+from pergola.externally_managed.predicate import is_externally_managed, is_paused
 from pergola.externally_managed.status import Outcome, status_patch
 from pergola.kube.client import Client
 from pergola.runtime.caching.cache import Cache, Change
@@ -29,12 +24,6 @@ from pergola.runtime.controlling.controller import DONE, Controller
 from pergola.runtime.controlling.events import Recorder, Regarding
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-
-MARKED: Final = "MarkedReadyByUser"
-WITHDRAWN: Final = "MarkWithdrawnByUser"
-INVALID: Final = "MarkInvalid"
-NO_ENDPOINT: Final = "EndpointMissing"
-_OURS: Final = (MARKED, WITHDRAWN, INVALID, NO_ENDPOINT)
 
 
 def ready_by_hand(
@@ -94,61 +83,23 @@ class ReadyByHand:
         self._clock = clock or SystemClock()
 
     async def reconcile(self, key: Key) -> runtime.Outcome:
-        """Says of one InfraCluster what its annotation says."""
+        """Write what the annotation of one InfraCluster means into its status."""
         obj = self._objects.get(key)
         if obj is None or deletion_timestamp_of(obj) is not None:
             return DONE
-        manager = manager_of(obj)
-        if manager is None:
-            self._warn(obj)
-            return DONE
         owner = owner_cluster(obj)
         cluster = self._clusters.get(owner) if owner else None
-        if manager == self._settings.name or is_paused(obj, cluster) or self._is_anothers(obj):
+        if is_externally_managed(obj) and is_paused(obj, cluster):
             return DONE
-        outcome = self._outcome(obj, cluster)
-        if outcome is not None:
-            await self._report(obj, outcome)
-        return DONE
-
-    def _outcome(self, obj: JsonObject, cluster: JsonObject | None) -> Outcome | None:
-        value = annotations_of(obj).get(READY_BY_HAND)
-        marked = self._reason(obj) in (MARKED, WITHDRAWN)
-        if value is None:
-            return Outcome(WITHDRAWN) if marked else None
-        if value != "true":
-            return Outcome(
-                INVALID, [f'annotation {READY_BY_HAND} is "{value}"; only "true" marks it ready']
-            )
-        if endpoint_of(obj).is_valid or (cluster is not None and endpoint_of(cluster).is_valid):
-            return Outcome(MARKED)
-        return Outcome(
-            NO_ENDPOINT,
-            ["set host and port of spec.controlPlaneEndpoint, here or on the Cluster"],
+        managed = self._managed
+        decision = decide_mark(
+            obj, cluster, managed.contract, managed.finalizers, self._settings.name
         )
-
-    def _is_anothers(self, obj: JsonObject) -> bool:
-        """Whether another manager has said something about readiness already."""
-        reason = self._reason(obj)
-        if reason is not None:
-            return reason not in _OURS
-        try:
-            return is_provisioned(obj, self._managed.contract.version)
-        except ContractError:
-            return True
-
-    def _reason(self, obj: JsonObject) -> str | None:
-        condition = get_condition(conditions_of(obj), READY)
-        return str(condition.get("reason", "")) if condition else None
-
-    def _warn(self, obj: JsonObject) -> None:
-        if READY_BY_HAND in annotations_of(obj):
-            self._recorder.warning(
-                Regarding.of(obj),
-                "NotExternallyManaged",
-                f"annotation {READY_BY_HAND} has no effect without {MANAGED_BY}: the provider is "
-                "in charge of this object",
-            )
+        if isinstance(decision, Ignored):
+            self._recorder.warning(Regarding.of(obj), decision.reason, decision.note)
+        elif decision is not None:
+            await self._report(obj, decision)
+        return DONE
 
     async def _report(self, obj: JsonObject, outcome: Outcome) -> None:
         patch = status_patch(obj, self._managed.contract, outcome, self._clock.now())

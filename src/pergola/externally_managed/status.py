@@ -24,6 +24,20 @@ IS_READY: Final = "NetworkReady"
 INCOMPLETE: Final = "NetworkIncomplete"
 CONFLICT: Final = "Conflict"
 WAITING_FOR_CLUSTER: Final = "WaitingForCluster"
+REJECTED: Final = "SpecRejected"
+"""The API server, or a webhook of the provider, refuses the spec."""
+PERGOLA_REASONS: Final = (
+    IS_READY,
+    INCOMPLETE,
+    CONFLICT,
+    WAITING_FOR_CLUSTER,
+    REJECTED,
+    "SourceNotFound",
+    "SourceInvalid",
+    "CredentialsInvalid",
+    "CredentialsInsufficient",
+)
+"""The reasons that an external manager of Pergola gives."""
 _READY_MESSAGE: Final = "The network is complete."
 
 
@@ -34,13 +48,22 @@ class Outcome(NamedTuple):
         reason: of the Ready condition; it is True if there are no problems.
         problems: one sentence each.
         failure_domains: None leaves what is there.
-        further: fields of the status beside those of the contract.
+        extra: fields of the status beside those of the contract.
+        notes: sentences for users that do not keep it from being ready.
     """
 
     reason: str = IS_READY
     problems: Sequence[str] = ()
     failure_domains: Sequence[FailureDomain] | None = None
-    further: JsonObject | None = None
+    extra: JsonObject | None = None
+    notes: Sequence[str] = ()
+
+    @property
+    def message(self) -> str:
+        """The message of the Ready condition."""
+        if not self.problems and not self.notes:
+            return _READY_MESSAGE
+        return "; ".join([*(self.problems or [_READY_MESSAGE.rstrip(".")]), *self.notes])
 
 
 def status_patch(
@@ -51,7 +74,7 @@ def status_patch(
     What was said to be done stays so: readiness never reverts.
     """
     status = map_at(obj, "status")
-    wanted: JsonObject = dict(outcome.further or {})
+    wanted: JsonObject = dict(outcome.extra or {})
     if not outcome.problems:
         for version in contract.versions:
             wanted |= done(version)
@@ -64,7 +87,7 @@ def status_patch(
         READY,
         status=not outcome.problems,
         reason=outcome.reason,
-        message="; ".join(outcome.problems) or _READY_MESSAGE,
+        message=outcome.message,
         now=now,
     )
     paused = get_condition(conditions, PAUSED)

@@ -334,7 +334,8 @@ async def test_a_finalizer_that_the_provider_left_is_reported_and_released_when_
     await site.describe()
     await site.create(finalizers=(LEFT, "example.org/other"))
     async with running(site.manager()):
-        obj = await site.until_ready("False", "NetworkIncomplete")
+        obj = await site.until_ready("True", "NetworkReady")
+        assert is_provisioned(obj, site.contract.version)
         assert LEFT in site.message(obj)
         assert "example.org/other" not in site.message(obj)
         await site.client.delete(site.gvk, site.key)

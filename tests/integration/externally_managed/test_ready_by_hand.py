@@ -1,10 +1,11 @@
 """Infrastructure that a person declares ready: spec 50 §7."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
-from pergola.api.cluster_api import CLUSTER, MANAGED_BY, PAUSED, READY_BY_HAND
+from pergola.api.cluster_api import CLUSTER, MANAGED_BY, PAUSED, READY_BY_HAND, SOURCE
 from pergola.api.conditions import get_condition
 from pergola.api.kinds import EVENT
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
@@ -18,6 +19,7 @@ from pergola.testing.waiting import running, settled, until
 from pergola.testing.world import RecordingClient
 
 ENDPOINT = {"host": "api.example.org", "port": 6443}
+FINALIZER = "infrastructure.example.org/cluster"
 
 
 class Site:
@@ -32,9 +34,8 @@ class Site:
 
     def controller(self) -> Unit:
         settings = Settings(namespace=self.namespace)
-        return ready_by_hand(
-            self.client, Managed(self.gvk, self.contract), settings, metrics=Metrics()
-        )
+        managed = Managed(self.gvk, self.contract, (FINALIZER,))
+        return ready_by_hand(self.client, managed, settings, metrics=Metrics())
 
     async def create(self, annotations: dict[str, str], **spec: Any) -> None:
         await self.client.create(
@@ -46,6 +47,27 @@ class Site:
         names = {"ready": READY_BY_HAND, "managed_by": MANAGED_BY, "paused": PAUSED}
         change = {names[name]: value for name, value in annotations.items()}
         await self.client.patch(self.gvk, self.key, {"metadata": {"annotations": change}})
+
+    async def report(self, reason: str) -> None:
+        """Writes a Ready condition as another manager does."""
+        said = {
+            "type": "Ready",
+            "status": "False",
+            "reason": reason,
+            "message": "no",
+            "lastTransitionTime": "2030-01-01T00:00:00Z",
+        }
+        await self.client.patch(
+            self.gvk, self.key, {"status": {"conditions": [said]}}, subresource="status"
+        )
+
+    async def event(self) -> JsonObject:
+        """Waits for the Event about an ignored mark."""
+        async with asyncio.timeout(30):
+            while not (events := await self.client.list(EVENT, self.namespace)):
+                pass
+        (event,) = events
+        return event
 
     async def until(self, status: str, reason: str) -> JsonObject:
         return await until(
@@ -151,20 +173,64 @@ async def test_what_is_not_for_us_is_left_alone(site: Site, annotations: JsonObj
 
 async def test_what_another_manager_said_is_left_alone(site: Site) -> None:
     await site.create({MANAGED_BY: "terraform"}, controlPlaneEndpoint=ENDPOINT)
-    said = {
-        "type": "Ready",
-        "status": "False",
-        "reason": "Broken",
-        "message": "no",
-        "lastTransitionTime": "2030-01-01T00:00:00Z",
-    }
-    await site.client.patch(
-        site.gvk, site.key, {"status": {"conditions": [said]}}, subresource="status"
-    )
+    await site.report("Broken")
     controller = site.controller()
     async with running(controller):
         await site.annotate(ready="true")
+        event = await site.event()
         await settled(controller, site.client)
         obj = await site.present()
+    assert (event["type"], event["reason"]) == ("Warning", "MarkIgnored")
+    assert 'pergola reports condition Ready with reason "Broken"' in event["note"]
     assert ready(obj) == ("False", "Broken", "no")
     assert not is_provisioned(obj, site.contract.version)
+
+
+async def test_what_the_provider_left_behind_does_not_stop_a_user(site: Site) -> None:
+    await site.create({}, controlPlaneEndpoint=ENDPOINT)
+    finalizers = {"metadata": {"finalizers": [FINALIZER]}}
+    await site.client.patch(site.gvk, site.key, finalizers)
+    await site.report("VpcReconciliationFailed")
+    await site.annotate(managed_by="terraform", ready="true")
+    async with running(site.controller()):
+        obj = await site.until("True", "MarkedReadyByUser")
+        assert is_provisioned(obj, site.contract.version)
+    await site.client.patch(site.gvk, site.key, {"metadata": {"finalizers": None}})
+
+
+@pytest.mark.parametrize("reason", ["NetworkIncomplete", "SourceNotFound"])
+async def test_what_pergola_left_behind_does_not_stop_a_user(site: Site, reason: str) -> None:
+    await site.create({MANAGED_BY: "terraform"}, controlPlaneEndpoint=ENDPOINT)
+    await site.report(reason)
+    async with running(site.controller()):
+        await site.annotate(ready="true")
+        await site.until("True", "MarkedReadyByUser")
+
+
+async def test_what_another_pergola_fills_is_left_alone_and_says_why(site: Site) -> None:
+    await site.create(
+        {MANAGED_BY: "pergola-east", SOURCE: "configmap/net", READY_BY_HAND: "true"},
+        controlPlaneEndpoint=ENDPOINT,
+    )
+    controller = site.controller()
+    async with running(controller):
+        event = await site.event()
+        await settled(controller, site.client)
+        assert "status" not in await site.present()
+    assert event["reason"] == "MarkIgnored"
+    assert f"remove annotation {SOURCE}" in event["note"]
+
+
+async def test_no_manager_is_overruled_twice(site: Site) -> None:
+    await site.create(
+        {MANAGED_BY: "terraform", READY_BY_HAND: "true"}, controlPlaneEndpoint=ENDPOINT
+    )
+    controller = site.controller()
+    async with running(controller):
+        await site.until("True", "MarkedReadyByUser")
+        await site.report("NetworkIncomplete")
+        await site.event()
+        await settled(controller, site.client)
+        obj = await site.present()
+    assert ready(obj)[:2] == ("False", "NetworkIncomplete")
+    assert is_provisioned(obj, site.contract.version)

@@ -28,7 +28,7 @@ def written(obj: JsonObject, contract: Contract, outcome: Outcome, after: int = 
 
 @pytest.mark.parametrize("contract", [OLD, NEW], ids=lambda contract: contract.version)
 def test_a_complete_network_is_done_and_then_nothing_is_written(contract: Contract) -> None:
-    outcome = Outcome(failure_domains=DOMAINS, further={"networkStatus": {"x": 1}})
+    outcome = Outcome(failure_domains=DOMAINS, extra={"networkStatus": {"x": 1}})
     obj = written({"metadata": {"generation": 2}}, contract, outcome)
     assert obj["status"]["networkStatus"] == {"x": 1}
     assert status_patch(obj, contract, outcome, NOW + timedelta(days=1)) == {}

@@ -1,0 +1,127 @@
+"""What the annotation by which users mark infrastructure as ready means: pure (spec 50 §7)."""
+
+from typing import Final, NamedTuple
+
+from pergola.api.cluster_api import MANAGED_BY, READY_BY_HAND, SOURCE
+from pergola.api.conditions import get_condition
+from pergola.api.objects import JsonObject, annotations_of, finalizers_of, map_at, maps_at
+from pergola.externally_managed.conditions import READY, conditions_of
+from pergola.externally_managed.contract import Contract, ContractError, endpoint_of, is_provisioned
+from pergola.externally_managed.predicate import manager_of
+from pergola.externally_managed.status import PERGOLA_REASONS, Outcome
+
+MARKED: Final = "MarkedReadyByUser"
+WITHDRAWN: Final = "MarkWithdrawnByUser"
+INVALID: Final = "MarkInvalid"
+NO_ENDPOINT: Final = "EndpointMissing"
+_OURS: Final = (MARKED, WITHDRAWN, INVALID, NO_ENDPOINT)
+
+NOT_EXTERNAL: Final = "NotExternallyManaged"
+IGNORED: Final = "MarkIgnored"
+
+
+class Ignored(NamedTuple):
+    """A mark without effect: the reason of an Event, and what to do."""
+
+    reason: str
+    note: str
+
+
+def decide_mark(
+    obj: JsonObject,
+    cluster: JsonObject | None,
+    contract: Contract,
+    finalizers: tuple[str, ...],
+    name: str,
+) -> Outcome | Ignored | None:
+    """Decide what the mark of an InfraCluster means; None if there is nothing to say.
+
+    Args:
+        cluster: the Cluster to which it belongs, if there is one.
+        finalizers: what the provider of the kind puts on its InfraClusters.
+        name: the external manager of this process.
+    """
+    value = annotations_of(obj).get(READY_BY_HAND)
+    reason = _ready_reason(obj)
+    ignored = _ignored(obj, contract, finalizers, name)
+    if ignored is not None:
+        return ignored if value is not None else None
+    if value is None:
+        return Outcome(WITHDRAWN) if reason in (MARKED, WITHDRAWN) else None
+    if value != "true":
+        text = f'annotation {READY_BY_HAND} is "{value}"; only "true" marks it ready'
+        return Outcome(INVALID, [text])
+    if endpoint_of(obj).is_valid or (cluster is not None and endpoint_of(cluster).is_valid):
+        return Outcome(MARKED)
+    text = "set host and port of spec.controlPlaneEndpoint, here or on the Cluster"
+    return Outcome(NO_ENDPOINT, [text])
+
+
+def _ignored(
+    obj: JsonObject, contract: Contract, finalizers: tuple[str, ...], name: str
+) -> Ignored | None:
+    manager = manager_of(obj)
+    if manager is None:
+        return Ignored(
+            NOT_EXTERNAL,
+            f"annotation {READY_BY_HAND} has no effect without {MANAGED_BY}: the provider is "
+            "in charge of this object",
+        )
+    if manager == name or SOURCE in annotations_of(obj):
+        return Ignored(
+            IGNORED,
+            f'annotation {READY_BY_HAND} has no effect: Pergola as "{manager}" decides whether the '
+            f"network is ready; to decide it by hand, remove annotation {SOURCE} and let "
+            f"{MANAGED_BY} name another manager",
+        )
+    return _spoken_for(obj, contract, finalizers)
+
+
+def _spoken_for(obj: JsonObject, contract: Contract, finalizers: tuple[str, ...]) -> Ignored | None:
+    """Leave alone what another manager reports, but not what a former one left behind.
+
+    Once the infrastructure is provisioned the mark changes nothing for the Cluster, so no manager
+    is ever overruled twice.
+    """
+    reason = _ready_reason(obj)
+    if reason in _OURS:
+        return None
+    try:
+        if is_provisioned(obj, contract.version):
+            return Ignored(
+                IGNORED, f"annotation {READY_BY_HAND} has no effect: it is ready already"
+            )
+    except ContractError as error:
+        return Ignored(IGNORED, f"annotation {READY_BY_HAND} has no effect: {error}")
+    writers = _condition_writers(obj)
+    if reason is None or reason in PERGOLA_REASONS or writers <= _provider(obj, finalizers):
+        return None
+    return Ignored(
+        IGNORED,
+        f"annotation {READY_BY_HAND} has no effect: {', '.join(sorted(writers))} reports "
+        f'condition {READY} with reason "{reason}"; if that manager is gone, remove the condition '
+        "with kubectl edit --subresource=status",
+    )
+
+
+def _ready_reason(obj: JsonObject) -> str | None:
+    condition = get_condition(conditions_of(obj), READY)
+    return str(condition.get("reason", "")) if condition else None
+
+
+def _condition_writers(obj: JsonObject) -> set[str]:
+    return {
+        str(entry.get("manager"))
+        for entry in maps_at(obj, "metadata", "managedFields")
+        if "f:conditions" in map_at(entry, "fieldsV1", "f:status")
+    }
+
+
+def _provider(obj: JsonObject, finalizers: tuple[str, ...]) -> set[str]:
+    """Return the field managers that put the provider's finalizer on an object."""
+    left = {f'v:"{name}"' for name in finalizers_of(obj) if name in finalizers}
+    return {
+        str(entry.get("manager"))
+        for entry in maps_at(obj, "metadata", "managedFields")
+        if left & map_at(entry, "fieldsV1", "f:metadata", "f:finalizers").keys()
+    }
