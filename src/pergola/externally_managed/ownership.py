@@ -129,7 +129,9 @@ class _Walk:
             self.removed.append(field.path)
             return None
         owned = Owned(field.ours or {}, field.others or {})
-        kept = self.map(field.desired or {}, field.live, owned, field.path)
+        desired = field.desired if isinstance(field.desired, dict) else {}
+        live = field.live if isinstance(field.live, dict) else {}
+        kept = self.map(desired, live, owned, field.path)
         return kept if kept or field.ours is not None else None
 
     def _endpoint(self, field: "_Field") -> JsonValue:

@@ -194,7 +194,8 @@ async def test_a_value_that_a_user_changed_is_not_undone_when_the_network_change
     await site.create()
     await site.follow({"network": {"id": "a", "tags": {"x": "a"}}})
     await site.take(("merge patch", {"network": {"id": "b", "tags": {"y": "b"}}}))
-    for network in ({"network": {"id": "a"}}, {"network": {}}, {}):
+    networks: list[JsonObject] = [{"network": {"id": "a"}}, {"network": {}}, {}]
+    for network in networks:
         await site.follow(network)
     obj = await site.client.get(site.gvk, site.key)
     assert obj["spec"]["network"] == {"id": "b", "tags": {"y": "b"}}
