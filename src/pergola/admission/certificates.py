@@ -65,7 +65,7 @@ class Certificates:
             if stamp == self._stamp:
                 return
             self._load()
-        except (OSError, ssl.SSLError) as error:
+        except (OSError, ssl.SSLError, ServingError) as error:
             self._metrics.failed()
             log.error("certificate not read", error=self._explained(error))
             return
@@ -86,7 +86,7 @@ class Certificates:
         try:
             context.load_verify_locations(file)
         except ssl.SSLError:
-            raise ssl.SSLError(f"{file} does not contain a PEM certificate") from None
+            raise ServingError(f"{file} does not contain a PEM certificate") from None
         context.verify_mode = ssl.CERT_REQUIRED
 
     def _stamped(self) -> _Stamp:
@@ -96,10 +96,12 @@ class Certificates:
         found = [file.stat() for file in files]
         return tuple((stat.st_ino, stat.st_mtime_ns, stat.st_size) for stat in found)
 
-    def _explained(self, error: OSError | ssl.SSLError) -> str:
+    def _explained(self, error: Exception) -> str:
         if isinstance(error, FileNotFoundError):
             return f"{error.filename} does not exist; webhooks cannot be served without it"
         if isinstance(error, ssl.SSLError):
             pair = f"{_CERTIFICATE} and {_KEY} in {self._directory}"
             return f"cannot serve webhooks with {pair}: {error.reason or error}"
+        if isinstance(error, ServingError):
+            return str(error)
         return f"cannot read the certificate in {self._directory}: {error}"

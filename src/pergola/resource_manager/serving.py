@@ -31,6 +31,7 @@ from pergola.resource_manager.webhooks.catalog import (
     registrations,
     webhooks,
 )
+from pergola.resource_manager.webhooks.deletion_events import DeletionEvents
 from pergola.resource_manager.webhooks.high_availability_config.settings import Version
 from pergola.resource_manager.webhooks.installation import Installation
 from pergola.resource_manager.webhooks.lookups import ClusterLookups
@@ -82,7 +83,12 @@ class WebhookServing:
             availability=config.webhooks.high_availability_config.enabled,
         )
         recorder = Recorder(clusters.target, _REPORTER)
-        around = Surroundings(self.installation, lookups, recorder, version=version)
+        around = Surroundings(
+            self.installation,
+            lookups,
+            DeletionEvents(recorder, clusters.target.get),
+            version=version,
+        )
         found = webhooks(config.webhooks, around)
         self._registrations = registrations(found)
         self._endpoints: dict[str, Endpoint] = {
@@ -124,7 +130,10 @@ class WebhookServing:
                 self.units.append(self._own.serving())
             else:
                 directory = Path(self._mounted())
-            certificates = Certificates(directory, self._metrics.certificates())
+            client_ca = self._server.tls.client_ca_file
+            certificates = Certificates(
+                directory, self._metrics.certificates(), Path(client_ca) if client_ca else None
+            )
             self.port = await stack.enter_async_context(
                 serve(self._server.bind_address, self._server.port, self._endpoints, certificates)
             )

@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator, Awaitable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 import orjson
@@ -51,13 +52,17 @@ class Served:
         self.may_answer = asyncio.Event()
 
     async def connect(
-        self, authority: bytes | None = None, source: str = ""
+        self,
+        authority: bytes | None = None,
+        source: str = "",
+        client: Authority | None = None,
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Open a connection.
 
         Args:
             authority: verify the server's certificate with it.
             source: connect from this address.
+            client: present a certificate of this authority.
         """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         if authority is None:
@@ -65,6 +70,8 @@ class Served:
             context.verify_mode = ssl.CERT_NONE
         else:
             context.load_verify_locations(cadata=authority.decode())
+        if client is not None:
+            _present(context, client)
         return await asyncio.open_connection(
             "localhost", self.port, ssl=context, local_addr=(source, 0) if source else None
         )
@@ -88,6 +95,15 @@ class Served:
     async def works(self) -> bool:
         """Whether a new caller gets an answer."""
         return bool((await self.post(review()))["response"]["allowed"])
+
+
+def _present(context: ssl.SSLContext, authority: Authority) -> None:
+    pair = authority.issue_client("api-server", (), datetime.now(UTC), DAY)
+    with TemporaryDirectory() as folder:
+        certificate, key = Path(folder, "tls.crt"), Path(folder, "tls.key")
+        certificate.write_bytes(pair.public)
+        key.write_bytes(pair.private)
+        context.load_cert_chain(certificate, key)
 
 
 async def read_answer(reader: asyncio.StreamReader) -> bytes:
@@ -138,11 +154,14 @@ def review(name: str = "web") -> bytes:
 
 @asynccontextmanager
 async def serving(
-    directory: Path, limits: Limits | None = None, grace: float = 5.0
+    directory: Path,
+    limits: Limits | None = None,
+    grace: float = 5.0,
+    client_ca: Path | None = None,
 ) -> AsyncGenerator[Served]:
     """Serve one endpoint with the certificate of a directory."""
     metrics = Metrics()
-    pair = Certificates(directory, metrics.certificates())
+    pair = Certificates(directory, metrics.certificates(), client_ca)
     served: Served
 
     def handler(request: Request) -> Verdict | Awaitable[Verdict]:

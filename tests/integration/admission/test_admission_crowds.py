@@ -5,13 +5,19 @@ import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 import orjson
 import pytest
 
+from pergola.admission.certificates import Certificates, ServingError
 from pergola.admission.connections import Limits
+from pergola.admission.server import dials
+from pergola.pki import Authority
+from pergola.runtime.metrics import Metrics
 from pergola.testing.admission_site import (
+    DAY,
     PATH,
     Served,
     read_answer,
@@ -217,3 +223,57 @@ async def test_the_budget_is_whole_again_when_all_connections_are_gone(tmp_path:
             while not answer.startswith(b"HTTP/1.1 200"):
                 with suppress(ConnectionError, ssl.SSLError):
                     answer = await served.send(request(large))
+
+
+# Client certificates
+
+
+async def is_served(served: Served, client: Authority | None) -> bool:
+    """Whether a client gets an answer; without an authority it presents no certificate."""
+    answer = b""
+    with suppress(ConnectionError, ssl.SSLError):
+        reader, writer = await served.connect(client=client)
+        try:
+            writer.write(request(review()))
+            answer = await read_answer(reader)
+        finally:
+            writer.close()
+    return b'"allowed":true' in answer
+
+
+async def test_with_a_client_ca_strangers_do_not_get_past_the_handshake(tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    trusted, other = (Authority.create(name, now, DAY) for name in ("trusted", "other"))
+    write_pair(tmp_path)
+    client_ca = tmp_path / "client-ca.crt"
+    client_ca.write_bytes(trusted.pair.public)
+    async with serving(tmp_path, client_ca=client_ca) as served:
+        assert not await is_served(served, None)
+        assert not await is_served(served, other)
+        assert await is_served(served, trusted)
+        # The readiness check has no certificate, and does not need one.
+        assert await dials("127.0.0.1", served.port) is None
+
+
+async def test_a_new_client_ca_replaces_the_old_one(tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    old, new = (Authority.create(name, now, DAY) for name in ("old", "new"))
+    write_pair(tmp_path)
+    client_ca = tmp_path / "client-ca.crt"
+    client_ca.write_bytes(old.pair.public)
+    async with serving(tmp_path, client_ca=client_ca) as served:
+        client_ca.write_bytes(new.pair.public + b"\n")
+        served.certificates.look()
+        assert await is_served(served, new)
+        assert not await is_served(served, old)
+
+
+def test_a_client_ca_without_a_certificate_is_named(tmp_path: Path) -> None:
+    write_pair(tmp_path)
+    client_ca = tmp_path / "client-ca.crt"
+    client_ca.write_text("nonsense")
+    with pytest.raises(ServingError, match=r"client-ca\.crt does not contain a PEM certificate"):
+        Certificates(tmp_path, Metrics().certificates(), client_ca)
+    client_ca.unlink()
+    with pytest.raises(ServingError, match=r"client-ca\.crt does not exist"):
+        Certificates(tmp_path, Metrics().certificates(), client_ca)

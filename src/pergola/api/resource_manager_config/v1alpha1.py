@@ -62,6 +62,9 @@ class Tls(Value):
 
     server_cert_dir: str = ""
     """The directory with `tls.crt` and `tls.key`."""
+    client_ca_file: str = field(name="clientCAFile", default="")
+    """A PEM file: only clients with a certificate of these authorities may connect; empty for all.
+    Not in the original."""
 
 
 class SelfSigned(Value):

@@ -26,6 +26,7 @@ from pergola.resource_manager.webhooks import (
     token_invalidator,
     vpa_in_place_updates,
 )
+from pergola.resource_manager.webhooks.deletion_events import DeletionEvents
 from pergola.resource_manager.webhooks.extension_validation import review as extensions
 from pergola.resource_manager.webhooks.high_availability_config import HighAvailability
 from pergola.resource_manager.webhooks.high_availability_config.settings import (
@@ -35,7 +36,6 @@ from pergola.resource_manager.webhooks.high_availability_config.settings import 
 from pergola.resource_manager.webhooks.installation import Installation
 from pergola.resource_manager.webhooks.lookups import Lookups
 from pergola.runtime.clock import Clock
-from pergola.runtime.controlling.events import Recorder
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +56,14 @@ class Surroundings:
     """What webhooks need besides their configuration.
 
     Attributes:
-        recorder: tells of deletions that were confirmed; nobody is told if None.
+        deletion_events: records confirmed deletions; None for no Events.
         clock: the system's if None.
         version: of the cluster's Kubernetes, by which some rules are chosen; None if not known.
     """
 
     installation: Installation
     lookups: Lookups
-    recorder: Recorder | None = None
+    deletion_events: DeletionEvents | None = None
     clock: Clock | None = None
     version: Version | None = None
 
@@ -176,7 +176,7 @@ def _handlers_of_system_components(config: Webhooks, around: Surroundings) -> di
 def _handlers_of_deletion_protection(config: Webhooks, around: Surroundings) -> dict[str, Handler]:
     handler = deletion_protection.DeletionProtection(
         around.lookups.objects,
-        recorder=around.recorder,
+        events=around.deletion_events,
         clock=around.clock,
         maximum_age=config.crd_deletion_protection.confirmation_maximum_age,
     )

@@ -1,7 +1,7 @@
-"""Refuses to delete what carries infrastructure, until the deletion is confirmed (spec 12 §14).
+"""Deny the deletion of objects with infrastructure behind them unless confirmed (spec 12 §14).
 
-Whoever deletes is asked alike: users, garbage collector, namespace controller, dry runs. Bastions
-are never protected, and are not sent here (Beyond 16).
+Users, garbage collector, namespace controller and dry runs are treated alike. Bastions are never
+protected, and are not sent here (Beyond 16).
 """
 
 import asyncio
@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Final, NamedTuple
+from weakref import WeakValueDictionary
 
 from pergola.admission.registration import Registration, Rule
 from pergola.admission.review import (
@@ -21,11 +22,11 @@ from pergola.admission.review import (
 )
 from pergola.api import marks
 from pergola.api.durations import format_duration
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, annotations_of
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, annotations_of, uid_of
 from pergola.kube.errors import KubeError, NotFound
+from pergola.resource_manager.webhooks.deletion_events import DeletionEvents
 from pergola.resource_manager.webhooks.installation import Installation
 from pergola.runtime.clock import Clock, SystemClock
-from pergola.runtime.controlling.events import Recorder, Regarding
 
 PATH: Final = "/webhooks/validate-crd-deletion"
 CRD_NAME: Final = "crd-deletion-protection.resources.gardener.cloud"
@@ -62,11 +63,11 @@ PROTECTED: Final[dict[GroupVersionResource, str]] = {
 }
 
 List = Callable[[GroupVersionKind, str, str], Awaitable[list[JsonObject]]]
-"""All objects of a kind as they are now, by kind, namespace (empty: all) and label selector."""
+"""List the current objects of a kind, by kind, namespace (empty for all) and label selector."""
 
 
 def registrations(_: Installation) -> list[Registration]:
-    """Deletions of labelled CRDs, and of objects of the protected kinds."""
+    """Return the entries for labelled CRDs and for objects of the protected kinds."""
     group, versions, plural = _CRDS
     return [
         Registration(
@@ -95,12 +96,26 @@ class _Doubt(NamedTuple):
     why: str
 
 
+_Collection = tuple[GroupVersionResource, str]
+
+
+class _Burst(NamedTuple):
+    """The objects of a confirmed collection for which no review was answered yet.
+
+    Attributes:
+        ends: on the event loop's clock.
+    """
+
+    ends: float
+    unanswered: set[tuple[Key, str]]
+
+
 class DeletionProtection:
     """The handler.
 
     Args:
-        list_live: asks the API server, never a cache.
-        recorder: tells of every deletion that passes; nobody is told if None.
+        list_live: reads from the API server, never from a cache.
+        events: records every deletion that is allowed; None for no Events.
         maximum_age: a confirmation that is older, or has no time, does not count; None for any.
     """
 
@@ -108,19 +123,19 @@ class DeletionProtection:
         self,
         list_live: List,
         *,
-        recorder: Recorder | None = None,
+        events: DeletionEvents | None = None,
         clock: Clock | None = None,
         maximum_age: timedelta | None = None,
     ) -> None:
         self._list = list_live
-        self._recorder = recorder
+        self._events = events
         self._clock = clock or SystemClock()
         self._maximum_age = maximum_age
-        self._confirmed: dict[tuple[GroupVersionResource, str], float] = {}
-        self._asking = asyncio.Lock()
+        self._bursts: dict[_Collection, _Burst] = {}
+        self._listing: WeakValueDictionary[_Collection, asyncio.Lock] = WeakValueDictionary()
 
     async def __call__(self, request: Request) -> Verdict:
-        """Judges one request, by the steps of spec 12 §14.3."""
+        """Decide on one request, by the steps of spec 12 §14.3."""
         if request.operation != "DELETE":
             return allowed("operation is not DELETE")
         if request.resource not in PROTECTED:
@@ -132,17 +147,17 @@ class DeletionProtection:
             return errored(HTTPStatus.INTERNAL_SERVER_ERROR, "no object found in admission request")
         if not obj.get("kind"):
             return errored(HTTPStatus.INTERNAL_SERVER_ERROR, "the object has no kind")
-        return self._single(request, obj)
+        return await self._single(request, obj)
 
-    def _single(self, request: Request, obj: JsonObject) -> Verdict:
+    async def _single(self, request: Request, obj: JsonObject) -> Verdict:
         doubt = self._doubt(obj)
         if doubt:
             return _refused(request, [doubt])
-        self._tell(request, obj)
+        await self._record(request, obj)
         return allowed(because=f"{marks.CONFIRMATION_DELETION} confirms it")
 
     async def _collection(self, request: Request) -> Verdict:
-        """The API server asks once per object of the collection: all of them, or none."""
+        """Decide on one object of a collection: all of them may be deleted, or none."""
         obj = request.old_object
         if obj is not None and (doubt := self._doubt(obj)):
             return _refused(request, [doubt])
@@ -155,19 +170,20 @@ class DeletionProtection:
         if doubts:
             return _refused(request, doubts)
         if obj is not None:
-            self._tell(request, obj)
+            await self._record(request, obj)
         return allowed(because="all objects of the collection are confirmed")
 
     async def _doubts(self, request: Request) -> list[_Doubt]:
-        """The unconfirmed objects of a collection.
+        """List the collection and return its unconfirmed objects.
 
-        That there is none is remembered for the rest of the burst: the API server asks again for
-        each object (Beyond 14). A refusal ends the burst, and is not remembered.
+        The API server sends a review for each object of a collection. A list without doubts
+        answers all of them, each object once (Beyond 14): an object that is reviewed again belongs
+        to a later request, which may find new objects.
         """
-        asked = (request.resource, request.namespace)
-        now = asyncio.get_running_loop().time
-        async with self._asking:
-            if now() < self._confirmed.get(asked, 0.0):
+        collection = (request.resource, request.namespace)
+        lock = self._listing.setdefault(collection, asyncio.Lock())
+        async with lock:
+            if self._is_answered(collection, request.old_object):
                 return []
             kind = PROTECTED[request.resource]
             gvk = GroupVersionKind(request.resource.group, request.resource.version, kind)
@@ -176,10 +192,25 @@ class DeletionProtection:
             objects = await self._list(gvk, request.namespace, labels)
             doubts = [doubt for doubt in map(self._doubt, objects) if doubt]
             if not doubts:
-                self._confirmed = {asked: now() + BURST_SECONDS} | {
-                    key: until for key, until in self._confirmed.items() if until > now()
-                }
+                self._remember(collection, objects)
+                self._is_answered(collection, request.old_object)
             return doubts
+
+    def _is_answered(self, collection: _Collection, obj: JsonObject | None) -> bool:
+        """Whether the last list answers for an object, which it does only once."""
+        burst = self._bursts.get(collection)
+        if burst is None or obj is None or burst.ends < _now():
+            return False
+        identity = _identity(obj)
+        if identity not in burst.unanswered:
+            return False
+        burst.unanswered.discard(identity)
+        return True
+
+    def _remember(self, collection: _Collection, objects: Iterable[JsonObject]) -> None:
+        now = _now()
+        self._bursts = {key: burst for key, burst in self._bursts.items() if burst.ends >= now}
+        self._bursts[collection] = _Burst(now + BURST_SECONDS, set(map(_identity, objects)))
 
     def _doubt(self, obj: JsonObject) -> _Doubt | None:
         annotations = annotations_of(obj)
@@ -198,18 +229,20 @@ class DeletionProtection:
         try:
             confirmed = datetime.fromisoformat(timestamp or "")
             return self._clock.now() - confirmed <= limit
-        except (ValueError, TypeError):  # no time, or one without a zone
+        except (ValueError, TypeError):  # not a time, or without a time zone
             return False
 
-    def _tell(self, request: Request, obj: JsonObject) -> None:
-        if self._recorder is None or request.dry_run:
-            return
-        confirmed = annotations_of(obj).get(marks.TIMESTAMP) or "at an unknown time"
-        self._recorder.normal(
-            Regarding.of({"apiVersion": _api_version(request), "kind": request.kind.kind, **obj}),
-            "ConfirmedDeletion",
-            f"deletion by {request.user or 'somebody'} passes: it was confirmed {confirmed}",
-        )
+    async def _record(self, request: Request, obj: JsonObject) -> None:
+        if self._events is not None:
+            await self._events.record(request, obj)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _identity(obj: JsonObject) -> tuple[Key, str]:
+    return Key.of(obj), uid_of(obj)
 
 
 def _refused(request: Request, doubts: Iterable[_Doubt]) -> Verdict:
@@ -221,7 +254,3 @@ def _refused(request: Request, doubts: Iterable[_Doubt]) -> Verdict:
         f'must have a "{marks.CONFIRMATION_DELETION}" annotation to delete: {named}'
         + (f"; and {more} more" if more > 0 else "")
     )
-
-
-def _api_version(request: Request) -> str:
-    return GroupVersionKind(request.kind.group, request.kind.version, request.kind.kind).api_version

@@ -9,8 +9,9 @@ import pytest
 
 from pergola.admission.review import GroupVersionResource, Request, Verdict
 from pergola.api import marks
-from pergola.api.objects import GroupVersionKind, JsonObject
+from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.errors import ApiError, NotFound
+from pergola.resource_manager.webhooks.deletion_events import BURST, DeletionEvents
 from pergola.resource_manager.webhooks.deletion_protection import (
     PROTECTED,
     DeletionProtection,
@@ -189,7 +190,7 @@ async def test_a_confirmation_may_have_a_maximum_age(timestamp: str | None, pass
 
 
 class Told:
-    """Stands for a recorder: what it was told."""
+    """Stands in for a recorder: the notes that it was given."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []
@@ -198,16 +199,72 @@ class Told:
         )
 
 
-async def test_every_deletion_that_passes_is_told_but_no_dry_run() -> None:
+def recording(told: Told, *stored: JsonObject, now: float = 0.0) -> DeletionEvents:
+    """Record Events about deletions, where only some objects exist."""
+
+    async def read(gvk: GroupVersionKind, key: Key) -> JsonObject:
+        for obj in stored:
+            if Key.of(obj) == key and gvk.kind == obj["kind"]:
+                return obj
+        raise NotFound(404, {"message": "gone"})
+
+    return DeletionEvents(told, read, now=lambda: now)
+
+
+STORED = obj(annotations=CONFIRMED | {marks.TIMESTAMP: "2029-12-31T23:30:00Z"})
+
+
+async def test_every_deletion_that_is_allowed_is_recorded_but_no_dry_run() -> None:
     told = Told()
-    handler = protection(recorder=told)
-    confirmed = obj(annotations=CONFIRMED | {marks.TIMESTAMP: "2029-12-31T23:30:00Z"})
-    await handler(delete(confirmed, user="alice"))
-    await handler(delete(confirmed, user="alice", dry_run=True))
+    handler = protection(Cluster(STORED), events=recording(told, STORED))
+    note = "ConfirmedDeletion: deletion by alice is allowed: confirmed at 2029-12-31T23:30:00Z"
+    await handler(delete(STORED, user="alice"))
+    assert told.notes == [note]
+    await handler(delete(STORED, user="alice", dry_run=True))
     await handler(delete(obj(), user="alice"))
-    assert told.notes == [
-        "ConfirmedDeletion: deletion by alice passes: it was confirmed 2029-12-31T23:30:00Z"
-    ]
+    assert told.notes == [note]
+    await handler(delete(STORED, user="alice", name=""))
+    assert told.notes == [note, note]
+
+
+async def test_no_event_is_recorded_about_an_object_that_does_not_exist() -> None:
+    told = Told()
+    unconfirmed, other = obj(), obj(annotations=CONFIRMED)
+    other["metadata"]["uid"] = "another"
+    for stored in ([], [unconfirmed], [other]):
+        verdict = await protection(events=recording(told, *stored))(delete(STORED))
+        assert verdict.allowed
+    assert told.notes == []
+
+
+async def test_events_are_rate_limited() -> None:
+    told = Told()
+    handler = protection(events=recording(told, STORED))
+    for _ in range(200):
+        assert (await handler(delete(STORED))).allowed
+    assert len(told.notes) == BURST
+
+
+async def test_a_list_answers_for_each_of_its_objects_once() -> None:
+    cluster = Cluster(obj("a", CONFIRMED), obj("b", CONFIRMED))
+    handler = protection(cluster)
+    for name in ("a", "b"):
+        assert (await handler(delete(obj(name, CONFIRMED), name=""))).allowed
+    assert len(cluster.asked) == 1
+    # A second request for the same collection, a moment later, must see what was added.
+    cluster.objects.append(obj("new"))
+    refused = await handler(delete(obj("a", CONFIRMED), name=""))
+    assert refused.message == f"{NEEDED}: Network shoot/new has none"
+    assert len(cluster.asked) == 2
+
+
+async def test_an_object_that_was_not_listed_is_not_answered_for() -> None:
+    cluster = Cluster(obj("a", CONFIRMED), obj("b", CONFIRMED))
+    handler = protection(cluster)
+    assert (await handler(delete(obj("a", CONFIRMED), name=""))).allowed
+    cluster.objects.append(obj("c"))
+    assert not (await handler(delete(obj("d", CONFIRMED), name=""))).allowed
+    assert not (await handler(delete(None, name=""))).allowed
 
 
 def test_bastions_are_not_sent_and_only_labelled_crds_are() -> None:
