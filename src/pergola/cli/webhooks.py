@@ -73,9 +73,10 @@ def render(
     """
     from dataclasses import replace
 
+    from pergola.cli.configuration import read_settings
     from pergola.kube.yaml import dump
 
-    read = _read(config)
+    read = read_settings(config)
     place = _installation(read, installation, prefix, namespace)
     place = replace(place, hvpa=hvpa)
     bundle = _bundle(ca) if ca else b""
@@ -117,10 +118,11 @@ def apply(
     context
         Context of that kubeconfig.
     """
+    from pergola.cli.configuration import read_settings
     from pergola.kube.client import Client
     from pergola.kube.kubeconfig import load
 
-    read = _read(config)
+    read = read_settings(config)
     place = _installation(read, installation, prefix, namespace)
     bundle = _bundle(ca)
 
@@ -171,7 +173,9 @@ def check(
     context
         Context of that kubeconfig.
     """
-    read = _read(config)
+    from pergola.cli.configuration import read_settings
+
+    read = read_settings(config)
     place = _installation(read, installation, prefix, namespace)
     found = asyncio.run(_check(read, place, url, address, kubeconfig, context))
     if output == "json":
@@ -425,9 +429,3 @@ def _installation(
         prefix=place.prefix if prefix is None else prefix,
         namespace=namespace or place.namespace,
     )
-
-
-def _read(config: Path) -> "ResourceManagerConfiguration":
-    from pergola.resource_manager.app import read_configuration
-
-    return read_configuration(config, {})[0]

@@ -52,21 +52,28 @@ class StartError(Exception):
 
 
 def read_configuration(
-    path: Path, environ: Mapping[str, str] = os.environ
+    path: Path, environ: Mapping[str, str] = os.environ, *, offline: bool = False
 ) -> tuple[ResourceManagerConfiguration, list[str]]:
-    """The configuration as it applies, and warnings about what in the file has no effect.
+    """Return the effective configuration, and warnings about settings without effect.
+
+    Args:
+        offline: do not check what only a running process needs.
 
     Raises:
-        StartError: the file cannot be read, is no YAML, or breaks rules; all of them are named.
+        StartError: The file cannot be read, is not valid YAML, or breaks rules; all are named.
     """
     try:
         value = parse(path.read_bytes())
     except OSError as error:
         raise StartError(f"cannot read configuration file {path}: {error.strerror}") from None
     except YamlError as error:
-        raise StartError(f"configuration file {path} is no YAML: {error}") from None
+        raise StartError(f"configuration file {path} is not valid YAML: {error}") from None
     try:
-        config, warnings = configuration_from(value, source=f"configuration file {path}")
+        config, warnings = configuration_from(
+            value,
+            source=f"configuration file {path}",
+            unchecked=("leaderElection",) if offline else (),
+        )
     except ConfigurationInvalid as error:
         raise StartError(str(error)) from None
     if kubeconfig := environ.get("KUBECONFIG"):
@@ -87,7 +94,7 @@ def run(path: Path, extra_target_namespaces: Sequence[str] = ()) -> None:
     configure(config.log_level, config.log_format)
     log.info("starting", version=__version__, resource_class=config.controllers.resource_class)
     for warning in warnings:
-        log.info("configuration has no effect", warning=warning)
+        log.warning("configuration has no effect", warning=warning)
     run_process(lambda: _run(config, options(config, extra_target_namespaces)))
 
 

@@ -33,8 +33,10 @@ class ConfigurationInvalid(ValueError):
         super().__init__(between.join([f"{source} is invalid:", *map(str, findings)]))
 
 
-def configuration_from(value: JsonValue, *, source: str = "configuration") -> Loaded:
-    """The configuration in a parsed file.
+def configuration_from(
+    value: JsonValue, *, source: str = "configuration", unchecked: Collection[str] = ()
+) -> Loaded:
+    """Return the configuration in a parsed file.
 
     Old and new names of settings both count. A field that is null counts as absent, one that is
     not known is a warning.
@@ -42,6 +44,7 @@ def configuration_from(value: JsonValue, *, source: str = "configuration") -> Lo
     Args:
         value: JSON.
         source: what to call the file in the error.
+        unchecked: blocks that need not be complete, such as `leaderElection`.
 
     Raises:
         ConfigurationInvalid: with all findings, each at the path that the file has.
@@ -51,7 +54,7 @@ def configuration_from(value: JsonValue, *, source: str = "configuration") -> Lo
     if wrong := list(_wrong_kind(value)):
         raise ConfigurationInvalid(source, wrong)
     unified = unify_spellings(_without_nulls(value))
-    config, problems = _read(unified.value)
+    config, problems = _read(unified.value, unchecked)
     found = [f._replace(path=unified.as_written(f.path)) for f in problems]
     found = [*unified.findings, *found]
     if errors := _errors(found):
@@ -65,7 +68,9 @@ def _wrong_kind(value: JsonObject) -> Iterator[Finding]:
             yield Finding(name, f'must be "{wanted}"')
 
 
-def _read(value: JsonObject) -> tuple[ResourceManagerConfiguration, list[Finding]]:
+def _read(
+    value: JsonObject, unchecked: Collection[str]
+) -> tuple[ResourceManagerConfiguration, list[Finding]]:
     """The configuration as far as it is usable, and all findings."""
     schema = schema_of(ResourceManagerConfiguration)
     findings = validate(schema, value)
@@ -76,6 +81,7 @@ def _read(value: JsonObject) -> tuple[ResourceManagerConfiguration, list[Finding
     config = read(ResourceManagerConfiguration, value, of="configuration")
     fill_defaults(config)
     told = [finding.path for finding in errors]
+    told += unchecked
     return config, [*findings, *(f for f in check(config) if not _overlaps(f.path, told))]
 
 

@@ -154,13 +154,13 @@ def _nothing(asked: _Asked) -> str:
 
 def _settings(asked: _Asked) -> "tuple[Webhooks, Installation]":
     """Which webhooks are on, and where they are registered."""
-    from pergola.resource_manager.app import read_configuration
+    from pergola.cli.configuration import read_settings
     from pergola.resource_manager.serving import installation_of
     from pergola.resource_manager.webhooks.installation import Installation
 
     if asked.config is None:
         return _everything(), Installation(asked.installation or "runtime", hvpa=True)
-    config, _ = read_configuration(asked.config, {})
+    config = read_settings(asked.config)
     # Where somebody asks about an Hvpa, Hvpas are served.
     installation = replace(installation_of(config), hvpa=True)
     if not config.server.webhooks.self_signed.enabled and config.target_client_connection:

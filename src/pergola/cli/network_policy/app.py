@@ -87,13 +87,13 @@ async def _explained(
 
 
 def _settings(config: Path | None) -> "Settings":
+    from pergola.cli.configuration import read_settings
     from pergola.controllers.network_policy import Settings
-    from pergola.resource_manager.app import read_configuration
     from pergola.resource_manager.assembly import network_policy_settings
 
     if config is None:
         return Settings()
-    file, _ = read_configuration(config, {})
+    file = read_settings(config)
     target = file.target_client_connection or file.source_client_connection
     return network_policy_settings(file, tuple(target.namespaces))
 

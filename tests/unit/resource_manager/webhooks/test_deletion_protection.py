@@ -199,7 +199,7 @@ class Told:
         )
 
 
-def recording(told: Told, *stored: JsonObject, now: float = 0.0) -> DeletionEvents:
+def recording(told: Any, *stored: JsonObject, now: float = 0.0) -> DeletionEvents:
     """Record Events about deletions, where only some objects exist."""
 
     async def read(gvk: GroupVersionKind, key: Key) -> JsonObject:
