@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient
+from pergola.cloud.aws.network import filters_by
 from pergola.cloud.errors import CloudError, NotFound
 from pergola.externally_managed.aws.wanted import LoadBalancer, Wanted
 
@@ -90,7 +91,7 @@ async def _of(
     aws: AwsClient, operation: str, items: str, filters: Mapping[str, str]
 ) -> list[JsonObject]:
     name = "Filter" if operation == "DescribeNatGateways" else "Filters"
-    return await aws.pages("ec2", operation, items, **{name: _filters(filters)})
+    return await aws.pages("ec2", operation, items, **{name: filters_by(filters)})
 
 
 async def _groups(
@@ -144,7 +145,3 @@ async def _classic(aws: AwsClient, named: LoadBalancer) -> list[JsonObject]:
 
 def _tags(tags: Mapping[str, str]) -> dict[str, str]:
     return {f"tag:{key}": value for key, value in tags.items()}
-
-
-def _filters(filters: Mapping[str, str]) -> list[JsonObject]:
-    return [{"Name": name, "Values": [value]} for name, value in filters.items()]

@@ -9,26 +9,20 @@ from typing import Any, Final
 
 from pergola.api.cluster_api import AWS_PROVIDER_TAG
 from pergola.api.objects import JsonObject, maps_at
+from pergola.cloud.aws import network
+from pergola.cloud.aws.network import (
+    EVERYWHERE,
+    EVERYWHERE_IPV6,
+    destination_of,
+    route_tables_of,
+    target_of,
+)
 from pergola.externally_managed.aws.observe import Observed
 from pergola.externally_managed.aws.wanted import ROLES, Wanted
 from pergola.externally_managed.contract import Endpoint
 
 ZONE: Final = "availability-zone"
 """The type of zones that are not at the edge."""
-_EVERYWHERE: Final = ("0.0.0.0/0", "::/0")
-# Which field of a route names its target; the first that is there counts.
-_TARGETS: Final = (
-    "NatGatewayId",
-    "TransitGatewayId",
-    "VpcPeeringConnectionId",
-    "EgressOnlyInternetGatewayId",
-    "CarrierGatewayId",
-    "LocalGatewayId",
-    "CoreNetworkArn",
-    "NetworkInterfaceId",
-    "InstanceId",
-    "GatewayId",
-)
 _API_PORTS: Final = (6443, 443)
 _ROLE: Final = f"{AWS_PROVIDER_TAG}/role"
 _CLUSTER: Final = f"{AWS_PROVIDER_TAG}/cluster/"
@@ -50,7 +44,7 @@ class Route:
     @property
     def is_default(self) -> bool:
         """Whether it leads everywhere."""
-        return self.destination in _EVERYWHERE
+        return self.destination in (EVERYWHERE, EVERYWHERE_IPV6)
 
     @property
     def leaves(self) -> bool:
@@ -113,18 +107,18 @@ class Balancer:
 
 def tags_of(item: Mapping[str, Any]) -> dict[str, str]:
     """The tags of something; without AWS's own, which nobody else can set."""
-    found = {str(tag.get("Key")): str(tag.get("Value") or "") for tag in maps_at(item, "Tags")}
+    found = network.tags_of(item)
     return {key: found[key] for key in sorted(found) if not key.startswith("aws:")}
 
 
 def subnets_of(observed: Observed) -> list[Subnet]:
     """The subnets of the network, sorted by zone and id."""
-    explicit, main = _tables(observed.route_tables)
+    explicit, main = route_tables_of(observed.route_tables)
     types = {zone.get("ZoneName"): str(zone.get("ZoneType") or ZONE) for zone in observed.zones}
     nats = _nats(observed.nat_gateways)
     found = []
     for item in observed.subnets:
-        table = explicit.get(item["SubnetId"], main)
+        table = explicit.get(item["SubnetId"], main) or {}
         zone = str(item.get("AvailabilityZone", ""))
         found.append(
             Subnet(
@@ -209,29 +203,11 @@ def _classic(item: JsonObject) -> Balancer:
     )
 
 
-def _tables(tables: Iterable[JsonObject]) -> tuple[dict[str, JsonObject], JsonObject]:
-    """The route tables of subnets that have one of their own, and that of all others."""
-    explicit: dict[str, JsonObject] = {}
-    main: JsonObject = {}
-    for table in tables:
-        for association in maps_at(table, "Associations"):
-            if association.get("Main"):
-                main = table
-            elif subnet := association.get("SubnetId"):
-                explicit[str(subnet)] = table
-    return explicit, main
-
-
 def _routes(table: JsonObject) -> tuple[Route, ...]:
     return tuple(
         Route(
-            str(
-                route.get("DestinationCidrBlock")
-                or route.get("DestinationIpv6CidrBlock")
-                or route.get("DestinationPrefixListId")
-                or ""
-            ),
-            next((str(route[name]) for name in _TARGETS if route.get(name)), ""),
+            destination_of(route) or str(route.get("DestinationPrefixListId") or ""),
+            target_of(route),
             route.get("State", "active") == "active",
         )
         for route in maps_at(table, "Routes")

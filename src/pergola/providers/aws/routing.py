@@ -1,31 +1,16 @@
-"""Which route table a subnet has, and where its routes lead (spec 30 §7)."""
+"""Which route table a subnet has, and whether the internet reaches it (spec 30 §7)."""
 
-from typing import Final
-
-from pergola.api.objects import JsonObject
+from pergola.api.objects import JsonObject, maps_at
+from pergola.cloud.aws.network import leads_to_internet, route_tables_of
 from pergola.providers.aws.snapshot import Snapshot
-
-INTERNET_GATEWAY: Final = "igw-"
 
 
 def table_of(snapshot: Snapshot, subnet: str) -> JsonObject | None:
-    """The route table of a subnet: the one that is associated with it, else the VPC's main one."""
-    main = None
-    for table in snapshot.route_tables.values():
-        for association in table.get("Associations") or ():
-            if association.get("SubnetId") == subnet:
-                return table
-            if association.get("Main"):
-                main = table
-    return main
+    """Return the route table that is associated with a subnet, else the VPC's main one."""
+    explicit, main = route_tables_of(snapshot.route_tables.values())
+    return explicit.get(subnet, main)
 
 
 def reaches_internet(snapshot: Snapshot, subnet: str) -> bool:
-    """Whether a subnet has a route to an internet gateway, so that the internet reaches it."""
-    routes = (table_of(snapshot, subnet) or {}).get("Routes") or ()
-    return any(str(route.get("GatewayId") or "").startswith(INTERNET_GATEWAY) for route in routes)
-
-
-def destination_of(route: JsonObject) -> str:
-    """Where a route leads, as a CIDR; empty for prefix lists."""
-    return str(route.get("DestinationCidrBlock") or route.get("DestinationIpv6CidrBlock") or "")
+    """Whether a subnet has a route to an internet gateway."""
+    return any(map(leads_to_internet, maps_at(table_of(snapshot, subnet) or {}, "Routes")))

@@ -45,8 +45,3 @@ class Snapshot:
     role_policy: JsonObject | None = None
     file_system: JsonObject | None = None
     mount_targets: dict[str, JsonObject] = field(default_factory=dict)
-
-
-def tags_of(thing: JsonObject) -> dict[str, str]:
-    """The tags of something that AWS described."""
-    return {tag["Key"]: tag.get("Value", "") for tag in thing.get("Tags") or []}

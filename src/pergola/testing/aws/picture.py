@@ -14,7 +14,7 @@ import orjson
 
 from pergola.api.objects import JsonObject, JsonValue
 from pergola.cloud.aws import AwsClient
-from pergola.providers.aws.snapshot import tags_of
+from pergola.cloud.aws.network import tags_of
 from pergola.testing.aws.world import everything
 
 _ID: Final = re.compile(r"(?<![a-z0-9-])[a-z0-9]+(?:-[a-z]+)*-[0-9a-f]{8,40}(?![0-9a-z])")

@@ -11,6 +11,7 @@ from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
 from pergola.api.kinds import EVENT
 from pergola.api.objects import JsonObject, Key
 from pergola.cloud.aws import AwsClient
+from pergola.cloud.aws.network import tags_of
 from pergola.extension_api.cluster import Cluster, Shoot
 from pergola.extension_api.errors import Code, ExtensionError, RequeueAfter
 from pergola.extensions.actuator import Context, Status
@@ -28,7 +29,6 @@ from pergola.providers.aws.resources.security_group.rules import (
     permissions,
     rules_of,
 )
-from pergola.providers.aws.snapshot import tags_of
 from pergola.runtime.clock import SystemClock
 from pergola.testing.aws.corrections import QUICK, CorrectedAws
 from pergola.testing.aws.site import AMI, CLOUD_PROFILE, REGION

@@ -2,10 +2,10 @@
 
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient
+from pergola.cloud.aws.network import tags_of
 from pergola.flow import State
 from pergola.flow.picture import Fate
 from pergola.providers.aws.resources import efs, security_group
-from pergola.providers.aws.snapshot import tags_of
 from pergola.providers.aws.state import (
     FILE_SYSTEM,
     MOUNT_TARGETS,

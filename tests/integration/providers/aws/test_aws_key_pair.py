@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from pergola.cloud.aws import AwsClient
+from pergola.cloud.aws.network import tags_of
 from pergola.cloud.errors import NotFound
 from pergola.flow import FlowFailed, State
 from pergola.flow.picture import Fate
 from pergola.providers.aws.resources import key_pair
 from pergola.providers.aws.resources.step import Step
-from pergola.providers.aws.snapshot import tags_of
 from pergola.providers.aws.state import (
     KEY_PAIR,
     KEY_PAIR_FINGERPRINT,

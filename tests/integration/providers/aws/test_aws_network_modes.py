@@ -6,13 +6,13 @@ import pytest
 
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient
+from pergola.cloud.aws.network import tags_of
 from pergola.flow import FlowFailed
 from pergola.flow.picture import Fate
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.flows.reconcile import network_steps
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources.subnets.ipv6_ranges import PLACES, part
-from pergola.providers.aws.snapshot import tags_of
 from pergola.testing.aws.corrections import CorrectedAws
 from pergola.testing.aws.networks import (
     CLUSTER_TAG,

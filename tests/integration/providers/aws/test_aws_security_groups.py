@@ -4,6 +4,7 @@ import pytest
 
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient
+from pergola.cloud.aws.network import tags_of
 from pergola.flow import FlowFailed, State
 from pergola.flow.picture import Fate
 from pergola.providers.aws.resources import security_group
@@ -22,7 +23,6 @@ from pergola.providers.aws.resources.security_group.rules import (
     permissions,
     rules_of,
 )
-from pergola.providers.aws.snapshot import tags_of
 from pergola.providers.aws.state import NODES_SECURITY_GROUP, VPC_IPV6_BLOCK
 from pergola.providers.aws.status import provider_status
 from pergola.testing.aws.corrections import CorrectedAws

@@ -8,6 +8,7 @@ from typing import Final
 
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws import AwsClient
+from pergola.cloud.aws.network import filters_by, tags_of
 from pergola.cloud.errors import AlreadyExists, DependencyProblem, NotFound
 from pergola.extension_api.errors import Code, ExtensionError
 from pergola.providers.aws.bastion.site import Site
@@ -25,8 +26,7 @@ from pergola.providers.aws.resources.security_group.rules import (
     permissions,
     rules_of,
 )
-from pergola.providers.aws.resources.tags import filters, specification
-from pergola.providers.aws.snapshot import tags_of
+from pergola.providers.aws.resources.tags import specification
 from pergola.providers.aws.wanted import OWNED, OWNED_BEFORE
 
 DESCRIPTION: Final = "SSH access for Bastion"
@@ -36,7 +36,11 @@ _DIRECTIONS: Final[tuple[Direction, ...]] = (INGRESS, EGRESS)
 
 async def groups_of(aws: AwsClient, site: Site) -> Groups:
     """The security groups of the VPC; of a VPC that is not known, those of the bastion."""
-    by = filters(vpc_id=site.vpc) if site.vpc else filters(group_name=site.group_name)
+    by = (
+        filters_by({"vpc-id": site.vpc})
+        if site.vpc
+        else filters_by({"group-name": site.group_name})
+    )
     found = await aws.pages("ec2", "DescribeSecurityGroups", "SecurityGroups", Filters=by)
     return {group["GroupId"]: group for group in found}
 
@@ -74,7 +78,7 @@ def own_group(site: Site, groups: Groups) -> JsonObject | None:
 async def close_for(aws: AwsClient, site: Site, group: JsonObject) -> None:
     """Takes from groups of the cluster what allows the bastion in."""
     name = str(group["GroupId"])
-    same_vpc = filters(vpc_id=str(group["VpcId"]))
+    same_vpc = filters_by({"vpc-id": str(group["VpcId"])})
     for each in await aws.pages(
         "ec2", "DescribeSecurityGroups", "SecurityGroups", Filters=same_vpc
     ):

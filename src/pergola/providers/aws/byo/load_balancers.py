@@ -11,9 +11,10 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from pergola.api.objects import JsonObject
+from pergola.cloud.aws.network import tags_of
 from pergola.providers.aws import routing
 from pergola.providers.aws.config import Zone
-from pergola.providers.aws.snapshot import Snapshot, tags_of
+from pergola.providers.aws.snapshot import Snapshot
 from pergola.providers.aws.wanted import ROLE_INTERNAL, ROLE_PUBLIC, Wanted
 
 CLUSTER_PREFIX: Final = "kubernetes.io/cluster/"

@@ -8,14 +8,13 @@ from typing import Final
 
 from pergola.api.ip_ranges import parse_network
 from pergola.api.objects import JsonObject
+from pergola.cloud.aws.network import BLACKHOLE, destination_of
 from pergola.cloud.errors import NotFound
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.resources.step import Step, Work
-from pergola.providers.aws.routing import destination_of
 
 DELETE: Final = "delete routes to pods that are gone"
-BLACKHOLE: Final = "blackhole"
 
 
 def delete_step(after: tuple[str, ...], *, allowed: bool) -> Step:

@@ -12,10 +12,10 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from pergola.api.objects import JsonObject
+from pergola.cloud.aws.network import tags_of
 from pergola.flow import State
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.resources.step import Work
-from pergola.providers.aws.snapshot import tags_of
 from pergola.providers.aws.wanted import MARKER, SHARED, Wanted
 
 NOTHING: Final = "-"

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from pergola.api.objects import JsonObject
+from pergola.cloud.aws.network import tags_of
 from pergola.flow import State
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import routing
@@ -15,7 +16,7 @@ from pergola.providers.aws import state as keys
 from pergola.providers.aws.byo import names, records
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.tags import as_list, remove_tag
-from pergola.providers.aws.snapshot import Snapshot, tags_of
+from pergola.providers.aws.snapshot import Snapshot
 from pergola.providers.aws.wanted import SHARED, Wanted
 
 TABLE: Final = "rtb-"

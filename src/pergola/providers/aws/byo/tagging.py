@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from pergola.api.objects import JsonObject
+from pergola.cloud.aws.network import tags_of
 from pergola.cloud.errors import Unauthorized
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws.byo import names, records, tables
@@ -16,7 +17,6 @@ from pergola.providers.aws.byo.load_balancers import HAS_ROLE, Role
 from pergola.providers.aws.preflight.subnets import named
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.tags import add_tags, as_list
-from pergola.providers.aws.snapshot import tags_of
 from pergola.providers.aws.wanted import MARKER, SHARED, Wanted
 
 Tags = dict[str, str]

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Final
 
 from pergola.api.objects import JsonObject
+from pergola.cloud.aws.network import tags_of
 from pergola.cloud.errors import NotFound, Unauthorized
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
@@ -18,7 +19,6 @@ from pergola.providers.aws.byo.load_balancers import Role
 from pergola.providers.aws.preflight.subnets import named
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.tags import as_list
-from pergola.providers.aws.snapshot import tags_of
 from pergola.providers.aws.wanted import SHARED
 
 UNTAG: Final = "remove tags of subnets and route tables"

@@ -8,6 +8,7 @@ from typing import Final
 
 from pergola.api.objects import JsonObject, map_at, uid_of
 from pergola.cloud.aws import AwsClient
+from pergola.cloud.aws.network import filters_by
 from pergola.cloud.errors import CloudError, NotFound
 from pergola.extension_api.errors import Code
 from pergola.extensions.health_checks.checks import CheckContext, HealthCheck, Verdict
@@ -22,7 +23,6 @@ from pergola.providers.aws.health.security_group import (
 )
 from pergola.providers.aws.request import wanted_of
 from pergola.providers.aws.resources.security_group.desired import zone_ranges
-from pergola.providers.aws.resources.tags import filters
 from pergola.providers.aws.snapshot import Snapshot
 from pergola.providers.aws.state import read_state
 
@@ -118,7 +118,7 @@ class _Subnets:
         vpc = wanted.config.networks.vpc.id or ""
         async with self.access(context, obj) as aws:
             found = await aws.pages(
-                "ec2", "DescribeSubnets", "Subnets", Filters=filters(vpc_id=vpc)
+                "ec2", "DescribeSubnets", "Subnets", Filters=filters_by({"vpc-id": vpc})
             )
         snapshot = Snapshot(subnets={subnet["SubnetId"]: subnet for subnet in found})
         return load_balancer_subnets_available(wanted, snapshot)

@@ -7,6 +7,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from pergola.api.objects import JsonObject
+from pergola.cloud.aws.network import (
+    BLACKHOLE,
+    is_default,
+    leads_to_internet,
+    target_of,
+)
 from pergola.providers.aws.byo.load_balancers import Role, tagged
 from pergola.providers.aws.preflight.finding import Finding, ec2, hint, subnets_in, zone_path
 from pergola.providers.aws.preflight.subnets import INTERNAL, PUBLIC, WORKERS, Named, named
@@ -17,8 +23,6 @@ from pergola.providers.aws.wanted import ROLE_INTERNAL, SHARED, Wanted
 FREE_ADDRESSES: Final = 8
 """So many a load balancer wants in each of its subnets."""
 _ZONES_FOR_ALB: Final = 2
-_ANYWHERE: Final = ("0.0.0.0/0", "::/0")
-_INTERNET: Final = "igw-"
 ROLES: Final = {PUBLIC: Role.PUBLIC, INTERNAL: Role.INTERNAL}
 
 
@@ -57,10 +61,10 @@ def _way_out(wanted: Wanted, snapshot: Snapshot, each: Named) -> Iterator[Findin
     if table is None:
         return
     ways = _defaults(table)
-    lost = [way for way in ways if way.get("State") == "blackhole"]
+    lost = [way for way in ways if way.get("State") == BLACKHOLE]
     name = table["RouteTableId"]
     if lost:
-        target = _target(lost[0])
+        target = target_of(lost[0]) or "nothing"
         text = f"the default route of {each.id} in {name} leads to {target}, which is gone"
         yield hint(each.path, text, _replace(wanted, table, lost[0], snapshot))
     elif not ways and not _beyond(table):
@@ -76,12 +80,7 @@ def _way_out(wanted: Wanted, snapshot: Snapshot, each: Named) -> Iterator[Findin
 
 
 def _defaults(table: JsonObject) -> list[JsonObject]:
-    return [
-        route
-        for route in table.get("Routes") or ()
-        if route.get("DestinationCidrBlock") in _ANYWHERE
-        or route.get("DestinationIpv6CidrBlock") in _ANYWHERE
-    ]
+    return [route for route in table.get("Routes") or () if is_default(route)]
 
 
 def _beyond(table: JsonObject) -> bool:
@@ -89,19 +88,6 @@ def _beyond(table: JsonObject) -> bool:
         route.get("TransitGatewayId") or route.get("VpcPeeringConnectionId")
         for route in table.get("Routes") or ()
     )
-
-
-def _target(route: JsonObject) -> str:
-    targets = (
-        "NatGatewayId",
-        "GatewayId",
-        "TransitGatewayId",
-        "EgressOnlyInternetGatewayId",
-        "VpcPeeringConnectionId",
-        "NetworkInterfaceId",
-        "InstanceId",
-    )
-    return str(next((route[key] for key in targets if route.get(key)), "nothing"))
 
 
 def _create(wanted: Wanted, table: str, snapshot: Snapshot) -> str:
@@ -166,7 +152,7 @@ def _way_in(wanted: Wanted, snapshot: Snapshot, each: Named) -> Iterator[Finding
     table = table_of(snapshot, each.id)
     if table is None:
         return
-    open_ways = [way for way in _defaults(table) if _target(way).startswith(_INTERNET)]
+    open_ways = [way for way in _defaults(table) if leads_to_internet(way)]
     name = table["RouteTableId"]
     if each.field == PUBLIC and not open_ways:
         text = f"subnet {each.id} has no route to an internet gateway in {name}"
@@ -175,7 +161,7 @@ def _way_in(wanted: Wanted, snapshot: Snapshot, each: Named) -> Iterator[Finding
         yield hint(each.path, text, ec2(wanted, f"create-route --route-table-id {name} {way}"))
     if each.field == INTERNAL and open_ways:
         text = (
-            f"subnet {each.id} has a route to {_target(open_ways[0])} in {name}: load balancers "
+            f"subnet {each.id} has a route to {target_of(open_ways[0])} in {name}: load balancers "
             "in it count as public"
         )
         way = "--destination-cidr-block 0.0.0.0/0"

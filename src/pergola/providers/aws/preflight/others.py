@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from pergola.api.field_errors import invalid
 from pergola.api.objects import JsonObject
+from pergola.cloud.aws.network import tags_of
 from pergola.providers.aws.preflight.finding import Finding, ec2, efs, not_found, zone_path
-from pergola.providers.aws.snapshot import Snapshot, tags_of
+from pergola.providers.aws.snapshot import Snapshot
 from pergola.providers.aws.wanted import Wanted
 
 

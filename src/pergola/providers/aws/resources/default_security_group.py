@@ -3,12 +3,12 @@
 from typing import Final
 
 from pergola.api.objects import JsonObject
+from pergola.cloud.aws.network import filters_by
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources.removal import forget
 from pergola.providers.aws.resources.step import Step, Work
-from pergola.providers.aws.resources.tags import filters
 from pergola.providers.aws.resources.waiting import wait_until
 from pergola.providers.aws.wanted import Wanted
 
@@ -58,7 +58,7 @@ async def _ensure(work: Work) -> None:
 
 async def _described(work: Work) -> JsonObject | None:
     """The group, once AWS shows it."""
-    by = filters(vpc_id=work.state.get(keys.VPC) or "", group_name="default")
+    by = filters_by({"vpc-id": work.state.get(keys.VPC) or "", "group-name": "default"})
     for group in await work.aws.pages(
         "ec2", "DescribeSecurityGroups", "SecurityGroups", Filters=by
     ):

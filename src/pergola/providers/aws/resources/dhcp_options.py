@@ -7,13 +7,8 @@ from pergola.flow.picture import Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources import tags
-from pergola.providers.aws.resources.adoption import (
-    DHCP_OPTIONS,
-    everything,
-    find,
-    foreseen,
-    remember,
-)
+from pergola.providers.aws.resources.adoption import everything, find, foreseen, remember
+from pergola.providers.aws.resources.kinds import DHCP_OPTIONS
 from pergola.providers.aws.resources.removal import forget, named, note, remove, to_delete
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.wanted import Wanted
@@ -53,7 +48,7 @@ async def _ensure(work: Work) -> None:
         "ec2",
         "CreateDhcpOptions",
         DhcpConfigurations=[{"Key": key, "Values": [value]} for key, value in options.items()],
-        TagSpecifications=tags.specification(DHCP_OPTIONS.resource, work.wanted.tags()),
+        TagSpecifications=tags.specification(DHCP_OPTIONS.type, work.wanted.tags()),
     )
     remember(work, DHCP_OPTIONS, keys.DHCP_OPTIONS, answer["DhcpOptions"])
 

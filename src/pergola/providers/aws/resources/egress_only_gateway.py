@@ -8,14 +8,9 @@ from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources import tags
-from pergola.providers.aws.resources.adoption import (
-    EGRESS_ONLY_GATEWAY,
-    attached_to_vpc,
-    find,
-    foreseen,
-    remember,
-)
+from pergola.providers.aws.resources.adoption import attached_to_vpc, find, foreseen, remember
 from pergola.providers.aws.resources.internet_gateway import attached_vpcs, is_attached
+from pergola.providers.aws.resources.kinds import EGRESS_ONLY_GATEWAY
 from pergola.providers.aws.resources.removal import forget, named, note, remove, to_delete, vpc_of
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.waiting import once_visible
@@ -84,7 +79,7 @@ async def _ensure(work: Work) -> None:
         work,
         "CreateEgressOnlyInternetGateway",
         VpcId=work.state.get(keys.VPC),
-        TagSpecifications=tags.specification(EGRESS_ONLY_GATEWAY.resource, work.wanted.tags()),
+        TagSpecifications=tags.specification(EGRESS_ONLY_GATEWAY.type, work.wanted.tags()),
     )
     gateway = answer["EgressOnlyInternetGateway"]
     remember(work, EGRESS_ONLY_GATEWAY, keys.EGRESS_ONLY_GATEWAY, gateway)

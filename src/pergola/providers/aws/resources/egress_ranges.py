@@ -1,11 +1,11 @@
 """The addresses from which requests of nodes come: those of the NAT gateways (spec 30 §1.2)."""
 
+from pergola.cloud.aws.network import tags_of
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources.nat_gateways.facts import public_ip_of
 from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
-from pergola.providers.aws.snapshot import tags_of
 from pergola.providers.aws.wanted import Wanted
 
 

@@ -9,14 +9,8 @@ from pergola.providers.aws import state as keys
 from pergola.providers.aws.config import Zone
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources import tags
-from pergola.providers.aws.resources.adoption import (
-    ADDRESS,
-    described,
-    find,
-    foreseen,
-    known,
-    remember,
-)
+from pergola.providers.aws.resources.adoption import described, find, foreseen, known, remember
+from pergola.providers.aws.resources.kinds import ADDRESS
 from pergola.providers.aws.resources.removal import forget, named, note, remove, to_delete
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.subnets.deletion import subnets_in
@@ -110,7 +104,7 @@ async def _ensure(work: Work, zone: Zone) -> None:
         "ec2",
         "AllocateAddress",
         Domain="vpc",
-        TagSpecifications=tags.specification(ADDRESS.resource, wanted),
+        TagSpecifications=tags.specification(ADDRESS.type, wanted),
     )
     remember(work, ADDRESS, key, {**answer, "Tags": tags.as_list(wanted)})
 

@@ -3,8 +3,8 @@
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.resources import step_names as names
-from pergola.providers.aws.resources.adoption import ENDPOINT
 from pergola.providers.aws.resources.endpoints import BYO, known_endpoint
+from pergola.providers.aws.resources.kinds import ENDPOINT
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.waiting import once_visible
 from pergola.providers.aws.wanted import Wanted
@@ -57,7 +57,7 @@ async def _ensure(work: Work) -> None:
 
 def _missing_tables(work: Work, name: str | None) -> list[str]:
     """Zones' tables that an endpoint does not know, as it says itself; routes do not tell all."""
-    endpoint = ENDPOINT.named(work, name) or {}
+    endpoint = ENDPOINT.one(work.snapshot, name) or {}
     present = endpoint.get("RouteTableIds") or []
     zones = (zone.name for zone in work.wanted.config.networks.zones)
     tables = (work.state.get(keys.zone_key(zone, keys.ROUTE_TABLE)) for zone in zones)

@@ -3,16 +3,17 @@
 from typing import Final
 
 from pergola.api.objects import JsonObject
+from pergola.cloud.aws.network import tags_of
 from pergola.extension_api.errors import Code, ExtensionError
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources import tags
-from pergola.providers.aws.resources.adoption import ENDPOINT, find, in_vpc, known, remember
+from pergola.providers.aws.resources.adoption import find, in_vpc, known, remember
+from pergola.providers.aws.resources.kinds import ENDPOINT
 from pergola.providers.aws.resources.removal import forget, in_cluster_vpc, note, to_delete
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.waiting import all_done, once_visible
-from pergola.providers.aws.snapshot import tags_of
 from pergola.providers.aws.wanted import Wanted
 
 BYO: Final = "the subnets are brought: create the endpoints yourself, and associate your tables"
@@ -126,7 +127,7 @@ async def _create(work: Work, service: str) -> None:
         "CreateVpcEndpoint",
         VpcId=work.state.get(keys.VPC),
         ServiceName=f"com.amazonaws.{work.wanted.region}.{service}",
-        TagSpecifications=tags.specification(ENDPOINT.resource, work.wanted.tags(_suffix(service))),
+        TagSpecifications=tags.specification(ENDPOINT.type, work.wanted.tags(_suffix(service))),
         **({} if wanted == _IPV4 else {"IpAddressType": wanted}),
     )
     remember(work, ENDPOINT, keys.endpoint_key(service), answer["VpcEndpoint"])

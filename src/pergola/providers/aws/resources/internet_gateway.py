@@ -10,7 +10,6 @@ from pergola.providers.aws import state as keys
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources import tags
 from pergola.providers.aws.resources.adoption import (
-    INTERNET_GATEWAY,
     attached_to_vpc,
     described,
     find,
@@ -18,6 +17,7 @@ from pergola.providers.aws.resources.adoption import (
     known,
     remember,
 )
+from pergola.providers.aws.resources.kinds import INTERNET_GATEWAY
 from pergola.providers.aws.resources.removal import forget, named, note, remove, to_delete, vpc_of
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.waiting import once_visible
@@ -96,7 +96,7 @@ async def _create(work: Work) -> JsonObject:
     answer = await work.aws.call(
         "ec2",
         "CreateInternetGateway",
-        TagSpecifications=tags.specification(INTERNET_GATEWAY.resource, work.wanted.tags()),
+        TagSpecifications=tags.specification(INTERNET_GATEWAY.type, work.wanted.tags()),
     )
     gateway: JsonObject = answer["InternetGateway"]
     remember(work, INTERNET_GATEWAY, keys.INTERNET_GATEWAY, gateway)

@@ -3,13 +3,14 @@
 import hashlib
 from typing import Final
 
+from pergola.cloud.aws.network import filters_by, tags_of
 from pergola.cloud.errors import AlreadyExists
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
+from pergola.providers.aws.resources.observation import Observation
 from pergola.providers.aws.resources.removal import forget, is_ours, note, remove
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.tags import retag, specification
-from pergola.providers.aws.snapshot import tags_of
 from pergola.providers.aws.state import (
     KEY_PAIR,
     KEY_PAIR_FINGERPRINT,
@@ -31,6 +32,19 @@ def steps(wanted: Wanted) -> list[Step]:
 def spec_fingerprint(public_key: bytes) -> str:
     """What tells one public key of a spec from another: hexadecimal MD5."""
     return hashlib.md5(public_key, usedforsecurity=False).hexdigest()
+
+
+async def observe_key_pair(seen: Observation) -> None:
+    """Read the key pair, by the name that the state has, or the cluster's name.
+
+    Raises:
+        CloudError: AWS refused.
+    """
+    name = seen.state.get(KEY_PAIR) or seen.wanted.name(_SUFFIX)
+    pairs = await seen.aws.pages(
+        "ec2", "DescribeKeyPairs", "KeyPairs", Filters=filters_by({"key-name": name})
+    )
+    seen.snapshot.key_pair = pairs[0] if pairs else None
 
 
 def _plan(work: Work) -> Note:

@@ -10,13 +10,13 @@ from typing import Final
 import orjson
 
 from pergola.api.objects import JsonObject
+from pergola.cloud.aws.network import tags_of
 from pergola.cloud.errors import NotFound
 from pergola.extension_api.errors import Code, ExtensionError
 from pergola.providers.aws.resources.removal import in_cluster_vpc, is_ours, remove
 from pergola.providers.aws.resources.security_group.deletion import groups_of_nodes
 from pergola.providers.aws.resources.step import Work
 from pergola.providers.aws.resources.waiting import all_done
-from pergola.providers.aws.snapshot import tags_of
 from pergola.providers.aws.wanted import OWNED
 
 _LOOKS: Final = 48

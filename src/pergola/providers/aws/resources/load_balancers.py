@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Final
 
 from pergola.api.objects import JsonObject
+from pergola.cloud.aws.network import tags_of
 from pergola.cloud.errors import NotFound
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
@@ -15,7 +16,6 @@ from pergola.providers.aws.resources import load_balancer_groups as balancer_gro
 from pergola.providers.aws.resources.removal import remove, vpc_of
 from pergola.providers.aws.resources.step import CLEANUP_TIMEOUT, Step, Work
 from pergola.providers.aws.resources.waiting import all_done
-from pergola.providers.aws.snapshot import tags_of
 from pergola.providers.aws.wanted import OWNED
 
 DELETE: Final = "destroy load balancers and security groups of Kubernetes"

@@ -10,14 +10,8 @@ from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources import tags
-from pergola.providers.aws.resources.adoption import (
-    ROUTE_TABLE,
-    find,
-    foreseen,
-    in_vpc,
-    known,
-    remember,
-)
+from pergola.providers.aws.resources.adoption import find, foreseen, in_vpc, known, remember
+from pergola.providers.aws.resources.kinds import ROUTE_TABLE
 from pergola.providers.aws.resources.removal import (
     forget,
     in_cluster_vpc,
@@ -65,7 +59,7 @@ async def create_table(work: Work, key: str, suffix: str) -> JsonObject:
         work,
         "CreateRouteTable",
         VpcId=work.state.get(keys.VPC),
-        TagSpecifications=tags.specification(ROUTE_TABLE.resource, work.wanted.tags(suffix)),
+        TagSpecifications=tags.specification(ROUTE_TABLE.type, work.wanted.tags(suffix)),
     )
     table: JsonObject = answer["RouteTable"]
     remember(work, ROUTE_TABLE, key, table)
@@ -83,7 +77,7 @@ def _routes(work: Work) -> list[Route]:
 def _plan(work: Work) -> Note:
     accept = in_vpc(work)
     name = known(work, ROUTE_TABLE, keys.MAIN_ROUTE_TABLE, accept)
-    different = changes(ROUTE_TABLE.named(work, name), _routes(work))
+    different = changes(ROUTE_TABLE.one(work.snapshot, name), _routes(work))
     if name and different:
         return Note(Fate.CHANGE, f"{name}: {', '.join(different)}")
     new = ", ".join(different)

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from pergola.api.objects import JsonObject
+from pergola.cloud.aws.network import tags_of
 from pergola.cloud.errors import DependencyProblem, NotFound
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws.resources.step import Work
-from pergola.providers.aws.snapshot import tags_of
 from pergola.providers.aws.status import vpc_id
 from pergola.providers.aws.wanted import SHARED
 from pergola.runtime.retrying import retrying

@@ -8,6 +8,7 @@ from typing import Final
 
 from pergola.api.ip_ranges import parse_network
 from pergola.api.objects import JsonObject
+from pergola.cloud.aws.network import tags_of
 from pergola.cloud.errors import NotFound
 from pergola.extension_api.errors import Code, ExtensionError
 from pergola.flow.picture import Fate, Note
@@ -18,7 +19,6 @@ from pergola.providers.aws.resources import tags
 from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
 from pergola.providers.aws.resources.subnets.ipv6_ranges import ipv6_range_of, part
 from pergola.providers.aws.resources.waiting import once_visible
-from pergola.providers.aws.snapshot import tags_of
 from pergola.providers.aws.wanted import Wanted
 
 _BITS: Final = 108

@@ -4,17 +4,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from pergola.api.objects import JsonObject
+from pergola.cloud.aws.network import tags_of
 from pergola.cloud.errors import NotFound
 from pergola.extension_api.errors import Code, ExtensionError
 from pergola.providers.aws.resources.step import Work
-from pergola.providers.aws.snapshot import tags_of
 
 _OF_AWS = "aws:"
-
-
-def filters(**by: str) -> list[JsonObject]:
-    """Filters of a describing call; underscores in names stand for hyphens."""
-    return [{"Name": name.replace("_", "-"), "Values": [value]} for name, value in by.items()]
 
 
 def specification(kind: str, tags: Mapping[str, str]) -> list[JsonObject]:

@@ -4,6 +4,7 @@ import asyncio
 from typing import Final
 
 from pergola.api.objects import JsonObject
+from pergola.cloud.aws.network import tags_of
 from pergola.cloud.errors import NotFound
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
@@ -12,7 +13,6 @@ from pergola.providers.aws.resources import tags
 from pergola.providers.aws.resources.removal import forget, named, note, remove, to_delete
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.waiting import LOOKS, once_visible, wait_until
-from pergola.providers.aws.snapshot import tags_of
 from pergola.providers.aws.wanted import Wanted
 
 DNS_ATTRIBUTES: Final = {

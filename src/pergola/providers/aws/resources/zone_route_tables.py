@@ -4,7 +4,8 @@ from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.config import Zone
 from pergola.providers.aws.resources import step_names as names
-from pergola.providers.aws.resources.adoption import ROUTE_TABLE, find, foreseen, in_vpc, known
+from pergola.providers.aws.resources.adoption import find, foreseen, in_vpc, known
+from pergola.providers.aws.resources.kinds import ROUTE_TABLE
 from pergola.providers.aws.resources.main_route_table import create_table, table_deletion
 from pergola.providers.aws.resources.routes import (
     EGRESS_ONLY_GATEWAY,
@@ -72,7 +73,7 @@ def _routes(work: Work, zone: Zone) -> list[Route]:
 
 def _plan_routes(work: Work, zone: Zone) -> Note:
     name = known(work, ROUTE_TABLE, _key(zone), in_vpc(work), _suffix(zone))
-    different = changes(ROUTE_TABLE.named(work, name), _routes(work, zone))
+    different = changes(ROUTE_TABLE.one(work.snapshot, name), _routes(work, zone))
     if different:
         return Note(Fate.CHANGE if name else Fate.CREATE, ", ".join(different))
     return Note(Fate.KEEP, ", ".join(route.to for route in _routes(work, zone)))

@@ -9,14 +9,15 @@ from enum import StrEnum
 from typing import Final
 
 from pergola.api.objects import JsonObject
+from pergola.cloud.aws.network import destination_of, tags_of
 from pergola.flow import State
 from pergola.providers.aws.config import Zone
 from pergola.providers.aws.resources.security_group.desired import (
     bastion_groups,
     nodes_security_groups,
 )
-from pergola.providers.aws.routing import destination_of, table_of
-from pergola.providers.aws.snapshot import Snapshot, tags_of
+from pergola.providers.aws.routing import table_of
+from pergola.providers.aws.snapshot import Snapshot
 from pergola.providers.aws.status import NODES, subnets_of
 from pergola.providers.aws.wanted import SHARED, Wanted
 

@@ -7,6 +7,7 @@ others. With user-provided subnets nothing of EFS is touched.
 from typing import Final
 
 from pergola.api.objects import JsonObject
+from pergola.cloud.aws.network import tags_of
 from pergola.cloud.errors import NotFound
 from pergola.flow import State
 from pergola.flow.picture import Note
@@ -14,7 +15,6 @@ from pergola.providers.aws import state as keys
 from pergola.providers.aws.resources.removal import LONG_LOOKS, forget, is_ours, note, remove
 from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
 from pergola.providers.aws.resources.waiting import all_done, wait_until
-from pergola.providers.aws.snapshot import tags_of
 from pergola.providers.aws.wanted import Wanted
 
 DELETE: Final = "delete EFS"

@@ -6,13 +6,13 @@ from contextlib import suppress
 from typing import Final
 
 from pergola.api.objects import JsonObject
+from pergola.cloud.aws.network import tags_of
 from pergola.cloud.errors import AlreadyExists, NotFound
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
 from pergola.providers.aws.resources.tags import as_list
 from pergola.providers.aws.resources.waiting import LOOKS, wait_until
-from pergola.providers.aws.snapshot import tags_of
 from pergola.providers.aws.wanted import Wanted
 
 NAME: Final = "ensure EFS file system"

@@ -9,8 +9,9 @@ from pergola.providers.aws import state as keys
 from pergola.providers.aws.config import Zone
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources import tags
-from pergola.providers.aws.resources.adoption import NAT_GATEWAY, find, foreseen, in_vpc, remember
+from pergola.providers.aws.resources.adoption import find, foreseen, in_vpc, remember
 from pergola.providers.aws.resources.elastic_ips import NO_PUBLIC_SUBNET, wanted_address
+from pergola.providers.aws.resources.kinds import NAT_GATEWAY
 from pergola.providers.aws.resources.nat_gateways.facts import (
     DELETED,
     FAILED,
@@ -144,6 +145,6 @@ async def _ensure(work: Work, zone: Zone) -> None:
         "CreateNatGateway",
         SubnetId=work.state.get(keys.zone_key(zone.name, keys.SUBNET_PUBLIC)),
         AllocationId=wanted_address(work, zone),
-        TagSpecifications=tags.specification(NAT_GATEWAY.resource, work.wanted.tags(suffix)),
+        TagSpecifications=tags.specification(NAT_GATEWAY.type, work.wanted.tags(suffix)),
     )
     remember(work, NAT_GATEWAY, key, answer["NatGateway"])

@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 from pergola.api.ip_ranges import parse_network
 from pergola.api.objects import JsonObject
+from pergola.cloud.aws.network import tags_of
 from pergola.flow import State
 from pergola.providers.aws.config import Zone
 from pergola.providers.aws.resources.security_group.rules import (
@@ -20,7 +21,7 @@ from pergola.providers.aws.resources.security_group.rules import (
     Rule,
     canonical,
 )
-from pergola.providers.aws.snapshot import Snapshot, tags_of
+from pergola.providers.aws.snapshot import Snapshot
 from pergola.providers.aws.state import (
     NODES_SECURITY_GROUP,
     SUBNET_INTERNAL,

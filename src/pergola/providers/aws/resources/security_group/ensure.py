@@ -3,6 +3,7 @@
 from typing import Final
 
 from pergola.api.objects import JsonObject
+from pergola.cloud.aws.network import filters_by, tags_of
 from pergola.cloud.errors import AlreadyExists, NotFound
 from pergola.extension_api.errors import Code, ExtensionError
 from pergola.flow.picture import Fate, Note
@@ -27,9 +28,8 @@ from pergola.providers.aws.resources.security_group.rules import (
     rules_of,
 )
 from pergola.providers.aws.resources.step import Step, Work
-from pergola.providers.aws.resources.tags import filters, only_one, retag, specification
+from pergola.providers.aws.resources.tags import only_one, retag, specification
 from pergola.providers.aws.resources.waiting import once_visible
-from pergola.providers.aws.snapshot import tags_of
 from pergola.providers.aws.state import NODES_SECURITY_GROUP
 from pergola.providers.aws.status import vpc_id
 from pergola.providers.aws.wanted import Wanted
@@ -160,7 +160,7 @@ async def _of_that_name(work: Work, vpc: str) -> JsonObject:
         "ec2",
         "DescribeSecurityGroups",
         "SecurityGroups",
-        Filters=filters(vpc_id=vpc, group_name=name),
+        Filters=filters_by({"vpc-id": vpc, "group-name": name}),
     )
     work.snapshot.security_groups |= {group["GroupId"]: group for group in found}
     ours = _known(work)

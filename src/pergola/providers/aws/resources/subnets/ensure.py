@@ -9,7 +9,8 @@ from pergola.providers.aws import state as keys
 from pergola.providers.aws.config import Zone
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources import tags
-from pergola.providers.aws.resources.adoption import SUBNET, refresh, remember
+from pergola.providers.aws.resources.adoption import refresh, remember
+from pergola.providers.aws.resources.kinds import SUBNET
 from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
 from pergola.providers.aws.resources.subnets.desired import Subnet, subnets_of
 from pergola.providers.aws.resources.subnets.identity import (
@@ -101,7 +102,7 @@ async def _create(work: Work, subnet: Subnet) -> None:
     parameters: JsonObject = {
         "VpcId": work.state.get(keys.VPC),
         "AvailabilityZone": subnet.zone,
-        "TagSpecifications": tags.specification(SUBNET.resource, _tags(work, subnet)),
+        "TagSpecifications": tags.specification(SUBNET.type, _tags(work, subnet)),
     }
     if subnet.native:
         parameters["Ipv6Native"] = True

@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 
 from pergola.api.objects import JsonObject
+from pergola.cloud.aws.network import tags_of
 from pergola.flow import State
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.resources import tags
-from pergola.providers.aws.resources.adoption import SUBNET, in_vpc
+from pergola.providers.aws.resources.adoption import in_vpc
+from pergola.providers.aws.resources.kinds import SUBNET
 from pergola.providers.aws.resources.step import Work
 from pergola.providers.aws.resources.subnets.desired import Subnet
-from pergola.providers.aws.snapshot import tags_of
 from pergola.providers.aws.wanted import Wanted
 
 
@@ -33,7 +34,7 @@ def known_subnet(work: Work, subnet: Subnet) -> str | None:
         ExtensionError: several have the tags of one without IPv4.
     """
     name = work.state.get(subnet.key)
-    thing = SUBNET.named(work, name)
+    thing = SUBNET.one(work.snapshot, name)
     if thing is not None and _is(work, subnet, thing):
         return name
     accepted = {name: thing for name, thing in _owned(work) if _is(work, subnet, thing)}

@@ -6,18 +6,19 @@ counts as ours only if the state knows it, or if it has the cluster's tag and on
 
 from typing import Final
 
+from pergola.cloud.aws.network import tags_of
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.resources import step_names as names
-from pergola.providers.aws.resources.adoption import ROUTE_TABLE, in_vpc, known
+from pergola.providers.aws.resources.adoption import in_vpc, known
 from pergola.providers.aws.resources.elastic_ips import release
+from pergola.providers.aws.resources.kinds import ROUTE_TABLE
 from pergola.providers.aws.resources.nat_gateways.ensure import delete_nats
 from pergola.providers.aws.resources.nat_gateways.facts import nats_of
 from pergola.providers.aws.resources.removal import remove
 from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
 from pergola.providers.aws.resources.subnets.desired import subnets_of
 from pergola.providers.aws.resources.subnets.identity import known_subnet
-from pergola.providers.aws.snapshot import tags_of
 from pergola.providers.aws.wanted import Wanted
 
 _ROLES: Final = (keys.SUBNET_WORKERS, keys.SUBNET_INTERNAL, keys.SUBNET_PUBLIC)

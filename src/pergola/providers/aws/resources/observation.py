@@ -1,0 +1,84 @@
+"""How resources are observed: one query for each kind (spec 30 §13)."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from pergola.api.objects import JsonObject
+from pergola.cloud.aws import AwsClient
+from pergola.cloud.aws.network import filters_by
+from pergola.flow import State
+from pergola.providers.aws.resources.kinds import Kind
+from pergola.providers.aws.snapshot import Snapshot
+from pergola.providers.aws.wanted import Wanted
+
+
+@dataclass(slots=True, kw_only=True)
+class Observation:
+    """What queries depend on, and what they found.
+
+    Attributes:
+        vpc: the id of the cluster's VPC; empty while it is unknown.
+    """
+
+    aws: AwsClient
+    wanted: Wanted
+    state: State
+    vpc: str
+    snapshot: Snapshot = field(default_factory=Snapshot)
+
+
+def _always(seen: Observation) -> bool:
+    del seen
+    return True
+
+
+def _in_vpc(seen: Observation) -> Mapping[str, str]:
+    return {"vpc-id": seen.vpc}
+
+
+def _any(seen: Observation, thing: JsonObject) -> bool:
+    del seen, thing
+    return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """One list request of EC2, whose answer goes into the snapshot.
+
+    Attributes:
+        kind: of the resources.
+        needed: whether the request has to be made.
+        filters: which resources AWS returns, by name of the filter; all of the account if empty.
+        keep: which of these are kept.
+    """
+
+    kind: Kind
+    needed: Callable[[Observation], bool] = _always
+    filters: Callable[[Observation], Mapping[str, str]] = _in_vpc
+    keep: Callable[[Observation, JsonObject], bool] = _any
+
+    async def run(self, seen: Observation) -> None:
+        """Describe the resources, and put those that are kept into the snapshot.
+
+        Raises:
+            CloudError: AWS refused.
+        """
+        await describe(seen, self.kind, filters_by(self.filters(seen)), self.keep)
+
+
+async def describe(
+    seen: Observation,
+    kind: Kind,
+    filters: list[JsonObject],
+    keep: Callable[[Observation, JsonObject], bool] = _any,
+) -> None:
+    """Describe resources of a kind, and put those that are kept into the snapshot.
+
+    Raises:
+        CloudError: AWS refused.
+    """
+    by = {kind.filters: filters} if filters else {}
+    things = kind.in_snapshot(seen.snapshot)
+    for thing in await seen.aws.pages("ec2", kind.describe, kind.items, **by):
+        if keep(seen, thing):
+            things[str(thing[kind.id])] = thing
