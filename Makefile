@@ -22,6 +22,7 @@ up: $(READY) ## Start a control plane on this machine, with Pergola in it
 
 test: $(READY) ## Run all tests, against a real API server
 	@$(BIN)/pergola sandbox build --all
+	@test "$$(id -u)" != 0 || $(BIN)/pergola sandbox build --node >/dev/null || true # its tests say why
 	@$(BIN)/pytest -n $(JOBS) --dist worksteal $(ARGS)
 
 lint: $(READY) ## Check style, types and the layering of the rooms

@@ -9,7 +9,7 @@ for nodes and pods. Not a mock, and not for production: nothing is kept when it 
 """
 
 from pergola.sandbox.cluster import THIS_PROCESS, Sandbox, find, start, stop
-from pergola.sandbox.components import ALL, API_ONLY, Components
+from pergola.sandbox.components import ALL, API_ONLY, WITH_NODE, Components
 from pergola.sandbox.errors import SandboxError
 from pergola.sandbox.progress import Progress, silent
 
@@ -17,6 +17,7 @@ __all__ = [
     "ALL",
     "API_ONLY",
     "THIS_PROCESS",
+    "WITH_NODE",
     "Components",
     "Progress",
     "Sandbox",

@@ -32,6 +32,9 @@ _CAUSES: Final = (
     ("network is unreachable", "the Go module proxy cannot be reached: connect, or set GOPROXY"),
     ("i/o timeout", "the Go module proxy cannot be reached: connect, or set GOPROXY"),
     ("module lookup disabled", "the Go module proxy is switched off: set GOPROXY"),
+    ("libseccomp", "the headers of libseccomp are missing: install Debian's libseccomp-dev"),
+    ("pkg-config", "pkg-config is missing: install Debian's pkg-config"),
+    ("c compiler", "there is no C compiler: install gcc"),
     ("signal: killed", "the compiler was killed, most likely for want of memory: 3 GB are needed"),
 )
 
@@ -72,10 +75,10 @@ def explain(output: str) -> str:
     return "\n".join(output.strip().splitlines()[-_TAIL:]) or "no reason was given"
 
 
-def environment(cache: Path, environ: Mapping[str, str]) -> dict[str, str]:
+def environment(cache: Path, environ: Mapping[str, str], *, cgo: bool = False) -> dict[str, str]:
     """What Go is to see: nothing that changes the result, and caches that can be written."""
     fixed = {
-        "CGO_ENABLED": "0",
+        "CGO_ENABLED": str(int(cgo)),
         "GOFLAGS": "-mod=readonly",
         "GOTOOLCHAIN": "local",
         "GOWORK": "off",
@@ -111,14 +114,23 @@ def _build_all(
     with tempfile.TemporaryDirectory(dir=cache, prefix=".build-") as fresh:
         for number, component in enumerate(components, 1):
             part = Path(fresh) / component
-            work = _Work(go, module.directory, environment(cache, environ))
+            work = _Work(go, module.directory, environment(cache, environ, cgo=module.cgo))
             label = f"[{number}/{len(components)}] {component}"
             if component in module.folders:
                 _copy(work, module.folders[component], part, label)
             else:
-                options = ["-v", "-trimpath", "-ldflags", module.linker_flags(), "-o", str(part)]
-                _build_one(work, [*options, module.packages[component]], label, progress)
+                _build_one(
+                    work,
+                    [*_options(module), "-o", str(part), module.packages[component]],
+                    label,
+                    progress,
+                )
             part.replace(target / component)
+
+
+def _options(module: Module) -> list[str]:
+    options = ["-v", "-trimpath", "-ldflags", module.linker_flags(), "-buildvcs=false"]
+    return [*options, "-tags", ",".join(module.tags)] if module.tags else options
 
 
 class _Work(NamedTuple):

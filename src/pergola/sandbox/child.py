@@ -14,6 +14,7 @@ from pergola.sandbox.processes import ProcessId, die_with
 
 _GRACE: Final = 2.0
 _RESTART_DELAY: Final = 1.0
+Identify = Callable[[int], ProcessId | None]
 
 
 class Child:
@@ -26,15 +27,22 @@ class Child:
         line: its command line.
         directory: where it runs; its output goes to `<name>.log` there.
         changed: called whenever its state did.
+        identify: how a process is known outside.
     """
 
     def __init__(
-        self, name: str, line: list[str], directory: Path, changed: Callable[[], None]
+        self,
+        name: str,
+        line: list[str],
+        directory: Path,
+        changed: Callable[[], None],
+        identify: Identify = ProcessId.of,
     ) -> None:
         self._name = name
         self._line = line
         self._directory = directory
         self._changed = changed
+        self._identify = identify
         self._process: Process | None = None
         self._keeper: asyncio.Task[None] | None = None
         self._paused = False
@@ -45,7 +53,7 @@ class Child:
         """What it does, as which process, and how often it ended by itself."""
         running = self._process is not None
         word = "paused" if self._paused else "running" if running else "stopped"
-        process = ProcessId.of(self._process.pid) if self._process else None
+        process = self._identify(self._process.pid) if self._process else None
         return {"state": word, "process": process, "failures": self._failures}
 
     async def obey(self, command: str) -> None:

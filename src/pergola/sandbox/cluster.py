@@ -4,24 +4,13 @@ import asyncio
 import contextlib
 import json
 import os
-import socket
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from pergola.sandbox import binaries, control, directory
-from pergola.sandbox.components import (
-    ALL,
-    APISERVER,
-    CONTROLLER_MANAGER,
-    ETCD,
-    KWOK,
-    Components,
-    Layout,
-    commands,
-)
+from pergola.sandbox import binaries, control, directory, launch
+from pergola.sandbox.components import ALL, APISERVER, ETCD, IMAGE_PROVIDER, KUBELET, Components
 from pergola.sandbox.errors import SandboxError
 from pergola.sandbox.plan import KUBECONFIG, PLAN, STATE, Plan
 from pergola.sandbox.processes import ProcessId
@@ -79,6 +68,25 @@ class Sandbox:
         """Lets a paused component go on."""
         await control.command(self.directory, "resume", component)
 
+    async def forward(self, host: str, port: int) -> int:
+        """Forward a loopback port of this machine to an address inside a sandbox with a node.
+
+        Args:
+            host: of a Service, a pod or the node.
+
+        Returns:
+            The port; it stays open as long as the sandbox.
+        """
+        answer = await control.command(self.directory, "forward", host=host, port=port)
+        return int(answer["port"])
+
+    async def reboot(self) -> None:
+        """Kill everything on the node at once, containers included, and start it as at a boot."""
+        from pergola.sandbox.readiness import Readiness
+
+        await control.command(self.directory, "reboot")
+        await Readiness(self.directory, self.kubeconfig).of_apiserver()
+
     def state(self) -> dict[str, Any]:
         """What its supervisor wrote last: `ready`, `server`, `supervisor`, `components`."""
         state: dict[str, Any] = json.loads((self.directory / STATE).read_text())
@@ -105,7 +113,7 @@ async def start(
     Raises:
         SandboxError: it cannot be started; nothing is left behind.
     """
-    programs = await asyncio.to_thread(binaries.find, components, progress)
+    programs = await asyncio.to_thread(_programs, components, progress)
     await asyncio.to_thread(remove_crashed)
     lock = directory.claim(name)
     if lock is None:
@@ -113,7 +121,7 @@ async def start(
     sandbox = Sandbox(name, directory.directory_of(name))
     try:
         # Not in a thread: when this is cancelled, no half-started supervisor must be left.
-        _spawn(sandbox, lock, owner, components, programs, apiserver_flags)
+        log = launch.spawn(name, lock, launch.Request(components, programs, apiserver_flags, owner))
     except BaseException:
         directory.remove(sandbox.directory)
         directory.give_up(name, lock)
@@ -121,11 +129,36 @@ async def start(
     os.close(lock)
     try:
         await _bring_up(sandbox, components, progress)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(SandboxError):
             await asyncio.shield(sandbox.stop())
+        text = launch.read_log(log)
+        if isinstance(error, SandboxError) and text:
+            raise SandboxError(f"{error}\n{text}") from error
         raise
+    finally:
+        os.close(log)
     return sandbox
+
+
+def _programs(components: Components, progress: Progress) -> dict[str, Path]:
+    if KUBELET not in components:
+        return binaries.find(components, progress)
+    from pergola.sandbox.node import requirements
+    from pergola.sandbox.node.components import TOOLS
+
+    requirements.check()
+    built = tuple(c for c in components if c != IMAGE_PROVIDER)
+    python = {IMAGE_PROVIDER: Path(sys.executable)}
+    return binaries.find((*built, *TOOLS), progress) | python
+
+
+async def _bring_up(sandbox: Sandbox, components: Components, progress: Progress) -> None:
+    if KUBELET in components:
+        from pergola.sandbox.node.bring_up import bring_up
+    else:
+        from pergola.sandbox.bring_up import bring_up
+    await bring_up(sandbox.directory, sandbox.kubeconfig, components, progress)
 
 
 def find(name: str = "default") -> Sandbox | None:
@@ -161,6 +194,7 @@ def remove_crashed() -> None:
         if lock is not None:
             sandbox = Sandbox(name, directory.directory_of(name))
             _kill_components(sandbox)
+            _remove_cgroups(sandbox)
             directory.remove(sandbox.directory)
             directory.give_up(name, lock)
 
@@ -173,87 +207,10 @@ def _kill_components(sandbox: Sandbox) -> None:
                 ProcessId(*child["process"]).kill()
 
 
-def _spawn(
-    sandbox: Sandbox,
-    lock: int,
-    owner: int | None,
-    components: Components,
-    programs: dict[str, Path],
-    apiserver_flags: tuple[str, ...],
-) -> None:
-    from pergola.sandbox import files
+def _remove_cgroups(sandbox: Sandbox) -> None:
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        plan: Plan = json.loads((sandbox.directory / PLAN).read_text())
+        if plan["node"] is not None:
+            from pergola.sandbox.node import cgroups
 
-    with contextlib.ExitStack() as held:
-        port = held.enter_context(_reserve_port())
-        layout = Layout(directory.make(sandbox.name), port.getsockname()[1])
-        files.write_all(layout)
-        lines = commands(components, layout, programs, apiserver_flags)
-        plan = Plan(
-            name=sandbox.name,
-            lock=lock,
-            port=port.fileno(),
-            starter=_watch(os.getpid(), held),
-            owner=None if owner is None else _watch(owner or os.getpid(), held),
-            commands={command.component: list(command.line) for command in lines},
-            server=layout.server,
-        )
-        directory.write(sandbox.directory / PLAN, json.dumps(plan))
-        _run_supervisor(sandbox.directory, plan)
-
-
-def _reserve_port() -> socket.socket:
-    """A free port that stays ours: bound, never listening, and shared with the API server only."""
-    reserved = socket.socket()
-    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-    reserved.bind(("127.0.0.1", 0))
-    return reserved
-
-
-def _watch(process: int, held: contextlib.ExitStack) -> int:
-    try:
-        descriptor = os.pidfd_open(process)
-    except ProcessLookupError as error:
-        raise SandboxError(f"process {process}, which is to own the sandbox, is gone") from error
-    held.callback(os.close, descriptor)
-    return descriptor
-
-
-def _run_supervisor(path: Path, plan: Plan) -> None:
-    inherited = [plan["lock"], plan["port"], plan["starter"]]
-    if plan["owner"] is not None:
-        inherited.append(plan["owner"])
-    log = os.open(path / "supervisor.log", os.O_WRONLY | os.O_CREAT, 0o600)
-    try:
-        subprocess.run(
-            [sys.executable, "-m", "pergola.sandbox.supervisor", str(path)],
-            check=True,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            pass_fds=inherited,
-        )
-    except subprocess.CalledProcessError as error:
-        text = (path / "supervisor.log").read_text(errors="replace").strip()
-        raise SandboxError(f"the sandbox's supervisor does not start:\n{text}") from error
-    finally:
-        os.close(log)
-
-
-async def _bring_up(sandbox: Sandbox, components: Components, progress: Progress) -> None:
-    from pergola.sandbox.readiness import Readiness
-
-    readiness = Readiness(sandbox.directory, sandbox.kubeconfig)
-    progress("starting etcd and kube-apiserver")
-    for component in (ETCD, APISERVER):
-        await control.command(sandbox.directory, "start", component)
-    await readiness.of_apiserver()
-    rest = [c for c in ALL if c in components and c not in (ETCD, APISERVER)]
-    if rest:
-        progress(f"starting {', '.join(rest)}")
-    for component in rest:
-        await control.command(sandbox.directory, "start", component)
-    if KWOK in components:
-        await readiness.of_nodes()
-    if CONTROLLER_MANAGER in components:
-        await readiness.of_controllers()
-    await control.command(sandbox.directory, "ready")
+            cgroups.remove(plan["node"]["cgroups"])

@@ -5,6 +5,7 @@ user, with random credentials. Kept quiet where quiet costs nothing: no leases, 
 that the requests that a test or a benchmark counts are the ones it made.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -13,17 +14,40 @@ APISERVER: Final = "kube-apiserver"
 CONTROLLER_MANAGER: Final = "kube-controller-manager"
 SCHEDULER: Final = "kube-scheduler"
 KWOK: Final = "kwok"
+CONTAINERD: Final = "containerd"
+KUBELET: Final = "kubelet"
+KUBE_PROXY: Final = "kube-proxy"
+IMAGE_PROVIDER: Final = "image-provider"
 
 Components = tuple[str, ...]
 ALL: Final[Components] = (ETCD, APISERVER, CONTROLLER_MANAGER, SCHEDULER, KWOK)
 API_ONLY: Final[Components] = (ETCD, APISERVER)
+WITH_NODE: Final[Components] = (
+    ETCD,
+    APISERVER,
+    CONTROLLER_MANAGER,
+    SCHEDULER,
+    CONTAINERD,
+    KUBELET,
+    KUBE_PROXY,
+    IMAGE_PROVIDER,
+)
 
 # Two ranges that do not meet, each for tens of thousands.
-_SERVICES: Final = "10.0.0.0/16"
-_PODS: Final = "10.64.0.0/16"
+SERVICES: Final = "10.0.0.0/16"
+PODS: Final = "10.64.0.0/16"
 _ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
 _NEVER: Final = "87600h"
 _NOWHERE: Final = "http://127.0.0.1:0"
+_LOOPBACK_ONLY: Final = (
+    "--bind-address=127.0.0.1",
+    "--advertise-address=127.0.0.1",
+    # Loopback addresses are not allowed as endpoints of the `kubernetes` Service.
+    "--endpoint-reconciler-type=none",
+    "--authorization-mode=RBAC",
+)
+# Simulated nodes send none.
+_NO_HEARTBEATS: Final = (f"--node-monitor-grace-period={_NEVER}",)
 
 
 class Layout(NamedTuple):
@@ -49,21 +73,33 @@ class Command(NamedTuple):
     line: tuple[str, ...]
 
 
+Flags = tuple[str, ...]
+
+
 def commands(
     components: Components,
     layout: Layout,
     binaries: dict[str, Path],
-    apiserver_flags: tuple[str, ...] = (),
+    apiserver_flags: Flags = (),
+    node_flags: Mapping[str, Flags] | None = None,
 ) -> list[Command]:
-    """The command lines of `components`, in the order in which they are to start."""
+    """The command lines of `components`, in the order in which they are to start.
+
+    Args:
+        apiserver_flags: come last, and so win over others.
+        node_flags: of a real node's components, and what the control plane needs for it; None:
+            nodes are simulated.
+    """
+    around = {APISERVER: _LOOPBACK_ONLY, CONTROLLER_MANAGER: _NO_HEARTBEATS}
+    around |= node_flags if node_flags is not None else {KWOK: _kwok(layout)}
     flags = {
         ETCD: _etcd(layout),
-        APISERVER: (*_apiserver(layout), *apiserver_flags),
-        CONTROLLER_MANAGER: _controller_manager(layout),
+        APISERVER: (*_apiserver(layout), *around.pop(APISERVER), *apiserver_flags),
+        CONTROLLER_MANAGER: (*_controller_manager(layout), *around.pop(CONTROLLER_MANAGER)),
         SCHEDULER: _scheduler(layout),
-        KWOK: _kwok(layout),
+        **around,
     }
-    return [Command(c, (str(binaries[c]), *flags[c])) for c in ALL if c in components]
+    return [Command(c, (str(binaries[c]), *flags[c])) for c in flags if c in components]
 
 
 def _etcd(layout: Layout) -> tuple[str, ...]:
@@ -86,22 +122,17 @@ def _etcd(layout: Layout) -> tuple[str, ...]:
 def _apiserver(layout: Layout) -> tuple[str, ...]:
     return (
         f"--etcd-servers={_unix(layout, 'etcd.sock')}",
-        "--bind-address=127.0.0.1",
-        "--advertise-address=127.0.0.1",
         f"--secure-port={layout.port}",
         # The supervisor keeps the port reserved while the server is down.
         "--permit-port-sharing=true",
-        # Loopback addresses are not allowed as endpoints of the `kubernetes` Service.
-        "--endpoint-reconciler-type=none",
         f"--tls-cert-file={layout.file('apiserver.crt')}",
         f"--tls-private-key-file={layout.file('apiserver.key')}",
         f"--client-ca-file={layout.file('ca.crt')}",
         f"--token-auth-file={layout.file('tokens.csv')}",
-        "--authorization-mode=RBAC",
         f"--service-account-issuer={_ISSUER}",
         f"--service-account-key-file={layout.file('service-account.pub')}",
         f"--service-account-signing-key-file={layout.file('service-account.key')}",
-        f"--service-cluster-ip-range={_SERVICES}",
+        f"--service-cluster-ip-range={SERVICES}",
         "--allow-privileged=true",
         "--max-requests-inflight=2000",
         "--max-mutating-requests-inflight=1000",
@@ -124,8 +155,6 @@ def _controller_manager(layout: Layout) -> tuple[str, ...]:
         "--concurrent-replicaset-syncs=20",
         "--concurrent-namespace-syncs=20",
         "--concurrent-serviceaccount-token-syncs=20",
-        # Simulated nodes send no heartbeats.
-        f"--node-monitor-grace-period={_NEVER}",
     )
 
 
@@ -157,7 +186,7 @@ def _kwok(layout: Layout) -> tuple[str, ...]:
         f"--config={Path(__file__).with_name('kwok.yaml')}",
         "--manage-all-nodes=true",
         "--node-lease-duration-seconds=0",
-        f"--cidr={_PODS}",
+        f"--cidr={PODS}",
         "--node-ip=127.0.0.1",
         "--v=WARN",
     )

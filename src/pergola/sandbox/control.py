@@ -11,18 +11,21 @@ from pergola.sandbox.plan import SOCKET
 _PATIENCE: Final = 30.0
 
 
-async def command(directory: Path, word: str, component: str = "") -> dict[str, Any]:
+async def command(
+    directory: Path, word: str, component: str = "", **arguments: str | int
+) -> dict[str, Any]:
     """Sends one command, and returns the state that the sandbox has afterwards.
 
     Args:
         directory: the sandbox's.
-        word: `status`, `ready` or `stop`; or, with a component, what `Child.obey` knows.
+        word: `status`, `ready`, `stop` or `forward`; or, with a component, what `Child.obey` knows.
         component: which component is meant.
+        arguments: what else the command needs.
 
     Raises:
         SandboxError: there is no supervisor, or it refused.
     """
-    request = json.dumps({"command": word, "component": component}).encode() + b"\n"
+    request = json.dumps({"command": word, "component": component, **arguments}).encode() + b"\n"
     try:
         async with asyncio.timeout(_PATIENCE):
             answer = await _exchange(directory / SOCKET, request)

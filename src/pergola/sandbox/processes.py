@@ -30,8 +30,29 @@ class ProcessId(NamedTuple):
             stat = Path(f"/proc/{pid}/stat").read_text()
         except OSError:
             return None
-        state, *fields = stat.rpartition(")")[2].split()
-        return None if state in "ZX" else cls(pid, int(fields[_START_TIME_FIELD - 1]))
+        return _parse(pid, stat)
+
+    @classmethod
+    def seen_from(cls, proc: int, pid: int) -> "ProcessId | None":
+        """A process of the caller's PID namespace, as it is known in another one.
+
+        Args:
+            proc: a descriptor of the other namespace's `/proc`.
+            pid: the number in the caller's namespace.
+        """
+        try:
+            handle = os.pidfd_open(pid)
+        except ProcessLookupError:
+            return None
+        try:
+            # The kernel shows the number of what a handle refers to in the namespace of that /proc.
+            info = _read(proc, f"self/fdinfo/{handle}")
+            number = int(info.partition("Pid:")[2].split()[0])
+            return _parse(number, _read(proc, f"{number}/stat"))
+        except OSError:
+            return None
+        finally:
+            os.close(handle)
 
     @property
     def alive(self) -> bool:
@@ -78,3 +99,13 @@ def die_with(parent: int) -> None:
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _parse(pid: int, stat: str) -> ProcessId | None:
+    state, *fields = stat.rpartition(")")[2].split()
+    return None if state in "ZX" else ProcessId(pid, int(fields[_START_TIME_FIELD - 1]))
+
+
+def _read(folder: int, name: str) -> str:
+    with os.fdopen(os.open(name, os.O_RDONLY, dir_fd=folder)) as file:
+        return file.read()

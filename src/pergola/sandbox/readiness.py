@@ -1,11 +1,12 @@
 """When a sandbox may be used: the API server answers, its nodes are ready, its controllers work."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from pergola.api.kinds import NODE, SERVICE_ACCOUNT
+from pergola.api.kinds import DEPLOYMENT, NODE, SERVICE_ACCOUNT
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at
 from pergola.kube.client import Client
 from pergola.kube.errors import KubeError
@@ -43,6 +44,37 @@ class Readiness:
             for zone in _ZONES:
                 await client.create(_node(zone))
             await self._until(lambda: _nodes_are_ready(client), "the simulated nodes to be ready")
+
+    async def of_node(self) -> None:
+        """Until pods can be scheduled to the real node."""
+        async with self._client() as client:
+            await self._until(lambda: _nodes_are_ready(client), "the node to be ready")
+
+    async def of_objects(self, objects: Iterable[JsonObject]) -> None:
+        """Creates objects in the order in which they come."""
+        async with self._client() as client:
+            for obj in objects:
+                await client.create(obj)
+
+    async def of_deployments(self, keys: Iterable[Key]) -> None:
+        """Until all replicas of Deployments can be used."""
+        async with self._client() as client:
+            for key in keys:
+                check = partial(_is_available, client, key)
+                await self._until(check, f"Deployment {key} to be available")
+
+    async def of_socket(self, path: Path) -> None:
+        """Until somebody listens on a Unix socket."""
+
+        async def connects() -> bool:
+            try:
+                _, writer = await asyncio.open_unix_connection(str(path))
+            except OSError:
+                return False
+            writer.close()
+            return True
+
+        await self._until(connects, f"{path.name} to accept connections")
 
     async def of_controllers(self) -> None:
         """Until the first controllers did their work."""
@@ -92,7 +124,13 @@ async def _exists(client: Client, gvk: GroupVersionKind, key: Key) -> bool:
 
 
 async def _nodes_are_ready(client: Client) -> bool:
-    return all(_is_schedulable(node) for node in await client.list(NODE))
+    nodes = await client.list(NODE)
+    return bool(nodes) and all(_is_schedulable(node) for node in nodes)
+
+
+async def _is_available(client: Client, key: Key) -> bool:
+    status = map_at(await client.get(DEPLOYMENT, key), "status")
+    return bool(status.get("availableReplicas") == status.get("replicas", 1))
 
 
 def _is_schedulable(node: JsonObject) -> bool:

@@ -5,7 +5,8 @@ plan in `plan.json` there; only the standard library is needed, so that it stays
 itself in the background, and obeys one JSON line for each connection to `control.sock`. When the
 owner is gone (its pidfd says so), or on SIGTERM, all components are killed and the directory is
 removed. Should the supervisor itself be killed, the kernel kills the components, and the next
-sandbox that is started removes the directory.
+sandbox that is started removes the directory. With a node, all but the first process run in
+namespaces of their own (`node.enclosure`).
 """
 
 import asyncio
@@ -21,6 +22,8 @@ from typing import Any
 from pergola.sandbox import directory
 from pergola.sandbox.child import Child
 from pergola.sandbox.errors import SandboxError
+from pergola.sandbox.node import enclosure
+from pergola.sandbox.node.forwarder import Forwarder
 from pergola.sandbox.plan import PLAN, SOCKET, STATE, Plan
 from pergola.sandbox.processes import ProcessId
 
@@ -28,12 +31,14 @@ from pergola.sandbox.processes import ProcessId
 class Supervisor:
     """Runs the components of one plan, in one directory."""
 
-    def __init__(self, path: Path, plan: Plan, control: socket.socket) -> None:
+    def __init__(self, path: Path, plan: Plan, control: socket.socket, outside: "Outside") -> None:
         self._path = path
         self._plan = plan
         self._control = control
+        self._outside = outside
         self._children = {
-            name: Child(name, line, path, self._changed) for name, line in plan["commands"].items()
+            name: Child(name, line, path, self._changed, outside.identify)
+            for name, line in plan["commands"].items()
         }
         self._ended = asyncio.Event()
         self._ready = False
@@ -49,18 +54,23 @@ class Supervisor:
                 loop.add_reader(process, self._ended.set)
         self._changed()
         server = await asyncio.start_unix_server(self._serve, sock=self._control)
+        if self._plan["node"] is not None:
+            await self._forward_api_server()
         try:
             await self._ended.wait()
         finally:
             await self._end()
             server.close()
 
+    async def _forward_api_server(self) -> None:
+        port = socket.socket(fileno=self._plan["port"])
+        await self._outside.forwarder.serve(port, "127.0.0.1", port.getsockname()[1])
+
     async def _end(self) -> None:
+        self._outside.forwarder.close()
         async with asyncio.TaskGroup() as group:
             for child in self._children.values():
                 group.create_task(child.kill())
-        directory.remove(self._path)
-        directory.give_up(self._plan["name"], self._plan["lock"])
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(ConnectionError):
@@ -81,6 +91,13 @@ class Supervisor:
             self._become_ready()
         if command in ("status", "ready"):
             return self._state()
+        if command in ("forward", "reboot") and self._plan["node"] is None:
+            return {"error": f"cannot {command}: this sandbox has no node"}
+        if command == "forward":
+            return await self._forward(request)
+        if command == "reboot":
+            await self._reboot()
+            return self._state()
         if child is None:
             return {"error": f"this sandbox has no component {request.get('component')!r}"}
         try:
@@ -89,6 +106,17 @@ class Supervisor:
             return {"error": str(error)}
         return self._state()
 
+    async def _forward(self, request: dict[str, Any]) -> dict[str, Any]:
+        host, port = request["host"], request["port"]
+        return {"port": await self._outside.forwarder.forward(host, port)}
+
+    async def _reboot(self) -> None:
+        for child in self._children.values():
+            await child.kill()
+        self._outside.enclosure.kill_all()
+        for child in self._children.values():
+            await child.start()
+
     def _become_ready(self) -> None:
         asyncio.get_running_loop().remove_reader(self._plan["starter"])
         self._ready = True
@@ -96,7 +124,7 @@ class Supervisor:
 
     def _state(self) -> dict[str, Any]:
         return {
-            "supervisor": ProcessId.of(os.getpid()),
+            "supervisor": self._outside.first,
             "ready": self._ready,
             "server": self._plan["server"],
             "components": {name: child.state() for name, child in self._children.items()},
@@ -107,8 +135,25 @@ class Supervisor:
             directory.write(self._path / STATE, json.dumps(self._state()))
 
 
+class Outside:
+    """What the supervisor knows of the machine, whether it runs in namespaces of its own or not.
+
+    To be made by the sandbox's first process, which ends last.
+    """
+
+    def __init__(self) -> None:
+        self.first = ProcessId.of(os.getpid())
+        self._processes = os.open("/proc", os.O_PATH)
+        self.enclosure = enclosure.Enclosure()
+        self.forwarder = Forwarder(os.open("/proc/self/ns/net", os.O_RDONLY))
+
+    def identify(self, pid: int) -> ProcessId | None:
+        """Return a process of the supervisor's as the machine knows it."""
+        return ProcessId.seen_from(self._processes, pid)
+
+
 def main() -> None:
-    """Reads the plan, goes to the background, and supervises."""
+    """Read the plan, go to the background, and supervise."""
     path = Path(sys.argv[1])
     plan: Plan = json.loads((path / PLAN).read_text())
     os.umask(0o077)
@@ -120,7 +165,23 @@ def main() -> None:
         if os.fork():
             os._exit(0)  # not to run the exit handlers twice
         os.setsid()
-        asyncio.run(Supervisor(path, plan, control).run())
+        try:
+            _supervise(path, plan, control)
+        finally:
+            directory.remove(path)
+            directory.give_up(plan["name"], plan["lock"])
+
+
+def _supervise(path: Path, plan: Plan, control: socket.socket) -> None:
+    outside = Outside()
+
+    def run() -> None:
+        asyncio.run(Supervisor(path, plan, control, outside).run())
+
+    if plan["node"] is None:
+        run()
+    else:
+        enclosure.run(path, plan["node"], run)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 | --- | --- | --- |
 | `sandbox` | session | one control plane, shared by all workers of pytest-xdist |
 | `second_sandbox` | session | another one, etcd and API server only: a target cluster |
+| `node_sandbox` | session | one with a real node, shared likewise; skips where there can be none |
 | `private_sandbox` | function | one's own, to break |
 | `kubeconfig` | session | of `sandbox`, or the cluster of `PERGOLA_TEST_KUBECONFIG` |
 | `cluster_client` | function | a `pergola.kube.client.Client` of that cluster |
@@ -57,6 +58,19 @@ def second_sandbox(request: pytest.FixtureRequest) -> Sandbox:
     return shared_sandbox("second", _owner(request.config), API_ONLY)
 
 
+@pytest.fixture(scope="session")
+def node_sandbox(request: pytest.FixtureRequest) -> Sandbox:
+    """A sandbox with a real node, shared by all tests of this run that need containers.
+
+    Skips where the machine cannot run one; with `CI=true` that is a failure.
+    """
+    from pergola.sandbox import WITH_NODE
+    from pergola.testing.shared import require_node, shared_sandbox
+
+    require_node()
+    return shared_sandbox("node", _owner(request.config), WITH_NODE)
+
+
 @pytest.fixture
 def private_sandbox() -> Iterator[Sandbox]:
     """A control plane for this test alone, which may restart, pause and kill its parts."""
@@ -94,6 +108,11 @@ async def namespace(cluster_client: Client, request: pytest.FixtureRequest) -> A
     name = await create_namespace(cluster_client, request.node.name)
     yield name
     await delete_namespace(cluster_client, name)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Registers the marker of tests that need a real node."""
+    config.addinivalue_line("markers", "node: needs a real node: root, and Linux")
 
 
 @pytest.hookimpl(optionalhook=True)

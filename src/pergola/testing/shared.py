@@ -11,8 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pergola.sandbox import ALL, Components, Sandbox, find, start, stop
+import pytest
+
+from pergola.sandbox import ALL, Components, Sandbox, SandboxError, find, start, stop
 from pergola.sandbox.directory import root
+from pergola.sandbox.node import requirements
 from pergola.sandbox.processes import ProcessId
 
 T = TypeVar("T")
@@ -26,6 +29,16 @@ def shared_sandbox(purpose: str, owner: int, components: Components) -> Sandbox:
     name = _name(purpose, owner)
     with _lock(root() / f"{name}.starting"):
         return find(name) or _run(start(name, components=components, owner=owner, progress=_tell))
+
+
+def require_node() -> None:
+    """Skip the test where no real node can run; with `CI=true`, fail it."""
+    try:
+        requirements.check()
+    except SandboxError as error:
+        if os.environ.get("CI") == "true":
+            pytest.fail(str(error), pytrace=False)
+        pytest.skip(str(error))
 
 
 def stop_shared(owner: int) -> None:
@@ -42,10 +55,10 @@ def stop_shared(owner: int) -> None:
 
 
 @contextlib.contextmanager
-def private() -> Iterator[Sandbox]:
-    """A sandbox of its own, with all components, for as long as the context lasts."""
+def private(components: Components = ALL) -> Iterator[Sandbox]:
+    """A sandbox of its own, for as long as the context lasts."""
     name = f"private-{os.getpid()}-{secrets.token_hex(3)}"
-    own = _run(start(name, components=ALL, progress=_tell))
+    own = _run(start(name, components=components, progress=_tell))
     try:
         yield own
     finally:

@@ -13,9 +13,11 @@ from pergola.sandbox.module import (
     CLUSTER_API_CONFIG,
     CLUSTER_API_MANAGER,
     MODULES,
+    NODE_MODULES,
     SANDBOX,
     kubernetes_version,
 )
+from pergola.sandbox.node import requirements
 
 
 def install(directory: Path, *names: str, says: str = "") -> Path:
@@ -109,7 +111,12 @@ def test_a_folder_is_found_like_a_program(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("options", "parts"),
-    [([], ALL), (["--all"], [part for module in MODULES for part in module.parts])],
+    [
+        ([], ALL),
+        (["--all"], [part for m in MODULES if m not in NODE_MODULES for part in m.parts]),
+        (["--node"], [*ALL, *(part for module in NODE_MODULES for part in module.parts)]),
+        (["--all", "--node"], [part for module in MODULES for part in module.parts]),
+    ],
 )
 def test_the_command_builds_everything_only_when_asked(
     options: list[str],
@@ -118,6 +125,7 @@ def test_the_command_builds_everything_only_when_asked(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.setattr(requirements, "check", lambda: None)
     everything = [part for module in MODULES for part in module.parts]
     monkeypatch.setenv("PERGOLA_SANDBOX_BIN", str(install(tmp_path, *everything)))
     app(["build", *options], result_action="return_value")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
+
+from pergola.cli.sandbox.errors import plain_errors, say
+from pergola.cli.sandbox.images import app as images
 
 if TYPE_CHECKING:
     from pergola.sandbox import Sandbox
@@ -26,18 +26,32 @@ app = App(
         " missing is built once. Nothing is kept when a sandbox stops."
     ),
 )
+app.command(images)
 
 
 @app.command
-def start(*, name: Name = "default") -> None:
+def start(
+    *,
+    name: Name = "default",
+    node: Annotated[
+        bool,
+        Parameter(
+            negative=(),
+            help="Run a real node, in namespaces of its own; takes root.",
+        ),
+    ] = False,
+) -> None:
     """Start a sandbox, and return when it can be used.
 
     It runs until it is stopped. One that runs already is left as it is.
     """
     from pergola import sandbox
 
-    with _plain_errors():
-        running = sandbox.find(name) or asyncio.run(sandbox.start(name, owner=None, progress=_tell))
+    components = sandbox.WITH_NODE if node else sandbox.ALL
+    with plain_errors():
+        running = sandbox.find(name) or asyncio.run(
+            sandbox.start(name, components=components, owner=None, progress=say)
+        )
         print(f'sandbox "{name}" is ready: {running.state()["server"]}')
         print(f"export KUBECONFIG={shlex.quote(str(running.kubeconfig))}")
 
@@ -47,7 +61,7 @@ def stop(*, name: Name = "default") -> None:
     """Stop a sandbox, and remove all that it stored."""
     from pergola import sandbox
 
-    with _plain_errors():
+    with plain_errors():
         stopped = asyncio.run(sandbox.stop(name))
     print(f'sandbox "{name}" is stopped' if stopped else f'no sandbox "{name}" runs')
 
@@ -55,7 +69,9 @@ def stop(*, name: Name = "default") -> None:
 @app.command
 def status(*, name: Name = "default") -> None:
     """Show what runs; the exit code is 1 if the sandbox does not."""
-    with _plain_errors():
+    from pergola.sandbox.components import KUBELET
+
+    with plain_errors():
         running = _running(name)
         state = running.state()
         print(f'sandbox "{name}" is ready: {state["server"]}')
@@ -64,12 +80,14 @@ def status(*, name: Name = "default") -> None:
             pid = child["process"][0] if child["process"] else "-"
             failures = f", failed {child['failures']} times" if child["failures"] else ""
             print(f"  {component:<24} {child['state']:<8} pid {pid}{failures}")
+        if KUBELET in state["components"]:
+            _print_node(running)
 
 
 @app.command
 def kubeconfig(*, name: Name = "default") -> None:
     """Print the path of a running sandbox's kubeconfig."""
-    with _plain_errors():
+    with plain_errors():
         print(_running(name).kubeconfig)
 
 
@@ -82,16 +100,31 @@ def build(
             name="--all", negative=(), help="Also what only Pergola's own tests run beside it."
         ),
     ] = False,
+    node: Annotated[bool, Parameter(negative=(), help="Also what a real node takes.")] = False,
 ) -> None:
     """Build the programs of the sandbox that are nowhere to be found, and print where all are."""
     from pergola.sandbox import ALL, binaries
-    from pergola.sandbox.module import MODULES
+    from pergola.sandbox.module import MODULES, NODE_MODULES
+    from pergola.sandbox.node import requirements
 
-    parts = tuple(part for module in MODULES for part in module.parts)
-    with _plain_errors():
-        found = binaries.find(parts if everything else ALL, progress=_tell)
+    modules = [m for m in MODULES if (node if m in NODE_MODULES else everything)]
+    parts = dict.fromkeys((*ALL, *(part for module in modules for part in module.parts)))
+    with plain_errors():
+        if node:
+            requirements.check()
+        found = binaries.find(tuple(parts), progress=say)
         for component, program in found.items():
             print(f"{component:<24} {program}")
+
+
+def _print_node(running: Sandbox) -> None:
+    from pergola.sandbox.node.observe import observe
+
+    nodes, pods = asyncio.run(observe(running.kubeconfig))
+    for node in nodes:
+        print(f'node "{node.name}": {node.condition} ({node.versions})')
+    for pod in pods:
+        print(f"  {pod.key!s:<48} {pod.state:<12} {', '.join(pod.images)}")
 
 
 def _running(name: str) -> Sandbox:
@@ -102,22 +135,3 @@ def _running(name: str) -> Sandbox:
         command = "pergola sandbox start" + (f" --name {name}" if name != "default" else "")
         raise sandbox.SandboxError(f'no sandbox "{name}" runs; start it with `{command}`')
     return running
-
-
-@contextmanager
-def _plain_errors() -> Iterator[None]:
-    from pergola.sandbox import SandboxError
-
-    try:
-        yield
-    except SandboxError as error:
-        print(f"error: {error}", file=sys.stderr)
-        raise SystemExit(1) from None
-    except KeyboardInterrupt:
-        print("interrupted; nothing is left running", file=sys.stderr)
-        raise SystemExit(130) from None
-
-
-def _tell(line: str) -> None:
-    # Not on standard output, which may be read by a script.
-    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,3 @@
+module pergola/node
+
+go 1.26.0

@@ -1,0 +1,68 @@
+"""Where blobs of images are kept, each under the hash of its content."""
+
+import errno
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from pergola.sandbox.errors import SandboxError
+
+_ALGORITHM: Final = "sha256"
+
+
+class Blob(NamedTuple):
+    """A blob: `sha256:…`, and how long it is."""
+
+    digest: str
+    size: int
+
+
+class Store:
+    """The blobs in one folder; equal content is kept once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def path(self, blob: Blob) -> Path:
+        """Return the file of a blob."""
+        return self._folder / blob.digest.removeprefix(f"{_ALGORITHM}:")
+
+    def put(self, stream: Callable[[], Iterable[bytes]]) -> Blob:
+        """Keep what a stream yields; it is read twice when it is new.
+
+        Raises:
+            SandboxError: it cannot be kept.
+        """
+        digest, size = hashlib.sha256(), 0
+        for chunk in stream():
+            digest.update(chunk)
+            size += len(chunk)
+        blob = Blob(f"{_ALGORITHM}:{digest.hexdigest()}", size)
+        if not self.path(blob).exists():
+            try:
+                self._write(blob, stream())
+            except OSError as error:
+                raise SandboxError(self._complaint(error, size)) from error
+        return blob
+
+    def _write(self, blob: Blob, chunks: Iterable[bytes]) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(dir=self._folder, prefix=".")
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.writelines(chunks)
+            Path(name).rename(self.path(blob))
+        except BaseException:
+            Path(name).unlink()
+            raise
+
+    def _complaint(self, error: OSError, size: int) -> str:
+        if error.errno == errno.ENOSPC:
+            return (
+                f"the disk of {self._folder} is full: {size >> 20} MB are needed for an image;"
+                " make room, or set XDG_CACHE_HOME to a folder on another disk"
+            )
+        return f"cannot keep an image in {self._folder}: {error.strerror}"

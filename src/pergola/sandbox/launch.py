@@ -1,0 +1,141 @@
+"""Starting the supervisor of a sandbox, with everything that it and its components read."""
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from pergola.sandbox import directory
+from pergola.sandbox.components import KUBELET, SERVICES, Components, Layout, commands
+from pergola.sandbox.errors import SandboxError
+from pergola.sandbox.module import RUNC
+from pergola.sandbox.plan import PLAN, NodePlan, Plan
+
+_LOG_TAIL: Final = 2000  # bytes
+
+
+class Request(NamedTuple):
+    """What a sandbox is to run, and for how long.
+
+    Attributes:
+        programs: the program of each component, and those that components start.
+        apiserver_flags: extra flags of kube-apiserver.
+        owner: the process whose end is the sandbox's end; 0: the caller; None: there is none.
+    """
+
+    components: Components
+    programs: dict[str, Path]
+    apiserver_flags: tuple[str, ...]
+    owner: int | None
+
+    @property
+    def node(self) -> bool:
+        """Whether there is a real node."""
+        return KUBELET in self.components
+
+
+def spawn(name: str, lock: int, request: Request) -> int:
+    """Start the supervisor in the background.
+
+    Args:
+        lock: the claim on the name, which the supervisor inherits.
+
+    Returns:
+        A descriptor of the supervisor's log, which can be read even when the directory is gone.
+
+    Raises:
+        SandboxError: it does not start.
+    """
+    path = directory.make(name)
+    with contextlib.ExitStack() as held:
+        port = held.enter_context(_reserve_port())
+        layout = Layout(path, port.getsockname()[1])
+        owner = request.owner
+        plan = Plan(
+            name=name,
+            lock=lock,
+            port=port.fileno(),
+            starter=_watch(os.getpid(), held),
+            owner=None if owner is None else _watch(owner or os.getpid(), held),
+            commands=_prepare(layout, request),
+            server=layout.server,
+            node=_node_plan(path) if request.node else None,
+        )
+        directory.write(path / PLAN, json.dumps(plan))
+        return _run_supervisor(path, plan)
+
+
+def _prepare(layout: Layout, request: Request) -> dict[str, list[str]]:
+    """Writes the components' files, and returns their command lines."""
+    from pergola.sandbox import files
+
+    flags = None
+    if request.node:
+        from pergola.sandbox.node import components, configuration
+
+        hosts = (configuration.NODE_ADDRESS, configuration.NODE)
+        authority = files.write_all(layout, configuration.IDENTITIES, hosts)
+        configuration.write_all(layout, authority, request.programs[RUNC])
+        components.link_programs(layout, request.programs)
+        flags = components.flags(layout)
+    else:
+        files.write_all(layout)
+    lines = commands(request.components, layout, request.programs, request.apiserver_flags, flags)
+    return {command.component: list(command.line) for command in lines}
+
+
+def _node_plan(path: Path) -> NodePlan:
+    from pergola.sandbox.node import cgroups
+    from pergola.sandbox.node.configuration import NODE, NODE_ADDRESS
+
+    return NodePlan(
+        name=NODE, address=NODE_ADDRESS, services=SERVICES, cgroups=cgroups.folders(path)
+    )
+
+
+def _reserve_port() -> socket.socket:
+    """A free port that stays ours: bound, never listening, and shared with the API server only."""
+    reserved = socket.socket()
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    reserved.bind(("127.0.0.1", 0))
+    return reserved
+
+
+def _watch(process: int, held: contextlib.ExitStack) -> int:
+    try:
+        descriptor = os.pidfd_open(process)
+    except ProcessLookupError as error:
+        raise SandboxError(f"process {process}, which is to own the sandbox, is gone") from error
+    held.callback(os.close, descriptor)
+    return descriptor
+
+
+def _run_supervisor(path: Path, plan: Plan) -> int:
+    inherited = [plan["lock"], plan["port"], plan["starter"]]
+    if plan["owner"] is not None:
+        inherited.append(plan["owner"])
+    log = os.open(path / "supervisor.log", os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        subprocess.run(
+            [sys.executable, "-m", "pergola.sandbox.supervisor", str(path)],
+            check=True,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            pass_fds=inherited,
+        )
+    except subprocess.CalledProcessError as error:
+        text = read_log(log)
+        os.close(log)
+        raise SandboxError(f"the sandbox's supervisor does not start:\n{text}") from error
+    return log
+
+
+def read_log(log: int) -> str:
+    """Return the end of what a supervisor wrote."""
+    size = os.fstat(log).st_size
+    return os.pread(log, _LOG_TAIL, max(0, size - _LOG_TAIL)).decode(errors="replace").strip()

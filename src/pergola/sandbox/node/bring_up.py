@@ -1,0 +1,61 @@
+"""Bringing up a sandbox with a node, in the order in which its parts need each other."""
+
+import asyncio
+from pathlib import Path
+from typing import Final
+
+from pergola.sandbox import control
+from pergola.sandbox.components import (
+    APISERVER,
+    CONTAINERD,
+    CONTROLLER_MANAGER,
+    ETCD,
+    IMAGE_PROVIDER,
+    KUBE_PROXY,
+    KUBELET,
+    SCHEDULER,
+    Components,
+)
+from pergola.sandbox.images.catalogue import named
+from pergola.sandbox.module import COREDNS, LOCAL_PATH_HELPER, LOCAL_PATH_PROVISIONER, PAUSE
+from pergola.sandbox.node import addons
+from pergola.sandbox.node.image_import import import_offers
+from pergola.sandbox.progress import Progress
+from pergola.sandbox.readiness import Readiness
+
+_NEEDED: Final = (PAUSE, COREDNS, LOCAL_PATH_PROVISIONER, LOCAL_PATH_HELPER)
+
+
+async def bring_up(
+    directory: Path, kubeconfig: Path, components: Components, progress: Progress
+) -> None:
+    """Start the components, import images, and return when pods can be run.
+
+    Raises:
+        SandboxError: one of them does not start, or an image cannot be had.
+    """
+    readiness = Readiness(directory, kubeconfig)
+    progress("starting etcd, kube-apiserver and containerd")
+    await _start(directory, ETCD, APISERVER, CONTAINERD)
+    await readiness.of_socket(directory / "containerd.sock")
+    async with asyncio.TaskGroup() as group:
+        group.create_task(_import(directory, progress))
+        group.create_task(readiness.of_apiserver())
+    progress("starting kube-controller-manager, kube-scheduler, kubelet and kube-proxy")
+    await _start(directory, CONTROLLER_MANAGER, SCHEDULER, KUBELET, KUBE_PROXY, IMAGE_PROVIDER)
+    await readiness.of_objects(addons.manifests(directory / "volumes"))
+    progress("waiting for the node, DNS and the provisioner of volumes")
+    await readiness.of_node()
+    await readiness.of_controllers()
+    await readiness.of_deployments(addons.DEPLOYMENTS)
+    await control.command(directory, "ready")
+
+
+async def _import(directory: Path, progress: Progress) -> None:
+    progress("importing images")
+    await import_offers(directory, named(_NEEDED), progress)
+
+
+async def _start(directory: Path, *components: str) -> None:
+    for component in components:
+        await control.command(directory, "start", component)

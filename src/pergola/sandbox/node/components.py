@@ -1,0 +1,77 @@
+"""The programs of a node, and how each is started."""
+
+from pathlib import Path
+from typing import Final
+
+from pergola.sandbox.components import (
+    APISERVER,
+    CONTAINERD,
+    CONTROLLER_MANAGER,
+    IMAGE_PROVIDER,
+    KUBE_PROXY,
+    KUBELET,
+    Flags,
+    Layout,
+)
+from pergola.sandbox.module import CNI_PLUGINS, CTR, RUNC, SHIM
+from pergola.sandbox.node.configuration import FRONT_PROXY, NODE, NODE_ADDRESS
+from pergola.sandbox.plan import KUBECONFIG
+
+# What the components start in their turn.
+TOOLS: Final = (SHIM, RUNC, CTR, *CNI_PLUGINS)
+_LABELS: Final = ("topology.kubernetes.io/region=local", "topology.kubernetes.io/zone=local-a")
+
+
+def flags(layout: Layout) -> dict[str, Flags]:
+    """The flags of a node's programs, and what the control plane needs beyond its own."""
+    return {
+        APISERVER: _apiserver(layout),
+        CONTROLLER_MANAGER: (),
+        CONTAINERD: (f"--config={layout.file('containerd.toml')}", "--log-level=warn"),
+        KUBELET: _kubelet(layout),
+        KUBE_PROXY: (f"--config={layout.file('kube-proxy.yaml')}",),
+        IMAGE_PROVIDER: (
+            *("-m", "pergola.sandbox.node.image_provider"),
+            *(str(layout.directory), layout.file(KUBECONFIG)),
+        ),
+    }
+
+
+def _apiserver(layout: Layout) -> Flags:
+    """Pods reach it; it reaches the kubelet, and aggregated API servers."""
+    return (
+        "--bind-address=0.0.0.0",  # of its own network namespace
+        f"--advertise-address={NODE_ADDRESS}",
+        "--authorization-mode=Node,RBAC",
+        "--enable-admission-plugins=NodeRestriction",
+        f"--kubelet-certificate-authority={layout.file('ca.crt')}",
+        f"--kubelet-client-certificate={layout.file('kubelet-client.crt')}",
+        f"--kubelet-client-key={layout.file('kubelet-client.key')}",
+        "--kubelet-preferred-address-types=InternalIP",
+        f"--requestheader-client-ca-file={layout.file('front-proxy-ca.crt')}",
+        f"--requestheader-allowed-names={FRONT_PROXY}",
+        "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+        "--requestheader-group-headers=X-Remote-Group",
+        "--requestheader-username-headers=X-Remote-User",
+        f"--proxy-client-cert-file={layout.file('front-proxy-client.crt')}",
+        f"--proxy-client-key-file={layout.file('front-proxy-client.key')}",
+    )
+
+
+def _kubelet(layout: Layout) -> Flags:
+    return (
+        f"--config={layout.file('kubelet.yaml')}",
+        f"--kubeconfig={layout.file('kubelet.kubeconfig')}",
+        f"--root-dir={layout.file('kubelet')}",
+        f"--hostname-override={NODE}",
+        f"--node-ip={NODE_ADDRESS}",
+        f"--node-labels={','.join(_LABELS)}",
+    )
+
+
+def link_programs(layout: Layout, programs: dict[str, Path]) -> None:
+    """Puts all programs into one folder, where they find each other."""
+    folder = Path(layout.file("bin"))
+    folder.mkdir()
+    for name, program in programs.items():
+        (folder / name).symlink_to(program)

@@ -1,0 +1,164 @@
+"""The configuration files of a node's programs."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.pki import Authority
+from pergola.sandbox import directory
+from pergola.sandbox.components import PODS, Layout
+from pergola.sandbox.files import LIFETIME, Identity
+
+NODE: Final = "node"
+# The node has no other address, and pods have theirs from PODS.
+NODE_ADDRESS: Final = "10.65.0.1"
+CLUSTER_DNS: Final = "10.0.0.10"
+CLUSTER_DOMAIN: Final = "cluster.local"
+PAUSE_IMAGE: Final = "registry.k8s.io/pause:v1"
+FRONT_PROXY: Final = "front-proxy-client"
+IDENTITIES: Final = (
+    Identity("kubelet.kubeconfig", f"system:node:{NODE}", "system:nodes"),
+    Identity("kube-proxy.kubeconfig", "system:kube-proxy", "system:authenticated"),
+)
+_MOST_PODS: Final = 250
+_NO_LIMIT: Final = "0%"
+
+
+def containerd(layout: Layout, runc: Path) -> str:
+    """Return containerd's configuration: everything in the sandbox's directory, no registry."""
+    return f"""\
+version = 3
+root = '{layout.file("containerd")}'
+state = '/run/containerd'
+disabled_plugins = [
+  'io.containerd.nri.v1.nri',
+  'io.containerd.internal.v1.restart',
+  'io.containerd.internal.v1.tracing',
+  'io.containerd.tracing.processor.v1.otlp',
+]
+
+[grpc]
+  address = '{layout.file("containerd.sock")}'
+
+[plugins.'io.containerd.internal.v1.opt']
+  path = '{layout.file("containerd-opt")}'
+
+[plugins.'io.containerd.cri.v1.images']
+  snapshotter = 'overlayfs'
+  [plugins.'io.containerd.cri.v1.images'.pinned_images]
+    sandbox = '{PAUSE_IMAGE}'
+
+[plugins.'io.containerd.cri.v1.runtime']
+  restrict_oom_score_adj = true  # in a container root may be without the capability to go lower
+  [plugins.'io.containerd.cri.v1.runtime'.containerd]
+    default_runtime_name = 'runc'
+    [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
+      runtime_type = 'io.containerd.runc.v2'
+      [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
+        BinaryName = '{runc}'
+        SystemdCgroup = false
+  [plugins.'io.containerd.cri.v1.runtime'.cni]
+    bin_dirs = ['{layout.file("bin")}']
+    conf_dir = '{layout.file("cni")}'
+"""
+
+
+def network() -> str:
+    """Return the network of pods: a bridge, on which they reach each other directly."""
+    bridge: JsonObject = {
+        "type": "bridge",
+        "bridge": "cni0",
+        "isDefaultGateway": True,
+        "hairpinMode": True,
+        "ipam": {"type": "host-local", "ranges": [[{"subnet": PODS}]]},
+    }
+    ports: JsonObject = {
+        "type": "portmap",
+        "backend": "nftables",
+        "capabilities": {"portMappings": True},
+    }
+    return json.dumps({"cniVersion": "1.0.0", "name": "pods", "plugins": [bridge, ports]})
+
+
+def kubelet(layout: Layout) -> str:
+    """Return the kubelet's configuration: its files in the sandbox's directory, and no eviction."""
+    never_full = ("nodefs.available", "nodefs.inodesFree", "imagefs.available")
+    configuration: JsonObject = {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "authentication": {
+            "anonymous": {"enabled": False},
+            "webhook": {"enabled": True},
+            "x509": {"clientCAFile": layout.file("ca.crt")},
+        },
+        "authorization": {"mode": "Webhook"},
+        "tlsCertFile": layout.file("kubelet.crt"),
+        "tlsPrivateKeyFile": layout.file("kubelet.key"),
+        "cgroupDriver": "cgroupfs",
+        "failCgroupV1": False,
+        "failSwapOn": False,
+        "clusterDNS": [CLUSTER_DNS],
+        "clusterDomain": CLUSTER_DOMAIN,
+        "containerRuntimeEndpoint": f"unix://{layout.file('containerd.sock')}",
+        "resolvConf": layout.file("resolv.conf"),
+        "volumePluginDir": layout.file("volume-plugins"),
+        "podLogsDir": layout.file("pod-logs"),
+        "maxPods": _MOST_PODS,
+        # The machine's disk may be nearly full, and is not the node's own.
+        "imageGCHighThresholdPercent": 100,
+        "evictionHard": dict.fromkeys(never_full, _NO_LIMIT),
+        "serializeImagePulls": False,
+        "registryPullQPS": 0,
+        "eventRecordQPS": 0,
+        "nodeStatusUpdateFrequency": "10s",
+        "syncFrequency": "10s",
+        "shutdownGracePeriod": "0s",
+    }
+    return json.dumps(configuration)
+
+
+def kube_proxy(layout: Layout) -> str:
+    """Return kube-proxy's configuration."""
+    configuration: JsonObject = {
+        "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
+        "kind": "KubeProxyConfiguration",
+        "mode": "nftables",
+        "clusterCIDR": PODS,
+        "hostnameOverride": NODE,
+        "clientConnection": {"kubeconfig": layout.file("kube-proxy.kubeconfig")},
+        # The limit is the machine's, and cannot be set from inside.
+        "conntrack": {"maxPerCore": 0, "min": 0},
+        "healthzBindAddress": "127.0.0.1:10256",
+        "metricsBindAddress": "127.0.0.1:10249",
+    }
+    return json.dumps(configuration)
+
+
+def write_all(layout: Layout, authority: Authority, runc: Path) -> None:
+    """Write the configuration files and certificates of a node's programs."""
+    now = datetime.now(UTC)
+    front_proxy = Authority.create("pergola-sandbox-front-proxy", now, LIFETIME)
+    pairs = {
+        "kubelet": authority.issue_server(NODE, (NODE, NODE_ADDRESS), now, LIFETIME),
+        "kubelet-client": authority.issue_client(
+            "kube-apiserver-kubelet-client", ("system:masters",), now, LIFETIME
+        ),
+        "front-proxy-client": front_proxy.issue_client(FRONT_PROXY, (), now, LIFETIME),
+    }
+    contents: dict[str, bytes | str] = {
+        "containerd.toml": containerd(layout, runc),
+        "kubelet.yaml": kubelet(layout),
+        "kube-proxy.yaml": kube_proxy(layout),
+        "front-proxy-ca.crt": front_proxy.pair.public,
+        # The DNS of pods that use the node's: there is no server to reach.
+        "resolv.conf": "",
+    }
+    for name, pair in pairs.items():
+        contents |= {f"{name}.crt": pair.public, f"{name}.key": pair.private}
+    for name, content in contents.items():
+        directory.write(layout.directory / name, content)
+    networks = layout.directory / "cni"
+    networks.mkdir()
+    directory.write(networks / "10-pods.conflist", network())

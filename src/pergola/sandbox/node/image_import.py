@@ -1,0 +1,68 @@
+"""Giving images to a node's containerd."""
+
+import asyncio
+import subprocess
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from pergola.sandbox.errors import SandboxError
+from pergola.sandbox.images import build, oci
+from pergola.sandbox.images.catalogue import Offer
+from pergola.sandbox.images.oci import Image
+from pergola.sandbox.module import CTR
+from pergola.sandbox.progress import Progress, silent
+
+_NAMESPACE: Final = "k8s.io"  # the one in which the kubelet looks
+
+
+async def import_offers(
+    directory: Path, offers: Iterable[Offer], progress: Progress = silent
+) -> None:
+    """Make images where they are missing, and import them under the names of the catalogue.
+
+    Args:
+        directory: the sandbox's.
+
+    Raises:
+        SandboxError: an image cannot be made or imported.
+    """
+    images = await asyncio.to_thread(build.build, offers, progress)
+    await asyncio.to_thread(_import, directory, images)
+
+
+async def import_as(directory: Path, reference: str, offer: Offer) -> None:
+    """Import an image under the name that a pod uses.
+
+    Raises:
+        SandboxError: the image cannot be made or imported.
+    """
+    images = await asyncio.to_thread(build.build, [offer])
+    await asyncio.to_thread(_import, directory, {reference: images[offer.reference]})
+
+
+def _import(directory: Path, images: Mapping[str, Image]) -> None:
+    line = [
+        *(str(directory / "bin" / CTR), "--address", str(directory / "containerd.sock")),
+        *("--namespace", _NAMESPACE, "images", "import", "-"),
+    ]
+    with subprocess.Popen(
+        line, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as ctr:
+        if ctr.stdin is None or ctr.stderr is None:
+            raise AssertionError("both are pipes")
+        try:
+            for chunk in oci.archive(images, build.store()):
+                ctr.stdin.write(chunk)
+            ctr.stdin.close()
+        except BrokenPipeError:
+            pass  # it ended, and says why
+        complaint = ctr.stderr.read().decode(errors="replace").strip()
+    if ctr.returncode:
+        raise SandboxError(f"cannot import {', '.join(images)}: {_explain(complaint)}")
+
+
+def _explain(complaint: str) -> str:
+    if "no space left on device" in complaint:
+        return "the disk is full: make room, or set XDG_RUNTIME_DIR to a folder on another disk"
+    return complaint

@@ -1,0 +1,142 @@
+"""The component that gives a node the images its pods ask for, by the names they use.
+
+Pods never pull (`manifests/image-policy.yaml`). When one is created, its images are looked up in
+the catalogue by repository, whatever the tag, and imported under the name in the pod. An Event of
+the pod says what cannot be provided. Run as
+`python -m pergola.sandbox.node.image_provider DIRECTORY KUBECONFIG`.
+"""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+from pergola.api.kinds import POD
+from pergola.api.objects import JsonObject, Key, annotations_of, map_at, maps_at
+from pergola.kube.client import Client
+from pergola.kube.errors import NotFound
+from pergola.kube.kubeconfig import load
+from pergola.runtime.caching.cache import Cache
+from pergola.runtime.controlling.controller import DONE, Again, Controller, Outcome
+from pergola.runtime.controlling.events import Recorder, Regarding
+from pergola.runtime.controlling.unit import Unit
+from pergola.runtime.logging import configure, get_logger
+from pergola.runtime.metrics import Metrics
+from pergola.runtime.process.signals import run, work_until_signalled
+from pergola.sandbox import binaries
+from pergola.sandbox.errors import SandboxError
+from pergola.sandbox.images.catalogue import Offer, resolve
+from pergola.sandbox.node.image_import import import_as
+
+log = get_logger("image-provider")
+
+_NAME: Final = "image-provider"
+_PROVIDED: Final = "sandbox.pergola.dev/images-provided"
+_LOOK_AGAIN: Final = 5.0  # seconds: images are built by commands, which send no event
+
+
+class ImageProvider:
+    """Provides images for the pods of one node.
+
+    Args:
+        directory: the sandbox's.
+        pods: of the whole cluster.
+    """
+
+    def __init__(
+        self, client: Client, directory: Path, pods: Cache[JsonObject], events: Recorder
+    ) -> None:
+        self._client = client
+        self._directory = directory
+        self._pods = pods
+        self._events = events
+        self._provided: dict[str, asyncio.Task[None]] = {}
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Provide what the pod's images lack, and let the kubelet know."""
+        pod = self._pods.get(key)
+        if pod is None:
+            return DONE
+        problems = [p for image in sorted(images_of(pod)) if (p := await self._provide(image))]
+        for problem in problems:
+            self._events.warning(Regarding.of(pod), "ImageNotProvided", problem)
+        if problems:
+            return Again(_LOOK_AGAIN)
+        if _waits(pod) and _PROVIDED not in annotations_of(pod):
+            await self._nudge(key)
+        return DONE
+
+    async def _provide(self, image: str) -> str:
+        """Imports an image; returns why it cannot be had."""
+        offer = resolve(image)
+        if offer is None:
+            return (
+                f'no image of this sandbox is known as "{image}":'
+                " `pergola sandbox images` lists all"
+            )
+        if not binaries.present((offer.name,)):
+            return f'"{image}" is not built: run `pergola sandbox images build {offer.name}`'
+        try:
+            await self._import_once(image, offer)
+        except SandboxError as error:
+            return str(error)
+        return ""
+
+    async def _import_once(self, image: str, offer: Offer) -> None:
+        task = self._provided.get(image)
+        if task is None:
+            task = asyncio.create_task(import_as(self._directory, image, offer))
+            self._provided[image] = task
+        try:
+            await asyncio.shield(task)
+        except SandboxError:
+            self._provided.pop(image, None)
+            raise
+
+    async def _nudge(self, key: Key) -> None:
+        """Changes the pod, so that the kubelet looks at it now instead of some seconds later."""
+        try:
+            await self._client.patch(POD, key, {"metadata": {"annotations": {_PROVIDED: "true"}}})
+        except NotFound:
+            log.debug("pod is gone", object=str(key))
+
+
+def images_of(pod: JsonObject) -> set[str]:
+    """Return the images of all containers of a pod."""
+    kinds = ("initContainers", "containers", "ephemeralContainers")
+    return {c["image"] for kind in kinds for c in maps_at(pod, "spec", kind)}
+
+
+def _waits(pod: JsonObject) -> bool:
+    statuses = [
+        status
+        for kind in ("initContainerStatuses", "containerStatuses")
+        for status in maps_at(pod, "status", kind)
+    ]
+    reasons = {map_at(status, "state", "waiting").get("reason") for status in statuses}
+    return "ErrImageNeverPull" in reasons
+
+
+async def provide(directory: Path, kubeconfig: Path) -> None:
+    """Provide images until cancelled."""
+    async with Client.connect(load(kubeconfig)) as client:
+        pods: Cache[JsonObject] = Cache(client, POD, keep=lambda pod: pod)
+        events = Recorder(client, _NAME, action="ProvideImages")
+        provider = ImageProvider(client, directory, pods, events)
+        controller: Controller[Key] = Controller(
+            _NAME, provider.reconcile, workers=4, metrics=Metrics()
+        )
+        pods.subscribe(lambda change: controller.queue.add(change.key))
+        await Unit(caches=[pods], controllers=[controller], tasks=[events.run]).run()
+
+
+async def _main() -> None:
+    directory, kubeconfig = map(Path, sys.argv[1:])
+    configure("info", "json")
+    await work_until_signalled(provide(directory, kubeconfig))
+
+
+if __name__ == "__main__":
+    os.umask(0o077)
+    run(_main)

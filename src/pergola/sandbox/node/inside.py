@@ -1,0 +1,104 @@
+"""What a node's namespaces look like from inside: file systems, kernel settings, network."""
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Final
+
+from pergola.sandbox.errors import SandboxError
+from pergola.sandbox.node import cgroups, kernel
+from pergola.sandbox.node.kernel import BIND, PRIVATE, RECURSIVE, SHARED, mount
+from pergola.sandbox.plan import NodePlan
+
+# Programs of a node write here by habit; what they write stays in the sandbox's directory.
+_COVERED: Final = ("etc", "opt", "var")
+# The kubelet insists on these values and would set them for the whole machine. It reads them from
+# here instead, and finds nothing to do.
+_SETTINGS: Final = {
+    "kernel/keys/root_maxbytes": "25000000",
+    "kernel/keys/root_maxkeys": "1000000",
+    "kernel/panic": "10",
+    "kernel/panic_on_oops": "1",
+    "vm/overcommit_memory": "1",
+    "vm/panic_on_oom": "0",
+}
+_NETWORK_SETTINGS: Final = {
+    "net/ipv4/ip_forward": "1",
+    "net/bridge/bridge-nf-call-iptables": "1",
+}
+
+
+def enter(directory: Path, plan: NodePlan) -> None:
+    """Moves the calling process, the first of its PID namespace, into a world of its own.
+
+    Raises:
+        SandboxError: the kernel refuses something.
+    """
+    cgroups.enter(plan["cgroups"])
+    kernel.unshare(
+        kernel.NEW_MOUNTS
+        | kernel.NEW_NETWORK
+        | kernel.NEW_HOST_NAME
+        | kernel.NEW_IPC
+        | kernel.NEW_CGROUPS
+    )
+    os.umask(0o022)  # containers run as any user, and read files that the kubelet writes
+    mount("none", Path("/"), flags=RECURSIVE | PRIVATE)
+    _mount_kernel()
+    _mount_files(directory)
+    _pin_settings(directory)
+    mount("none", Path("/"), flags=RECURSIVE | SHARED)  # volumes may ask for mount propagation
+    kernel.set_host_name(plan["name"])
+    _connect(plan)
+    os.environ["PATH"] = f"{directory / 'bin'}:{os.environ.get('PATH', os.defpath)}"
+
+
+def _mount_kernel() -> None:
+    mount("proc", Path("/proc"), "proc")
+    mount("sysfs", Path("/sys"), "sysfs")
+    cgroups.mount_inside()
+
+
+def _mount_files(directory: Path) -> None:
+    """Covers the folders that programs write to; the sandbox's directory itself stays visible."""
+    kept = os.open(directory, os.O_PATH)
+    for name in _COVERED:
+        upper, work = (directory / "machine" / f"{name}{suffix}" for suffix in ("", ".work"))
+        for folder in (upper, work):
+            folder.mkdir(parents=True)
+        lower = Path("/", name)
+        if lower.is_dir():
+            layers = f"lowerdir={lower},upperdir={upper},workdir={work}"
+            mount("overlay", lower, "overlay", options=layers)
+    mount("tmpfs", Path("/run"), "tmpfs", options="mode=755")
+    directory.mkdir(parents=True, exist_ok=True)
+    mount(f"/proc/self/fd/{kept}", directory, flags=BIND)
+    os.close(kept)
+    os.chdir(directory)
+
+
+def _pin_settings(directory: Path) -> None:
+    for name, value in _SETTINGS.items():
+        setting = Path("/proc/sys", name)
+        if setting.exists():
+            pinned = directory / "machine" / name.replace("/", ".")
+            pinned.write_text(f"{value}\n")
+            mount(pinned, setting, flags=BIND)
+
+
+def _connect(plan: NodePlan) -> None:
+    """Gives the node its address, and a way to Services; there is none to anywhere else."""
+    _ip("link", "set", "lo", "up")
+    _ip("address", "add", f"{plan['address']}/32", "dev", "lo")
+    # A connection to a Service starts with a route; then the rules of kube-proxy redirect it.
+    _ip("route", "add", plan["services"], "dev", "lo", "src", plan["address"])
+    for name, value in _NETWORK_SETTINGS.items():
+        setting = Path("/proc/sys", name)
+        if setting.exists():
+            setting.write_text(value)
+
+
+def _ip(*words: str) -> None:
+    done = subprocess.run(["ip", *words], check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise SandboxError(f"ip {' '.join(words)}: {done.stderr.strip()}")

@@ -1,0 +1,86 @@
+"""What a machine must have to run a node, checked before anything is started."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from pergola.sandbox import binaries
+from pergola.sandbox.errors import SandboxError
+from pergola.sandbox.module import RUNC
+from pergola.sandbox.node.cgroups import hierarchies
+
+# Programs that are run by the node's programs, each with the Debian package that has it.
+_PROGRAMS: Final = {"ip": "iproute2", "mount": "mount", "nft": "nftables"}
+_FILE_SYSTEMS: Final = ("overlay", "tmpfs")
+_NAMESPACES: Final = ("cgroup", "ipc", "mnt", "net", "pid", "uts")
+_CONTROLLERS: Final = ("cpu", "cpuset", "memory", "pids")
+
+
+def check() -> None:
+    """Check that this machine can run a node.
+
+    Raises:
+        SandboxError: it cannot; one sentence names everything that is missing.
+    """
+    missing = list(_missing())
+    if missing:
+        raise SandboxError(
+            f"a node cannot run on this machine: {'; '.join(missing)}."
+            " Without --node, nodes are simulated"
+        )
+
+
+def _missing() -> Iterator[str]:
+    if sys.platform != "linux":
+        yield "it needs Linux"
+        return
+    if os.geteuid() != 0:
+        yield "it needs root (sudo)"
+    programs = {p: package for p, package in _PROGRAMS.items() if shutil.which(p) is None}
+    if programs:
+        packages = " ".join(sorted(set(programs.values())))
+        yield f"{', '.join(programs)} not found (apt-get install {packages})"
+    yield from _missing_of_kernel()
+    yield from _missing_to_build()
+
+
+def _missing_of_kernel() -> Iterator[str]:
+    namespaces = [n for n in _NAMESPACES if not Path(f"/proc/self/ns/{n}").exists()]
+    known = Path("/proc/filesystems").read_text().split()
+    file_systems = [name for name in _FILE_SYSTEMS if name not in known]
+    controllers = [name for name in _CONTROLLERS if name not in _controllers()]
+    for names, noun in (
+        (namespaces, "namespaces"),
+        (file_systems, "file systems"),
+        (controllers, "cgroup controllers"),
+    ):
+        if names:
+            yield f"the kernel lacks {noun}: {', '.join(names)}"
+
+
+def _controllers() -> set[str]:
+    found = hierarchies(Path("/proc/self/mountinfo").read_text())
+    if found and not found[0].options:
+        content = found[0].mount_point / "cgroup.controllers"
+        return set(content.read_text().split()) if content.exists() else set()
+    return {name for hierarchy in found for name in hierarchy.controllers}
+
+
+def _missing_to_build() -> Iterator[str]:
+    """What runc takes to be built: it is the one program with C in it."""
+    if binaries.present((RUNC,)):
+        return
+    tools = {"cc": "gcc libc6-dev", "pkg-config": "pkg-config"}
+    packages = [package for tool, package in tools.items() if shutil.which(tool) is None]
+    if packages or not _has_libseccomp():
+        packages.append("libseccomp-dev")
+        yield f"runc cannot be built (apt-get install {' '.join(packages)})"
+
+
+def _has_libseccomp() -> bool:
+    line = ["pkg-config", "--exists", "libseccomp"]
+    return subprocess.run(line, check=False, capture_output=True).returncode == 0

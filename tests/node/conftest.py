@@ -1,0 +1,25 @@
+"""Fixtures of tests with a real node: one for the whole run, a namespace for each test."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import load
+from pergola.sandbox import Sandbox
+from pergola.testing.namespaces import create_namespace, delete_namespace
+
+
+@pytest.fixture
+async def node_client(node_sandbox: Sandbox) -> AsyncIterator[Client]:
+    """A client of the node's cluster, as its administrator."""
+    async with Client.connect(load(node_sandbox.kubeconfig)) as client:
+        yield client
+
+
+@pytest.fixture
+async def node_namespace(node_client: Client, request: pytest.FixtureRequest) -> AsyncIterator[str]:
+    """A fresh namespace on the node."""
+    name = await create_namespace(node_client, request.node.name)
+    yield name
+    await delete_namespace(node_client, name)

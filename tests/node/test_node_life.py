@@ -1,0 +1,166 @@
+"""How nodes begin and end: beside each other, through faults, and with nothing left."""
+
+import asyncio
+import os
+import re
+import secrets
+import signal
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from pergola.api.kinds import NODE, POD, STATEFUL_SET
+from pergola.api.objects import JsonObject, Key
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import load
+from pergola.sandbox import API_ONLY, WITH_NODE, Sandbox, start, stop
+from pergola.sandbox.node import cgroups
+from pergola.sandbox.processes import ProcessId
+from pergola.testing.node_workloads import etcd_call, etcd_with_a_claim, is_ready
+from pergola.testing.shared import require_node
+from pergola.testing.waiting import until
+
+pytestmark = pytest.mark.node
+
+KEY = Key("default", "etcd-0")
+
+
+@pytest.fixture
+async def own_node() -> AsyncIterator[Sandbox]:
+    """A node of this test alone, which may break it."""
+    require_node()
+    sandbox = await start(f"life-{secrets.token_hex(4)}", components=WITH_NODE)
+    yield sandbox
+    await stop(sandbox.name)
+
+
+def traces_on_the_machine() -> list[str]:
+    """What a node could leave on this machine, or change there."""
+    settings = ("kernel/panic", "vm/overcommit_memory", "net/ipv4/ip_forward")
+    folders = ("/etc", "/opt", "/run", "/var/lib", "/var/log", "/var/run")
+    return [
+        *(f"{name}={Path('/proc/sys', name).read_text()}" for name in settings),
+        *(f"{path}: {sorted(p.name for p in Path(path).iterdir())}" for path in folders),
+        *re.findall(r"^\s*(\w+):", Path("/proc/net/dev").read_text(), re.MULTILINE),
+        *(line for line in Path("/proc/self/mountinfo").read_text().splitlines()),
+        subprocess.run(
+            ["nft", "list", "tables"], check=True, capture_output=True, text=True
+        ).stdout,
+    ]
+
+
+def groups_of(sandbox: Sandbox) -> list[Path]:
+    found = cgroups.hierarchies(Path("/proc/self/mountinfo").read_text())
+    return [g for h in found for g in h.mount_point.glob(f"**/*{sandbox.directory.name}-*")]
+
+
+def processes(sandbox: Sandbox) -> list[ProcessId]:
+    """The first process, the components, and all other processes in the node's namespaces."""
+    state = sandbox.state()
+    kubelet = state["components"]["kubelet"]["process"][0]
+    namespace = Path(f"/proc/{kubelet}/ns/net").readlink()
+    inside = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if (entry / "ns" / "net").readlink() == namespace:
+                    inside.append(ProcessId.of(int(entry.name)))
+            except OSError:
+                continue
+    return [ProcessId(*state["supervisor"]), *(process for process in inside if process)]
+
+
+async def test_a_node_and_its_pods_survive_faults_and_leave_nothing_when_stopped() -> None:
+    require_node()
+    before = traces_on_the_machine()
+    node = await start(f"life-{secrets.token_hex(4)}", components=WITH_NODE)
+    try:
+        of_node = processes(node)
+        assert groups_of(node)
+        async with Client.connect(load(node.kubeconfig)) as client:
+            await _survives_faults(node, client)
+        of_node += processes(node)
+    finally:
+        await stop(node.name)
+
+    assert not any(process.alive for process in of_node)
+    assert not node.directory.exists()
+    assert groups_of(node) == []
+    assert traces_on_the_machine() == before
+
+
+async def _survives_faults(node: Sandbox, client: Client) -> None:
+    for obj in etcd_with_a_claim("default"):
+        await client.create(obj)
+    await until(client, STATEFUL_SET, Key("default", "etcd"), is_ready, patience=60)
+    pod = await client.get(POD, KEY)
+    port = await node.forward("10.65.0.1", 10250)
+    assert port
+    etcd = await node.forward(pod["status"]["podIP"], 2379)
+    await etcd_call(etcd, "put", {"key": "a2V5", "value": "dmFsdWU="})
+
+    for component in ("kubelet", "containerd"):
+        await node.kill(component)
+        await node.restart(component)
+    # The container went on all the time.
+    found = await etcd_call(etcd, "range", {"key": "a2V5"})
+    assert found["count"] == "1"
+
+    started = _started(pod)
+    await node.reboot()
+    pod = await until(
+        client,
+        POD,
+        KEY,
+        lambda pod: is_ready(pod) and _started(pod) > started,
+        patience=90,
+    )
+    etcd = await node.forward(pod["status"]["podIP"], 2379)
+    found = await etcd_call(etcd, "range", {"key": "a2V5"})
+    assert [pair["value"] for pair in found["kvs"]] == ["dmFsdWU="]
+
+
+def _started(pod: JsonObject) -> str:
+    (container,) = pod["status"]["containerStatuses"]
+    running: JsonObject = container["state"].get("running") or {}
+    return str(running.get("startedAt", ""))
+
+
+async def test_two_nodes_run_side_by_side_and_a_killed_one_leaves_nothing(
+    node_sandbox: Sandbox,
+) -> None:
+    before = traces_on_the_machine()
+    other = await start(f"life-{secrets.token_hex(4)}", components=WITH_NODE)
+    async with (
+        Client.connect(load(node_sandbox.kubeconfig)) as first,
+        Client.connect(load(other.kubeconfig)) as second,
+    ):
+        uids = [(await c.get(NODE, Key("", "node")))["metadata"]["uid"] for c in (first, second)]
+    assert uids[0] != uids[1]
+    of_other = processes(other)
+
+    os.kill(of_other[0].pid, signal.SIGKILL)
+    async with asyncio.timeout(20):
+        while any(process.alive for process in of_other):  # noqa: ASYNC110 - they send no events
+            await asyncio.sleep(0.02)
+    following = await start(f"life-{secrets.token_hex(4)}", components=API_ONLY)
+    await following.stop()
+
+    assert not other.directory.exists()
+    assert groups_of(other) == []
+    assert traces_on_the_machine() == before
+
+
+def test_a_node_has_no_way_out(node_sandbox: Sandbox) -> None:
+    kubelet = node_sandbox.state()["components"]["kubelet"]["process"][0]
+
+    routes = Path(f"/proc/{kubelet}/net/route").read_text().splitlines()[1:]
+    interfaces = re.findall(
+        r"^\s*(\w+):", Path(f"/proc/{kubelet}/net/dev").read_text(), re.MULTILINE
+    )
+
+    assert {line.split()[0] for line in routes} == {"lo", "cni0"}
+    assert "00000000" not in {line.split()[1] for line in routes}
+    assert {name.rstrip("0123456789abcdef") for name in interfaces} <= {"lo", "cni", "veth", "v"}

@@ -1,0 +1,94 @@
+"""Pods, volumes, Services and DNS on a real node."""
+
+import pytest
+
+from pergola.api.kinds import EVENT, POD, SERVICE, STATEFUL_SET
+from pergola.api.objects import Key, map_at, maps_at
+from pergola.kube.client import Client
+from pergola.sandbox import Sandbox
+from pergola.testing.node_workloads import etcd_call, etcd_pod, etcd_with_a_claim, is_ready, resolve
+from pergola.testing.waiting import until
+
+pytestmark = pytest.mark.node
+
+
+async def test_etcd_keeps_its_data_when_its_pod_is_replaced(
+    node_sandbox: Sandbox, node_client: Client, node_namespace: str
+) -> None:
+    for obj in etcd_with_a_claim(node_namespace):
+        await node_client.create(obj)
+    await until(node_client, STATEFUL_SET, Key(node_namespace, "etcd"), is_ready, patience=90)
+    service = await node_client.get(SERVICE, Key(node_namespace, "etcd"))
+    port = await node_sandbox.forward(map_at(service, "spec")["clusterIP"], 2379)
+    await etcd_call(port, "put", {"key": "a2V5", "value": "dmFsdWU="})
+    first = await node_client.get(POD, Key(node_namespace, "etcd-0"))
+
+    await node_client.delete(POD, Key(node_namespace, "etcd-0"))
+    await until(
+        node_client,
+        POD,
+        Key(node_namespace, "etcd-0"),
+        lambda pod: pod["metadata"]["uid"] != first["metadata"]["uid"] and is_ready(pod),
+        patience=60,
+    )
+
+    found = await etcd_call(port, "range", {"key": "a2V5"})
+    assert [pair["value"] for pair in found["kvs"]] == ["dmFsdWU="]
+
+
+async def test_a_service_is_found_by_its_name(
+    node_sandbox: Sandbox, node_client: Client, node_namespace: str
+) -> None:
+    service, _ = etcd_with_a_claim(node_namespace)
+    created = await node_client.create(service)
+    dns = await node_sandbox.forward("10.0.0.10", 53)
+
+    found = await resolve(dns, f"etcd.{node_namespace}.svc.cluster.local")
+
+    assert found == map_at(created, "spec")["clusterIP"]
+
+
+async def test_the_log_of_a_container_can_be_read(node_client: Client, node_namespace: str) -> None:
+    await node_client.create(etcd_pod(node_namespace))
+    await until(node_client, POD, Key(node_namespace, "etcd"), is_ready, patience=60)
+
+    log = await node_client.get_raw(f"/api/v1/namespaces/{node_namespace}/pods/etcd/log")
+
+    assert b"ready to serve client requests" in log
+
+
+async def test_an_image_is_provided_under_any_tag_that_a_manifest_uses(
+    node_client: Client, node_namespace: str
+) -> None:
+    image = "registry.k8s.io/etcd:3.5.21-0"
+    await node_client.create(etcd_pod(node_namespace, image=image))
+
+    pod = await until(node_client, POD, Key(node_namespace, "etcd"), is_ready, patience=60)
+
+    assert [c["image"] for c in maps_at(pod, "spec", "containers")] == [image]
+
+
+async def test_an_image_that_no_one_provides_is_named_with_a_hint(
+    node_client: Client, node_namespace: str
+) -> None:
+    image = "registry.example.com/no/such:v1"
+    await node_client.create(etcd_pod(node_namespace, image=image))
+
+    await until(
+        node_client,
+        POD,
+        Key(node_namespace, "etcd"),
+        lambda pod: (
+            "ErrImageNeverPull"
+            in [
+                map_at(status, "state", "waiting").get("reason")
+                for status in maps_at(pod, "status", "containerStatuses")
+            ]
+        ),
+        patience=60,
+    )
+    events = await node_client.list(EVENT, node_namespace)
+    hints = [event["note"] for event in events if event["reason"] == "ImageNotProvided"]
+    assert hints == [
+        f'no image of this sandbox is known as "{image}": `pergola sandbox images` lists all'
+    ]

@@ -1,0 +1,123 @@
+import hashlib
+import io
+import json
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pergola.sandbox.errors import SandboxError
+from pergola.sandbox.images import oci
+from pergola.sandbox.images.catalogue import BASE, CATALOGUE, named, repository_of, resolve
+from pergola.sandbox.images.layers import Entry
+from pergola.sandbox.images.oci import Image, Recipe
+from pergola.sandbox.images.store import Store
+
+ETCD = Recipe([BASE, [Entry("usr/local/bin/etcd", b"etcd")]], ["/usr/local/bin/etcd"])
+PROXY = Recipe([BASE, [Entry("usr/local/bin/proxy", b"proxy")]], ["/usr/local/bin/proxy"], "0:0")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "blobs")
+
+
+def files(images: dict[str, Image], store: Store) -> dict[str, bytes]:
+    stream = io.BytesIO(b"".join(oci.archive(images, store)))
+    with tarfile.open(fileobj=stream) as archive:
+        return {m.name: archive.extractfile(m).read() for m in archive}  # type: ignore[union-attr]
+
+
+def blob(content: dict[str, bytes], descriptor: dict[str, Any]) -> bytes:
+    return content["blobs/" + descriptor["digest"].replace(":", "/")]
+
+
+def test_an_archive_has_all_that_its_index_leads_to(store: Store) -> None:
+    content = files({"registry.k8s.io/etcd:v3": oci.write(ETCD, store)}, store)
+
+    assert json.loads(content["oci-layout"]) == {"imageLayoutVersion": "1.0.0"}
+    (entry,) = json.loads(content["index.json"])["manifests"]
+    assert entry["annotations"]["io.containerd.image.name"] == "registry.k8s.io/etcd:v3"
+    manifest = json.loads(blob(content, entry))
+    config = json.loads(blob(content, manifest["config"]))
+    assert config["config"]["Entrypoint"] == ["/usr/local/bin/etcd"]
+    assert config["config"]["User"] == "65532:65532"
+    assert config["rootfs"]["diff_ids"] == [layer["digest"] for layer in manifest["layers"]]
+    for descriptor in (entry, manifest["config"], *manifest["layers"]):
+        found = blob(content, descriptor)
+        assert descriptor["digest"] == f"sha256:{hashlib.sha256(found).hexdigest()}"
+        assert descriptor["size"] == len(found)
+
+
+def test_a_second_image_costs_its_own_layer_only(store: Store, tmp_path: Path) -> None:
+    first = oci.write(ETCD, store)
+    before = {path.name for path in (tmp_path / "blobs").iterdir()}
+    second = oci.write(PROXY, store)
+
+    assert first.blobs[1] == second.blobs[1]
+    assert len(list((tmp_path / "blobs").iterdir())) == len(before) + 3
+    content = files({"a:1": first, "b:1": second}, store)
+    assert len([name for name in content if name.startswith("blobs/")]) == 7
+
+
+def test_an_image_is_the_same_wherever_it_is_made(store: Store, tmp_path: Path) -> None:
+    assert oci.write(ETCD, store) == oci.write(ETCD, Store(tmp_path / "elsewhere"))
+
+
+def test_a_store_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    with pytest.raises(
+        SandboxError, match=r"cannot keep an image in .*file/blobs: Not a directory"
+    ):
+        oci.write(ETCD, Store(tmp_path / "file" / "blobs"))
+
+
+def test_a_full_disk_is_one_sentence() -> None:
+    with pytest.raises(SandboxError, match=r"the disk of /dev is full: \d+ MB are needed"):
+        FullStore(Path("/dev")).put(lambda: [bytes(1 << 20)])
+
+
+class FullStore(Store):
+    def _write(self, blob: object, chunks: object) -> None:
+        Path("/dev/full").write_bytes(b"x")
+
+
+@pytest.mark.parametrize(
+    ("reference", "name"),
+    [
+        ("registry.k8s.io/kube-apiserver:v1.30.1", "kube-apiserver"),
+        ("registry.k8s.io/etcd@sha256:0123", "etcd"),
+        ("registry.k8s.io/etcd:3.5.1@sha256:0123", "etcd"),
+        ("rancher/local-path-provisioner", "local-path-provisioner"),
+        ("registry.k8s.io/no-such-image:v1", None),
+        ("localhost:5000/etcd", None),
+    ],
+)
+def test_an_image_is_found_by_the_name_that_manifests_use(reference: str, name: str | None) -> None:
+    offer = resolve(reference)
+
+    assert (offer.name if offer else None) == name
+
+
+def test_short_names_mean_what_they_mean_to_other_engines() -> None:
+    assert repository_of("busybox") == "docker.io/library/busybox"
+    assert repository_of("rancher/x:1") == "docker.io/rancher/x"
+    assert repository_of("localhost:5000/x:1") == "localhost:5000/x"
+
+
+def test_names_and_repositories_of_the_catalogue_are_unique() -> None:
+    names = [offer.name for offer in CATALOGUE]
+    repositories = [r for offer in CATALOGUE for r in (offer.repository, *offer.aliases)]
+
+    assert len(set(names)) == len(names)
+    assert len(set(repositories)) == len(repositories)
+    assert [offer.name for offer in named(names)] == names
+
+
+@pytest.mark.parametrize("offer", CATALOGUE, ids=lambda offer: offer.name)
+def test_every_offer_has_a_version_and_a_program_in_its_module(offer: Any) -> None:
+    assert offer.version.startswith("v")
+    assert offer.name in offer.module.packages
+    assert offer.source

@@ -1,0 +1,60 @@
+import os
+import shutil
+
+import pytest
+
+from pergola.sandbox import binaries
+from pergola.sandbox.errors import SandboxError
+from pergola.sandbox.node import requirements
+from pergola.testing.shared import require_node
+
+
+@pytest.fixture(autouse=True)
+def everything_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}")
+    monkeypatch.setattr(binaries, "present", lambda parts: {part: part for part in parts})
+    monkeypatch.setattr(requirements, "_missing_of_kernel", list)
+
+
+def test_a_machine_that_has_everything_can_run_a_node() -> None:
+    requirements.check()
+
+
+def test_root_and_packages_that_are_missing_are_named_in_one_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(shutil, "which", lambda name: None if name == "nft" else name)
+
+    with pytest.raises(SandboxError) as error:
+        requirements.check()
+
+    assert str(error.value) == (
+        "a node cannot run on this machine: it needs root (sudo); nft not found"
+        " (apt-get install nftables). Without --node, nodes are simulated"
+    )
+
+
+def test_what_runc_is_built_with_counts_only_until_it_is_built(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None if name == "cc" else name)
+    requirements.check()
+    monkeypatch.setattr(binaries, "present", lambda parts: {})
+
+    with pytest.raises(SandboxError, match=r"runc cannot be built \(apt-get install gcc libc6-dev"):
+        requirements.check()
+
+
+def test_a_test_that_needs_a_node_is_skipped_without_one_and_fails_in_ci(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.delenv("CI", raising=False)
+    with pytest.raises(pytest.skip.Exception, match="it needs root"):
+        require_node()
+
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(pytest.fail.Exception, match="it needs root"):
+        require_node()
