@@ -6,7 +6,6 @@ import re
 import secrets
 import signal
 import subprocess
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -25,15 +24,6 @@ from pergola.testing.waiting import until
 pytestmark = pytest.mark.node
 
 KEY = Key("default", "etcd-0")
-
-
-@pytest.fixture
-async def own_node() -> AsyncIterator[Sandbox]:
-    """A node of this test alone, which may break it."""
-    require_node()
-    sandbox = await start(f"life-{secrets.token_hex(4)}", components=WITH_NODE)
-    yield sandbox
-    await stop(sandbox.name)
 
 
 def traces_on_the_machine() -> list[str]:

@@ -23,7 +23,8 @@ from pergola.runtime.controlling.events import Recorder, Regarding
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.logging import configure, get_logger
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.process.signals import run, work_until_signalled
+from pergola.runtime.process.event_loop import run
+from pergola.runtime.process.signals import work_until_signalled
 from pergola.sandbox import binaries
 from pergola.sandbox.errors import SandboxError
 from pergola.sandbox.images.catalogue import Offer, resolve
