@@ -12,7 +12,6 @@ from pergola.api import marks
 from pergola.api.conditions import timestamp
 from pergola.api.kinds import SECRET
 from pergola.api.objects import (
-    GroupVersionKind,
     JsonObject,
     Key,
     labels_of,
@@ -26,6 +25,7 @@ from pergola.bundle.managed_resource import Bundle, merge_into, secret_name, sec
 from pergola.bundle.names import check_same_content, immutability_patch
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists, Conflict, NotFound
+from pergola.kube.selectors import format_selector
 from pergola.runtime.clock import Clock, SystemClock
 
 _ATTEMPTS: Final = 10
@@ -44,7 +44,7 @@ async def apply(client: Client, bundle: Bundle, *, clock: Clock | None = None) -
         AlreadyExists: somebody else created the ManagedResource at this moment.
         KubeError: the API server refused, or did not answer.
     """
-    live = await _read(client, MANAGED_RESOURCE, bundle.key)
+    live = await client.find(MANAGED_RESOURCE, bundle.key)
     await _apply_secrets(client, bundle, live, clock or SystemClock())
     return await _replace(client, bundle, live) or await client.create(bundle.managed_resource)
 
@@ -53,7 +53,7 @@ async def update(
     client: Client, bundle: Bundle, *, clock: Clock | None = None
 ) -> JsonObject | None:
     """The same as `apply`, but writes nothing and returns None if there is no ManagedResource."""
-    live = await _read(client, MANAGED_RESOURCE, bundle.key)
+    live = await client.find(MANAGED_RESOURCE, bundle.key)
     if live is None:
         return None
     await _apply_secrets(client, bundle, live, clock or SystemClock())
@@ -69,7 +69,7 @@ async def delete(client: Client, key: Key, *, secret_prefix: bool = True) -> Non
     Raises:
         Conflict: somebody made the ManagedResource anew at this moment.
     """
-    live = await _read(client, MANAGED_RESOURCE, key)
+    live = await client.find(MANAGED_RESOURCE, key)
     names = {secret_name(key.name, prefix=secret_prefix)} | secret_names(live or {})
     for name in sorted(names):
         with suppress(NotFound):
@@ -81,7 +81,7 @@ async def delete(client: Client, key: Key, *, secret_prefix: bool = True) -> Non
 
 async def delete_by_origin(client: Client, namespace: str, origin: str) -> list[Key]:
     """Asks for the deletion of all ManagedResources of a creator; returns which they are."""
-    labels = f"{marks.ORIGIN_LABEL}={origin}"
+    labels = format_selector({"matchLabels": {marks.ORIGIN_LABEL: origin}})
     found = await client.list(MANAGED_RESOURCE, namespace, labels=labels, metadata_only=True)
     for resource in found:
         with suppress(NotFound):
@@ -99,7 +99,7 @@ async def exists(
     client: Client,
     resource_class: str | None,
     *,
-    namespace: str = "",
+    namespace: str | None = None,
     excluded_names: Collection[str] = (),
     excluded_namespaces: Collection[str] = (),
 ) -> bool:
@@ -108,7 +108,7 @@ async def exists(
     Args:
         resource_class: exactly what the spec has; None for one without a class, which is not the
             same as one whose class is empty.
-        namespace: where to look; everywhere if empty.
+        namespace: where to look; everywhere if None.
     """
     pages = client.pages(MANAGED_RESOURCE, namespace)
     async with aclosing(pages):
@@ -144,7 +144,7 @@ async def _apply_secrets(
 
 async def _read_or_create(client: Client, secret: JsonObject) -> JsonObject | None:
     """The Secret that was there, or None if it was created."""
-    there = await _read(client, SECRET, Key.of(secret))
+    there = await client.find(SECRET, Key.of(secret))
     if there is not None:
         return there
     try:
@@ -172,7 +172,7 @@ async def _replace(client: Client, bundle: Bundle, live: JsonObject | None) -> J
         except Conflict:
             if attempt + 1 == _ATTEMPTS:
                 raise
-            live = await _read(client, MANAGED_RESOURCE, bundle.key)
+            live = await client.find(MANAGED_RESOURCE, bundle.key)
     raise AssertionError("the last attempt returns or raises")
 
 
@@ -182,10 +182,3 @@ async def _make_collectable(client: Client, key: Key) -> None:
         if labels_of(secret).get(marks.GARBAGE_COLLECTABLE) != "true":
             label = {marks.GARBAGE_COLLECTABLE: "true"}
             await client.patch(SECRET, key, {"metadata": {"labels": label}})
-
-
-async def _read(client: Client, gvk: GroupVersionKind, key: Key) -> JsonObject | None:
-    try:
-        return await client.get(gvk, key)
-    except NotFound:
-        return None

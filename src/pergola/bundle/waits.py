@@ -18,7 +18,7 @@ from pergola.api.objects import JsonObject, Key
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.bundle.errors import WaitTimeout
 from pergola.kube.client import Client, ObjectList
-from pergola.kube.errors import Forbidden, Gone, NotFound, Unreachable
+from pergola.kube.errors import Forbidden, Gone, Unreachable
 from pergola.kube.watch import watch
 
 POLL_SECONDS: Final = 2.0
@@ -132,10 +132,7 @@ async def watched(client: Client, key: Key) -> AsyncGenerator[JsonObject | None]
 async def polled(client: Client, key: Key) -> AsyncGenerator[JsonObject | None]:
     """The same by asking every two seconds, which takes no permission but `get`."""
     while True:
-        try:
-            yield await client.get(MANAGED_RESOURCE, key)
-        except NotFound:
-            yield None
+        yield await client.find(MANAGED_RESOURCE, key)
         await asyncio.sleep(POLL_SECONDS)
 
 

@@ -1,12 +1,12 @@
 """`pergola tokens`: the tokens that the token requestor renews, and those it cannot renew."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pergola.kube.client import Client
     from pergola.resource_manager.controllers.token_requestor.observe import SeenSecret
     from pergola.resource_manager.controllers.token_requestor.token import TokenFacts
+
+_EVERYWHERE: Final = (None,)
 
 
 class TokensError(Exception):
@@ -82,7 +84,7 @@ def tokens(
     if all_namespaces and namespace:
         raise TokensError("give either --namespace or --all-namespaces")
     source, target = (kubeconfig, context), (target_kubeconfig, target_context)
-    rows = asyncio.run(_observe(namespace or [""], selector, source, target))
+    rows = asyncio.run(_observe(namespace or (), selector, source, target))
     if output == "json":
         import orjson
 
@@ -94,7 +96,7 @@ def tokens(
 
 
 async def _observe(
-    namespaces: list[str],
+    namespaces: Collection[str],
     selector: str,
     source: tuple[Path | None, str | None],
     target: tuple[Path | None, str | None],
@@ -109,14 +111,14 @@ async def _observe(
             issuer = await stack.enter_async_context(Client.connect(load(*target)))
         rows = [
             await _row(seen, errors, issuer)
-            for namespace in sorted(set(namespaces))
+            for namespace in sorted(set(namespaces)) or _EVERYWHERE
             for seen, errors in await _requested(client, namespace, selector)
         ]
     return sorted(rows, key=lambda row: row.key)
 
 
 async def _requested(
-    client: "Client", namespace: str, extra: str
+    client: "Client", namespace: str | None, extra: str
 ) -> "list[tuple[SeenSecret, list[tuple[str, str]]]]":
     """Return the Secrets of a namespace, each with the time and text of its warnings."""
     from pergola.api.objects import map_at

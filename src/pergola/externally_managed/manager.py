@@ -93,8 +93,8 @@ def external_manager(
         sources: by the first part of the annotation `infrastructure.pergola.dev/source`; what
             describes networks in ConfigMaps and Secrets is under `plain`.
     """
-    objects = Cache(client, managed.gvk, _own, namespace=settings.namespace)
-    clusters = Cache(client, CLUSTER, _own, namespace=settings.namespace)
+    objects = Cache(client, managed.gvk, _own, namespace=settings.namespace or None)
+    clusters = Cache(client, CLUSTER, _own, namespace=settings.namespace or None)
     described = Index(objects, lambda _, obj: filter(None, [source_object(obj)]))
     reconciler = ExternalManager(client, managed, sources, settings, objects, clusters, clock)
     controller = Controller(
@@ -116,7 +116,11 @@ def external_manager(
     described_by = []
     for gvk in (CONFIG_MAP, SECRET):
         versions = Cache(
-            client, gvk, resource_version_of, namespace=settings.namespace, metadata_only=True
+            client,
+            gvk,
+            resource_version_of,
+            namespace=settings.namespace or None,
+            metadata_only=True,
         )
 
         def on_source(change: Change[str], gvk: GroupVersionKind = gvk) -> None:

@@ -39,8 +39,8 @@ def ready_by_hand(
     Args:
         settings: InfraClusters of `settings.name` are left to the external manager.
     """
-    objects = Cache(client, managed.gvk, _whole, namespace=settings.namespace)
-    clusters = Cache(client, CLUSTER, _whole, namespace=settings.namespace)
+    objects = Cache(client, managed.gvk, _whole, namespace=settings.namespace or None)
+    clusters = Cache(client, CLUSTER, _whole, namespace=settings.namespace or None)
     recorder = Recorder(client, "ready-by-hand-controller", clock=clock)
     reconciler = ReadyByHand(client, managed, settings, objects, clusters, recorder, clock)
     controller = Controller(

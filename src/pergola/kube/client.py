@@ -16,6 +16,7 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.discovery import Discovery, Resource
 from pergola.kube.errors import ApiError, NotFound, UnknownKind
 from pergola.kube.kubeconfig import ClusterConfig
+from pergola.kube.selectors import SelectorError
 from pergola.kube.transport import Observer, Permission, Transport, unobserved
 
 PAGE: Final = 500
@@ -95,10 +96,23 @@ class Client:
         """What the server answers for a path that is no object, e.g. `/healthz`."""
         return await self._transport.request("GET", path)
 
+    async def find(
+        self, gvk: GroupVersionKind, key: Key, *, metadata_only: bool = False
+    ) -> JsonObject | None:
+        """Return the object, or None if it does not exist."""
+        try:
+            return await self.get(gvk, key, metadata_only=metadata_only)
+        except NotFound:
+            return None
+
     async def get(
         self, gvk: GroupVersionKind, key: Key, *, metadata_only: bool = False
     ) -> JsonObject:
-        """The object as it is now."""
+        """Return the object.
+
+        Raises:
+            NotFound: it does not exist.
+        """
         resource = await self.resource(gvk)
         accept = METADATA if metadata_only else _JSON
         obj = await self._object(gvk, "GET", resource.item(key), accept=accept)
@@ -108,15 +122,20 @@ class Client:
     async def list(
         self,
         gvk: GroupVersionKind,
-        namespace: str = "",
+        namespace: str | None = None,
         *,
-        labels: str = "",
-        fields: str = "",
+        labels: str | None = None,
+        fields: str | None = None,
         metadata_only: bool = False,
     ) -> list[JsonObject]:
-        """All objects of a kind, or those of a namespace, that match the selectors.
+        """Return the objects of a namespace, or of all, that match the selectors.
 
-        Read in pages of 500. The items carry `apiVersion` and `kind`.
+        They are read in pages of 500, and carry `apiVersion` and `kind`. What selects must select
+        something: leave an empty namespace or selector out to mean all.
+
+        Raises:
+            InvalidKey: there can be no such namespace.
+            SelectorError: a selector is empty.
         """
         items: list[JsonObject] = []
         async for page in self.pages(
@@ -128,10 +147,10 @@ class Client:
     async def pages(
         self,
         gvk: GroupVersionKind,
-        namespace: str = "",
+        namespace: str | None = None,
         *,
-        labels: str = "",
-        fields: str = "",
+        labels: str | None = None,
+        fields: str | None = None,
         metadata_only: bool = False,
         page_size: int = PAGE,
     ) -> AsyncGenerator[ObjectList]:
@@ -285,10 +304,17 @@ class Client:
         return self._transport.stream(path, query, accept=accept, silence=silence)
 
 
-def selectors(labels: str, fields: str) -> dict[str, str]:
-    """The query parameters of label and field selectors, without the empty ones."""
+def selectors(labels: str | None, fields: str | None) -> dict[str, str]:
+    """Return the query parameters of label and field selectors.
+
+    Raises:
+        SelectorError: one is empty, and would select everything.
+    """
     named = {"labelSelector": labels, "fieldSelector": fields}
-    return {name: text for name, text in named.items() if text}
+    given = {name: text for name, text in named.items() if text is not None}
+    if empty := next((name for name, text in given.items() if not text.strip(" ,")), None):
+        raise SelectorError(f"{empty} is empty, and would select everything")
+    return given
 
 
 def is_missing_kind(error: ApiError) -> bool:

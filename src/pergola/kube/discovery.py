@@ -30,13 +30,15 @@ class Resource(NamedTuple):
         """`/api/v1` or `/apis/<group>/<version>`."""
         return group_version_path(self.gvk.group, self.gvk.version)
 
-    def collection(self, namespace: str = "") -> str:
+    def collection(self, namespace: str | None = None) -> str:
         """Return the path of all objects, or of those of one namespace.
 
+        Only None means all namespaces. The namespace of a cluster-scoped kind does not count.
+
         Raises:
-            InvalidKey: there can be no such namespace.
+            InvalidKey: there can be no such namespace; an empty one is none.
         """
-        if not self.namespaced or not namespace:
+        if not self.namespaced or namespace is None:
             return f"{self.root}/{self.plural}"
         if problem := name_problem(namespace):
             raise InvalidKey(self.gvk, f"namespace {namespace!r} {problem}")
@@ -50,8 +52,6 @@ class Resource(NamedTuple):
         """
         if problem := name_problem(key.name):
             raise InvalidKey(self.gvk, f"name {key.name!r} {problem}")
-        if self.namespaced and not key.namespace:
-            raise InvalidKey(self.gvk, f"{key.name!r} needs a namespace")
         path = f"{self.collection(key.namespace)}/{quote(key.name, safe='')}"
         return f"{path}/{subresource}" if subresource else path
 

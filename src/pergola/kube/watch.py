@@ -38,10 +38,10 @@ class WatchEvent(NamedTuple):
 async def watch(
     client: Client,
     resource: Resource,
-    namespace: str = "",
+    namespace: str | None = None,
     *,
-    labels: str = "",
-    fields: str = "",
+    labels: str | None = None,
+    fields: str | None = None,
     metadata_only: bool = False,
     resource_version: str = "",
     initial_events: bool = False,

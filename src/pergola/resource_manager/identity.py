@@ -4,9 +4,8 @@ from typing import Final
 
 from pergola.api.kinds import CONFIG_MAP
 from pergola.api.marks import CLUSTER_IDENTITY
-from pergola.api.objects import Key
+from pergola.api.objects import Key, map_at
 from pergola.kube.client import Client
-from pergola.kube.errors import NotFound
 
 FROM_CLUSTER: Final = "<cluster>"
 FROM_CLUSTER_OR_NONE: Final = "<default>"
@@ -43,9 +42,6 @@ async def cluster_identity(client: Client, configured: str) -> str:
 
 
 async def _read(client: Client) -> str:
-    try:
-        config_map = await client.get(CONFIG_MAP, _KEY)
-    except NotFound:
-        return ""
-    identity = (config_map.get("data") or {}).get(CLUSTER_IDENTITY)
+    config_map = await client.find(CONFIG_MAP, _KEY)
+    identity = map_at(config_map or {}, "data").get(CLUSTER_IDENTITY)
     return identity if isinstance(identity, str) else ""

@@ -74,11 +74,9 @@ class StatusWriter:
         return seen.unpack()
 
     async def _read(self, key: Key) -> JsonObject | None:
-        try:
-            found = await self._source.client.get(MANAGED_RESOURCE, key)
-        except NotFound:
-            return None
-        self._source.observe(found)
+        found = await self._source.client.find(MANAGED_RESOURCE, key)
+        if found is not None:
+            self._source.observe(found)
         return found
 
 

@@ -108,7 +108,7 @@ class Target:
         self.client = client
         self._group = group
         self._labels = f"{marks.MANAGED_BY}={managed_by}"
-        self._namespaces = tuple(namespaces) or ("",)
+        self._namespaces: tuple[str | None, ...] = tuple(namespaces) or (None,)
         self._kinds: dict[GroupVersionKind, list[Cache[Observed]]] = {}
         self._hpas: list[Cache[JsonObject]] = []
         self._pods: list[Cache[PodSeen]] = []
@@ -151,7 +151,7 @@ class Target:
             raise
         if gvk in self._kinds:
             return
-        namespaces = self._namespaces if resource.namespaced else ("",)
+        namespaces = self._namespaces if resource.namespaced else (None,)
         keep = _keeper(gvk)
         self._kinds[gvk] = [
             Cache(self.client, gvk, keep, namespace=namespace, labels=self._labels)
@@ -173,7 +173,7 @@ class Target:
     def covers(self, gvk: GroupVersionKind, key: Key) -> bool:
         """Whether the watch of the kind is live and would know the object, if it is labelled."""
         return any(
-            cache.is_synced and cache.served and cache.namespace in ("", key.namespace)
+            cache.is_synced and cache.served and cache.namespace in (None, key.namespace)
             for cache in self._kinds.get(gvk, ())
         )
 
@@ -195,7 +195,7 @@ class Target:
         if self._labels != f"{marks.MANAGED_BY}={labels_of(obj).get(marks.MANAGED_BY)}":
             return
         for cache in self._kinds.get(gvk, ()):
-            if cache.namespace in ("", namespace_of(obj)):
+            if cache.namespace in (None, namespace_of(obj)):
                 cache.observe(obj)
 
     async def autoscalers(self, namespaces: Collection[str]) -> list[JsonObject]:
@@ -247,7 +247,7 @@ class Target:
 
     def _reaches(self, namespace: str) -> bool:
         """Whether the watches of namespaced kinds look into a namespace."""
-        return self._namespaces == ("",) or namespace in self._namespaces
+        return self._namespaces == (None,) or namespace in self._namespaces
 
     # Kinds that come and go
 

@@ -59,10 +59,10 @@ class OwnRequests(RecordingClient):
     async def list(
         self,
         gvk: GroupVersionKind,
-        namespace: str = "",
+        namespace: str | None = None,
         *,
-        labels: str = "",
-        fields: str = "",
+        labels: str | None = None,
+        fields: str | None = None,
         metadata_only: bool = False,
     ) -> list[JsonObject]:
         """Counts the read."""
@@ -74,10 +74,10 @@ class OwnRequests(RecordingClient):
     def pages(
         self,
         gvk: GroupVersionKind,
-        namespace: str = "",
+        namespace: str | None = None,
         *,
-        labels: str = "",
-        fields: str = "",
+        labels: str | None = None,
+        fields: str | None = None,
         metadata_only: bool = False,
         page_size: int = PAGE,
     ) -> AsyncGenerator[ObjectList]:

@@ -35,8 +35,10 @@ async def service_account_config(
     return replace(admin, credentials=StaticToken(token), context=f"{namespace}/{name}")
 
 
-async def until_allowed(client: Client, gvk: GroupVersionKind, namespace: str = "") -> None:
-    """Returns when the client may list a kind: the authorizer learns of new Roles by watching."""
+async def until_allowed(
+    client: Client, gvk: GroupVersionKind, namespace: str | None = None
+) -> None:
+    """Wait until the client may list a kind: the authorizer learns of new Roles by watching."""
     async with asyncio.timeout(_LIMIT):
         while True:
             try:

@@ -26,7 +26,6 @@ from pergola.api.objects import (
 )
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
-from pergola.kube.errors import NotFound
 from pergola.resource_manager.manager import Options, ResourceManager
 from pergola.runtime.clock import Clock
 from pergola.testing import waiting
@@ -161,9 +160,8 @@ class World:
             "metadata": {"name": name, "namespace": self.namespace},
             "data": {key: base64.b64encode(value).decode() for key, value in data.items()},
         }
-        try:
-            live = await self.client.get(SECRET, Key(self.namespace, name))
-        except NotFound:
+        live = await self.client.find(SECRET, Key(self.namespace, name))
+        if live is None:
             await self.client.create(secret)
             return
         await self.client.update({**live, "data": secret["data"]})
@@ -228,11 +226,7 @@ class World:
 
     async def exists(self, gvk: GroupVersionKind, name: str) -> bool:
         """Whether an object of this world's namespace is there."""
-        try:
-            await self.client.get(gvk, self.key(name))
-        except NotFound:
-            return False
-        return True
+        return await self.client.find(gvk, self.key(name)) is not None
 
 
 def config_map(

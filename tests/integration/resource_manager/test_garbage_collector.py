@@ -142,7 +142,7 @@ async def test_a_list_that_fails_deletes_nothing(world: World) -> None:
 
     class Failing(Client):
         async def pages(
-            self, gvk: GroupVersionKind, namespace: str = "", **options: Any
+            self, gvk: GroupVersionKind, namespace: str | None = None, **options: Any
         ) -> AsyncGenerator[ObjectList]:
             if gvk.kind == "Pod":
                 raise ApiError(500, {"message": "the server is not well"})

@@ -51,10 +51,10 @@ class Asked(Client):
     async def list(
         self,
         gvk: GroupVersionKind,
-        namespace: str = "",
+        namespace: str | None = None,
         *,
-        labels: str = "",
-        fields: str = "",
+        labels: str | None = None,
+        fields: str | None = None,
         metadata_only: bool = False,
     ) -> builtins.list[JsonObject]:
         self.read = [*getattr(self, "read", []), f"{gvk.kind} list"]

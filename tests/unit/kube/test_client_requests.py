@@ -1,7 +1,9 @@
 """No name or namespace, however odd, makes a request reach more than it names."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import NamedTuple, TypeVar
 from urllib.parse import unquote
 
 import orjson
@@ -13,7 +15,11 @@ from pergola.api.kinds import CONFIG_MAP, NAMESPACE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.client import Client
 from pergola.kube.errors import InvalidKey
+from pergola.kube.selectors import SelectorError
 from pergola.kube.transport import Permission, Transport
+from pergola.kube.watch import watch
+
+T = TypeVar("T")
 
 SERVED = orjson.dumps(
     {
@@ -29,6 +35,16 @@ TEXTS = st.one_of(
     st.text("./%ab?#&=", max_size=8),
 )
 KEYS = st.builds(Key, TEXTS, TEXTS)
+
+
+class Selection(NamedTuple):
+    namespace: str | None
+    labels: str | None
+    fields: str | None
+
+
+SELECTORS = st.one_of(st.none(), st.sampled_from(["", " ", ",", " , ", "a", "a=b,!c"]), TEXTS)
+SELECTIONS = st.builds(Selection, st.one_of(st.none(), TEXTS), SELECTORS, SELECTORS)
 
 
 class RecordingTransport(Transport):
@@ -52,6 +68,18 @@ class RecordingTransport(Transport):
             return SERVED
         self.sent.append((method, path, query or {}))
         return b'{"kind": "Status", "items": []}'
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, query: Mapping[str, str], *, accept: str, silence: float
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        self.sent.append(("WATCH", path, query))
+        yield _nothing()
+
+
+async def _nothing() -> AsyncIterator[bytes]:
+    for line in list[bytes]():
+        yield line
 
 
 def an_object(gvk: GroupVersionKind, key: Key) -> JsonObject:
@@ -77,9 +105,9 @@ SUBRESOURCES = {"post": ["token"], "patch status": ["status"]}
 
 
 def sent(
-    verb: Callable[[Client, GroupVersionKind, Key], Awaitable[object]],
+    verb: Callable[[Client, GroupVersionKind, T], Awaitable[object]],
     gvk: GroupVersionKind,
-    key: Key,
+    key: T,
 ) -> list[tuple[str, str, Mapping[str, str]]]:
     transport = RecordingTransport()
 
@@ -88,9 +116,26 @@ def sent(
 
     try:
         asyncio.run(run())
-    except InvalidKey:
+    except (InvalidKey, SelectorError):
         assert transport.sent == []
     return transport.sent
+
+
+async def a_list(client: Client, gvk: GroupVersionKind, selection: Selection) -> None:
+    await client.list(gvk, selection.namespace, labels=selection.labels, fields=selection.fields)
+
+
+async def a_watch(client: Client, gvk: GroupVersionKind, selection: Selection) -> None:
+    events = watch(
+        client,
+        await client.resource(gvk),
+        selection.namespace,
+        labels=selection.labels,
+        fields=selection.fields,
+        timeout_seconds=1,
+    )
+    async for _ in events:
+        pass
 
 
 def segments(path: str) -> list[str]:
@@ -123,3 +168,33 @@ def test_a_key_that_addresses_no_object_is_refused(
     gvk: GroupVersionKind, key: Key, verb: str
 ) -> None:
     assert sent(VERBS[verb], gvk, key) == []
+
+
+@pytest.mark.parametrize("verb", [a_list, a_watch])
+@given(selection=SELECTIONS)
+def test_a_selection_selects_no_more_than_it_says_or_is_not_sent(
+    verb: Callable[[Client, GroupVersionKind, Selection], Awaitable[object]],
+    selection: Selection,
+) -> None:
+    for method, path, query in sent(verb, CONFIG_MAP, selection):
+        assert method in ("GET", "WATCH")
+        if selection.namespace is None:
+            assert segments(path) == ["api", "v1", "configmaps"]
+        else:
+            assert segments(path) == ["api", "v1", "namespaces", selection.namespace, "configmaps"]
+            assert selection.namespace not in ("", ".", "..")
+        assert query.get("labelSelector") == selection.labels
+        assert query.get("fieldSelector") == selection.fields
+
+
+@given(namespace=TEXTS)
+def test_an_object_is_created_in_its_namespace_or_not_at_all(namespace: str) -> None:
+    async def create(client: Client, gvk: GroupVersionKind, key: Key) -> None:
+        await client.create(an_object(gvk, key))
+
+    for method, path, _ in sent(create, CONFIG_MAP, Key(namespace, "a")):
+        assert (method, segments(path)) == (
+            "POST",
+            ["api", "v1", "namespaces", namespace, "configmaps"],
+        )
+        assert namespace not in ("", ".", "..")

@@ -210,10 +210,7 @@ class _Health:
         """What is watched is known; all else is asked for, and so is what may be outdated."""
         if gvk == MANAGED_RESOURCE and key.name in self._names and self._resources.is_synced:
             return self._resources.get(key)
-        try:
-            return await self._client.get(gvk, key)
-        except NotFound:
-            return None
+        return await self._client.find(gvk, key)
 
     # Writing
 

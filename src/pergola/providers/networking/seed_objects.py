@@ -86,7 +86,7 @@ class SeedObjects:
             KubeError: the API server refused, or did not answer.
         """
         wanted = {SeedObject.of(obj): obj for obj in objects}
-        record = await self._live(CONFIG_MAP, self._record)
+        record = await self._client.find(CONFIG_MAP, self._record)
         recorded = _recorded(record)
         if not recorded.issuperset(wanted):
             await self._write_record(recorded.union(wanted))
@@ -110,7 +110,7 @@ class SeedObjects:
         wanted = self._marked(obj)
         gvk, key = GroupVersionKind.of(wanted), Key.of(wanted)
         try:
-            live = await self._live(gvk, key)
+            live = await self._client.find(gvk, key)
             if live is None or not _has(live, wanted):
                 await self._client.apply(wanted, manager=self._owner, force=True)
         except UnknownKind:
@@ -155,12 +155,6 @@ class SeedObjects:
             "annotations": {**annotations_of(obj), CHECKSUM: hashlib.sha256(content).hexdigest()},
         }
         return {**obj, "metadata": metadata}
-
-    async def _live(self, gvk: GroupVersionKind, key: Key) -> JsonObject | None:
-        try:
-            return await self._client.get(gvk, key)
-        except NotFound:
-            return None
 
 
 def _has(live: JsonValue, wanted: JsonValue) -> bool:

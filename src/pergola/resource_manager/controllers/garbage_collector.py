@@ -102,7 +102,7 @@ class GarbageCollector:
         self._client = client
         self._clock = clock
         self._sync_period = sync_period
-        self._namespaces = tuple(namespaces) or ("",)
+        self._namespaces: tuple[str | None, ...] = tuple(namespaces) or (None,)
         self._minimum_age = minimum_age
         self._second_look = min(second_look, sync_period)
         self._suspects: dict[tuple[str, Key], str] = {}
@@ -181,7 +181,7 @@ class GarbageCollector:
         return None
 
     async def _list(
-        self, gvk: GroupVersionKind, *, labels: str = "", metadata_only: bool = False
+        self, gvk: GroupVersionKind, *, labels: str | None = None, metadata_only: bool = False
     ) -> AsyncGenerator[JsonObject]:
         for namespace in self._namespaces:
             pages = self._client.pages(gvk, namespace, labels=labels, metadata_only=metadata_only)

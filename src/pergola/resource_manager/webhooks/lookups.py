@@ -88,7 +88,8 @@ class ClusterLookups:
     ) -> None:
         self._client = client
         self.availability = ClusterSurroundings(client, watched=namespaces)
-        self._system_nodes = format_selector({"matchLabels": dict(system_nodes or {})})
+        # Without labels, every Node is a system Node.
+        self._system_nodes = format_selector({"matchLabels": dict(system_nodes or {})}) or None
         self._accounts = Caches(client, SERVICE_ACCOUNT, automounts, namespaces=namespaces)
         self._nodes = Cache(client, NODE, taints_of, labels=self._system_nodes)
         self._nodes.subscribe(self._node_changed)
@@ -137,7 +138,7 @@ class ClusterLookups:
 
     async def objects(self, gvk: GroupVersionKind, namespace: str, labels: str) -> list[JsonObject]:
         """Live."""
-        return await self._client.list(gvk, namespace, labels=labels)
+        return await self._client.list(gvk, namespace or None, labels=labels or None)
 
     def _node_changed(self, change: Change[tuple[Taint, ...]]) -> None:
         if change.old != change.new:

@@ -55,8 +55,8 @@ class _Stored(NamedTuple, Generic[T]):
 
 
 class _Selection(TypedDict):
-    labels: str
-    fields: str
+    labels: str | None
+    fields: str | None
 
 
 class Cache(Generic[T]):
@@ -65,7 +65,7 @@ class Cache(Generic[T]):
     Args:
         keep: what to store of an object. It must not keep the object itself alive unless that is
             meant.
-        namespace: only this namespace; all if empty.
+        namespace: only this namespace; all if None.
         random_source: spreads reconnections over time.
     """
 
@@ -75,9 +75,9 @@ class Cache(Generic[T]):
         gvk: GroupVersionKind,
         keep: Callable[[JsonObject], T],
         *,
-        namespace: str = "",
-        labels: str = "",
-        fields: str = "",
+        namespace: str | None = None,
+        labels: str | None = None,
+        fields: str | None = None,
         metadata_only: bool = False,
         random_source: random.Random | None = None,
     ) -> None:

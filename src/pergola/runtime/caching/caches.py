@@ -29,11 +29,12 @@ class Caches(Generic[T]):
         keep: Callable[[JsonObject], T],
         *,
         namespaces: Collection[str] = (),
-        labels: str = "",
-        fields: str = "",
+        labels: str | None = None,
+        fields: str | None = None,
         metadata_only: bool = False,
     ) -> None:
         self.gvk = gvk
+        everywhere: list[str | None] = [None]
         self._caches = {
             namespace: Cache(
                 client,
@@ -44,7 +45,7 @@ class Caches(Generic[T]):
                 fields=fields,
                 metadata_only=metadata_only,
             )
-            for namespace in sorted(set(namespaces)) or [""]
+            for namespace in sorted(set(namespaces)) or everywhere
         }
 
     def __iter__(self) -> Iterator[Cache[T]]:
@@ -69,7 +70,7 @@ class Caches(Generic[T]):
 
     def reaching(self, namespace: str) -> Cache[T] | None:
         """The cache that looks into a namespace: of all namespaces, or of this one."""
-        return self._caches.get("") or self._caches.get(namespace)
+        return self._caches.get(None) or self._caches.get(namespace)
 
     def covers(self, namespace: str) -> bool:
         """Whether a namespace is watched, so that `get` means something there."""

@@ -170,7 +170,7 @@ async def test_a_kind_that_went_away_behind_the_back_of_discovery_is_empty(
 async def is_served(client: Client, gvk: GroupVersionKind) -> bool:
     try:
         resource = await client.resource(gvk)
-        await client.get_raw(resource.collection(""))
+        await client.get_raw(resource.collection())
     except KubeError:
         return False
     return True

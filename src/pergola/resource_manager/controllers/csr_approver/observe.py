@@ -14,7 +14,6 @@ from pergola.api.objects import (
     uid_of,
 )
 from pergola.kube.client import Client
-from pergola.kube.errors import NotFound
 from pergola.kube.selectors import SelectorError, format_selector
 from pergola.resource_manager.controllers.csr_approver.rules import Machine, Node
 from pergola.runtime.caching.cache import Cache, Change
@@ -133,7 +132,4 @@ async def _get(
     # Names come from requests; an invalid one must not address another path.
     if _NAME.fullmatch(key.name) is None:
         return None
-    try:
-        return await client.get(gvk, key, metadata_only=metadata_only)
-    except NotFound:
-        return None
+    return await client.find(gvk, key, metadata_only=metadata_only)

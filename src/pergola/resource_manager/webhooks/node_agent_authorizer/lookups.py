@@ -10,7 +10,6 @@ from typing import Final
 
 from pergola.api.kinds import CSR, MACHINE, NODE, POD, SECRET
 from pergola.api.objects import (
-    GroupVersionKind,
     JsonObject,
     Key,
     labels_of,
@@ -19,7 +18,6 @@ from pergola.api.objects import (
     name_of,
 )
 from pergola.kube.client import Client
-from pergola.kube.errors import NotFound
 from pergola.kube.yaml import YamlError, parse
 from pergola.resource_manager.webhooks.node_agent_authorizer.decide import (
     HOST_NAME_LABEL,
@@ -58,19 +56,19 @@ class ClusterLookups:
             template = map_at(machine, "spec", "nodeTemplate", "metadata")
             node = labels_of(machine).get("node", "")
             secret = map_at(template, "labels").get(SECRET_NAME_LABEL) or ""
-        found = await _optional(self._target, NODE, Key("", node)) if node else None
+        found = await self._target.find(NODE, Key("", node)) if node else None
         if found is None:
             return Agent(name, secret=secret)
         return Agent(name, node, labels_of(found), secret)
 
     async def requester(self, signing_request: str) -> str | None:
         """Return who created a CertificateSigningRequest, or None if it does not exist."""
-        found = await _optional(self._target, CSR, Key("", signing_request))
+        found = await self._target.find(CSR, Key("", signing_request))
         return map_at(found, "spec").get("username") if found else None
 
     async def node_of_pod(self, pod: Key) -> str | None:
         """Return the name of a pod's node, or None if the pod does not exist."""
-        found = await _optional(self._target, POD, pod)
+        found = await self._target.find(POD, pod)
         return map_at(found, "spec").get("nodeName") if found else None
 
     async def own_secrets(self, agent: Agent) -> frozenset[str]:
@@ -97,7 +95,7 @@ class ClusterLookups:
         return [secret for secret in secrets if POOL_LABEL in labels_of(secret)]
 
     async def _named(self, name: str | None) -> list[JsonObject]:
-        secret = await _optional(self._target, SECRET, Key(SYSTEM, name)) if name else None
+        secret = await self._target.find(SECRET, Key(SYSTEM, name)) if name else None
         return [secret] if secret else []
 
 
@@ -123,10 +121,3 @@ def named_secrets(configuration: JsonObject, host: str | None) -> set[str]:
         if isinstance(name, str) and name and not for_other:
             names.add(name)
     return names
-
-
-async def _optional(client: Client, gvk: GroupVersionKind, key: Key) -> JsonObject | None:
-    try:
-        return await client.get(gvk, key)
-    except NotFound:
-        return None
