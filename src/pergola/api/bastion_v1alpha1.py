@@ -1,13 +1,10 @@
 """`extensions.gardener.cloud/v1alpha1`: the Bastion (spec 30 §10.1, spec 12 §15)."""
 
-# ruff: noqa: RUF012 - Structs give every value its own copy of an empty default
-
 from typing import Annotated, Final
 
 from msgspec import field
 
 from pergola.api import marks
-from pergola.api.core_v1 import Condition
 from pergola.api.extensions_v1alpha1 import API_VERSION, GROUP, VERSION, ExtensionStatus
 from pergola.api.field_errors import IMMUTABLE
 from pergola.api.objects import GroupVersionKind, JsonObject
@@ -62,14 +59,10 @@ class BastionEndpoint(Value):
 
 
 class BastionStatus(ExtensionStatus):
-    """What the extension has to say; nobody else writes it."""
+    """The status of a Bastion."""
 
     ingress: BastionEndpoint | None = None
     """Where the bastion is reached; absent until it can be."""
-    provider_status: JsonObject | None = None
-    """What the provider alone understands, with an `apiVersion` and a `kind` of its own."""
-    conditions: list[Condition] = []
-    """Whether the bastion is as people need it."""
 
 
 @kind(

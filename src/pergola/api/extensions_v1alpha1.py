@@ -132,31 +132,31 @@ class NamedResourceReference(Value):
 
 
 class ExtensionStatus(Value):
-    """What the SDK and an actuator keep of every extension resource (spec 40 §2.4)."""
+    """The status of every extension resource, written by its extension only (spec 40 §2.4)."""
 
+    provider_status: JsonObject | None = None
+    """The provider's own status, with an `apiVersion` and a `kind` of its own."""
+    conditions: list[Condition] = []
+    """The health of the resource, by aspect."""
     last_operation: LastOperation | None = None
-    """What the extension did last, or does now."""
+    """The operation of the extension that runs now or ran last."""
     last_error: LastError | None = None
     """Why the last operation failed; absent if it did not."""
     observed_generation: int | None = None
-    """The generation that was worked on last."""
+    """The generation of the last finished or failed operation."""
     observed_timestamp: str | None = None
-    """The annotation `gardener.cloud/timestamp` of the request that was worked on last."""
+    """The annotation `gardener.cloud/timestamp` of the last request that was picked up."""
     state: JsonObject | None = None
-    """What has to survive the move of the control plane to another seed."""
+    """Data that must survive the move of the control plane to another seed."""
     resources: list[NamedResourceReference] = []
     """The objects that `state` refers to."""
 
 
 class NetworkStatus(ExtensionStatus):
-    """What the extension has to say; nobody else writes it."""
+    """The status of a Network."""
 
     ip_families: IpFamilies = field(name="ipFamilies", default_factory=list)
-    """The IP families that are rolled out; fewer than wanted while nodes are migrated."""
-    provider_status: JsonObject | None = None
-    """What the plugin alone understands, with an `apiVersion` and a `kind` of its own."""
-    conditions: list[Condition] = []
-    """Whether the network works."""
+    """The IP families that are rolled out; fewer than in the spec while nodes are migrated."""
 
 
 @kind(

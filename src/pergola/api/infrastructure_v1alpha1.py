@@ -7,7 +7,6 @@ from typing import Annotated, Final
 from msgspec import field
 
 from pergola.api import marks
-from pergola.api.core_v1 import Condition
 from pergola.api.extensions_v1alpha1 import (
     API_VERSION,
     GROUP,
@@ -61,18 +60,14 @@ class InfrastructureNetworking(Value):
 
 
 class InfrastructureStatus(ExtensionStatus):
-    """What the extension has to say; nobody else writes it."""
+    """The status of an Infrastructure."""
 
-    provider_status: JsonObject | None = None
-    """What the provider alone understands, with an `apiVersion` and a `kind` of its own."""
     egress_cidrs: list[str] = field(name="egressCIDRs", default_factory=list)
     """The addresses from which the nodes' traffic to the outside comes, as far as they stay."""
     networking: InfrastructureNetworking | None = None
     """The ranges that are in use."""
     nodes_cidr: str | None = field(name="nodesCIDR", default=None)
     """The range of nodes; older callers read it in place of `networking`."""
-    conditions: list[Condition] = []
-    """Whether the infrastructure is as nodes need it."""
 
 
 @kind(

@@ -37,34 +37,22 @@ class Shoot:
 
     @property
     def hibernation_enabled(self) -> bool:
-        """Whether it shall sleep."""
+        """Whether the spec hibernates the Shoot."""
         return map_at(self.raw, "spec", "hibernation").get("enabled") is True
 
     @property
     def is_hibernated(self) -> bool:
-        """Whether it shall sleep and does."""
+        """Whether the Shoot is hibernated, by spec and status."""
         return self.hibernation_enabled and map_at(self.raw, "status").get("isHibernated") is True
 
     @property
-    def is_hibernating_or_waking(self) -> bool:
-        """Whether it is on the way to sleep or out of it."""
-        asleep = map_at(self.raw, "status").get("isHibernated") is True
-        return self.hibernation_enabled != asleep
-
-    @property
-    def is_being_created(self) -> bool:
-        """Whether it never was complete yet."""
-        operation = map_at(self.raw, "status", "lastOperation")
-        return not operation or operation.get("type") == "Create"
-
-    @property
     def is_workerless(self) -> bool:
-        """Whether it has no nodes, and so no network."""
+        """Whether the Shoot has no nodes, and so no network."""
         return not maps_at(self.raw, "spec", "provider", "workers")
 
     @property
     def needs_force_deletion(self) -> bool:
-        """Whether its owner confirmed that it shall go even if things are left behind."""
+        """Whether the owner confirmed a deletion that may leave things behind."""
         return is_truthy(annotations_of(self.raw).get(FORCE_DELETION))
 
     @property

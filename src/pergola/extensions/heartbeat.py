@@ -101,11 +101,6 @@ def lease_spec(name: str, seconds: int, now: datetime) -> JsonObject:
     }
 
 
-def outdated_report(kind: str) -> str:
-    """The reason of a condition that became Unknown because nobody reports it any more."""
-    return f"{kind}OutdatedHealthCheckReport"
-
-
 def _lease(key: Key, labels: dict[str, str], spec: JsonObject) -> JsonObject:
     metadata: JsonObject = {"name": key.name, "namespace": key.namespace}
     if labels:

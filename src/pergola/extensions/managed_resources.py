@@ -1,8 +1,11 @@
-"""ManagedResources for the Shoot of an extension resource (spec 40 §3.3): thin over `bundle`."""
+"""ManagedResources for the Shoot of an extension resource (spec 40 §3.3).
+
+`ManagedResources` is the set of one extension; the functions work on a single one by its name.
+"""
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing, contextmanager
 from typing import Final
 
 from pergola.api import marks
@@ -11,9 +14,11 @@ from pergola.api.managed_resource_status import (
     healthy_problem,
     progressing_problem,
 )
-from pergola.api.objects import JsonObject, Key
+from pergola.api.objects import JsonObject, Key, deletion_timestamp_of, name_of
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.bundle import (
     Bundle,
+    BundleError,
     Registry,
     Settings,
     apply,
@@ -24,11 +29,97 @@ from pergola.bundle import (
 from pergola.bundle import delete as delete_bundle
 from pergola.bundle import wait_deleted as wait_bundle_deleted
 from pergola.bundle.waits import watched
+from pergola.extension_api.errors import ExtensionError, RequeueAfter
 from pergola.extensions.actuator import Context
 from pergola.kube.client import Client
 
 DELETION_SECONDS: Final = 120.0
 _WAITING_PERCENT: Final = 60
+_DELETION_PAUSE: Final = 5.0
+
+
+class ManagedResources:
+    """All ManagedResources of one extension beside an extension resource.
+
+    Args:
+        origin: the value of their origin label; whatever has the label belongs to them.
+    """
+
+    def __init__(self, context: Context, origin: str) -> None:
+        self._context = context
+        self._origin = origin
+
+    async def apply(
+        self, wanted: Mapping[str, Sequence[JsonObject]], *, condition_type: str = ""
+    ) -> None:
+        """Apply these and delete the others, in their order; write only what differs.
+
+        Args:
+            wanted: objects by the name of their ManagedResource.
+            condition_type: see `create_for_shoot`.
+
+        Raises:
+            RequeueAfter: one of a former extension resource is still being deleted.
+            ExtensionError: an object is there twice, or is too large.
+            KubeError: the API server refused, or did not answer.
+        """
+        for name, objects in wanted.items():
+            with _as_extension_error():
+                stored = await create_for_shoot(
+                    self._context, name, self._origin, objects, condition_type=condition_type
+                )
+            if deletion_timestamp_of(stored) is not None:
+                cause = f"ManagedResource {Key.of(stored)} of a former resource is being deleted"
+                raise RequeueAfter(_DELETION_PAUSE, ExtensionError(cause))
+        for name in await self.names():
+            if name not in wanted:
+                await delete(self._context, name)
+
+    async def wait_applied(self, name: str, seconds: float) -> None:
+        """Return when the Shoot has all objects, healthy and rolled out.
+
+        Raises:
+            ExtensionError: the time is over; says what is missing.
+        """
+        with _as_extension_error():
+            await wait_applied(self._context, name, seconds)
+
+    async def names(self) -> list[str]:
+        """Return the names of those that exist, including those of former versions."""
+        found = await self._context.client.list(
+            MANAGED_RESOURCE,
+            self._context.namespace,
+            labels=f"{marks.ORIGIN_LABEL}={self._origin}",
+            metadata_only=True,
+        )
+        return sorted(map(name_of, found))
+
+    async def keep_objects(self) -> None:
+        """Keep the objects in the Shoot when their ManagedResources are deleted."""
+        for name in await self.names():
+            await set_keep(self._context, name, keep=True)
+
+    async def delete(self) -> None:
+        """Delete all; return when they are gone, with the objects that are not kept.
+
+        Raises:
+            ExtensionError: one still exists after two minutes; says what blocks it if known.
+        """
+        names = await self.names()
+        for name in names:
+            await delete(self._context, name)
+        with _as_extension_error():
+            for name in names:
+                await wait_deleted(self._context, name)
+
+
+@contextmanager
+def _as_extension_error() -> Iterator[None]:
+    """A problem with a ManagedResource is reported to the user; it is not a defect."""
+    try:
+        yield
+    except BundleError as error:
+        raise ExtensionError(str(error)) from error
 
 
 async def create_for_shoot(
@@ -42,19 +133,19 @@ async def create_for_shoot(
     labels: Mapping[str, str] | None = None,
     settings: Settings | None = None,
 ) -> JsonObject:
-    """Makes these the objects of a ManagedResource beside the extension resource.
+    """Create or update a ManagedResource with these objects beside the extension resource.
 
-    What is there already as it should be is not written again.
+    Nothing is written that changes nothing.
 
     Args:
         name: of the ManagedResource, such as `extension-networking-calico-config`.
         origin: the extension, such as `extension-networking-calico`.
-        objects: for the Shoot; None stands for one that is not wanted here.
+        objects: for the Shoot; None is skipped.
         keep_objects: whether they stay when the ManagedResource goes.
-        condition_type: the condition of the Shoot that the health of these objects counts for,
-            such as `SystemComponentsHealthy`; empty for the default.
-        labels: further labels of the ManagedResource.
-        settings: how the objects are managed, beside that.
+        condition_type: the condition of the Shoot that reflects the health of these objects, such
+            as `SystemComponentsHealthy`; empty for the default.
+        labels: extra labels of the ManagedResource.
+        settings: how the objects are managed otherwise.
 
     Returns:
         The ManagedResource as stored.
@@ -78,35 +169,35 @@ async def create_for_shoot(
             labels=own,
         )
 
-    # Compressing takes long where there is much of it.
+    # Compressing many objects takes long.
     bundle = await asyncio.to_thread(build)
     return await apply(context.client, bundle, clock=context.clock)
 
 
 async def set_keep(context: Context, name: str, *, keep: bool) -> None:
-    """Decides whether the objects stay when the ManagedResource goes; nothing if it is gone."""
+    """Keep or delete the objects when the ManagedResource is deleted; no-op if it is gone."""
     await set_keep_objects(context.client, Key(context.namespace, name), keep)
 
 
 async def delete(context: Context, name: str) -> None:
-    """Asks for the deletion of a ManagedResource; nothing if it is gone."""
+    """Request the deletion of a ManagedResource; no-op if it is gone."""
     await delete_bundle(context.client, Key(context.namespace, name))
 
 
 async def wait_deleted(context: Context, name: str, seconds: float = DELETION_SECONDS) -> None:
-    """Returns once a ManagedResource is gone, and with it its objects unless they are kept.
+    """Return when a ManagedResource is gone, with its objects unless they are kept.
 
     Raises:
-        WaitTimeout: it is still there, and why if that is known.
+        WaitTimeout: it still exists; says why if that is known.
     """
     await wait_bundle_deleted(context.client, Key(context.namespace, name), seconds)
 
 
 async def leave(context: Context, name: str, seconds: float = DELETION_SECONDS) -> None:
-    """Removes a ManagedResource and keeps its objects: they move to another seed.
+    """Delete a ManagedResource and keep its objects, which move to another seed.
 
     Raises:
-        WaitTimeout: it is still there.
+        WaitTimeout: it still exists.
     """
     await set_keep(context, name, keep=True)
     await delete(context, name)
@@ -116,18 +207,18 @@ async def leave(context: Context, name: str, seconds: float = DELETION_SECONDS) 
 async def wait_applied(
     context: Context, name: str, seconds: float, *, percent: int = _WAITING_PERCENT
 ) -> JsonObject:
-    """Returns a ManagedResource once its objects are applied, healthy and rolled out.
+    """Return a ManagedResource once its objects are applied, healthy and rolled out.
 
-    What it still waits for is told as progress.
+    Reports what is missing as progress.
 
     Args:
-        percent: of the work that is done when the waiting begins.
+        percent: of the work that is done when the wait begins.
 
     Raises:
-        WaitTimeout: it did not get there; says why.
+        WaitTimeout: the time is over; says what is missing.
     """
 
-    async def told(client: Client, key: Key) -> AsyncGenerator[JsonObject | None]:
+    async def reported(client: Client, key: Key) -> AsyncGenerator[JsonObject | None]:
         async with aclosing(watched(client, key)) as states:
             async for resource in states:
                 problem = _problem(resource)
@@ -139,11 +230,11 @@ async def wait_applied(
 
     checks = (applied_problem, healthy_problem, progressing_problem)
     key = Key(context.namespace, name)
-    return await wait_until(context.client, key, seconds, *checks, states=told)
+    return await wait_until(context.client, key, seconds, *checks, states=reported)
 
 
 def _problem(resource: JsonObject | None) -> str | None:
     if resource is None:
-        return "it is not there"
+        return "it does not exist"
     checks = (applied_problem, healthy_problem, progressing_problem)
     return next(filter(None, (check(resource) for check in checks)), None)

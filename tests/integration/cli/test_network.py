@@ -58,10 +58,14 @@ class Caller:
         self.manifest.write_text(dump(network))
 
     async def run(self, command: str, *arguments: str) -> Said:
-        line = ["network", command, "-f", str(self.manifest), *arguments]
+        return await self.run_named(command, "-f", str(self.manifest), *arguments)
+
+    async def run_named(self, command: str, *arguments: str) -> Said:
+        """Without the manifest, as with kubectl."""
+        line = ["network", command, *arguments]
         if "--kubeconfig" not in arguments:
             line += ["--kubeconfig", str(self.kubeconfig)]
-        if "-n" not in arguments:
+        if "-n" not in arguments and "-A" not in arguments:
             line += ["-n", self.site.namespace]
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(PERGOLA, *line, stdout=pipe, stderr=pipe)
@@ -112,7 +116,9 @@ async def test_progress_is_told_in_plain_lines_without_a_terminal(
     async with running(caller.site.unit(actuator)):
         said = await caller.run("reconcile")
     first, *_ = said.out.splitlines()
-    assert first == f"Network {caller.site.key}: 0% observed generation outdated (0/1)"
+    assert first == (
+        f"Network {caller.site.key}: 0% waiting for the extension to pick up the request"
+    )
 
 
 async def test_a_network_that_nobody_serves_exits_with_two_and_the_reason(caller: Caller) -> None:
@@ -126,6 +132,90 @@ async def test_a_network_that_nobody_serves_exits_with_two_and_the_reason(caller
     )
     assert "Traceback" not in said.err
     assert len(said.err.splitlines()) == 1
+
+
+async def test_networks_are_named_as_with_kubectl(
+    caller: Caller, actuator: RecordingActuator
+) -> None:
+    site, name = caller.site, caller.site.key.name
+    async with running(site.unit(actuator)):
+        assert (await caller.run("reconcile")).code == 0
+        again = await caller.run_named("reconcile", f"network/{name}")
+        assert again.out.endswith(f"Network {site.key} is ready\n")
+        assert (await caller.run_named("wait", name)).code == 0
+
+        shown = await caller.run_named("status", f"networks/{name}", "-o", "json")
+        assert orjson.loads(shown.out)["name"] == str(site.key)
+        for selection in ((), ("-A",), ("-A", "-l", "!absent")):
+            listed = orjson.loads((await caller.run_named("status", *selection, "-o=json")).out)
+            assert str(site.key) in [network["name"] for network in listed]
+        table = await caller.run_named("status")
+        assert "Succeeded" in table.out
+        none = await caller.run_named("status", "-l", "of=nothing")
+        assert none.out == f"no Networks found in namespace {site.namespace}\n"
+
+        assert (await caller.run_named("delete", f"network/{name}")).code == 0
+    assert actuator.calls == ["reconcile", "reconcile", "delete"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("wait",), "name a Network: network/NAME -n NAMESPACE, or its manifest with -f"),
+        (("wait", "pod/web"), '"pod/web" is not a Network; write network/NAME, or only NAME'),
+        (("wait", "network/"), '"network/" has no name; write network/NAME'),
+        (("status", "-w"), "-w watches one Network; name it: network/NAME"),
+        (("status", "web", "-A"), "-A and -l list Networks"),
+        (("status", "web"), "there is no Network {namespace}/web"),
+        (("reconcile", "web"), "there is no Network {namespace}/web; name its manifest with -f"),
+    ],
+)
+async def test_a_wrong_name_is_one_clear_sentence(
+    caller: Caller, arguments: tuple[str, ...], sentence: str
+) -> None:
+    said = await caller.run_named(*arguments)
+
+    assert said.code == 1
+    assert sentence.format(namespace=caller.site.namespace) in said.err
+    assert "Traceback" not in said.err
+
+
+async def test_a_watched_network_is_shown_whenever_it_changes(
+    caller: Caller, actuator: RecordingActuator
+) -> None:
+    site = caller.site
+    async with running(site.unit(actuator)):
+        assert (await caller.run("reconcile")).code == 0
+        process = await asyncio.create_subprocess_exec(
+            *(PERGOLA, "network", "status", site.key.name, "-w", "-o=json"),
+            *("-n", site.namespace, "--kubeconfig", str(caller.kubeconfig)),
+            stdout=asyncio.subprocess.PIPE,
+        )
+        assert process.stdout is not None
+        first = await process.stdout.readuntil(b"\n}\n")
+        assert orjson.loads(first)["lastOperation"]["type"] == "Create"
+        assert (await caller.run_named("reconcile", site.key.name)).code == 0
+        second = await process.stdout.readuntil(b"\n}\n")
+        assert orjson.loads(second)["name"] == str(site.key)
+        process.terminate()
+        await process.communicate()
+
+
+async def test_a_retrying_extension_does_not_repeat_its_lines(
+    caller: Caller, actuator: RecordingActuator
+) -> None:
+    async def fail(_context: Context, _obj: JsonObject) -> Status | None:
+        raise ExtensionError("the config is wrong")
+
+    actuator.acts["reconcile"] = fail
+    async with running(caller.site.unit(actuator)):
+        said = await caller.run("reconcile", "--timeout", "8")
+
+    lines = said.out.splitlines()
+    assert said.code == 2
+    assert len(actuator.calls) > 2
+    assert len(lines) == len(set(lines))
+    assert "observed generation outdated" not in said.out
 
 
 async def test_a_request_can_be_left_alone(caller: Caller) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from pergola.api.objects import JsonObject
 from pergola.extension_api.heartbeat import is_alive
-from pergola.extensions.heartbeat import Heartbeat, HeartbeatError, lease_spec, outdated_report
+from pergola.extensions.heartbeat import Heartbeat, HeartbeatError, lease_spec
 from pergola.kube.client import Client
 from pergola.kube.credentials import StaticToken
 from pergola.kube.kubeconfig import ClusterConfig
@@ -79,7 +79,3 @@ def test_a_missing_lease_and_one_without_a_time_say_so() -> None:
     broken["spec"]["renewTime"] = "yesterday"
     expected = "Lease ext/gardener-extension-heartbeat has no renewTime"
     assert expected in (is_alive(broken, NOW) or "")
-
-
-def test_the_reason_of_an_outdated_condition_names_the_kind() -> None:
-    assert outdated_report("Network") == "NetworkOutdatedHealthCheckReport"

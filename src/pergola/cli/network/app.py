@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
 from cyclopts import App, Parameter
 
+from pergola.cli.network.target import NetworkError, Target, key_of, manifest_of, stored
+
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject, Key
     from pergola.extension_api.caller import Waiting
@@ -19,87 +21,84 @@ if TYPE_CHECKING:
 NOT_REACHED: Final = 2
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class Target:
-    """Which Network, and in which cluster.
-
-    Attributes:
-        file: Manifest of the Network; - reads it from the standard input.
-        namespace: Its namespace, where the manifest names none.
-        kubeconfig: The seed, as kubectl finds it unless given.
-        context: Context of that kubeconfig.
-        extension: The extension whose heartbeat tells whether it runs; any whose name ends with the
-            type of the Network unless given.
-        extension_namespace: Where that extension runs; looked for everywhere unless given.
-    """
-
-    file: Annotated[str, Parameter(alias="-f", allow_leading_hyphen=True)]
-    namespace: Annotated[str, Parameter(alias="-n")] = ""
-    kubeconfig: Path | None = None
-    context: str | None = None
-    extension: str = ""
-    extension_namespace: str = ""
-
-
+Name = Annotated[str, Parameter(name="NETWORK", help="network/NAME or NAME, instead of -f.")]
 Timeout = Annotated[float, Parameter(help="Seconds until the wait is given up.")]
 NoWait = Annotated[bool, Parameter(name="--no-wait", negative="")]
 StateFile = Annotated[Path | None, Parameter(name="--state")]
 PATIENCE: Final = 180.0
+_DEFAULT: Final = Target()
 
 app: Final = App(
     name="network",
-    help="Ask a network extension for a Network, and watch it work.",
+    help="Request Networks from their extensions, and watch the work.",
     help_format="plaintext",
 )
 
 
-class NetworkError(Exception):
-    """The command cannot do what it was asked for; the text says why and what to do."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """What a command works with."""
+    """What a command works with.
+
+    Attributes:
+        network: the manifest; None if only a name was given, and the cluster has no such Network.
+    """
 
     client: "Client"
-    network: "JsonObject"
+    network: "JsonObject | None"
     key: "Key"
     clock: "Clock"
     waiting: "Waiting"
+
+    @property
+    def manifest(self) -> "JsonObject":
+        """The manifest, for commands that cannot work without.
+
+        Raises:
+            NetworkError: there is none.
+        """
+        if self.network is None:
+            raise NetworkError(f"there is no Network {self.key}; name its manifest with -f")
+        return self.network
 
 
 Task: TypeAlias = Callable[[Work], Awaitable[None]]
 
 
 @app.command
-def reconcile(*, target: Target, timeout: Timeout = PATIENCE, no_wait: NoWait = False) -> None:
-    """Create a Network or replace its spec, ask for it to be reconciled, and wait until it is.
+def reconcile(
+    network: Name = "",
+    /,
+    *,
+    target: Target = _DEFAULT,
+    timeout: Timeout = PATIENCE,
+    no_wait: NoWait = False,
+) -> None:
+    """Create a Network or replace its spec, request a reconciliation, and wait for it.
 
     Exits with 2 if the Network does not become ready.
 
     Parameters
     ----------
     no_wait
-        Only ask.
+        Request it, and do not wait.
     """
 
     async def work(on: Work) -> None:
         from pergola.extension_api.caller import NETWORK, deploy, wait_ready
 
-        request = await deploy(on.client, NETWORK, on.network, on.clock)
+        request = await deploy(on.client, NETWORK, on.manifest, on.clock)
         if no_wait:
             print(f"Network {on.key} is asked to be reconciled")
             return
         await wait_ready(on.client, NETWORK, on.key, on.waiting, expected=request.timestamp)
         print(f"Network {on.key} is ready")
 
-    _run(target, timeout, work)
+    _run(target, network, timeout, work)
 
 
 @app.command
-def wait(*, target: Target, timeout: Timeout = PATIENCE) -> None:
-    """Wait until what was asked of a Network last is done.
+def wait(network: Name = "", /, *, target: Target = _DEFAULT, timeout: Timeout = PATIENCE) -> None:
+    """Wait until the last request to a Network is done.
 
     Exits with 2 if the Network does not become ready.
     """
@@ -110,54 +109,68 @@ def wait(*, target: Target, timeout: Timeout = PATIENCE) -> None:
         await wait_ready(on.client, NETWORK, on.key, on.waiting)
         print(f"Network {on.key} is ready")
 
-    _run(target, timeout, work)
+    _run(target, network, timeout, work)
 
 
 @app.command
 def status(
+    network: Name = "",
+    /,
     *,
-    target: Target,
+    target: Target = _DEFAULT,
+    all_namespaces: Annotated[bool, Parameter(alias="-A", negative="")] = False,
+    selector: Annotated[str, Parameter(alias="-l")] = "",
+    watch: Annotated[bool, Parameter(alias="-w", negative="")] = False,
     output: Annotated[Literal["table", "json"], Parameter(alias="-o")] = "table",
 ) -> None:
-    """Show what the extension reports of a Network, and why it is not ready.
+    """Show what extensions report about Networks, and why one is not ready.
+
+    Without a name, all Networks of the namespace are listed.
 
     Parameters
     ----------
+    all_namespaces
+        List the Networks of all namespaces.
+    selector
+        List only Networks with these labels, such as a=b,c.
+    watch
+        Show the Network again whenever it changes, until interrupted.
     output
         `table` for people, `json` for programs.
     """
+    from pergola.cli.network.status import show_list, show_one
 
-    async def work(on: Work) -> None:
-        from pergola.cli.network.status import described, print_json, print_table
-        from pergola.extension_api.caller import NETWORK, readiness
-
-        obj = await on.client.get(NETWORK.gvk, on.key)
-        problem = readiness(obj).problem
-        hint = await on.waiting.explain(obj) if problem else ""
-        told = described(obj, problem, hint)
-        print_json(told) if output == "json" else print_table(told)
-
-    _run(target, PATIENCE, work)
+    if network or target.file:
+        if all_namespaces or selector:
+            raise NetworkError("-A and -l list Networks; leave them out to show one by its name")
+        _run(target, network, PATIENCE, lambda on: show_one(on, output=output, watch=watch))
+        return
+    if watch:
+        raise NetworkError("-w watches one Network; name it: network/NAME")
+    with _clear_errors():
+        asyncio.run(show_list(target, selector, output, all_namespaces=all_namespaces))
 
 
 @app.command
 def migrate(
+    network: Name = "",
+    /,
     *,
-    target: Target,
+    target: Target = _DEFAULT,
     timeout: Timeout = PATIENCE,
     state: StateFile = None,
     delete: Annotated[bool, Parameter(name="--delete", negative="")] = False,
 ) -> None:
-    """Take a Network from its seed, and write down what the next seed needs to restore it.
+    """Take a Network from its seed, and save what the next seed needs to restore it.
 
-    Exits with 2 if it does not come about.
+    Exits with 2 if the migration fails.
 
     Parameters
     ----------
     state
-        The ShootState to write; it can hold secrets, and only its owner may read it.
+        The ShootState to write; it may contain secrets, and only its owner can read it.
     delete
-        Delete the Network afterwards; what its extension made in the Shoot stays.
+        Delete the Network afterwards; the objects in the Shoot stay.
     """
 
     async def work(on: Work) -> None:
@@ -179,27 +192,29 @@ def migrate(
             await abandon(on.client, NETWORK, on.key, on.clock, on.waiting)
             print(f"Network {on.key} is deleted")
 
-    _run(target, timeout, work)
+    _run(target, network, timeout, work)
 
 
 @app.command
 def restore(
+    network: Name = "",
+    /,
     *,
-    target: Target,
+    target: Target = _DEFAULT,
     timeout: Timeout = PATIENCE,
     state: StateFile = None,
     no_wait: NoWait = False,
 ) -> None:
-    """Bring a Network to this seed, with the state that it left the last one with, and wait.
+    """Restore a Network on this seed with the state from its last one, and wait.
 
     Exits with 2 if the Network does not become ready.
 
     Parameters
     ----------
     state
-        The ShootState that has it; without one it is restored without a state.
+        The ShootState with the state; the Network is restored without a state unless given.
     no_wait
-        Only ask.
+        Request it, and do not wait.
     """
 
     async def work(on: Work) -> None:
@@ -208,18 +223,25 @@ def restore(
         from pergola.extension_api.caller import restore as ask_to_restore
 
         shoot_state = read_one(str(state), SHOOT_STATE) if state else None
-        request = await ask_to_restore(on.client, NETWORK, on.network, shoot_state, on.clock)
+        request = await ask_to_restore(on.client, NETWORK, on.manifest, shoot_state, on.clock)
         if no_wait:
             print(f"Network {on.key} is asked to be restored")
             return
         await wait_ready(on.client, NETWORK, on.key, on.waiting, expected=request.timestamp)
         print(f"Network {on.key} is restored")
 
-    _run(target, timeout, work)
+    _run(target, network, timeout, work)
 
 
 @app.command
-def delete(*, target: Target, timeout: Timeout = PATIENCE, no_wait: NoWait = False) -> None:
+def delete(
+    network: Name = "",
+    /,
+    *,
+    target: Target = _DEFAULT,
+    timeout: Timeout = PATIENCE,
+    no_wait: NoWait = False,
+) -> None:
     """Confirm that a Network may be deleted, delete it, and wait until it is gone.
 
     Exits with 2 if it stays.
@@ -227,7 +249,7 @@ def delete(*, target: Target, timeout: Timeout = PATIENCE, no_wait: NoWait = Fal
     Parameters
     ----------
     no_wait
-        Only ask.
+        Request it, and do not wait.
     """
 
     async def work(on: Work) -> None:
@@ -242,47 +264,43 @@ def delete(*, target: Target, timeout: Timeout = PATIENCE, no_wait: NoWait = Fal
         await wait_deleted(on.client, NETWORK, on.key, on.waiting)
         print(f"Network {on.key} is deleted")
 
-    _run(target, timeout, work)
+    _run(target, network, timeout, work)
 
 
-def _run(target: Target, timeout: float, task: Task) -> None:
+def _run(target: Target, network: str, timeout: float, task: Task) -> None:
     from pergola.extension_api.caller import NotDeleted, NotMigrated, NotReady
 
-    with _told_clearly():
+    with _clear_errors():
         try:
-            asyncio.run(_work(target, timeout, task))
+            asyncio.run(_work(target, network, timeout, task))
         except (NotReady, NotMigrated, NotDeleted) as error:
             print(f"pergola: {error}", file=sys.stderr)
             sys.exit(NOT_REACHED)
 
 
-async def _work(target: Target, timeout: float, task: Task) -> None:
-    from pergola.api.objects import Key, name_of, namespace_of
-    from pergola.cli.network.file import read_one
+async def _work(target: Target, network: str, timeout: float, task: Task) -> None:
     from pergola.cli.network.progress import shown
-    from pergola.extension_api.caller import NETWORK, Extension, Waiting, explainer
+    from pergola.extension_api.caller import Extension, Waiting, explainer
     from pergola.kube.client import Client
     from pergola.kube.kubeconfig import load
     from pergola.runtime.clock import SystemClock
 
-    network, config = read_one(target.file, NETWORK.gvk), load(target.kubeconfig, target.context)
-    said, stated = target.namespace, namespace_of(network)
-    if said and stated and said != stated:
-        raise NetworkError(f"{target.file} is for namespace {stated}, but -n says {said}")
-    key, clock = Key(said or stated or config.namespace, name_of(network)), SystemClock()
-    network["metadata"]["namespace"] = key.namespace
+    manifest = manifest_of(target, network)
+    config, clock = load(target.kubeconfig, target.context), SystemClock()
+    key = key_of(target, network, manifest, config.namespace)
     extension = Extension(name=target.extension, namespace=target.extension_namespace)
     async with Client.connect(config) as client:
+        manifest = manifest or await stored(client, key)
         with shown(f"Network {key}") as tell:
             explain = explainer(client, clock, extension)
             waiting = Waiting(timeout=timeout, tell=tell, explain=explain)
-            on = Work(client=client, network=network, key=key, clock=clock, waiting=waiting)
+            on = Work(client=client, network=manifest, key=key, clock=clock, waiting=waiting)
             await task(on)
 
 
 @contextmanager
-def _told_clearly() -> Iterator[None]:
-    """What the API server says in its own words, in those of somebody at a terminal."""
+def _clear_errors() -> Iterator[None]:
+    """Explain errors of the API server that users can do something about."""
     from pergola.kube.errors import UnknownKind
 
     try:

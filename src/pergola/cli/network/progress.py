@@ -1,4 +1,4 @@
-"""How `pergola network` shows what it waits for: a bar for people, lines for everything else."""
+"""How `pergola network` shows what it waits for: a bar for people, lines for programs."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -11,16 +11,29 @@ if TYPE_CHECKING:
 
 @contextmanager
 def shown(what: str) -> "Iterator[Callable[[Progress], None]]":
-    """What to tell progress of `what` to, while the block lasts."""
+    """Yield a function that shows the progress of `what`, while the block lasts."""
     if sys.stdout.isatty():
         with _bar(what) as tell:
             yield tell
     else:
-        yield lambda progress: print(f"{what}: {text_of(progress)}", flush=True)
+        yield _lines(what)
+
+
+def _lines(what: str) -> "Callable[[Progress], None]":
+    """Return a function that prints each line once: an extension that retries repeats itself."""
+    printed: set[str] = set()
+
+    def tell(progress: "Progress") -> None:
+        line = f"{what}: {text_of(progress)}"
+        if line not in printed:
+            printed.add(line)
+            print(line, flush=True)
+
+    return tell
 
 
 def text_of(progress: "Progress") -> str:
-    """One line: percent, what is done or wrong, and why."""
+    """Return one line: percent, what is done or wrong, and why."""
     why = f" ({progress.hint})" if progress.hint else ""
     return f"{progress.percent}% {progress.text}{why}"
 

@@ -1,13 +1,59 @@
-"""How `pergola network status` shows a Network."""
+"""How `pergola network status` shows Networks."""
 
 from typing import TYPE_CHECKING
 
+from pergola.cli.network.target import NetworkError, Target
+
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject
+    from pergola.cli.network.app import Work
+
+
+async def show_one(on: "Work", *, output: str, watch: bool) -> None:
+    """Print one Network; with `watch`, again whenever what is printed changes."""
+    from contextlib import aclosing
+
+    from pergola.extension_api.caller import NETWORK, readiness
+    from pergola.extension_api.caller.states import watched
+
+    shown: JsonObject | None = None
+    async with aclosing(
+        watched(on.client, NETWORK.gvk, on.key, interval=NETWORK.interval)
+    ) as states:
+        async for obj in states:
+            if obj is None:
+                raise NetworkError(f"there is no Network {on.key}")
+            problem = readiness(obj).problem
+            hint = await on.waiting.explain(obj) if problem else ""
+            if (now := described(obj, problem, hint)) != shown:
+                print_json(now) if output == "json" else print_table(now)
+            shown = now
+            if not watch:
+                return
+
+
+async def show_list(target: Target, selector: str, output: str, *, all_namespaces: bool) -> None:
+    """Print all Networks of a namespace, or of all."""
+    from pergola.extension_api.caller import NETWORK, readiness
+    from pergola.kube.client import Client
+    from pergola.kube.kubeconfig import load
+
+    config = load(target.kubeconfig, target.context)
+    namespace = "" if all_namespaces else target.namespace or config.namespace
+    async with Client.connect(config) as client:
+        found = await client.list(NETWORK.gvk, namespace, labels=selector)
+    networks = [described(obj, readiness(obj).problem, "") for obj in found]
+    if output == "json":
+        print_json(networks)
+    elif networks:
+        _print_list(networks)
+    else:
+        where = f"in namespace {namespace}" if namespace else "in any namespace"
+        print(f"no Networks found {where}")
 
 
 def described(obj: "JsonObject", problem: str, hint: str) -> "JsonObject":
-    """What programs are told of a Network: why it is not ready, and what its extension reports."""
+    """Return what programs read about a Network: why it is not ready, and what is reported."""
     from pergola.api.objects import Key, map_at, maps_at
 
     spec, reported = map_at(obj, "spec"), map_at(obj, "status")
@@ -26,7 +72,7 @@ def described(obj: "JsonObject", problem: str, hint: str) -> "JsonObject":
 
 
 def print_table(told: "JsonObject") -> None:
-    """Prints what `described` returned for people."""
+    """Print for people what `described` returned."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -49,8 +95,25 @@ def print_table(told: "JsonObject") -> None:
     Console(highlight=False).print(table)
 
 
-def print_json(value: "JsonObject") -> None:
-    """Prints a value for programs."""
+def _print_list(networks: "list[JsonObject]") -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="")
+    for column in ("NETWORK", "TYPE", "READY", "LAST OPERATION", "PROBLEM"):
+        table.add_column(column, overflow="fold")
+    for told in networks:
+        operation = told["lastOperation"] or {}
+        done = f"{operation.get('type', '')} {operation.get('state', '')}".strip() or "none"
+        ready = "yes" if told["ready"] else "no"
+        values = (told["name"], told["type"] or "", ready, done, told["problem"] or "")
+        table.add_row(*map(Text, values))
+    Console(highlight=False).print(table)
+
+
+def print_json(value: "JsonObject | list[JsonObject]") -> None:
+    """Print a value for programs."""
     import orjson
 
     print(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())

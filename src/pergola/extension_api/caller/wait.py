@@ -77,6 +77,7 @@ class Waiting:
 
 
 PLAIN_WAIT = Waiting()
+NOT_PICKED_UP: Final = "waiting for the extension to pick up the request"
 
 
 async def wait_ready(
@@ -212,8 +213,10 @@ class _Wait:
 
 def _progress(state: State, verdict: Verdict, hint: str) -> Progress:
     operation = map_at(state or {}, "status", "lastOperation")
-    if not operation or state is None or is_pending(state):
+    if state is None:
         return Progress(0, verdict.problem, hint)
+    if not operation or is_pending(state):
+        return Progress(0, NOT_PICKED_UP, hint)
     percent = operation.get("progress")
     text = operation.get("description") if operation.get("state") == "Processing" else ""
     return Progress(percent if isinstance(percent, int) else 0, text or verdict.problem, hint)

@@ -12,6 +12,7 @@ from pergola.extensions import Cluster, Code, Context, ExtensionError, Shoot
 from pergola.kube.client import Client
 from pergola.providers.networking.families import effective_families, wanted_families
 from pergola.providers.networking.plugin import NetworkPlugin, Plan, Rendered
+from pergola.providers.networking.rollout import plan_of
 from pergola.runtime.clock import SystemClock
 
 NAMESPACE = "shoot--demo--web"
@@ -72,7 +73,7 @@ def network(status: JsonObject | None = None, operation: str = "", **spec: Any) 
 
 def refusal(obj: JsonObject, shoot: JsonObject | None = None) -> ExtensionError:
     with pytest.raises(ExtensionError) as error:
-        Tulip().plan(context({} if shoot is None else shoot), obj)
+        plan_of(Tulip(), context({} if shoot is None else shoot), obj)
     return error.value
 
 
@@ -80,7 +81,7 @@ def test_a_plan_has_what_the_network_says() -> None:
     state = {"chosen": 1}
     obj = network({"state": state}, providerConfig={"color": "yellow"})
 
-    plan = Tulip().plan(context({"spec": {}}), obj)
+    plan = plan_of(Tulip(), context({"spec": {}}), obj)
 
     assert (plan.config.color, plan.pod_range, plan.service_range) == (
         "yellow",
@@ -104,7 +105,7 @@ def test_a_plan_has_what_the_network_says() -> None:
     ],
 )
 def test_a_config_may_be_absent_and_need_not_say_what_it_is(config: JsonObject | None) -> None:
-    assert Tulip().plan(context({}), network(providerConfig=config)).config == NetworkConfig()
+    assert plan_of(Tulip(), context({}), network(providerConfig=config)).config == NetworkConfig()
 
 
 @pytest.mark.parametrize(
@@ -166,7 +167,7 @@ def test_a_contradiction_to_the_shoot_has_the_path_in_the_shoot() -> None:
 
 def test_a_network_without_a_shoot_is_refused() -> None:
     with pytest.raises(ExtensionError, match=f"Cluster {NAMESPACE} has none"):
-        Tulip().plan(context(None), network())
+        plan_of(Tulip(), context(None), network())
 
 
 # §1.4 step 4
@@ -188,7 +189,7 @@ def test_the_second_family_waits_for_the_nodes(
     status = {"constraints": constraints if constraint else []}
     plugin = Tulip()
 
-    plan = plugin.plan(context({"status": status}), network(ipFamilies=["IPv4", "IPv6"]))
+    plan = plan_of(plugin, context({"status": status}), network(ipFamilies=["IPv4", "IPv6"]))
 
     assert plan.families == effective
     # The config must do for what is to come: a refusal later would be one in the middle.
@@ -228,7 +229,7 @@ def test_no_families_mean_ipv4(families: list[str] | None, wanted: tuple[str, ..
 def test_a_network_is_new_until_something_was_rolled_out(
     status: JsonObject, operation: str, is_new: bool
 ) -> None:
-    assert Tulip().plan(context({}), network(status, operation)).is_new is is_new
+    assert plan_of(Tulip(), context({}), network(status, operation)).is_new is is_new
 
 
 def test_the_names_of_a_plugin_come_from_its_type() -> None:
