@@ -1,6 +1,6 @@
-"""What `pergola up` shows of infrastructure in AWS: one of each pattern, on an AWS that moto plays.
+"""The chapter of `pergola up` about infrastructure in AWS, one of each pattern, simulated by moto.
 
-moto is for development only: where it is not installed, that is said and nothing is shown.
+moto is a development dependency; without it, this chapter is skipped.
 """
 
 import asyncio
@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from pergola.cli.up.tour import TourError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from pergola.api.objects import JsonObject
+    from pergola.cli.up.story import Story
     from pergola.cloud.aws import AwsClient
     from pergola.kube.client import Client
     from pergola.testing.aws.corrections import CorrectedAws
@@ -27,12 +26,12 @@ _MANAGER: Final = "pergola-up"
 
 
 class Pattern(NamedTuple):
-    """One way to have a network.
+    """One way to get a network.
 
     Attributes:
-        name: of its Infrastructure.
-        title: whose network it is.
-        config: the InfrastructureConfig.
+        name: Of the Infrastructure.
+        title: Which parts the user provides.
+        config: The InfrastructureConfig.
     """
 
     name: str
@@ -41,65 +40,72 @@ class Pattern(NamedTuple):
 
     @property
     def namespace(self) -> str:
-        """Of its Shoot."""
+        """The namespace of its Shoot."""
         return f"shoot--up--{self.name}"
 
 
-async def show_aws(client: "Client", console: "Console") -> None:
-    """Has one Infrastructure of each pattern made, with its progress, and draws the networks."""
+async def show_aws(client: "Client", story: "Story") -> None:
+    """Create one Infrastructure of each pattern, and draw the first network."""
+    if find_spec("moto") is None:
+        story.say("skipped because the package moto is not installed")
+        return
     from pergola.testing.aws.corrections import CorrectedAws
     from pergola.testing.aws.moto import moto
 
-    if find_spec("moto") is None:
-        console.print("\nInfrastructure in AWS is not shown: the package moto is not installed.")
-        return
-    console.print("\nInfrastructure in AWS (moto plays AWS), one of each pattern:")
     with moto() as server:
         async with CorrectedAws(server) as aws, aws.client(_REGION) as caller:
             patterns = await _patterns(caller)
             async with _extension(client, aws):
                 for pattern in patterns:
-                    await _ask(client, pattern)
+                    await _request(client, pattern)
                 try:
                     async with asyncio.timeout(_SECONDS):
                         for pattern in patterns:
-                            await _follow(client, pattern, console)
+                            await _until_created(client, pattern)
+                            story.say(f"[green]ready[/]  {pattern.title}")
                 except TimeoutError:
                     raise TourError(f"infrastructure took longer than {_SECONDS:.0f} s") from None
-            for pattern in patterns:
-                await _draw(client, caller, pattern, console)
+            await _draw(client, caller, patterns[0], story)
 
 
 async def _patterns(aws: "AwsClient") -> list[Pattern]:
-    """The patterns, with the networks that their users bring."""
+    """Return the patterns, after creating the networks that users provide."""
     from pergola.testing.aws.world import Network, managed_config
 
-    brought = await Network.complete(aws, zones=_ZONES)
+    provided = await Network.complete(aws, zones=_ZONES)
     private = await Network.create(aws, zones=_ZONES)
     half = await Network.create(aws, zones=())
     own_group = await Network.create(aws, zones=())
     await own_group.add_gateway()
     firewalled = managed_config(_REGION, vpc=own_group.id)
     firewalled["networks"]["nodesSecurityGroupID"] = await own_group.security_group()
-    group, other = await brought.security_group(), await private.security_group()
+    group, other = await provided.security_group(), await private.security_group()
     return [
-        Pattern("created", "1: everything is created", managed_config(_REGION, zones=_ZONES)),
-        Pattern("brought", "2: the network is brought", brought.config(group=group)),
         Pattern(
-            "private", "3: brought, without a way to the internet", private.config(group=other)
+            "created",
+            "pattern 1: Pergola creates everything",
+            managed_config(_REGION, zones=_ZONES),
+        ),
+        Pattern(
+            "byo", "pattern 2: the user provides the network (BYO)", provided.config(group=group)
+        ),
+        Pattern(
+            "private",
+            "pattern 3: the user provides a network without internet access",
+            private.config(group=other),
         ),
         Pattern(
             "no-public",
-            "4: created in a VPC that is brought, without public subnets",
+            "pattern 4: Pergola creates private subnets in the user's VPC",
             managed_config(_REGION, vpc=half.id, public=False),
         ),
-        Pattern("own-firewall", "5: created, with a security group that is brought", firewalled),
+        Pattern("own-firewall", "pattern 5: the user provides VPC and security group", firewalled),
     ]
 
 
 @asynccontextmanager
 async def _extension(client: "Client", aws: "CorrectedAws") -> AsyncIterator[None]:
-    """The extension at work in this process."""
+    """Run the extension in this process."""
     from pergola.extensions.lifecycle import Settings, extension_controller
     from pergola.providers.aws.actuator import AwsInfrastructure, AwsSettings
     from pergola.runtime.metrics import Metrics
@@ -115,8 +121,8 @@ async def _extension(client: "Client", aws: "CorrectedAws") -> AsyncIterator[Non
         await actuator.close()
 
 
-async def _ask(client: "Client", pattern: Pattern) -> None:
-    """What a caller creates for a Shoot, and what asks the extension."""
+async def _request(client: "Client", pattern: Pattern) -> None:
+    """Create the objects of a Shoot, and request its Infrastructure."""
     from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
     from pergola.api.marks import OPERATION, OPERATION_RECONCILE
     from pergola.extension_api.cluster import CLUSTER
@@ -153,36 +159,27 @@ _SHOOT: Final = {
     "networking": {"nodes": "10.180.0.0/16", "pods": "100.64.0.0/11", "services": "100.96.0.0/13"}
 }
 _KEYS: Final = {
-    key: base64.b64encode(b"anybody").decode() for key in ("accessKeyID", "secretAccessKey")
+    key: base64.b64encode(b"simulated").decode() for key in ("accessKeyID", "secretAccessKey")
 }
 
 
-async def _follow(client: "Client", pattern: Pattern, console: "Console") -> None:
-    """Prints the progress of a flow until it has ended; it may have begun before."""
-    from rich.markup import escape
-
+async def _until_created(client: "Client", pattern: Pattern) -> None:
+    """Wait until an Infrastructure was reconciled."""
     from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
     from pergola.api.objects import Key, map_at
 
-    console.print(f"\n  [bold]Pattern {pattern.title}[/]")
-    told = ""
     while True:
         obj = await client.get(INFRASTRUCTURE, Key(pattern.namespace, pattern.name))
         operation = map_at(obj, "status", "lastOperation")
-        state = operation.get("state")
-        text = f"{operation.get('progress', 0):3d}% {operation.get('description', 'asked for')}"
-        if text != told:
-            console.print(f"    {escape(text)}", soft_wrap=True)
-            told = text
-        if state == "Succeeded":
+        if operation.get("state") == "Succeeded":
             return
-        if state == "Error":
+        if operation.get("state") == "Error":
             raise TourError(f"Infrastructure {pattern.name}: {operation.get('description')}")
         await asyncio.sleep(0.1)
 
 
-async def _draw(client: "Client", aws: "AwsClient", pattern: Pattern, console: "Console") -> None:
-    """Prints a network as `pergola aws show` does."""
+async def _draw(client: "Client", aws: "AwsClient", pattern: Pattern, story: "Story") -> None:
+    """Print a network as `pergola aws show` does."""
     from rich.markup import escape
 
     from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
@@ -194,6 +191,8 @@ async def _draw(client: "Client", aws: "AwsClient", pattern: Pattern, console: "
     obj = await client.get(INFRASTRUCTURE, Key(pattern.namespace, pattern.name))
     cluster = await client.get(CLUSTER, Key("", pattern.namespace))
     work = await look(aws, Asked(obj, cluster, credentials=None))
-    seen = things(work.wanted, work.snapshot, work.state)
-    console.print(f"\n[bold]Pattern {pattern.title}[/]")
-    console.print(escape(tree(seen)), soft_wrap=True, end="")
+    lines = tree(things(work.wanted, work.snapshot, work.state)).splitlines()
+    story.say(f"The network of {pattern.title.partition(':')[0]}:")
+    for line in lines:
+        story.say(escape(line))
+    story.hint(f"pergola aws show --name {pattern.name} -n {pattern.namespace} -o svg")

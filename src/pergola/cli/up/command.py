@@ -1,4 +1,4 @@
-"""`pergola up`: a real cluster, and the resource manager at work on it."""
+"""`pergola up`: a real cluster with Pergola at work in it."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -12,9 +12,10 @@ from pergola.api.kinds import CONFIG_MAP
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
+    from rich.padding import Padding
 
     from pergola.api.objects import JsonObject, Key
+    from pergola.cli.up.story import Story
     from pergola.kube.client import Client
     from pergola.resource_manager.manager import ResourceManager
     from pergola.resource_manager.source import Source
@@ -26,7 +27,7 @@ _CONDITIONS: Final = {"Applied": "True", "Healthy": "True", "Progressing": "Fals
 
 
 class UpError(Exception):
-    """The demonstration did not get where it should; the text says where it stopped."""
+    """The demonstration failed; the text says where."""
 
 
 def up(
@@ -35,22 +36,23 @@ def up(
     name: Annotated[str, Parameter(help="Name of the sandbox; two names run side by side.")] = "up",
     examples: Annotated[
         Path | None,
-        Parameter(help="Folder of manifests to apply instead of those that come with Pergola."),
+        Parameter(help="Folder of manifests to apply instead of Pergola's examples."),
     ] = None,
     kubeconfig: Path | None = None,
     context: str | None = None,
 ) -> None:
-    """Start a real cluster, run the resource manager on it and show it at work.
+    """Start a real cluster and show Pergola at work in it.
 
-    Builds the cluster's binaries at the first time (about eight minutes), starts etcd, API server,
-    controller manager, scheduler and simulated nodes, applies the examples as ManagedResources,
-    shows them become applied, healthy and rolled out, edits one object by hand and shows how fast
-    it is repaired. Stays up until Ctrl-C; then nothing is left but caches.
+    The first run builds the cluster's programs, which takes about eight minutes. Starts etcd, API
+    server, controller manager, scheduler and simulated nodes; applies the examples as
+    ManagedResources; edits an object and shows its repair; then shows tokens, NetworkPolicies,
+    webhooks, and infrastructure in a simulated AWS. Runs until Ctrl-C and leaves nothing but
+    caches.
 
     Parameters
     ----------
     once
-        End after the demonstration; exit 0 only if all of it happened.
+        Stop after the demonstration; exit 0 only if all of it succeeded.
     kubeconfig
         Use this cluster instead of a sandbox.
     context
@@ -102,22 +104,28 @@ async def _show(
 ) -> None:
     from pergola.cli.crds import install
     from pergola.cli.up.aws import show_aws
+    from pergola.cli.up.story import Story
     from pergola.cli.up.tour import show_network_policies, show_token, show_webhooks
 
-    console.print("Installing the ManagedResource API …")
     await install(client)
     async with _resource_manager(client, webhooks=own_cluster) as (manager, running):
         applied = await _apply(client, examples)
-        console.print(f"Applied {len(applied)} ManagedResources from {examples}:\n")
-        await _until_ready(manager.source, applied, running, console)
-        if _is_shop(applied):
-            await _edit_and_repair(client, console)
-            await show_token(client, console)
-            await show_network_policies(client, console)
-            if own_cluster:
-                await show_webhooks(client, console)
-                await show_aws(client, console)
-        _how_to_look_further(console, kubeconfig)
+        is_shop = _is_shop(applied)
+        story = Story(console, chapters=1 if not is_shop else 5 if own_cluster else 3)
+        story.chapter(f"Keep {len(applied)} ManagedResources in shape")
+        story.say(f"Applied from {examples}")
+        await _until_ready(manager.source, applied, running, story)
+        if is_shop:
+            await _edit_and_repair(client, story)
+            story.chapter("Renew a token, and write NetworkPolicies")
+            await show_token(client, story)
+            await show_network_policies(client, story)
+        if is_shop and own_cluster:
+            story.chapter("Change pods at admission")
+            await show_webhooks(client, story)
+            story.chapter("Create infrastructure in AWS, simulated by moto")
+            await show_aws(client, story)
+        _next_steps(console, kubeconfig, stays=not once)
         if not once:
             await running
 
@@ -126,7 +134,7 @@ async def _show(
 async def _resource_manager(
     client: "Client", *, webhooks: bool
 ) -> AsyncIterator[tuple["ResourceManager", asyncio.Task[None]]]:
-    """The resource manager at work in this process, with the webhooks that the cluster reaches."""
+    """Run the resource manager in this process, with webhooks if the cluster reaches it."""
     from pergola.cli.up.tour import configuration
     from pergola.resource_manager.app import options
     from pergola.resource_manager.assembly import Clusters, further_controllers
@@ -161,7 +169,7 @@ async def _resource_manager(
 
 
 async def _apply(client: "Client", examples: Path) -> list["Key"]:
-    """Applies all manifests of a folder, in the order of the file names."""
+    """Apply all manifests of a folder in the order of their file names."""
     from pergola.api.objects import Key
     from pergola.kube.yaml import parse_documents
 
@@ -182,38 +190,40 @@ async def _apply(client: "Client", examples: Path) -> list["Key"]:
 
 
 async def _until_ready(
-    source: "Source", keys: list["Key"], running: asyncio.Task[None], console: "Console"
+    source: "Source", keys: list["Key"], running: asyncio.Task[None], story: "Story"
 ) -> None:
-    """Shows a live table until everything is applied, healthy and rolled out."""
+    """Show a live table until everything is applied, healthy and rolled out."""
     from rich.live import Live
 
     loop = asyncio.get_running_loop()
     began = loop.time()
     changed = asyncio.Event()
     source.subscribe_resources(lambda _: changed.set())
-    with Live(console=console, refresh_per_second=8) as live:
+    with Live(console=story.console, refresh_per_second=8) as live:
         while True:
             rows = [(key, source.resource(key)) for key in keys]
             objects = [(key, seen.unpack() if seen else None) for key, seen in rows]
-            live.update(_table(objects, loop.time() - began))
+            live.update(_table(objects))
             if all(resource is not None and _is_ready(resource) for _, resource in objects):
                 break
             if running.done():
                 await running
             if loop.time() - began > _READY_SECONDS:
-                raise UpError(f"not all is ready after {_READY_SECONDS:.0f} s; the table says why")
+                raise UpError(f"not ready after {_READY_SECONDS:.0f} s; the table shows why")
             changed.clear()
             with suppress(TimeoutError):
                 async with asyncio.timeout(0.5):
                     await changed.wait()
-    console.print(f"\nAll applied, healthy and rolled out after {loop.time() - began:.1f} s.")
+    story.console.print()
+    story.say(f"All applied, healthy and rolled out after {loop.time() - began:.1f} s.")
 
 
-def _table(rows: list[tuple["Key", "JsonObject | None"]], seconds: float) -> "Table":
+def _table(rows: list[tuple["Key", "JsonObject | None"]]) -> "Padding":
+    from rich.padding import Padding
     from rich.table import Table
 
-    table = Table(title=f"ManagedResources after {seconds:.1f} s", title_justify="left")
-    for column in ("namespace/name", "objects", "applied", "healthy", "progressing", "why"):
+    table = Table(box=None, header_style="dim", pad_edge=False)
+    for column in ("MANAGEDRESOURCE", "OBJECTS", "APPLIED", "HEALTHY", "PROGRESSING", ""):
         table.add_column(column)
     for key, resource in rows:
         states = [_condition(resource, f"Resources{what}") for what in _CONDITIONS]
@@ -221,11 +231,11 @@ def _table(rows: list[tuple["Key", "JsonObject | None"]], seconds: float) -> "Ta
         why = next((m for s, m, good in states if s != good and s), "")
         cells = [_coloured(status, good) for status, _, good in states]
         table.add_row(str(key), str(count), *cells, why.partition("\n")[0][:60])
-    return table
+    return Padding(table, (0, 0, 0, 4))
 
 
 def _condition(resource: "JsonObject | None", kind: str) -> tuple[str, str, str]:
-    """Status, message and the status that is good."""
+    """Return the status, the message, and the good status."""
     good = _CONDITIONS[kind.removeprefix("Resources")]
     for found in ((resource or {}).get("status") or {}).get("conditions") or []:
         if found.get("type") == kind:
@@ -253,22 +263,23 @@ async def _namespace(client: "Client", name: str) -> None:
 
 
 def _is_shop(applied: list["Key"]) -> bool:
-    """Whether the examples are ours, whose objects can be shown."""
+    """Return whether these are the examples that the other chapters build on."""
     return any(key.name == "shop-web" for key in applied)
 
 
-async def _edit_and_repair(client: "Client", console: "Console") -> None:
-    """Edits an object by hand, as somebody with kubectl would, and measures its repair."""
+async def _edit_and_repair(client: "Client", story: "Story") -> None:
+    """Edit an object as a user of kubectl would, and measure its repair."""
     from pergola.api.objects import Key
     from pergola.kube.watch import watch
 
+    story.chapter("Repair a manual edit")
     gvk, key = CONFIG_MAP, Key("shop", "web-features")
     before = await client.get(gvk, key)
     resource = await client.resource(gvk)
     loop = asyncio.get_running_loop()
-    console.print(f"\nEditing ConfigMap {key} by hand: checkout=off …")
     edited = await client.patch(gvk, key, {"data": {"checkout": "off"}})
     began = loop.time()
+    story.say(f"Edited ConfigMap {key}: checkout=off")
     events = watch(
         client,
         resource,
@@ -286,20 +297,20 @@ async def _edit_and_repair(client: "Client", console: "Console") -> None:
         raise UpError(f"ConfigMap {key} was not repaired in {_REPAIR_SECONDS:.0f} s") from None
     milliseconds = (loop.time() - began) * 1000
     back = before["data"]["checkout"]
-    console.print(f"Repaired after [bold]{milliseconds:.0f} ms[/]: checkout={back}")
+    story.say(f"Repaired after [bold]{milliseconds:.0f} ms[/]: checkout={back}")
 
 
-def _how_to_look_further(console: "Console", kubeconfig: Path) -> None:
-    console.print(
-        f"""
-Look further:
-  export KUBECONFIG={kubeconfig}
-  kubectl get managedresources --all-namespaces
-  kubectl describe managedresource shop-web
-  kubectl -n shop get all
-""",
-        soft_wrap=True,
-    )
+def _next_steps(console: "Console", kubeconfig: Path, *, stays: bool) -> None:
+    if stays:
+        console.print(
+            f"""
+Everything keeps running until Ctrl-C. In another terminal:
+    export KUBECONFIG={kubeconfig}
+    kubectl get managedresources --all-namespaces
+    kubectl describe managedresource shop-web
+    kubectl -n shop get all""",
+            soft_wrap=True,
+        )
 
 
 def _say(console: "Console") -> "Progress":
@@ -310,12 +321,12 @@ def _say(console: "Console") -> "Progress":
 
 
 def _examples() -> Path:
-    """The examples that come with Pergola: in the package, or beside it in a checkout."""
+    """Return the folder of examples, in the package or in a checkout."""
     here = Path(__file__).resolve()
     for folder in (here.parent / "examples", here.parents[4] / "examples" / "managed-resource"):
         if folder.is_dir():
             return folder
-    raise UpError("the examples are not installed; name a folder with --examples")
+    raise UpError("the examples are not installed; give a folder with --examples")
 
 
 @asynccontextmanager

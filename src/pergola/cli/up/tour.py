@@ -1,4 +1,4 @@
-"""What `pergola up` shows besides ManagedResources: further controllers, and webhooks."""
+"""The chapters of `pergola up` about tokens, NetworkPolicies and webhooks."""
 
 import asyncio
 import base64
@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Final
 from pergola.api.kinds import NETWORK_POLICY, SECRET
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from pergola.api.objects import GroupVersionKind, JsonObject, Key
     from pergola.api.resource_manager_config import ResourceManagerConfiguration
+    from pergola.cli.up.story import Story
     from pergola.kube.client import Client
 
 _SECONDS: Final = 20.0
@@ -20,14 +19,14 @@ _ROLE: Final = {"gardener.cloud/role": "shoot"}
 
 
 class TourError(Exception):
-    """Something that should be shown did not happen in time; the text says what."""
+    """A step of the demonstration did not complete in time; the text names it."""
 
 
 def configuration(*, webhooks: bool) -> "ResourceManagerConfiguration":
-    """Everything that can be shown on one cluster, as far as it disturbs nothing else there.
+    """Return a configuration that shows much and affects nothing else in the cluster.
 
     Args:
-        webhooks: whether the cluster's API server reaches this process.
+        webhooks: Whether the cluster's API server reaches this process.
     """
     from pergola.api.resource_manager_config import API_VERSION, KIND, configuration_from
 
@@ -54,13 +53,12 @@ def configuration(*, webhooks: bool) -> "ResourceManagerConfiguration":
     return configuration_from(value, source="the demonstration").config
 
 
-async def show_token(client: "Client", console: "Console") -> None:
-    """Asks for a token as an operator would, and says who it is for."""
+async def show_token(client: "Client", story: "Story") -> None:
+    """Request a token as an operator would, and print its user."""
     from pergola.api.objects import Key, map_at
 
     gvk, key = SECRET, Key("default", _ACCESS)
     name = "serviceaccount.resources.gardener.cloud"
-    console.print(f"\nAsking for a token: Secret {key} for ServiceAccount {_NAMESPACE}/web …")
     await client.apply(
         {
             "apiVersion": "v1",
@@ -87,31 +85,27 @@ async def show_token(client: "Client", console: "Console") -> None:
             "spec": {"token": token, "audiences": ["gardener"]},
         }
     )
-    user = map_at(review, "status", "user").get("username", "somebody else")
+    user = map_at(review, "status", "user").get("username", "an unknown user")
     renewal = map_at(secret, "metadata", "annotations")[f"{name}/token-renew-timestamp"]
-    console.print(f"A token of [bold]{user}[/]; it is renewed at {renewal}.")
+    story.say(f"Secret {key} got a token of [bold]{user}[/], to be renewed at {renewal}")
+    story.hint("pergola tokens")
 
 
-async def show_network_policies(client: "Client", console: "Console") -> None:
-    """Says what a Service's NetworkPolicies allow."""
-    from rich.markup import escape
+async def show_network_policies(client: "Client", story: "Story") -> None:
+    """Print the NetworkPolicies of a Service."""
+    from pergola.api.objects import Key
 
-    from pergola.api.objects import Key, map_at
-
-    gvk = NETWORK_POLICY
-    console.print(f"\nNetworkPolicies for Service {_NAMESPACE}/web:")
     labels = "networking.resources.gardener.cloud/service-name=web"
     async with asyncio.timeout(_SECONDS):
-        while not (found := await client.list(gvk, _NAMESPACE, labels=labels)):
+        while not (found := await client.list(NETWORK_POLICY, _NAMESPACE, labels=labels)):
             await client.get_raw("/version")
-    for policy in sorted(found, key=lambda policy: Key.of(policy).name):
-        text = map_at(policy, "metadata", "annotations").get("gardener.cloud/description", "")
-        name = Key.of(policy).name
-        console.print(f"  [bold]{name}[/]\n    {escape(text)}", soft_wrap=True)
+    names = sorted(Key.of(policy).name for policy in found)
+    story.say(f"Service {_NAMESPACE}/web got the NetworkPolicies {', '.join(names)}")
+    story.hint(f"pergola network-policy explain -n {_NAMESPACE} service/web")
 
 
-async def show_webhooks(client: "Client", console: "Console") -> None:
-    """Creates a pod as anybody would, without keeping it, and says what became of it."""
+async def show_webhooks(client: "Client", story: "Story") -> None:
+    """Create a pod as a dry run, and print the change."""
     from pergola.api.objects import map_at
 
     await client.apply(
@@ -129,17 +123,18 @@ async def show_webhooks(client: "Client", console: "Console") -> None:
         "metadata": {"name": "plain", "namespace": "control-plane"},
         "spec": {"containers": [{"name": "c", "image": "registry.example/c:1"}]},
     }
-    console.print("\nCreating a Pod without a seccomp profile (as a dry run) …")
     async with asyncio.timeout(_SECONDS):
-        while True:  # until the API server has heard of the registration, a moment ago
+        while True:  # the API server may not have seen the registration yet
             created = await client.create(pod, dry_run=True)
             if profile := map_at(created, "spec", "securityContext", "seccompProfile"):
                 break
-    console.print(f"The webhook gave it one: [bold]{profile.get('type')}[/]")
+    kind = profile.get("type")
+    story.say(f"A Pod without a seccomp profile (a dry run) got the profile [bold]{kind}[/]")
+    story.hint("pergola explain -f pod.yaml")
 
 
 async def _until(client: "Client", gvk: "GroupVersionKind", key: "Key", data: str) -> "JsonObject":
-    """Waits until a Secret has a key."""
+    """Wait until a Secret has a data key."""
     from pergola.api.objects import map_at
 
     try:
