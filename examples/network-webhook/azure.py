@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
+from pergola.admission.webhook import Webhook
 from pergola.api.objects import JsonObject
 from pergola.extensions import Actuator, Context
 from pergola.extensions.webhooks.clouds import AZURE_CALICO, CALICO
-from pergola.extensions.webhooks.declare import Webhook
 from pergola.extensions.webhooks.network_mutator import network_mutator
 from pergola.extensions.webhooks.provider_configs import config_mutator
 

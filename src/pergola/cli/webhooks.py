@@ -389,12 +389,16 @@ def _configurations(
     config: "ResourceManagerConfiguration", place: "Installation", url: str | None, bundle: bytes
 ) -> "list[JsonObject]":
     from pergola.admission.configurations import by_service, by_url
+    from pergola.admission.webhook import registrations
     from pergola.resource_manager.serving import render as rendered
-    from pergola.resource_manager.webhooks.catalog import registered
+    from pergola.resource_manager.webhooks.catalog import webhooks
+    from pergola.resource_manager.webhooks.dependencies import Dependencies
+    from pergola.resource_manager.webhooks.documents import DocumentLookups
 
     base = url or config.server.webhooks.self_signed.url
     address = by_url(base) if base else by_service(place.name, place.namespace)
-    return rendered(place, registered(config.webhooks, place), address, bundle)
+    found = webhooks(config.webhooks, Dependencies(place, DocumentLookups([])))
+    return rendered(place, registrations(found), address, bundle)
 
 
 def _bundle(ca: Path) -> bytes:

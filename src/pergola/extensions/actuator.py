@@ -14,7 +14,7 @@ from pergola.runtime.clock import Clock
 from pergola.runtime.metrics import Metrics
 
 if TYPE_CHECKING:  # webhooks are made of actuators
-    from pergola.extensions.webhooks.declare import Webhook
+    from pergola.admission.webhook import Webhook
     from pergola.extensions.webhooks.garden import Garden
 
 

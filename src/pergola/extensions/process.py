@@ -11,13 +11,14 @@ from typing import Final, NamedTuple, TypeAlias
 
 from pergola import __version__
 from pergola.admission.certificates import ServingError
+from pergola.admission.webhook import Webhook
 from pergola.extension_api.errors import ExtensionError
 from pergola.extensions.actuator import Actuator
 from pergola.extensions.health_checks import Settings as HealthSettings
 from pergola.extensions.health_checks import health_controller
 from pergola.extensions.heartbeat import RENEW_SECONDS, Heartbeat
 from pergola.extensions.lifecycle import Settings, extension_controller
-from pergola.extensions.webhooks.declare import Webhook, side_by_side
+from pergola.extensions.webhooks.declare import side_by_side
 from pergola.extensions.webhooks.serving import ExtensionWebhooks
 from pergola.extensions.webhooks.settings import WebhookSettings
 from pergola.kube.client import Client

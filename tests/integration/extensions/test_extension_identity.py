@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from pergola.admission.configurations import MUTATING
+from pergola.admission.webhook import Webhook
 from pergola.api.extensions_v1alpha1 import NETWORK
 from pergola.api.kinds import LEASE, SECRET
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at, name_of
@@ -19,7 +20,6 @@ from pergola.extensions.installation import Installation, installation_documents
 from pergola.extensions.lifecycle import Settings
 from pergola.extensions.process import Options, serve
 from pergola.extensions.webhooks.clouds import AZURE
-from pergola.extensions.webhooks.declare import Webhook
 from pergola.extensions.webhooks.network_mutator import network_mutator
 from pergola.extensions.webhooks.settings import WebhookSettings
 from pergola.kube.client import Client

@@ -17,6 +17,7 @@ import pytest
 
 from pergola.admission.configurations import MUTATING, VALIDATING
 from pergola.admission.review import GroupVersionResource
+from pergola.admission.webhook import Webhook
 from pergola.api import marks
 from pergola.api.extensions_v1alpha1 import NETWORK
 from pergola.api.field_errors import Cause, forbidden
@@ -28,7 +29,7 @@ from pergola.bundle import Registry, apply, for_shoot
 from pergola.extension_api.cluster import Shoot
 from pergola.extension_api.errors import RequeueAfter
 from pergola.extensions.webhooks.clouds import AZURE
-from pergola.extensions.webhooks.declare import Webhook, WebhookError
+from pergola.extensions.webhooks.declare import WebhookError
 from pergola.extensions.webhooks.mutation import from_objects
 from pergola.extensions.webhooks.network_mutator import network_mutator
 from pergola.extensions.webhooks.objects_mutator import ObjectMutation, shoot_objects_mutator

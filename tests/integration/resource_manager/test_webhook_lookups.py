@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pergola.admission.configurations import MUTATING, VALIDATING
+from pergola.admission.webhook import registrations
 from pergola.api.kinds import CRD, NODE, SERVICE_ACCOUNT
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at, name_of
 from pergola.api.resource_manager_config.controllers import Switch
@@ -17,7 +18,8 @@ from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import parse_documents
-from pergola.resource_manager.webhooks.catalog import Surroundings, registrations, webhooks
+from pergola.resource_manager.webhooks.catalog import webhooks
+from pergola.resource_manager.webhooks.dependencies import Dependencies
 from pergola.resource_manager.webhooks.high_availability_config.observe import serves_hvpas
 from pergola.resource_manager.webhooks.installation import Installation
 from pergola.resource_manager.webhooks.lookups import ClusterLookups
@@ -223,7 +225,7 @@ async def test_an_api_server_takes_all_entries_as_they_are(
     for name in settings.__struct_fields__:
         switch: Switch = getattr(settings, name)
         switch.enabled = True
-    around = Surroundings(installation, ClusterLookups(cluster_client))
+    around = Dependencies(installation, ClusterLookups(cluster_client))
     entries = registrations(webhooks(settings, around))
     for gvk, kind in ((MUTATING, "mutating"), (VALIDATING, "validating")):
         rendered = [

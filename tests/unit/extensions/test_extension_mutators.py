@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from pergola.admission.draft import Draft
 from pergola.admission.protocol import Reviewer
 from pergola.admission.review import GroupVersionResource, Operation, Request, Verdict
+from pergola.admission.webhook import Webhook
 from pergola.api.objects import GroupVersionKind, JsonObject
 from pergola.extension_api.errors import ExtensionError
 from pergola.extensions.webhooks.clouds import AZURE
-from pergola.extensions.webhooks.declare import Webhook, WebhookError
+from pergola.extensions.webhooks.declare import WebhookError
 from pergola.extensions.webhooks.mutation import from_objects
 from pergola.extensions.webhooks.network_mutator import network_mutator
 from pergola.extensions.webhooks.objects_mutator import (

@@ -3,8 +3,9 @@
 import pytest
 
 from pergola.admission.review import allowed
+from pergola.admission.webhook import Webhook, endpoints
 from pergola.extensions.webhooks.clouds import AZURE
-from pergola.extensions.webhooks.declare import Webhook, WebhookError, enabled, endpoints
+from pergola.extensions.webhooks.declare import WebhookError, enabled
 from pergola.extensions.webhooks.network_mutator import network_mutator
 from pergola.extensions.webhooks.objects_mutator import shoot_objects_mutator
 from pergola.extensions.webhooks.settings import Mode, WebhookSettings

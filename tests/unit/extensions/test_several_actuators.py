@@ -7,6 +7,7 @@ import pytest
 
 from pergola.admission.registration import Registration
 from pergola.admission.review import Request, Verdict, allowed
+from pergola.admission.webhook import Webhook
 from pergola.api.objects import JsonObject, JsonValue, Key
 from pergola.cli import app
 from pergola.cli.extension.options import ExtensionCommandError, Process
@@ -14,7 +15,7 @@ from pergola.extensions.actuator import Actuator, Context
 from pergola.extensions.garden_process import admission
 from pergola.extensions.options import options_from
 from pergola.extensions.process import StartError, configure, controller_names
-from pergola.extensions.webhooks.declare import Webhook, enabled, side_by_side
+from pergola.extensions.webhooks.declare import enabled, side_by_side
 from pergola.extensions.webhooks.garden import Garden, cloud_profile_of
 from pergola.extensions.webhooks.serving import ExtensionWebhooks
 from pergola.extensions.webhooks.shoots import shoot_rule

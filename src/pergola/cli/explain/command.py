@@ -124,7 +124,8 @@ def explain(
 async def _explain(asked: _Asked) -> "list[Answer]":
     from pergola.cli.explain.findings import Answer
     from pergola.resource_manager.webhooks import explanation
-    from pergola.resource_manager.webhooks.catalog import Surroundings, webhooks
+    from pergola.resource_manager.webhooks.catalog import webhooks
+    from pergola.resource_manager.webhooks.dependencies import Dependencies
     from pergola.resource_manager.webhooks.documents import DocumentLookups
     from pergola.resource_manager.webhooks.lookups import ClusterLookups
 
@@ -135,7 +136,7 @@ async def _explain(asked: _Asked) -> "list[Answer]":
         nodes = settings.system_components_config.node_selector
         beyond = ClusterLookups(client, system_nodes=nodes) if client else None
         lookups = DocumentLookups(documents, beyond, namespace=asked.namespace, system_nodes=nodes)
-        found = webhooks(settings, Surroundings(installation, lookups))
+        found = webhooks(settings, Dependencies(installation, lookups))
         answers = []
         for obj in [await _live(asked, client)] if client and asked.target else documents:
             question = await _question(asked, obj, lookups, client)

@@ -1,21 +1,13 @@
-"""What a webhook of an extension is: its registration and its handler, declared together.
-
-The server and the webhook configurations are made of the same declarations, so that nothing is
-registered that is not served, and the other way round.
-"""
+"""The webhooks of extensions: their names, which are enabled, and several owners in one server."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
-from pergola.admission.http import Endpoint
-from pergola.admission.protocol import Reviewer
-from pergola.admission.registration import Registration
-from pergola.admission.review import Handler
+from pergola.admission.webhook import Webhook
 from pergola.api.objects import JsonObject
 from pergola.extension_api.errors import ExtensionError
-from pergola.runtime.metrics import Metrics
 
 EXCLUDED_FROM_REMEDIATION: Final = "remediation.webhook.shoot.gardener.cloud/exclude"
 LABELS: Final = {EXCLUDED_FROM_REMEDIATION: "true"}
@@ -24,25 +16,6 @@ _DOMAIN: Final = "extensions.gardener.cloud"
 
 class WebhookError(ExtensionError):
     """Webhooks are declared or set up in a way that cannot work."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Webhook:
-    """One webhook of an extension.
-
-    Attributes:
-        of_shoots: whether it is registered in the clusters of Shoots, instead of in the cluster
-            that the extension itself looks at.
-    """
-
-    registration: Registration
-    handler: Handler
-    of_shoots: bool = False
-
-    @property
-    def short_name(self) -> str:
-        """The first part of its name, by which it can be switched off."""
-        return self.registration.name.partition(".")[0]
 
 
 def webhook_name(purpose: str, component: str) -> str:
@@ -93,18 +66,6 @@ def side_by_side(owned: Iterable[tuple[str, Sequence[Webhook]]]) -> list[list[We
         ]
         for owner, webhooks in groups
     ]
-
-
-def endpoints(webhooks: Iterable[Webhook], metrics: Metrics) -> dict[str, Endpoint]:
-    """What is served at which path."""
-    return {
-        webhook.registration.path: Reviewer(
-            webhook.registration.path,
-            webhook.handler,
-            metrics.webhook(webhook.registration.path),
-        )
-        for webhook in webhooks
-    }
 
 
 def selects(label: str, values: Iterable[str]) -> JsonObject:

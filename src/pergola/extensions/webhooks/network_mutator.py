@@ -5,9 +5,10 @@ from typing import Final
 
 from pergola.admission.registration import Registration, Rule
 from pergola.admission.review import Request
+from pergola.admission.webhook import Webhook
 from pergola.api.objects import JsonObject, map_at
 from pergola.extension_api.kinds import GROUP, VERSION
-from pergola.extensions.webhooks.declare import Webhook, selects, webhook_name
+from pergola.extensions.webhooks.declare import selects, webhook_name
 from pergola.extensions.webhooks.mutation import Mutate, mutating
 
 CLOUD_LABEL: Final = "shoot.gardener.cloud/provider"

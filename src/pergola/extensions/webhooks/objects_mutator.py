@@ -9,8 +9,9 @@ from typing import Final, Literal
 
 from pergola.admission.registration import Registration, Rule
 from pergola.admission.review import GroupVersionResource, Handler, Request
+from pergola.admission.webhook import Webhook
 from pergola.api.objects import JsonObject, name_of
-from pergola.extensions.webhooks.declare import Webhook, selects, webhook_name
+from pergola.extensions.webhooks.declare import selects, webhook_name
 from pergola.extensions.webhooks.mutation import Mutate, mutating
 from pergola.extensions.webhooks.network_mutator import CLOUD_LABEL, NETWORK_LABEL
 

@@ -5,27 +5,19 @@ trusted until it ends. Every replica serves; the leader renews and registers.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
 
-from pergola.admission.certificates import Certificates
 from pergola.admission.configurations import configurations
-from pergola.admission.self_signed import SelfSigned, read_identity
-from pergola.admission.server import dials, serve
+from pergola.admission.self_signed import read_identity
+from pergola.admission.serving import Listening, OwnIdentity, WebhookServer
+from pergola.admission.webhook import Webhook, endpoints, registrations
 from pergola.api.kinds import NAMESPACE, SECRET
 from pergola.api.objects import JsonObject, Key, uid_of
 from pergola.extension_api.errors import RequeueAfter
-from pergola.extensions.webhooks.declare import (
-    LABELS,
-    Webhook,
-    WebhookError,
-    configuration_name,
-    enabled,
-    endpoints,
-)
+from pergola.extensions.webhooks.declare import LABELS, WebhookError, configuration_name, enabled
 from pergola.extensions.webhooks.permissions import certificates_of
 from pergola.extensions.webhooks.settings import WebhookSettings
 from pergola.extensions.webhooks.shoot_registration import (
@@ -55,19 +47,16 @@ class _InShoots(NamedTuple):
     webhooks: Sequence[Webhook]
 
 
-class ExtensionWebhooks:
+class ExtensionWebhooks(WebhookServer):
     """The webhooks of a component.
 
     Args:
-        client: for the cluster whose API server asks: the seed, or the garden.
+        client: for the cluster whose API server calls them: the seed, or the garden.
         component: such as `networking-cilium` or `admission-calico`.
         webhooks: all that the component has.
 
-    Attributes:
-        units: what every replica runs beside the server.
-
     Raises:
-        WebhookError: the declarations contradict each other or the settings.
+        WebhookError: The declarations contradict each other or the settings.
     """
 
     def __init__(
@@ -85,45 +74,36 @@ class ExtensionWebhooks:
         declared = list(webhooks)
         self._webhooks = enabled(declared, settings.disabled)
         self._settings = settings
-        self._metrics = metrics
         self._clock = clock
-        self._own: SelfSigned | None = None
         self._owner: JsonObject | None = None
         self._in_shoots: list[_InShoots] = []
+        directory = Path(settings.cert_dir) if settings.cert_dir else None
+        super().__init__(
+            endpoints(self._webhooks, metrics),
+            Listening(host=settings.host, port=settings.port, directory=directory),
+            metrics,
+            self._own_identity(),
+        )
+        # Without any enabled webhook the server still removes what was registered before.
         self.is_needed = bool(declared)
-        self.units: list[Unit] = []
-        self.port = 0
 
     @property
     def secret(self) -> Key:
-        """Where the certificates are kept."""
+        """The Secret that holds the certificates."""
         return Key(self._settings.namespace, certificates_of(self._component))
 
     @asynccontextmanager
     async def served(self) -> AsyncGenerator[None]:
-        """Serves until the end of the block; does nothing if no webhook is declared.
-
-        Where all webhooks are switched off, the server runs without any, and what an earlier
-        configuration registered is taken away: nobody waits for webhooks that are gone.
+        """Serve until the end of the block, if any webhook is declared.
 
         Raises:
-            ListenError: the port cannot be had.
-            KubeError: the certificate cannot be kept in its Secret.
-            WebhookError: there is no owner namespace of the given name.
+            ListenError: The port is in use, or not permitted.
+            KubeError: The certificate cannot be kept in its Secret.
+            WebhookError: The owner namespace does not exist.
         """
-        if not self.is_needed:
-            yield
-            return
-        async with AsyncExitStack() as stack:
-            directory = self._directory(stack)
+        if self.is_needed:
             self._owner = await self._read_owner()
-            self._own = self._self_signed(directory)
-            await self._own.prepare()
-            self.units.append(self._own.serving())
-            certificates = Certificates(directory, self._metrics.certificates())
-            found = endpoints(self._webhooks, self._metrics)
-            server = serve(self._settings.host, self._settings.port, found, certificates)
-            self.port = await stack.enter_async_context(server)
+        async with super().served():
             yield
 
     def in_shoots(
@@ -152,9 +132,9 @@ class ExtensionWebhooks:
         return configurations_now
 
     def leading(self) -> list[Unit]:
-        """What the leader runs: renewal and registration, here and in Shoots."""
-        units = [self._own.leading(self._metrics)] if self._own else []
-        return [*units, *(self._shoot_registration(group) for group in self._in_shoots)]
+        """Return what the leader runs: renewal and registration, here and in Shoots."""
+        shoots = [self._shoot_registration(group) for group in self._in_shoots]
+        return [*super().leading(), *shoots]
 
     def _shoot_registration(self, group: "_InShoots") -> Unit:
         is_only = len(self._in_shoots) == 1
@@ -168,22 +148,9 @@ class ExtensionWebhooks:
             clock=self._clock,
         )
 
-    async def unregister(self) -> None:
-        """Deletes the registration: nothing shall wait for this component any more."""
-        if self._own:
-            await self._own.unregister()
-
-    async def is_ready(self) -> str | None:
-        """Why the server cannot be reached; None if it can, or is not needed."""
-        if not self.is_needed:
-            return None
-        if not self.port:
-            return "the webhook server has not started yet"
-        return await dials(self._settings.host or "localhost", self.port)
-
     def configurations(self, bundle: bytes) -> list[JsonObject]:
         """The webhook configurations for the cluster that the component works on."""
-        entries = [w.registration for w in self._webhooks if not w.of_shoots]
+        entries = registrations(self._webhooks)
         name = configuration_name(self._component)
         endpoint = self._settings.endpoint(self._component)
         found = configurations(name, LABELS, entries, endpoint, bundle)
@@ -206,13 +173,6 @@ class ExtensionWebhooks:
         endpoint = self._settings.shoot_endpoint(self._component)
         return shoot_configurations(group.component, group.webhooks, endpoint, bundle)
 
-    def _directory(self, stack: AsyncExitStack) -> Path:
-        if not self._settings.cert_dir:
-            return Path(stack.enter_context(TemporaryDirectory(prefix="pergola-tls-")))
-        directory = Path(self._settings.cert_dir)
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return directory
-
     async def _read_owner(self) -> JsonObject | None:
         name = self._settings.owner_namespace
         if not name:
@@ -232,15 +192,14 @@ class ExtensionWebhooks:
             "controller": False,
         }
 
-    def _self_signed(self, directory: Path) -> SelfSigned:
+    def _own_identity(self) -> OwnIdentity:
         name = configuration_name(self._component)
         hosts = self._settings.hosts(self._component)
-        return SelfSigned(
-            self._client,
-            self.secret,
-            Plan(name[:_LONGEST_COMMON_NAME], hosts),
+        return OwnIdentity(
+            client=self._client,
+            secret=self.secret,
+            plan=Plan(name[:_LONGEST_COMMON_NAME], hosts),
             name=name,
             render=self.configurations,
-            directory=directory,
             clock=self._clock,
         )

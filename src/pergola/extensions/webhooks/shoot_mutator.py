@@ -10,8 +10,9 @@ from typing import Final
 from pergola.admission.draft import Draft, Path
 from pergola.admission.registration import Registration
 from pergola.admission.review import Request
+from pergola.admission.webhook import Webhook
 from pergola.api.objects import JsonObject, JsonValue
-from pergola.extensions.webhooks.declare import Webhook, WebhookError, webhook_name
+from pergola.extensions.webhooks.declare import WebhookError, webhook_name
 from pergola.extensions.webhooks.mutation import Mutate, mutating
 from pergola.extensions.webhooks.provider_configs import SHOOT_NETWORK_CONFIG
 from pergola.extensions.webhooks.shoots import (

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from pergola.admission.configurations import Endpoint, configurations
 from pergola.admission.self_signed import read_identity
+from pergola.admission.webhook import Webhook
 from pergola.api.kinds import SECRET
 from pergola.api.objects import (
     JsonObject,
@@ -21,7 +22,7 @@ from pergola.api.objects import (
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.bundle import Bundle, Registry, build, update
 from pergola.bundle.managed_resource import secret_names
-from pergola.extensions.webhooks.declare import LABELS, Webhook, configuration_name
+from pergola.extensions.webhooks.declare import LABELS, configuration_name
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.runtime.caching.cache import Cache, Change

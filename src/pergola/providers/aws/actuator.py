@@ -12,13 +12,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
 
+from pergola.admission.webhook import Webhook
 from pergola.api.objects import JsonObject, Key, map_at
 from pergola.cloud.aws import AwsClient, AwsClients, Place, Retry, reader
 from pergola.cloud.aws.metrics import AwsMetrics
 from pergola.extension_api.errors import Code, ExtensionError
 from pergola.extensions.actuator import Actuator, Context, Status
 from pergola.extensions.health_checks.checks import CheckContext, HealthCheck
-from pergola.extensions.webhooks.declare import Webhook
 from pergola.extensions.webhooks.garden import Garden
 from pergola.flow import Report, Reporter, State, Write
 from pergola.flow.metrics import FlowMetrics

@@ -6,8 +6,9 @@ from typing import Final
 
 from pergola.admission.registration import Registration
 from pergola.admission.review import Handler, Request, Verdict, allowed, errored, invalid
+from pergola.admission.webhook import Webhook
 from pergola.api.objects import JsonObject, deletion_timestamp_of, map_at
-from pergola.extensions.webhooks.declare import Webhook, webhook_name
+from pergola.extensions.webhooks.declare import webhook_name
 from pergola.extensions.webhooks.mutation import Mutate, mutating
 from pergola.extensions.webhooks.shoots import CORE, cloud_of, of_cloud, shoot_rule
 from pergola.kube.patches import same

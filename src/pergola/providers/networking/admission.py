@@ -6,9 +6,9 @@
 from collections.abc import Sequence
 from typing import TypeVar
 
+from pergola.admission.webhook import Webhook
 from pergola.api.schema.declare import Value
 from pergola.extensions.webhooks.admission import component_of
-from pergola.extensions.webhooks.declare import Webhook
 from pergola.extensions.webhooks.shoot_mutator import ShootDefault, shoot_mutator
 from pergola.providers.networking.plugin import NetworkPlugin
 from pergola.providers.networking.shoot_validator import shoot_validator

@@ -4,12 +4,12 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Generic
 
+from pergola.admission.webhook import Webhook
 from pergola.api.field_errors import Cause
 from pergola.api.objects import GroupVersionKind, JsonObject
 from pergola.extension_api.cluster import Shoot
 from pergola.extensions.actuator import Actuator, Context, Status
 from pergola.extensions.health_checks.checks import HealthCheck, managed_resource
-from pergola.extensions.webhooks.declare import Webhook
 from pergola.extensions.webhooks.garden import Garden
 from pergola.extensions.webhooks.shoot_mutator import ShootDefault
 from pergola.providers.networking import rollout

@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 
 from pergola.admission.registration import Registration
 from pergola.admission.review import Handler, Request, Verdict, allowed, errored, invalid
+from pergola.admission.webhook import Webhook
 from pergola.api.field_errors import Cause, duplicate, unsupported
 from pergola.api.field_errors import invalid as invalid_value
 from pergola.api.ip_ranges import is_network
@@ -18,7 +19,7 @@ from pergola.api.schema.declare import Value
 from pergola.api.schema.read import Malformed
 from pergola.extension_api.cluster import Shoot
 from pergola.extensions.provider_config import read_strict
-from pergola.extensions.webhooks.declare import Webhook, webhook_name
+from pergola.extensions.webhooks.declare import webhook_name
 from pergola.extensions.webhooks.shoots import CORE, network_of, of_network, shoot_rule
 from pergola.kube.patches import same
 from pergola.providers.networking.plugin import NetworkPlugin

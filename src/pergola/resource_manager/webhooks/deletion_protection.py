@@ -20,11 +20,14 @@ from pergola.admission.review import (
     denied,
     errored,
 )
+from pergola.admission.webhook import Webhook, sharing
 from pergola.api import marks
 from pergola.api.durations import format_duration
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, annotations_of, uid_of
+from pergola.api.resource_manager_config.webhooks import Webhooks
 from pergola.kube.errors import KubeError, NotFound
 from pergola.resource_manager.webhooks.deletion_events import DeletionEvents
+from pergola.resource_manager.webhooks.dependencies import Dependencies
 from pergola.resource_manager.webhooks.installation import Installation
 from pergola.runtime.clock import Clock, SystemClock
 
@@ -87,6 +90,19 @@ def registrations(_: Installation) -> list[Registration]:
             ),
         ),
     ]
+
+
+def webhooks(config: Webhooks, dependencies: Dependencies) -> list[Webhook]:
+    """Return the entries for CRDs and for objects; only runtime instances register them."""
+    handler = DeletionProtection(
+        dependencies.lookups.objects,
+        events=dependencies.deletion_events,
+        clock=dependencies.clock,
+        maximum_age=config.crd_deletion_protection.confirmation_maximum_age,
+    )
+    installation = dependencies.installation
+    is_registered = installation.kind == "runtime"
+    return sharing(handler, registrations(installation), is_registered=is_registered)
 
 
 class _Doubt(NamedTuple):

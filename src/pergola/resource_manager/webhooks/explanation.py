@@ -18,10 +18,10 @@ from pergola.admission.review import (
 )
 from pergola.admission.review import GroupVersionResource as Resource
 from pergola.admission.selection import Candidate, why_not_selected
+from pergola.admission.webhook import Webhook
 from pergola.api.kinds import DEPLOYMENT, HPA, HVPA, STATEFUL_SET
 from pergola.api.objects import GroupVersionKind, JsonObject, JsonValue, labels_of, name_of
 from pergola.kube.selectors import format_selector
-from pergola.resource_manager.webhooks.catalog import Webhook, handlers, registrations
 from pergola.resource_manager.webhooks.deletion_protection import PROTECTED
 from pergola.resource_manager.webhooks.documents import Unanswered
 from pergola.resource_manager.webhooks.endpoint_slice_hints import ENDPOINT_SLICES
@@ -116,15 +116,14 @@ def reviewed_kind(gvk: GroupVersionKind) -> ReviewedKind | None:
     return same[0]._replace(gvk=gvk) if same else None
 
 
-async def explain(question: Question, found: Iterable[Webhook]) -> list[Explanation]:
-    """What each webhook says, one after the other: each sees what those before it changed."""
-    found = list(found)
-    served = handlers(found)
+async def explain(question: Question, webhooks: Iterable[Webhook]) -> list[Explanation]:
+    """Call the registered webhooks one after the other: each sees the changes of previous ones."""
     obj, explanations = question.obj, []
-    for entry in registrations(found):
-        said = await _explain(entry, served[entry.path], question, obj)
-        explanations.append(said)
-        obj = applied(obj, said.edits)
+    for webhook in webhooks:
+        if webhook.is_registered:
+            explanation = await _explain(webhook.registration, webhook.handler, question, obj)
+            explanations.append(explanation)
+            obj = applied(obj, explanation.edits)
     return explanations
 
 

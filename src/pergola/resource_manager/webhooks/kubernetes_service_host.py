@@ -4,8 +4,11 @@ from typing import Final
 
 from pergola.admission.registration import Registration
 from pergola.admission.review import Request, Verdict
+from pergola.admission.webhook import Webhook, sharing
 from pergola.api.objects import JsonObject
+from pergola.api.resource_manager_config.webhooks import Webhooks
 from pergola.resource_manager.webhooks.decoding import maps_in
+from pergola.resource_manager.webhooks.dependencies import Dependencies
 from pergola.resource_manager.webhooks.edits import appended, verdict
 from pergola.resource_manager.webhooks.installation import Installation, none_of, selector
 from pergola.resource_manager.webhooks.subjects import PODS
@@ -35,6 +38,12 @@ def registrations(installation: Installation) -> list[Registration]:
             reinvocation="Never",
         )
     ]
+
+
+def webhooks(config: Webhooks, dependencies: Dependencies) -> list[Webhook]:
+    """Return the webhook."""
+    handler = KubernetesServiceHost(config.kubernetes_service_host.host)
+    return sharing(handler, registrations(dependencies.installation))
 
 
 class KubernetesServiceHost:

@@ -10,8 +10,10 @@ from typing import Final, NamedTuple, TypeAlias
 from pergola.admission.draft import Draft
 from pergola.admission.registration import Registration
 from pergola.admission.review import Request, Verdict, allowed, denied
+from pergola.admission.webhook import Webhook, sharing
 from pergola.api import marks
 from pergola.api.objects import JsonObject, JsonValue, Key
+from pergola.api.resource_manager_config.webhooks import Webhooks
 from pergola.controllers.network_policy.names import caller_label, port_id
 from pergola.kube.errors import KubeError, NotFound
 from pergola.resource_manager.webhooks.decoding import (
@@ -21,6 +23,7 @@ from pergola.resource_manager.webhooks.decoding import (
     text_in,
     texts_in,
 )
+from pergola.resource_manager.webhooks.dependencies import Dependencies
 from pergola.resource_manager.webhooks.installation import (
     NAMESPACE_NAME,
     Installation,
@@ -72,6 +75,13 @@ def _registration(name: str, namespaces: JsonObject, objects: JsonObject) -> Reg
         namespace_selector=namespaces,
         object_selector=objects,
     )
+
+
+def webhooks(_: Webhooks, dependencies: Dependencies) -> list[Webhook]:
+    """Return the webhook, with one entry for each configuration."""
+    lookups = dependencies.lookups
+    handler = PodKubeApiserverLoadBalancing(lookups.config_map, lookups.service)
+    return sharing(handler, registrations(dependencies.installation))
 
 
 class PodKubeApiserverLoadBalancing:

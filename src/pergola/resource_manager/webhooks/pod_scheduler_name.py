@@ -5,8 +5,11 @@ from typing import Final
 from pergola.admission.draft import Draft
 from pergola.admission.registration import Registration
 from pergola.admission.review import Request, Verdict, allowed
+from pergola.admission.webhook import Webhook, sharing
 from pergola.api.objects import JsonObject
+from pergola.api.resource_manager_config.webhooks import Webhooks
 from pergola.resource_manager.webhooks.decoding import text_in
+from pergola.resource_manager.webhooks.dependencies import Dependencies
 from pergola.resource_manager.webhooks.installation import Installation
 from pergola.resource_manager.webhooks.subjects import PODS
 
@@ -27,6 +30,12 @@ def registrations(installation: Installation) -> list[Registration]:
             failure_policy="Ignore",
         )
     ]
+
+
+def webhooks(config: Webhooks, dependencies: Dependencies) -> list[Webhook]:
+    """Return the webhook."""
+    handler = PodSchedulerName(config.pod_scheduler_name.scheduler_name or DEFAULT)
+    return sharing(handler, registrations(dependencies.installation))
 
 
 class PodSchedulerName:

@@ -6,9 +6,12 @@ from typing import Final, TypeAlias
 
 from pergola.admission.registration import Registration
 from pergola.admission.review import Request, Verdict, allowed, denied
+from pergola.admission.webhook import Webhook, sharing
 from pergola.api.objects import JsonObject, Key
+from pergola.api.resource_manager_config.webhooks import Webhooks
 from pergola.kube.errors import KubeError
 from pergola.resource_manager.webhooks.decoding import flag_in, map_in, maps_in, text_in
+from pergola.resource_manager.webhooks.dependencies import Dependencies
 from pergola.resource_manager.webhooks.edits import appended, verdict
 from pergola.resource_manager.webhooks.installation import Installation, absent
 from pergola.resource_manager.webhooks.subjects import PODS, refused
@@ -41,6 +44,15 @@ def registrations(installation: Installation) -> list[Registration]:
             object_selector=installation.pods(absent(SKIP)),
         )
     ]
+
+
+def webhooks(config: Webhooks, dependencies: Dependencies) -> list[Webhook]:
+    """Return the webhook."""
+    seconds = config.projected_token_mount.expiration_seconds
+    if seconds is None:
+        seconds = DEFAULT_EXPIRATION_SECONDS
+    handler = ProjectedTokenMount(dependencies.lookups.mounts_token, seconds)
+    return sharing(handler, registrations(dependencies.installation))
 
 
 class ProjectedTokenMount:

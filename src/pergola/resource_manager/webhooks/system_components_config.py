@@ -12,10 +12,13 @@ import orjson
 from pergola.admission.draft import pointer
 from pergola.admission.registration import Registration
 from pergola.admission.review import Edit, Request, Verdict, allowed
+from pergola.admission.webhook import Webhook, sharing
 from pergola.api.core_v1 import Toleration
 from pergola.api.objects import JsonObject, maps_at
+from pergola.api.resource_manager_config.webhooks import Webhooks
 from pergola.kube.errors import KubeError
 from pergola.resource_manager.webhooks.decoding import Undecodable, map_in, maps_in
+from pergola.resource_manager.webhooks.dependencies import Dependencies
 from pergola.resource_manager.webhooks.edits import verdict
 from pergola.resource_manager.webhooks.installation import Installation, absent
 from pergola.resource_manager.webhooks.subjects import PODS, refused
@@ -88,6 +91,15 @@ def taints_of(node: JsonObject) -> tuple[Taint, ...]:
 def in_order(taints: Iterable[Taint]) -> list[Taint]:
     """Each taint once: by key, operator of its toleration, value, and effect."""
     return sorted(set(taints), key=lambda t: (t.key, not t.value, t.value, t.effect))
+
+
+def webhooks(config: Webhooks, dependencies: Dependencies) -> list[Webhook]:
+    """Return the webhook."""
+    settings = config.system_components_config
+    handler = SystemComponentsConfig(
+        dependencies.lookups.system_taints, settings.pod_node_selector, settings.pod_tolerations
+    )
+    return sharing(handler, registrations(dependencies.installation))
 
 
 class SystemComponentsConfig:

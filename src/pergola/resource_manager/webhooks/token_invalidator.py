@@ -8,8 +8,11 @@ from typing import Final
 from pergola.admission.draft import Draft
 from pergola.admission.registration import Registration
 from pergola.admission.review import Request, Verdict, allowed
+from pergola.admission.webhook import Webhook, sharing
 from pergola.api.objects import GroupKind, JsonObject
+from pergola.api.resource_manager_config.webhooks import Webhooks
 from pergola.resource_manager.webhooks.decoding import labels_in, map_in
+from pergola.resource_manager.webhooks.dependencies import Dependencies
 from pergola.resource_manager.webhooks.installation import Installation, selector
 from pergola.resource_manager.webhooks.subjects import Subject
 
@@ -35,6 +38,11 @@ def registrations(installation: Installation) -> list[Registration]:
             object_selector=selector(labels={PURPOSE: PURPOSE_INVALIDATION}),
         )
     ]
+
+
+def webhooks(_: Webhooks, dependencies: Dependencies) -> list[Webhook]:
+    """Return the webhook."""
+    return sharing(review, registrations(dependencies.installation))
 
 
 def review(request: Request) -> Verdict:

@@ -6,18 +6,15 @@ import pytest
 
 from pergola.admission.review import GroupVersionResource
 from pergola.admission.selection import Candidate, why_not_selected
+from pergola.admission.webhook import Webhook, handlers, registrations
 from pergola.api.objects import JsonObject
 from pergola.api.resource_manager_config.controllers import Switch
 from pergola.api.resource_manager_config.webhooks import KubernetesServiceHost, Webhooks
-from pergola.resource_manager.webhooks.catalog import (
-    Surroundings,
-    Webhook,
-    handlers,
-    registrations,
-    webhooks,
-)
+from pergola.resource_manager.webhooks.catalog import webhooks
+from pergola.resource_manager.webhooks.dependencies import Dependencies
 from pergola.resource_manager.webhooks.documents import DocumentLookups
 from pergola.resource_manager.webhooks.installation import Installation
+from pergola.resource_manager.webhooks.seccomp_profile import registrations as registrations_of
 from pergola.resource_manager.webhooks.seccomp_profile import review
 
 RUNTIME, TARGET = Installation("runtime"), Installation("target")
@@ -55,7 +52,7 @@ def everything(**off: bool) -> Webhooks:
 
 
 def found(settings: Webhooks, installation: Installation = RUNTIME) -> list[Webhook]:
-    return webhooks(settings, Surroundings(installation, DocumentLookups([])))
+    return webhooks(settings, Dependencies(installation, DocumentLookups([])))
 
 
 def entries(installation: Installation) -> dict[str, JsonObject]:
@@ -220,7 +217,8 @@ def test_every_entry_is_served(installation: Installation) -> None:
 
 
 def test_two_handlers_at_one_path_are_refused() -> None:
-    other = Webhook([], {"/webhooks/seccomp-profile": lambda request: review(request)})
+    (entry,) = registrations_of(RUNTIME)
+    other = Webhook(registration=entry, handler=lambda request: review(request))
     with pytest.raises(ValueError, match="two webhooks answer at /webhooks/seccomp-profile"):
         handlers([*found(everything()), other])
 

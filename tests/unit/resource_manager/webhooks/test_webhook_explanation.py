@@ -13,7 +13,8 @@ from pergola.api.resource_manager_config.webhooks import (
     SystemComponentsConfig,
     Webhooks,
 )
-from pergola.resource_manager.webhooks.catalog import Surroundings, webhooks
+from pergola.resource_manager.webhooks.catalog import webhooks
+from pergola.resource_manager.webhooks.dependencies import Dependencies
 from pergola.resource_manager.webhooks.documents import DocumentLookups
 from pergola.resource_manager.webhooks.explanation import (
     REVIEWED_KINDS,
@@ -35,7 +36,7 @@ async def explained(
     kind = reviewed_kind(GroupVersionKind.of(obj))
     assert kind
     fields = {"namespace": "kube-system", "namespace_labels": SYSTEM} | question
-    around = Surroundings(Installation("target"), DocumentLookups(documents))
+    around = Dependencies(Installation("target"), DocumentLookups(documents))
     asked = Question(kind=kind, obj=obj, **fields)  # type: ignore[arg-type] # of its fields
     return await explain(asked, webhooks(settings, around))
 
@@ -112,7 +113,7 @@ async def test_what_a_webhook_cannot_know_is_asked_for() -> None:
 
 async def test_each_webhook_sees_what_those_before_it_changed() -> None:
     # Two with the same rule: the first names the scheduler, so that the second has nothing to do.
-    around = Surroundings(Installation("target"), DocumentLookups([]))
+    around = Dependencies(Installation("target"), DocumentLookups([]))
     on = PodSchedulerName(enabled=True, scheduler_name="x")
     (webhook,) = webhooks(Webhooks(pod_scheduler_name=on), around)
     kind = reviewed_kind(POD)
@@ -132,7 +133,7 @@ async def test_a_refusal_has_its_message() -> None:
     kind = reviewed_kind(GroupVersionKind.of(crd))
     assert kind
     assert not kind.namespaced
-    around = Surroundings(Installation("runtime"), DocumentLookups([]))
+    around = Dependencies(Installation("runtime"), DocumentLookups([]))
     question = Question(kind=kind, obj=crd, operation="DELETE", old=crd)
     said, other = await explain(question, webhooks(settings, around))
     assert (said.outcome, said.code) == ("refused", 403)
@@ -178,11 +179,11 @@ def test_every_kind_of_a_rule_is_known() -> None:
         switch: Switch = getattr(settings, name)
         switch.enabled = name != "kubernetes_service_host"
     known = {(kind.gvk.group, kind.plural) for kind in REVIEWED_KINDS}
-    around = Surroundings(Installation("runtime"), DocumentLookups([]))
+    around = Dependencies(Installation("runtime"), DocumentLookups([]))
     for webhook in webhooks(settings, around):
-        for entry in webhook.registrations:
-            for rule in entry.rules:
-                assert {(g, r) for g in rule.groups for r in rule.resources} <= known, entry.name
+        entry = webhook.registration
+        for rule in entry.rules:
+            assert {(g, r) for g in rule.groups for r in rule.resources} <= known, entry.name
 
 
 def test_other_versions_of_a_kind_are_the_same_kind() -> None:

@@ -6,8 +6,8 @@ Gardener deploys it for nodes without cilium; a webhook in the Shoot changes it 
 from typing import Final
 
 from pergola.admission.review import GroupVersionResource
+from pergola.admission.webhook import Webhook
 from pergola.api.objects import JsonObject, deletion_timestamp_of, map_at, maps_at, name_of
-from pergola.extensions.webhooks.declare import Webhook
 from pergola.extensions.webhooks.mutation import from_objects
 from pergola.extensions.webhooks.objects_mutator import ObjectMutation, shoot_objects_mutator
 

@@ -4,13 +4,13 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Final
 
+from pergola.admission.webhook import Webhook
 from pergola.api.field_errors import Cause
 from pergola.api.objects import JsonObject
 from pergola.bundle.image_reference import ImageReference
 from pergola.bundle.image_vector import ImageVector
 from pergola.extension_api.cluster import Shoot
 from pergola.extensions.actuator import Context
-from pergola.extensions.webhooks.declare import Webhook
 from pergola.extensions.webhooks.shoot_mutator import KUBE_PROXY_OFF, ShootDefault
 from pergola.manifests import Images
 from pergola.providers.networking.cilium import checks, node_local_dns

@@ -9,10 +9,13 @@ from http import HTTPStatus
 from typing import Final
 
 from pergola.admission.registration import Registration, Rule
-from pergola.admission.review import Handler, Request, Verdict, allowed, errored, invalid
+from pergola.admission.review import Request, Verdict, allowed, errored, invalid
+from pergola.admission.webhook import Webhook
 from pergola.api import field_errors
 from pergola.api.field_errors import IMMUTABLE, Cause, forbidden
 from pergola.api.objects import JsonObject, deletion_timestamp_of, name_of
+from pergola.api.resource_manager_config.webhooks import Webhooks
+from pergola.resource_manager.webhooks.dependencies import Dependencies
 from pergola.resource_manager.webhooks.extension_validation.findings import (
     differences,
     same_meaning,
@@ -41,9 +44,18 @@ def registrations(_: Installation) -> list[Registration]:
     ]
 
 
-def handlers(profile: Profile) -> dict[str, Handler]:
-    """What is served at which path."""
-    return {path_of(kind): ExtensionValidation(kind, profile) for kind in KINDS}
+def webhooks(config: Webhooks, dependencies: Dependencies) -> list[Webhook]:
+    """Return a webhook for each kind; only runtime instances register them."""
+    profile = config.extension_validation.profile
+    is_registered = dependencies.installation.kind == "runtime"
+    return [
+        Webhook(
+            registration=registration,
+            handler=ExtensionValidation(kind, profile),
+            is_registered=is_registered,
+        )
+        for kind, registration in zip(KINDS, registrations(dependencies.installation), strict=True)
+    ]
 
 
 def path_of(kind: Kind) -> str:

@@ -6,6 +6,7 @@ from typing import Final, Literal, Protocol
 from pergola.admission.draft import Draft
 from pergola.admission.registration import Registration, Rule
 from pergola.admission.review import Request, Verdict, allowed, denied, errored
+from pergola.admission.webhook import Webhook, sharing
 from pergola.api import marks
 from pergola.api.objects import (
     GroupKind,
@@ -16,8 +17,10 @@ from pergola.api.objects import (
     annotations_of,
     labels_of,
 )
+from pergola.api.resource_manager_config.webhooks import Webhooks
 from pergola.kube.errors import KubeError
 from pergola.resource_manager.webhooks.decoding import Undecodable, map_in, text_in
+from pergola.resource_manager.webhooks.dependencies import Dependencies
 from pergola.resource_manager.webhooks.high_availability_config import (
     affinity,
     spread,
@@ -40,6 +43,7 @@ from pergola.resource_manager.webhooks.high_availability_config.settings import 
     ZONES,
     NamespaceSettings,
     Profile,
+    profile_for,
 )
 from pergola.resource_manager.webhooks.installation import Installation, absent
 
@@ -92,6 +96,23 @@ def registrations(installation: Installation) -> list[Registration]:
             match_policy="Equivalent",
         )
     ]
+
+
+def webhooks(config: Webhooks, dependencies: Dependencies) -> list[Webhook]:
+    """Return the webhook."""
+    handler = high_availability(config, dependencies)
+    return sharing(handler, registrations(dependencies.installation))
+
+
+def high_availability(config: Webhooks, dependencies: Dependencies) -> "HighAvailability":
+    """Return the handler."""
+    settings = config.high_availability_config
+    return HighAvailability(
+        dependencies.lookups,
+        profile_for(settings.profile, dependencies.version),
+        not_ready=settings.default_not_ready_toleration_seconds,
+        unreachable=settings.default_unreachable_toleration_seconds,
+    )
 
 
 class HighAvailability:

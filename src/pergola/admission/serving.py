@@ -1,0 +1,157 @@
+"""The webhook server of one process, with its certificates and its registration.
+
+A process frame enters `served()`, runs `units` on every replica and `leading()` on the leader, and
+reports `is_ready`.
+"""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pergola.admission.certificates import Certificates, ServingError
+from pergola.admission.http import Endpoint
+from pergola.admission.self_signed import Render, SelfSigned
+from pergola.admission.server import dials, serve
+from pergola.api.objects import Key
+from pergola.kube.client import Client
+from pergola.pki import Plan
+from pergola.runtime.clock import Clock
+from pergola.runtime.controlling.unit import Unit
+from pergola.runtime.metrics import Metrics
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listening:
+    """Where the server listens, and with which files.
+
+    Attributes:
+        host: the address; empty for all.
+        port: the port; 0 for any free one.
+        directory: with `tls.crt` and `tls.key`. A server with its own identity writes them there,
+            or into a temporary directory if None.
+        client_ca: only clients with a certificate of this authority may connect; None for all.
+    """
+
+    host: str
+    port: int
+    directory: Path | None = None
+    client_ca: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnIdentity:
+    """Certificates that the server issues itself, and the registration that trusts them.
+
+    Attributes:
+        client: of the cluster whose API server calls the webhooks.
+        secret: holds the certificates.
+        name: of the webhook configurations.
+        render: makes them.
+    """
+
+    client: Client
+    secret: Key
+    plan: Plan
+    name: str
+    render: Render
+    clock: Clock | None = None
+
+    def prepare(self, directory: Path) -> SelfSigned:
+        """Return the identity that writes its files into a directory."""
+        return SelfSigned(
+            self.client,
+            self.secret,
+            self.plan,
+            name=self.name,
+            render=self.render,
+            directory=directory,
+            clock=self.clock,
+        )
+
+
+class WebhookServer:
+    """Serves endpoints on every replica; as the leader, renews certificates and registers.
+
+    Args:
+        endpoints: by path; without any, nothing is served.
+        own: None if someone else issues the certificates and registers the webhooks.
+
+    Attributes:
+        units: what every replica runs besides the server.
+        port: 0 before the server has started.
+    """
+
+    def __init__(
+        self,
+        endpoints: Mapping[str, Endpoint],
+        listening: Listening,
+        metrics: Metrics,
+        own: OwnIdentity | None = None,
+    ) -> None:
+        self._endpoints = endpoints
+        self._listening = listening
+        self._metrics = metrics
+        self._own = own
+        self._identity: SelfSigned | None = None
+        self.is_needed = bool(endpoints)
+        self.units: list[Unit] = []
+        self.port = 0
+
+    @asynccontextmanager
+    async def served(self) -> AsyncGenerator[None]:
+        """Serve until the end of the block.
+
+        Raises:
+            ServingError: The certificate cannot be used.
+            ListenError: The port is in use, or not permitted.
+            KubeError: The server's own certificate cannot be kept in its Secret.
+        """
+        if not self.is_needed:
+            yield
+            return
+        async with AsyncExitStack() as stack:
+            directory = self._directory(stack)
+            if self._own is not None:
+                self._identity = self._own.prepare(directory)
+                await self._identity.prepare()
+                self.units.append(self._identity.serving())
+            listening = self._listening
+            certificates = Certificates(
+                directory, self._metrics.certificates(), listening.client_ca
+            )
+            server = serve(listening.host, listening.port, self._endpoints, certificates)
+            self.port = await stack.enter_async_context(server)
+            yield
+
+    def leading(self) -> list[Unit]:
+        """Return what the leader runs: renewal and registration."""
+        return [self._identity.leading(self._metrics)] if self._identity else []
+
+    async def unregister(self) -> None:
+        """Delete the registration, if it is the server's own."""
+        if self._identity:
+            await self._identity.unregister()
+
+    async def is_ready(self) -> str | None:
+        """Return why the server cannot be reached, or None if it can, or is not needed."""
+        if not self.is_needed:
+            return None
+        if not self.port:
+            return "the webhook server has not started yet"
+        return await dials(self._listening.host or "localhost", self.port)
+
+    def _directory(self, stack: AsyncExitStack) -> Path:
+        directory = self._listening.directory
+        if self._own is None:
+            if directory is None:
+                raise ServingError(
+                    "webhooks are enabled, but there is no certificate: set "
+                    "server.webhooks.tls.serverCertDir, or server.webhooks.selfSigned.enabled"
+                )
+            return directory
+        if directory is None:
+            return Path(stack.enter_context(TemporaryDirectory(prefix="pergola-tls-")))
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return directory

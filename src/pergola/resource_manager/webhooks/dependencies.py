@@ -1,0 +1,29 @@
+"""Everything that the webhooks need besides their configuration."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pergola.resource_manager.webhooks.installation import Installation
+from pergola.runtime.clock import Clock
+
+if TYPE_CHECKING:
+    from pergola.resource_manager.webhooks.deletion_events import DeletionEvents
+    from pergola.resource_manager.webhooks.high_availability_config.settings import Version
+    from pergola.resource_manager.webhooks.lookups import Lookups
+
+
+@dataclass(frozen=True, slots=True)
+class Dependencies:
+    """What handlers are built with.
+
+    Attributes:
+        deletion_events: records confirmed deletions; None for no Events.
+        clock: the system's if None.
+        version: of the cluster's Kubernetes, which selects some rules; None if unknown.
+    """
+
+    installation: Installation
+    lookups: "Lookups"
+    deletion_events: "DeletionEvents | None" = None
+    clock: Clock | None = None
+    version: "Version | None" = None
