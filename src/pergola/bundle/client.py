@@ -61,19 +61,22 @@ async def update(
 
 
 async def delete(client: Client, key: Key, *, secret_prefix: bool = True) -> None:
-    """Deletes the Secrets of a ManagedResource, and asks for its own deletion.
+    """Delete the Secrets of a ManagedResource, and request its own deletion.
 
     The Secrets can go first, because the resource manager deletes by what it recorded. The
-    ManagedResource stays until its objects are gone: see `wait_deleted`.
+    ManagedResource stays until its objects are gone: see `wait_deleted`. A Secret that it reads
+    but that no bundle made stays.
 
     Raises:
-        Conflict: somebody made the ManagedResource anew at this moment.
+        Conflict: the ManagedResource, or a Secret, was replaced by another one at this moment.
     """
     live = await client.find(MANAGED_RESOURCE, key)
-    names = {secret_name(key.name, prefix=secret_prefix)} | secret_names(live or {})
-    for name in sorted(names):
-        with suppress(NotFound):
-            await client.delete(SECRET, Key(key.namespace, name))
+    base = secret_name(key.name, prefix=secret_prefix)
+    for name in sorted({base} | secret_names(live or {})):
+        secret = await client.find(SECRET, Key(key.namespace, name), metadata_only=True)
+        if secret is not None and _is_bundled(secret, base):
+            with suppress(NotFound):
+                await client.delete(SECRET, Key.of(secret), uid=uid_of(secret))
     if live is not None:
         with suppress(NotFound):
             await client.delete(MANAGED_RESOURCE, key, uid=uid_of(live))
@@ -174,6 +177,13 @@ async def _replace(client: Client, bundle: Bundle, live: JsonObject | None) -> J
                 raise
             live = await client.find(MANAGED_RESOURCE, bundle.key)
     raise AssertionError("the last attempt returns or raises")
+
+
+def _is_bundled(secret: JsonObject, base: str) -> bool:
+    """Whether a Secret was made for a ManagedResource: by its name, or by its label."""
+    return name_of(secret) == base or marks.is_truthy(
+        labels_of(secret).get(marks.GARBAGE_COLLECTABLE)
+    )
 
 
 async def _make_collectable(client: Client, key: Key) -> None:

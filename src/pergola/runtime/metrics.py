@@ -22,6 +22,7 @@ from prometheus_client import (
 from prometheus_client.core import CounterMetricFamily
 from prometheus_client.registry import Collector
 
+from pergola.runtime.caching.isolation import callbacks_failed
 from pergola.runtime.logging import lines_lost
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -59,7 +60,7 @@ class Metrics:
         self._families = _Families(self.registry)
         self._requests: dict[tuple[str, str, str], tuple[Counter, Histogram]] = {}
         self._further: dict[object, Any] = {}
-        self.registry.register(_LostLogLines())
+        self.registry.register(_Defects())
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self.registry)
 
@@ -228,13 +229,18 @@ class CertificateMetrics:
         self._errors.inc()
 
 
-class _LostLogLines(Collector):
-    """Counts log lines that could not be written, because nothing else could report them."""
+class _Defects(Collector):
+    """Counts of the whole process: what went wrong without ending anything."""
 
     def collect(self) -> Iterator[CounterMetricFamily]:
-        family = CounterMetricFamily("pergola_log_lines_lost", "Log lines that were not written")
-        family.add_metric([], lines_lost())
-        yield family
+        lost = CounterMetricFamily("pergola_log_lines_lost", "Log lines that were not written")
+        lost.add_metric([], lines_lost())
+        yield lost
+        failed = CounterMetricFamily(
+            "pergola_cache_callbacks_failed", "Functions that failed on an object of a cache"
+        )
+        failed.add_metric([], callbacks_failed())
+        yield failed
 
 
 class _Families:

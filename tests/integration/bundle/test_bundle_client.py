@@ -339,6 +339,21 @@ async def test_deleting_takes_the_secrets_first(client: RecordingClient, namespa
     await delete(client, wanted.key)  # what is gone is no error
 
 
+async def test_a_secret_that_no_bundle_made_outlives_the_resource_that_reads_it(
+    client: RecordingClient, namespace: str
+) -> None:
+    wanted = bundle(namespace)
+    await apply(client, wanted)
+    own = {**wanted.secrets[0], "metadata": metadata("precious", namespace)}
+    await client.create(own)
+    references = [*wanted.managed_resource["spec"]["secretRefs"], {"name": "precious"}]
+    await client.patch(MANAGED_RESOURCE, wanted.key, {"spec": {"secretRefs": references}})
+
+    await delete(client, wanted.key)
+
+    assert list(await secrets(client, namespace)) == ["precious"]
+
+
 async def test_resources_of_an_origin_are_deleted_together(
     client: RecordingClient, namespace: str
 ) -> None:

@@ -299,6 +299,23 @@ async def test_an_object_that_another_resource_took_over_is_not_touched(world: W
     assert await world.client.get(CONFIG_MAP, world.key("a")) == adopted
 
 
+@pytest.mark.parametrize("other", ["c2:", ""])
+async def test_an_object_of_another_cluster_s_resource_of_the_same_name_stays(
+    world: World, other: str
+) -> None:
+    await world.start(cluster_id="c1")
+    await world.create("demo", world.config_map("a"), world.config_map("b"))
+    await world.healthy("demo")
+    await world.stop()
+    taken = {"metadata": {"annotations": {marks.ORIGIN: f"{other}{world.namespace}/demo"}}}
+    await world.client.patch(CONFIG_MAP, world.key("a"), taken)
+    await world.delete("demo")
+    await world.start(cluster_id="c1")
+    await world.until_gone(MANAGED_RESOURCE, world.key("demo"))
+    assert await world.exists(CONFIG_MAP, "a")
+    assert not await world.exists(CONFIG_MAP, "b")
+
+
 # §4.10
 
 

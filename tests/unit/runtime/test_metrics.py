@@ -52,6 +52,7 @@ def test_names_types_and_labels_are_those_that_dashboards_know() -> None:
         f"{prefix}_webhook_panics": ("counter", set()),
         "pergola_webhook_verdicts": ("counter", {"webhook", "verdict"}),
         "pergola_log_lines_lost": ("counter", set()),
+        "pergola_cache_callbacks_failed": ("counter", set()),
         "certwatcher_read_certificate": ("counter", set()),
         "certwatcher_read_certificate_errors": ("counter", set()),
         "workqueue_depth": ("gauge", queue),

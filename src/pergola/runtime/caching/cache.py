@@ -20,6 +20,7 @@ from pergola.kube.client import Client
 from pergola.kube.discovery import Resource
 from pergola.kube.errors import ApiError, Gone, KubeError, UnknownKind, Unreachable
 from pergola.kube.watch import WatchEvent, watch
+from pergola.runtime.caching.isolation import isolated
 from pergola.runtime.logging import get_logger
 
 T = TypeVar("T")
@@ -64,7 +65,7 @@ class Cache(Generic[T]):
 
     Args:
         keep: what to store of an object. It must not keep the object itself alive unless that is
-            meant.
+            meant. An object that it fails to read stays as it was.
         namespace: only this namespace; all if None.
         random_source: spreads reconnections over time.
     """
@@ -173,7 +174,7 @@ class Cache(Generic[T]):
         """Calls `subscriber` for each change from now on, and at once for what is there."""
         self._subscribers.append(subscriber)
         for key, stored in list(self._objects.items()):
-            subscriber(Change(key, None, stored.value, initial=True))
+            self._call(subscriber, Change(key, None, stored.value, initial=True))
 
     def observe(self, obj: JsonObject) -> None:
         """Takes in an object that a write returned, so that the next read sees that write."""
@@ -296,19 +297,25 @@ class Cache(Generic[T]):
         stored = self._objects.get(key)
         if stored is not None and 0 < version <= stored.version:
             return
-        new = self._keep(obj)
-        self._objects[key] = _Stored(version, new)
-        self._tell(Change(key, stored.value if stored else None, new, initial))
+        # Until `keep` can read the object again, the cache has its last readable state.
+        with isolated("keep", self.gvk, key):
+            new = self._keep(obj)
+            self._objects[key] = _Stored(version, new)
+            self._notify(Change(key, stored.value if stored else None, new, initial))
 
     def _drop(self, key: Key, version: int = 0) -> None:
         stored = self._objects.get(key)
         if stored is None or (version and stored.version > version):
             return
         del self._objects[key]
-        self._tell(Change(key, stored.value, None))
+        self._notify(Change(key, stored.value, None))
 
-    def _tell(self, change: Change[T]) -> None:
+    def _notify(self, change: Change[T]) -> None:
         for subscriber in self._subscribers:
+            self._call(subscriber, change)
+
+    def _call(self, subscriber: Subscriber[T], change: Change[T]) -> None:
+        with isolated("subscriber", self.gvk, change.key):
             subscriber(change)
 
     # How it goes

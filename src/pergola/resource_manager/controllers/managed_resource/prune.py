@@ -1,7 +1,7 @@
-"""Deleting what is no longer described, and releasing what others manage (spec 10 §4.6, §4.7).
+"""Deletes what is no longer described, and releases what others manage (spec 10 §4.6, §4.7).
 
 What we did not create we do not delete: an object whose origin names another ManagedResource
-stays, and every delete carries the uid of the object that was looked at.
+stays, and every delete carries the uid of the object that was read.
 """
 
 import asyncio
@@ -85,21 +85,22 @@ class Pruner:
         owner: Origin,
         *,
         claims: bool,
-        exactly: bool = False,
     ) -> list[Pending]:
-        """Deletes the objects, all at once and in no order; returns those not gone yet.
+        """Delete the objects, all at once and in no order; return those that still exist.
+
+        An object whose origin names another ManagedResource, or one of the same name in another
+        cluster, stays (spec 10 B19).
 
         Args:
             references: as in the status of a ManagedResource.
             owner: the ManagedResource that the objects come from.
             claims: also delete the volume claims of StatefulSets.
-            exactly: leave alone whatever does not name `owner` with its very cluster (spec 10 B19).
         """
         limit = asyncio.Semaphore(_AT_ONCE)
 
         async def one(reference: JsonObject) -> Pending | None:
             async with limit:
-                return await self._delete(reference, owner, claims=claims, exactly=exactly)
+                return await self._delete(reference, owner, claims=claims)
 
         outcomes = await asyncio.gather(*(one(reference) for reference in references))
         return [pending for pending in outcomes if pending is not None]
@@ -110,12 +111,12 @@ class Pruner:
         return [problem for problem in outcomes if problem]
 
     async def _delete(
-        self, reference: JsonObject, owner: Origin, *, claims: bool, exactly: bool
+        self, reference: JsonObject, owner: Origin, *, claims: bool
     ) -> Pending | None:
         gvk, key = reference_kind(reference), reference_key(reference)
         try:
             live = await self.target.client.get(gvk, key)
-            if self._stays(live, owner, exactly=exactly):
+            if self._stays(live, owner):
                 log.info("object kept", object=describe(reference), origin=_origin(live))
                 return None
             if claims and gvk.group_kind in _STATEFUL_SETS:
@@ -132,7 +133,7 @@ class Pruner:
             return None
         return Pending(reference, await self._why(gvk, key))
 
-    def _stays(self, live: JsonObject, owner: Origin, *, exactly: bool) -> bool:
+    def _stays(self, live: JsonObject, owner: Origin) -> bool:
         if marks.is_truthy(annotations_of(live).get(marks.KEEP_OBJECT)):
             return True
         kind = GroupVersionKind.of(live).group_kind
@@ -140,11 +141,7 @@ class Pruner:
         if self.collects_garbage and kind in _COLLECTED and labelled:
             return True
         origin = parse_origin(_origin(live))
-        if origin is None:
-            return False
-        if exactly:
-            return origin != owner
-        return (origin.namespace, origin.name) != (owner.namespace, owner.name)
+        return origin is not None and origin != owner
 
     async def _ask(self, gvk: GroupVersionKind, key: Key, live: JsonObject) -> bool:
         if deletion_timestamp_of(live) is not None:

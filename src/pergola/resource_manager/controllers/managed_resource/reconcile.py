@@ -102,9 +102,9 @@ class ManagedResources:
             await self._status.write(resource, self._conditions(Conditions.ignored))
             return DONE
         if seen.deleting:
-            return await self._delete(resource, handing_over=False)
+            return await self._delete(resource)
         if mine.must_clean_up(seen.resource_class, seen.finalizers):
-            return await self._delete(resource, handing_over=True)
+            return await self._delete(resource)
         if mine.must_wait(seen.resource_class, seen.finalizers):
             return DONE
         return await self._apply(resource, seen)
@@ -222,7 +222,7 @@ class ManagedResources:
 
     # Deleting
 
-    async def _delete(self, resource: JsonObject, *, handing_over: bool) -> Outcome:
+    async def _delete(self, resource: JsonObject) -> Outcome:
         """The deletion flow of spec 10 §4.10, also for a hand-over to another class."""
         key = Key.of(resource)
         finalizer = self._source.responsibility.finalizer
@@ -237,7 +237,6 @@ class ManagedResources:
                 references,
                 self._owner(resource),
                 claims=_deletes_claims(resource),
-                exactly=handing_over,
             )
             if pending:
                 await self._write(resource, lambda c: c.deletion_pending(pending_message(pending)))

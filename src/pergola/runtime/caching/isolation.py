@@ -1,0 +1,43 @@
+"""Runs what others hand to a cache, so that their failures stay their own.
+
+A cache serves many controllers. A defect in one function that reads an object, or in one
+subscriber, must not end the watch that the others depend on: it is logged and counted in
+`pergola_cache_callbacks_failed_total`.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pergola.api.objects import GroupVersionKind, Key
+from pergola.runtime.logging import get_logger
+
+log = get_logger("cache")
+
+
+class _Failures:
+    count = 0
+
+
+def callbacks_failed() -> int:
+    """Return how many calls failed, over all caches of the process."""
+    return _Failures.count
+
+
+@contextmanager
+def isolated(callback: str, kind: GroupVersionKind, key: Key) -> Iterator[None]:
+    """Log and count an exception of the block instead of raising it.
+
+    Args:
+        callback: what was called: `keep` or `subscriber`.
+    """
+    try:
+        yield
+    except Exception as error:
+        _Failures.count += 1
+        log.error(
+            "cache callback failed",
+            callback=callback,
+            kind=str(kind),
+            object=str(key),
+            exc_info=error,
+        )
