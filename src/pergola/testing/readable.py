@@ -16,6 +16,8 @@ _DEFAULTS: Final = (
     ("privileged", False),
     ("readOnlyRootFilesystem", False),
     ("protocol", "TCP"),
+    ("scheme", "HTTP"),
+    ("type", "ClusterIP"),
     ("imagePullPolicy", "IfNotPresent"),
 )
 _KEYS: Final = {

@@ -1,8 +1,8 @@
 """The objects of Calico, made from `Values` alone: the same values give the same bytes."""
 
 from pergola.api.objects import JsonObject
+from pergola.manifests import Images
 from pergola.providers.networking.calico.render.autoscaling import scaling_objects
-from pergola.providers.networking.calico.render.compose import Images
 from pergola.providers.networking.calico.render.config_map import calico_config, checksum
 from pergola.providers.networking.calico.render.crds import calico_crds
 from pergola.providers.networking.calico.render.kube_controllers import controller_objects

@@ -1,30 +1,30 @@
-"""How Calico grows with the cluster: replicas and requests (spec 40 §5.5)."""
+"""The replicas and requests of Calico by the size of the cluster (spec 40 §5.5)."""
 
 import json
-from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from pergola.api import marks
 from pergola.api.objects import JsonObject
-from pergola.providers.networking.calico.render import node, typha
-from pergola.providers.networking.calico.render.compose import (
-    EGRESS,
-    GARDENER,
-    NO_ESCALATION,
-    RUNTIME_SECCOMP,
+from pergola.manifests import (
+    KUBE_SYSTEM,
+    SYSTEM_PRIORITY,
     Images,
-    account,
-    cluster_role,
-    obj,
-    requests,
-    role,
+    config_map_volume,
+    http_probe,
+    manifest,
+    mount,
     rule,
-    service_account,
-)
-from pergola.providers.networking.calico.render.config_map import checksum
-from pergola.providers.networking.calico.render.vertical_pod_autoscalers import (
+    target_reference,
     vertical_pod_autoscaler,
 )
+from pergola.providers.networking.calico.render import node, typha
+from pergola.providers.networking.calico.render.autoscaler import (
+    NOBODY,
+    RECREATED,
+    Autoscaler,
+    deployment,
+    identity,
+)
+from pergola.providers.networking.calico.render.conventions import GARDENER
 from pergola.providers.networking.calico.values import Values
 
 TYPHA_HORIZONTAL: Final = "calico-typha-horizontal-autoscaler"
@@ -43,29 +43,6 @@ _NODE_REQUESTS: Final[JsonObject] = {
 }
 
 
-_NOBODY: Final = 65534
-
-
-class Autoscaler(NamedTuple):
-    """A Deployment that scales one workload by the number of nodes.
-
-    Attributes:
-        app: the label `k8s-app` of its pods, which cannot be changed.
-        account: its ServiceAccount; roles and bindings have the same name.
-        user: the user that its process runs as.
-        group: the group that its process runs as.
-    """
-
-    name: str
-    app: str
-    account: str
-    priority: str
-    user: int
-    group: int
-    labels: Mapping[str, str]
-    annotations: Mapping[str, str]
-
-
 class Growth(NamedTuple):
     """The requests of one container, by the number of nodes.
 
@@ -81,35 +58,30 @@ class Growth(NamedTuple):
     requests: JsonObject
 
 
-_RECREATED: Final = {marks.DELETE_ON_INVALID_UPDATE: "true"}
 _HORIZONTAL: Final = Autoscaler(
     TYPHA_HORIZONTAL, TYPHA_HORIZONTAL, "typha-cpha", "gardener-shoot-system-800", 65532, 65532,
-    GARDENER, _RECREATED,
+    GARDENER, RECREATED,
 )  # fmt: skip
 TYPHA: Final = Growth(
     Autoscaler(
-        TYPHA_VERTICAL, TYPHA_VERTICAL, "typha-cpva", "gardener-shoot-system-800", _NOBODY, 1,
-        GARDENER, _RECREATED,
+        TYPHA_VERTICAL, TYPHA_VERTICAL, "typha-cpva", "gardener-shoot-system-800", NOBODY, 1,
+        GARDENER, RECREATED,
     ),
     "typha-autoscaler", "deployment", typha.DEPLOYMENT, typha.NAME, _TYPHA_REQUESTS,
 )  # fmt: skip
 NODE: Final = Growth(
     Autoscaler(
-        NODE_VERTICAL, "calico-node-autoscaler", "calico-node-cpva", "system-cluster-critical",
-        _NOBODY, 1, {}, {},
+        NODE_VERTICAL, "calico-node-autoscaler", "calico-node-cpva", SYSTEM_PRIORITY,
+        NOBODY, 1, {}, {},
     ),
     "node-autoscaler", "daemonset", node.NAME, node.NAME, _NODE_REQUESTS,
 )  # fmt: skip
-_HEALTHZ: Final[JsonObject] = {
-    "httpGet": {"path": "/healthz", "port": 8080},
-    "initialDelaySeconds": 10,
-    "periodSeconds": 30,
-}
+_HEALTHZ: Final = http_probe("/healthz", 8080, initialDelaySeconds=10, periodSeconds=30)
 _CONFIG: Final = "/etc/config"
 
 
 def scaling_objects(values: Values, images: Images) -> list[JsonObject]:
-    """Everything that scales, for the mode that is possible in the Shoot."""
+    """Return what scales Calico, in the mode that the Shoot allows."""
     objects = horizontal(images) if values.typha else []
     if values.auto_scaling == "cluster-proportional":
         if values.typha:
@@ -121,7 +93,7 @@ def scaling_objects(values: Values, images: Images) -> list[JsonObject]:
 
 
 def horizontal(images: Images) -> list[JsonObject]:
-    """Replicas of Typha by the number of nodes."""
+    """Return what sets the replicas of Typha by the number of nodes."""
     ladder = json.dumps({"nodesToReplicas": REPLICAS_BY_NODES})
     arguments = [
         "/cluster-proportional-autoscaler",
@@ -134,7 +106,9 @@ def horizontal(images: Images) -> list[JsonObject]:
         rule("", ["configmaps"], ["get"], [TYPHA_HORIZONTAL]),
         rule("apps", ["deployments/scale"], ["get", "update"], [typha.DEPLOYMENT]),
     ]
-    config = obj("v1", "ConfigMap", TYPHA_HORIZONTAL, data={"ladder": ladder})
+    config = manifest(
+        "v1", "ConfigMap", TYPHA_HORIZONTAL, namespace=KUBE_SYSTEM, data={"ladder": ladder}
+    )
     container: JsonObject = {
         "image": images("calico-cpa"),
         "command": list(arguments),
@@ -142,8 +116,8 @@ def horizontal(images: Images) -> list[JsonObject]:
     }
     return [
         config,
-        _deployment(_HORIZONTAL, container, config),
-        *_identity(_HORIZONTAL.account, rules),
+        deployment(_HORIZONTAL, container, config),
+        *identity(_HORIZONTAL.account, rules),
     ]
 
 
@@ -160,80 +134,27 @@ def vertical(growth: Growth, images: Images) -> list[JsonObject]:
     ]
     rules = [rule("apps", [f"{growth.kind}s"], ["get", "patch"], [growth.workload])]
     content = json.dumps({growth.container: {"requests": growth.requests}})
-    config = obj("v1", "ConfigMap", scaler.name, data={growth.key: content})
+    config = manifest(
+        "v1", "ConfigMap", scaler.name, namespace=KUBE_SYSTEM, data={growth.key: content}
+    )
     container: JsonObject = {
         "image": images("calico-cpva"),
         "command": list(arguments),
-        "volumeMounts": [{"name": "config", "mountPath": _CONFIG}],
+        "volumeMounts": [mount("config", _CONFIG)],
     }
-    volume: JsonObject = {"name": "config", "configMap": {"name": scaler.name}}
     return [
         config,
-        _deployment(scaler, container, config, volumes=[volume]),
-        *_identity(scaler.account, rules),
+        deployment(scaler, container, config, volumes=[config_map_volume("config", scaler.name)]),
+        *identity(scaler.account, rules),
     ]
-
-
-def _identity(name: str, rules: Sequence[JsonObject]) -> list[JsonObject]:
-    nodes = [rule("", ["nodes"], ["get", "list", "watch"])]
-    return [
-        service_account(name),
-        *cluster_role(name, nodes, account(name)),
-        *role(name, rules, account(name)),
-    ]
-
-
-def _deployment(
-    scaler: Autoscaler, container: JsonObject, config: JsonObject, **pod: object
-) -> JsonObject:
-    """A change of the ConfigMap makes a new pod: the programs read it only once."""
-    own = {"k8s-app": scaler.app}
-    template: JsonObject = {
-        "metadata": {
-            "labels": {**own, **scaler.labels, **EGRESS},
-            "annotations": {f"checksum/configmap-{scaler.name}": checksum(config)},
-        },
-        "spec": {**_pod(scaler, container), **pod},
-    }
-    spec: JsonObject = {
-        "replicas": 1,
-        "revisionHistoryLimit": 2,
-        "selector": {"matchLabels": own},
-        "template": template,
-    }
-    return obj(
-        "apps/v1", "Deployment", scaler.name, labels=own, annotations=scaler.annotations, spec=spec
-    )
-
-
-def _pod(scaler: Autoscaler, container: JsonObject) -> JsonObject:
-    return {
-        "priorityClassName": scaler.priority,
-        "serviceAccountName": scaler.account,
-        "automountServiceAccountToken": True,
-        "dnsPolicy": "Default",
-        "securityContext": {
-            **RUNTIME_SECCOMP,
-            "runAsNonRoot": True,
-            "runAsUser": scaler.user,
-            "fsGroup": scaler.group,
-            "supplementalGroups": [scaler.group],
-        },
-        "containers": [
-            {
-                "name": "autoscaler",
-                **container,
-                "resources": requests(cpu="10m", memory="50Mi"),
-                "securityContext": NO_ESCALATION,
-            }
-        ],
-    }
 
 
 def _vertical_pod_autoscalers(values: Values) -> list[JsonObject]:
-    nodes = values.resources.get("node", {})
-    scalers = [vertical_pod_autoscaler(node.NAME, "DaemonSet", node.NAME, nodes)]
+    target = target_reference("DaemonSet", node.NAME)
+    least = values.resources.get("node", {})
+    scalers = [vertical_pod_autoscaler(node.NAME, KUBE_SYSTEM, target, node.NAME, least)]
     if values.typha:
+        target = target_reference("Deployment", typha.DEPLOYMENT)
         least = values.resources.get("typha", {})
-        scalers.append(vertical_pod_autoscaler(typha.DEPLOYMENT, "Deployment", typha.NAME, least))
+        scalers.append(vertical_pod_autoscaler(typha.NAME, KUBE_SYSTEM, target, typha.NAME, least))
     return scalers

@@ -7,7 +7,7 @@ from typing import Final
 import orjson
 
 from pergola.api.objects import JsonObject
-from pergola.providers.networking.calico.render.compose import obj
+from pergola.manifests import KUBE_SYSTEM, manifest
 from pergola.providers.networking.calico.values import Values
 
 NAME: Final = "calico-config"
@@ -22,7 +22,7 @@ def calico_config(values: Values) -> JsonObject:
         "veth_mtu": values.veth_mtu,
         "cni_network_config": json.dumps(cni_network_config(values), indent=2),
     }
-    return obj("v1", "ConfigMap", NAME, data=data)
+    return manifest("v1", "ConfigMap", NAME, namespace=KUBE_SYSTEM, data=data)
 
 
 def checksum(config: JsonObject) -> str:

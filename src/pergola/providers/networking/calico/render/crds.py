@@ -9,7 +9,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from pergola.api.objects import JsonObject
-from pergola.providers.networking.calico.render.compose import CALICO, SYSTEM_COMPONENT, obj
+from pergola.manifests import manifest
+from pergola.manifests.labels import SYSTEM_COMPONENT
+from pergola.providers.networking.calico.render.conventions import CALICO
 
 POLICY: Final = "policy.networking.k8s.io"
 MULTUS: Final = "k8s.cni.cncf.io"
@@ -94,11 +96,10 @@ def _crd(
         "schema": {"openAPIV3Schema": _schema()},
         **({"subresources": {"status": {}}} if status else {}),
     }
-    return obj(
+    return manifest(
         "apiextensions.k8s.io/v1",
         "CustomResourceDefinition",
         f"{plural}.{group}",
-        namespace="",
         labels=labels,
         annotations=annotations,
         spec={

@@ -3,21 +3,23 @@
 from typing import Final
 
 from pergola.api.objects import JsonObject
-from pergola.providers.networking.calico.render.compose import (
-    EGRESS,
-    GARDENER,
-    NO_ESCALATION,
-    RUNTIME_SECCOMP,
-    SYSTEM_COMPONENT,
+from pergola.manifests import (
+    KUBE_SYSTEM,
+    RUNTIME_DEFAULT,
+    SYSTEM_PRIORITY,
     Images,
     disruption_budget,
     env,
-    obj,
+    exec_probe,
+    manifest,
     requests,
-)
-from pergola.providers.networking.calico.render.vertical_pod_autoscalers import (
+    restricted,
+    selector,
+    target_reference,
     vertical_pod_autoscaler,
 )
+from pergola.manifests.labels import SYSTEM_COMPONENT
+from pergola.providers.networking.calico.render.conventions import EGRESS, GARDENER
 from pergola.providers.networking.calico.values import Values
 
 NAME: Final = "calico-kube-controllers"
@@ -31,9 +33,13 @@ def controller_objects(values: Values, images: Images) -> list[JsonObject]:
         return []
     return [
         _deployment(images),
-        disruption_budget(NAME, NAME),
-        *([vertical_pod_autoscaler(NAME, "Deployment", NAME, {})] if values.vpa else []),
+        disruption_budget(NAME, KUBE_SYSTEM, _LABELS),
+        *([_autoscaler()] if values.vpa else []),
     ]
+
+
+def _autoscaler() -> JsonObject:
+    return vertical_pod_autoscaler(NAME, KUBE_SYSTEM, target_reference("Deployment", NAME), NAME)
 
 
 def _deployment(images: Images) -> JsonObject:
@@ -42,23 +48,23 @@ def _deployment(images: Images) -> JsonObject:
         "replicas": 1,
         "revisionHistoryLimit": 2,
         "strategy": {"type": "Recreate"},  # two of them would tidy up against each other
-        "selector": {"matchLabels": dict(_LABELS)},
+        "selector": selector(_LABELS),
         "template": {
             "metadata": {"labels": {**labels, **GARDENER, **EGRESS}},
             "spec": _pod(images),
         },
     }
-    return obj("apps/v1", "Deployment", NAME, labels=labels, spec=spec)
+    return manifest("apps/v1", "Deployment", NAME, namespace=KUBE_SYSTEM, labels=labels, spec=spec)
 
 
 def _pod(images: Images) -> JsonObject:
     return {
-        "priorityClassName": "system-cluster-critical",
+        "priorityClassName": SYSTEM_PRIORITY,
         "serviceAccountName": NAME,
         "automountServiceAccountToken": True,
         "dnsPolicy": "Default",
         "tolerations": [{"effect": "NoSchedule", "operator": "Exists"}],
-        "securityContext": RUNTIME_SECCOMP,
+        "securityContext": {"seccompProfile": RUNTIME_DEFAULT},
         "containers": [_container(images)],
     }
 
@@ -71,14 +77,13 @@ def _container(images: Images) -> JsonObject:
         "livenessProbe": _probe("-l", initialDelaySeconds=10, failureThreshold=6),
         "readinessProbe": _probe("-r"),
         "resources": requests(cpu="10m", memory="50Mi"),
-        "securityContext": {**NO_ESCALATION, "runAsNonRoot": True, "runAsUser": _USER},
+        "securityContext": {
+            **restricted(read_only_root=False),
+            "runAsNonRoot": True,
+            "runAsUser": _USER,
+        },
     }
 
 
 def _probe(what: str, **more: int) -> JsonObject:
-    return {
-        "exec": {"command": ["/usr/bin/check-status", what]},
-        "periodSeconds": 10,
-        "timeoutSeconds": 10,
-        **more,
-    }
+    return exec_probe("/usr/bin/check-status", what, periodSeconds=10, timeoutSeconds=10, **more)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from pergola.api.objects import JsonObject
-from pergola.providers.networking.calico.render.compose import KUBE_SYSTEM, obj
+from pergola.manifests import KUBE_SYSTEM, manifest
 from pergola.providers.networking.calico.render.node_helpers import exports_bird
 from pergola.providers.networking.calico.values import Values
 
@@ -71,7 +71,7 @@ def _scrape_config(component: str, namespace: str) -> JsonObject:
             {"sourceLabels": ["__name__"], "action": "keep", "regex": _METRICS[component]}
         ],
     }
-    return obj(
+    return manifest(
         "monitoring.coreos.com/v1alpha1",
         "ScrapeConfig",
         f"shoot-calico-{component}",
@@ -128,7 +128,7 @@ def _dashboards(namespace: str) -> JsonObject:
         "calico-felix-dashboard.json": _dashboard("calico-felix", "Calico Felix", _FELIX),
         "calico-typha-dashboard.json": _dashboard("calico-typha", "Calico Typha", _TYPHA),
     }
-    return obj(
+    return manifest(
         "v1",
         "ConfigMap",
         "calico-dashboards",

@@ -3,27 +3,28 @@
 from typing import Final
 
 from pergola.api.objects import JsonObject
-from pergola.providers.networking.calico.render.compose import (
-    CRITICAL,
-    EGRESS,
-    EVERYWHERE,
+from pergola.manifests import (
+    KUBE_SYSTEM,
     LINUX,
+    ON_EVERY_NODE,
     PRIVILEGED,
-    RUNTIME_SECCOMP,
-    SYSTEM_COMPONENT,
+    RUNTIME_DEFAULT,
     Images,
     account,
     cluster_role,
     env,
-    field_path,
+    from_pod,
     host_path,
+    manifest,
     mount,
-    obj,
     requests,
     rule,
+    selector,
     service_account,
 )
+from pergola.manifests.labels import CRITICAL_COMPONENT, SYSTEM_COMPONENT
 from pergola.providers.networking.calico.render.config_map import CONFLIST
+from pergola.providers.networking.calico.render.conventions import EGRESS, EVERYWHERE
 from pergola.providers.networking.calico.render.crds import MULTUS, network_attachment_definition
 from pergola.providers.networking.calico.values import Values
 
@@ -46,37 +47,37 @@ def multus_objects(values: Values, images: Images) -> list[JsonObject]:
     ]
     return [
         network_attachment_definition(),
-        service_account(NAME),
-        *cluster_role(NAME, rules, account(NAME)),
+        service_account(NAME, KUBE_SYSTEM),
+        *cluster_role(NAME, rules, account(NAME, KUBE_SYSTEM)),
         _daemon_set(values, images),
     ]
 
 
 def _daemon_set(values: Values, images: Images) -> JsonObject:
-    labels = {"k8s-app": NAME, **SYSTEM_COMPONENT, **CRITICAL}
+    labels = {"k8s-app": NAME, **SYSTEM_COMPONENT, **CRITICAL_COMPONENT}
     to_cluster = {key: value for key, value in EGRESS.items() if "public" not in key}
     spec: JsonObject = {
         "revisionHistoryLimit": 2,
-        "selector": {"matchLabels": {"k8s-app": NAME}},
+        "selector": selector({"k8s-app": NAME}),
         "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}},
         "template": {
             "metadata": {"labels": {**labels, **to_cluster}},
             "spec": _pod(values, images),
         },
     }
-    return obj("apps/v1", "DaemonSet", NAME, labels=labels, spec=spec)
+    return manifest("apps/v1", "DaemonSet", NAME, namespace=KUBE_SYSTEM, labels=labels, spec=spec)
 
 
 def _pod(values: Values, images: Images) -> JsonObject:
     return {
         "hostNetwork": True,
-        "priorityClassName": "system-node-critical",
+        "priorityClassName": ON_EVERY_NODE,
         "serviceAccountName": NAME,
         "automountServiceAccountToken": True,
         "terminationGracePeriodSeconds": 0,
         "nodeSelector": dict(LINUX),
         "tolerations": list(EVERYWHERE),
-        "securityContext": RUNTIME_SECCOMP,
+        "securityContext": {"seccompProfile": RUNTIME_DEFAULT},
         "initContainers": [
             *([_cni_plugins(images)] if values.multus_cni_plugins else []),
             _install(images),
@@ -136,7 +137,7 @@ def _container(images: Images) -> JsonObject:
             f"--multus-master-cni-file-name={CONFLIST}",
             f"--readiness-indicator-file=/etc/cni/net.d/{CONFLIST}",
         ],
-        "env": env(MULTUS_NODE_NAME=field_path("spec.nodeName")),
+        "env": env(MULTUS_NODE_NAME=from_pod("spec.nodeName")),
         "livenessProbe": {
             "exec": {"command": ["sh", "-c", f"ls {_CONF}/00-multus.conf"]},
             "initialDelaySeconds": 60,

@@ -3,19 +3,27 @@
 from typing import Final
 
 from pergola.api.objects import JsonObject, JsonValue
-from pergola.providers.networking.calico.render.compose import (
-    CRITICAL,
+from pergola.manifests import (
+    KUBE_SYSTEM,
+    LINUX,
+    ON_EVERY_NODE,
+    PRIVILEGED,
+    RUNTIME_DEFAULT,
+    Images,
+    exec_probe,
+    host_path,
+    manifest,
+    mount,
+    port,
+    selector,
+    service,
+    service_port,
+)
+from pergola.manifests.labels import CRITICAL_COMPONENT, SYSTEM_COMPONENT
+from pergola.providers.networking.calico.render.conventions import (
     EGRESS,
     ENDPOINT_OVERRIDE,
     EVERYWHERE,
-    LINUX,
-    PRIVILEGED,
-    RUNTIME_SECCOMP,
-    SYSTEM_COMPONENT,
-    Images,
-    host_path,
-    mount,
-    obj,
     preserved,
 )
 from pergola.providers.networking.calico.render.node_environment import (
@@ -37,10 +45,10 @@ _REQUESTS: Final = {"cpu": "250m", "memory": "100Mi"}
 
 def daemon_set(values: Values, images: Images, checksum: str) -> JsonObject:
     """One calico-node for each node; a new ConfigMap makes new pods."""
-    labels = {"k8s-app": NAME, **SYSTEM_COMPONENT, **CRITICAL}
+    labels = {"k8s-app": NAME, **SYSTEM_COMPONENT, **CRITICAL_COMPONENT}
     spec: JsonObject = {
         "revisionHistoryLimit": 2,
-        "selector": {"matchLabels": {"k8s-app": NAME}},
+        "selector": selector({"k8s-app": NAME}),
         "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}},
         "template": {
             "metadata": {
@@ -50,10 +58,11 @@ def daemon_set(values: Values, images: Images, checksum: str) -> JsonObject:
             "spec": _pod(values, images),
         },
     }
-    return obj(
+    return manifest(
         "apps/v1",
         "DaemonSet",
         NAME,
+        namespace=KUBE_SYSTEM,
         labels=labels,
         annotations=preserved(values.auto_scaling),
         spec=spec,
@@ -63,29 +72,30 @@ def daemon_set(values: Values, images: Images, checksum: str) -> JsonObject:
 def monitoring_services(values: Values) -> list[JsonObject]:
     """Where metrics are scraped."""
     return [
-        _metrics("calico-felix-monitoring", FELIX_METRICS),
-        *([_metrics("calico-bird-monitoring", BIRD_METRICS)] if exports_bird(values) else []),
+        _metrics("felix", FELIX_METRICS),
+        *([_metrics("bird", BIRD_METRICS)] if exports_bird(values) else []),
     ]
 
 
-def _metrics(name: str, port: int) -> JsonObject:
-    spec: JsonObject = {
-        "selector": {"k8s-app": NAME},
-        "ports": [{"name": "metrics", "port": port, "targetPort": port, "protocol": "TCP"}],
-    }
-    return obj("v1", "Service", name, spec=spec)
+def _metrics(of: str, number: int) -> JsonObject:
+    return service(
+        f"calico-{of}-monitoring",
+        KUBE_SYSTEM,
+        {"k8s-app": NAME},
+        service_port("metrics", number),
+    )
 
 
 def _pod(values: Values, images: Images) -> JsonObject:
     return {
         "hostNetwork": True,
-        "priorityClassName": "system-node-critical",
+        "priorityClassName": ON_EVERY_NODE,
         "serviceAccountName": NAME,
         "automountServiceAccountToken": True,
         "terminationGracePeriodSeconds": 0,
         "nodeSelector": dict(LINUX),
         "tolerations": list(EVERYWHERE),
-        "securityContext": RUNTIME_SECCOMP,
+        "securityContext": {"seccompProfile": RUNTIME_DEFAULT},
         "initContainers": init_containers(values, images),
         "containers": [_container(values, images), *sidecars(values, images)],
         "volumes": _volumes(values),
@@ -98,7 +108,7 @@ def _container(values: Values, images: Images) -> JsonObject:
         "image": images("calico-node"),
         "envFrom": list(ENDPOINT_OVERRIDE),
         "env": node_environment(values),
-        "ports": [{"name": "metrics", "containerPort": FELIX_METRICS, "protocol": "TCP"}],
+        "ports": [port("metrics", FELIX_METRICS)],
         "livenessProbe": _probe(values, "live", initialDelaySeconds=10, failureThreshold=6),
         "readinessProbe": _probe(values, "ready"),
         "resources": {"requests": _requests(values)},
@@ -116,7 +126,7 @@ def _requests(values: Values) -> dict[str, JsonValue]:
 def _probe(values: Values, of: str, **more: JsonValue) -> JsonObject:
     flags = [f"-felix-{of}", *([f"-bird-{of}"] if values.backend == "bird" else [])]
     command = ["/bin/calico-node", *flags]
-    return {"exec": {"command": command}, "periodSeconds": 10, "timeoutSeconds": 10, **more}
+    return exec_probe(*command, periodSeconds=10, timeoutSeconds=10, **more)
 
 
 def _security(values: Values) -> JsonObject:

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from pergola.api.objects import JsonValue
+from pergola.api.objects import JsonObject
+from pergola.manifests import env, flag, from_config_map, from_pod
 from pergola.providers.networking.calico.render import config_map
-from pergola.providers.networking.calico.render.compose import config_key, env, field_path, flag
 from pergola.providers.networking.calico.values import Pool, Values
 
 FELIX_METRICS: Final = 9091
@@ -13,7 +13,7 @@ _MTUS: Final = ("FELIX_IPINIPMTU", "FELIX_VXLANMTU", "FELIX_WIREGUARDMTU")
 _IPV6_MTUS: Final = ("FELIX_VXLANMTUV6", "FELIX_WIREGUARDMTUV6")
 
 
-def node_environment(values: Values) -> list[JsonValue]:
+def node_environment(values: Values) -> list[JsonObject]:
     """All variables, always in the same order."""
     return [
         *api_server(values),
@@ -26,7 +26,7 @@ def node_environment(values: Values) -> list[JsonValue]:
     ]
 
 
-def api_server(values: Values) -> list[JsonValue]:
+def api_server(values: Values) -> list[JsonObject]:
     """Where the API server is while nothing routes Services yet; empty if kube-proxy does."""
     if values.api_server is None:
         return []
@@ -34,7 +34,7 @@ def api_server(values: Values) -> list[JsonValue]:
     return env(KUBERNETES_SERVICE_HOST=host, KUBERNETES_SERVICE_PORT=str(port))
 
 
-def node_address(values: Values) -> list[JsonValue]:
+def node_address(values: Values) -> list[JsonObject]:
     """How a node finds its own addresses, for whatever else runs calico-node's start-up code."""
     return [
         *_address("IP", values.ipv4),
@@ -42,27 +42,27 @@ def node_address(values: Values) -> list[JsonValue]:
     ]
 
 
-def _address(name: str, pool: Pool | None) -> list[JsonValue]:
+def _address(name: str, pool: Pool | None) -> list[JsonObject]:
     if pool is None:
         return env(**{name: "none"})
     return env(**{name: "autodetect", f"{name}_AUTODETECTION_METHOD": pool.auto_detection})
 
 
-def _process(values: Values) -> list[JsonValue]:
+def _process(values: Values) -> list[JsonObject]:
     return env(
         DATASTORE_TYPE="kubernetes",
         WAIT_FOR_DATASTORE="true",
-        NODENAME=field_path("spec.nodeName"),
+        NODENAME=from_pod("spec.nodeName"),
         CLUSTER_TYPE="k8s,bgp",
-        CALICO_NETWORKING_BACKEND=config_key(config_map.NAME, "calico_backend"),
+        CALICO_NETWORKING_BACKEND=from_config_map(config_map.NAME, "calico_backend"),
         CALICO_DISABLE_FILE_LOGGING="true",
         CALICO_MANAGE_CNI="true",
         USE_POD_CIDR="true" if values.ipam.type == "host-local" else None,
-        FELIX_TYPHAK8SSERVICENAME=config_key(config_map.NAME, "typha_service_name"),
+        FELIX_TYPHAK8SSERVICENAME=from_config_map(config_map.NAME, "typha_service_name"),
     )
 
 
-def _ipv4(pool: Pool | None) -> list[JsonValue]:
+def _ipv4(pool: Pool | None) -> list[JsonObject]:
     if pool is None:
         return _address("IP", pool)
     return [
@@ -75,7 +75,7 @@ def _ipv4(pool: Pool | None) -> list[JsonValue]:
     ]
 
 
-def _ipv6(pool: Pool | None) -> list[JsonValue]:
+def _ipv6(pool: Pool | None) -> list[JsonObject]:
     if pool is None:
         return [*_address("IP6", pool), *env(FELIX_IPV6SUPPORT="false")]
     return [
@@ -90,15 +90,15 @@ def _ipv6(pool: Pool | None) -> list[JsonValue]:
     ]
 
 
-def _encapsulation(values: Values) -> list[JsonValue]:
+def _encapsulation(values: Values) -> list[JsonObject]:
     """Which tunnels Felix makes; the pools decide who uses them."""
     if values.ipv4 is not None and values.ipv4.encapsulation == "vxlan":
         return env(FELIX_VXLANENABLED=flag(values.ipv4.mode != "Never"))
     return env(FELIX_IPINIPENABLED=flag(values.felix_ipip))
 
 
-def _felix(values: Values) -> list[JsonValue]:
-    mtu = config_key(config_map.NAME, "veth_mtu")
+def _felix(values: Values) -> list[JsonObject]:
+    mtu = from_config_map(config_map.NAME, "veth_mtu")
     encrypted = "true" if values.wireguard else None  # absent leaves it to a FelixConfiguration
     return env(
         **dict.fromkeys((*_MTUS, *(_IPV6_MTUS if values.ipv6 else ())), mtu),
@@ -114,7 +114,7 @@ def _felix(values: Values) -> list[JsonValue]:
     )
 
 
-def _dataplane(values: Values) -> list[JsonValue]:
+def _dataplane(values: Values) -> list[JsonObject]:
     with_kube_proxy = values.ebpf and values.kube_proxy
     return env(
         FELIX_BPFENABLED=flag(values.ebpf),

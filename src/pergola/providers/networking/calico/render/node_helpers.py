@@ -5,29 +5,29 @@ from importlib.resources import files
 from typing import Final
 
 from pergola.api.objects import JsonObject
-from pergola.providers.networking.calico.render import config_map
-from pergola.providers.networking.calico.render.compose import (
-    ENDPOINT_OVERRIDE,
-    NO_ESCALATION,
+from pergola.manifests import (
     PRIVILEGED,
     Images,
-    config_key,
+    capable,
     env,
-    field_path,
+    exec_probe,
     flag,
+    from_config_map,
+    from_pod,
+    http_probe,
     mount,
+    port,
     requests,
+    restricted,
 )
+from pergola.providers.networking.calico.render import config_map
+from pergola.providers.networking.calico.render.conventions import ENDPOINT_OVERRIDE
 from pergola.providers.networking.calico.render.node_environment import api_server, node_address
 from pergola.providers.networking.calico.values import Values
 
 BIRD_METRICS: Final = 9094
 NODE_USER: Final = 999
-_NET_ADMIN: Final[JsonObject] = {
-    "allowPrivilegeEscalation": False,
-    "runAsUser": 0,
-    "capabilities": {"drop": ["ALL"], "add": ["NET_ADMIN", "NET_RAW"]},
-}
+_NET_ADMIN: Final = capable("NET_ADMIN", "NET_RAW")
 _ALIVE: Final = "[ $(($(date +%s) - $(cat /tmp/alive))) -lt 180 ]"
 
 
@@ -94,9 +94,9 @@ def _install_cni(values: Values, images: Images) -> JsonObject:
             *api_server(values),
             *env(
                 CNI_CONF_NAME=config_map.CONFLIST,
-                CNI_NETWORK_CONFIG=config_key(config_map.NAME, "cni_network_config"),
-                KUBERNETES_NODE_NAME=field_path("spec.nodeName"),
-                CNI_MTU=config_key(config_map.NAME, "veth_mtu"),
+                CNI_NETWORK_CONFIG=from_config_map(config_map.NAME, "cni_network_config"),
+                KUBERNETES_NODE_NAME=from_pod("spec.nodeName"),
+                CNI_MTU=from_config_map(config_map.NAME, "veth_mtu"),
                 SLEEP="false",
             ),
         ],
@@ -150,15 +150,15 @@ def _network_condition(values: Values, images: Images) -> JsonObject:
             *api_server(values),
             *env(
                 DATASTORE_TYPE="kubernetes",
-                CALICO_NETWORKING_BACKEND=config_key(config_map.NAME, "calico_backend"),
+                CALICO_NETWORKING_BACKEND=from_config_map(config_map.NAME, "calico_backend"),
                 NO_DEFAULT_POOLS="true",
-                NODENAME=field_path("spec.nodeName"),
+                NODENAME=from_pod("spec.nodeName"),
             ),
             *node_address(values),
         ],
         "livenessProbe": _alive_probe(),
         "resources": requests(cpu="2m", memory="20Mi"),
-        "securityContext": NO_ESCALATION,
+        "securityContext": restricted(read_only_root=False),
     }
 
 
@@ -190,18 +190,14 @@ def _bird_exporter(values: Values, images: Images) -> JsonObject:
             "-bird6.socket=/var/run/calico/bird6.ctl",
             f"-web.listen-address=:{BIRD_METRICS}",
         ],
-        "ports": [{"name": "bird-metrics", "containerPort": BIRD_METRICS, "protocol": "TCP"}],
-        "livenessProbe": {"httpGet": {"path": "/", "port": BIRD_METRICS}, "periodSeconds": 30},
+        "ports": [port("bird-metrics", BIRD_METRICS)],
+        "livenessProbe": http_probe("/", BIRD_METRICS, periodSeconds=30),
         "resources": requests(cpu="10m", memory="32Mi"),
-        "securityContext": {**NO_ESCALATION, "runAsUser": 0},
+        "securityContext": {**restricted(read_only_root=False), "runAsUser": 0},
         "volumeMounts": [mount("var-run-calico", "/var/run/calico", readOnly=True)],
     }
 
 
 def _alive_probe() -> JsonObject:
     """The scripts write the time on every round."""
-    return {
-        "exec": {"command": ["sh", "-c", _ALIVE]},
-        "initialDelaySeconds": 30,
-        "periodSeconds": 60,
-    }
+    return exec_probe("sh", "-c", _ALIVE, initialDelaySeconds=30, periodSeconds=60)

@@ -1,7 +1,8 @@
 """The IPPools that Pergola keeps itself, where calico-node's own default would be wrong (§5.5)."""
 
 from pergola.api.objects import JsonObject
-from pergola.providers.networking.calico.render.compose import CALICO, obj
+from pergola.manifests import manifest
+from pergola.providers.networking.calico.render.conventions import CALICO
 from pergola.providers.networking.calico.values import Pool, Values
 
 
@@ -56,4 +57,4 @@ def _ipv6(pool: Pool) -> JsonObject:
 
 
 def _pool(name: str, **spec: object) -> JsonObject:
-    return obj(f"{CALICO}/v1", "IPPool", name, namespace="", spec=spec)
+    return manifest(f"{CALICO}/v1", "IPPool", name, spec=spec)

@@ -4,15 +4,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from pergola.api.objects import JsonObject
+from pergola.manifests import KUBE_SYSTEM, account, cluster_role, role, rule, service_account
 from pergola.providers.networking.calico.render import kube_controllers, node, typha
-from pergola.providers.networking.calico.render.compose import (
-    CALICO,
-    account,
-    cluster_role,
-    role,
-    rule,
-    service_account,
-)
+from pergola.providers.networking.calico.render.conventions import CALICO
 from pergola.providers.networking.calico.render.crds import (
     ADMIN_POLICIES,
     CLUSTER_SCOPED,
@@ -61,9 +55,8 @@ def _node() -> list[JsonObject]:
         rule("", ["configmaps"], ["get"], ["kubeadm-config"])
     ]
     return [
-        service_account(node.NAME),
-        *cluster_role(node.NAME, rules, account(node.NAME)),
-        *role(node.NAME, own, account(node.NAME)),
+        *_identity(node.NAME, rules),
+        *role(node.NAME, KUBE_SYSTEM, own, account(node.NAME, KUBE_SYSTEM)),
     ]
 
 
@@ -74,7 +67,17 @@ def _typha() -> list[JsonObject]:
         rule(CALICO, ["clusterinformations"], ["create", "update"]),
         rule(CALICO, ["tiers"], ["create"]),
     ]
-    return [service_account(typha.NAME), *cluster_role(typha.NAME, rules, account(typha.NAME))]
+    return [
+        service_account(typha.NAME, KUBE_SYSTEM),
+        *cluster_role(typha.NAME, rules, account(typha.NAME, KUBE_SYSTEM)),
+    ]
+
+
+def _identity(name: str, rules: Sequence[JsonObject]) -> list[JsonObject]:
+    return [
+        service_account(name, KUBE_SYSTEM),
+        *cluster_role(name, rules, account(name, KUBE_SYSTEM)),
+    ]
 
 
 def _synced() -> list[JsonObject]:
@@ -97,7 +100,10 @@ def _cni_plugin() -> list[JsonObject]:
         rule("", ["pods/status"], ["patch"]),
         rule(CALICO, kinds, ["get", "list", "create", "update", "delete"]),
     ]
-    return [service_account(CNI_PLUGIN), *cluster_role(CNI_PLUGIN, rules, account(CNI_PLUGIN))]
+    return [
+        service_account(CNI_PLUGIN, KUBE_SYSTEM),
+        *cluster_role(CNI_PLUGIN, rules, account(CNI_PLUGIN, KUBE_SYSTEM)),
+    ]
 
 
 def _kube_controllers() -> list[JsonObject]:
@@ -114,7 +120,10 @@ def _kube_controllers() -> list[JsonObject]:
             [*_WATCH, "create", "update"],
         ),
     ]
-    return [service_account(name), *cluster_role(name, rules, account(name))]
+    return [
+        service_account(name, KUBE_SYSTEM),
+        *cluster_role(name, rules, account(name, KUBE_SYSTEM)),
+    ]
 
 
 def _tier_getter() -> list[JsonObject]:

@@ -1,21 +1,29 @@
 """Typha: between the nodes and the API server, so that a thousand nodes are few watches."""
 
-from collections.abc import Mapping
 from typing import Final
 
 from pergola.api.objects import JsonObject, JsonValue
-from pergola.providers.networking.calico.render.compose import (
+from pergola.manifests import (
+    KUBE_SYSTEM,
+    RUNTIME_DEFAULT,
+    SYSTEM_PRIORITY,
+    Images,
+    disruption_budget,
+    env,
+    http_probe,
+    manifest,
+    port,
+    restricted,
+    selector,
+    service,
+    service_port,
+)
+from pergola.manifests.labels import SYSTEM_COMPONENT
+from pergola.providers.networking.calico.render.conventions import (
     EGRESS,
     ENDPOINT_OVERRIDE,
     EVERYWHERE,
     GARDENER,
-    NO_ESCALATION,
-    RUNTIME_SECCOMP,
-    SYSTEM_COMPONENT,
-    Images,
-    disruption_budget,
-    env,
-    obj,
     preserved,
 )
 from pergola.providers.networking.calico.render.node_environment import api_server
@@ -39,12 +47,9 @@ def typha_objects(values: Values, images: Images) -> list[JsonObject]:
         return [policy]
     return [
         _deployment(values, images),
-        _service(NAME, {"name": NAME, "port": PORT, "targetPort": NAME}, _LABELS),
-        _service(
-            "calico-typha-monitoring",
-            {"name": "metrics", "port": METRICS, "targetPort": METRICS},
-        ),
-        disruption_budget(NAME, NAME),
+        service(NAME, KUBE_SYSTEM, _LABELS, service_port(NAME, PORT, NAME), labels=_LABELS),
+        service("calico-typha-monitoring", KUBE_SYSTEM, _LABELS, service_port("metrics", METRICS)),
+        disruption_budget(NAME, KUBE_SYSTEM, _LABELS),
         policy,
     ]
 
@@ -54,7 +59,7 @@ def _deployment(values: Values, images: Images) -> JsonObject:
     strategy = {"rollingUpdate": {"maxSurge": "100%", "maxUnavailable": 1}, "type": "RollingUpdate"}
     spec: JsonObject = {  # no replicas: they are the horizontal autoscaler's
         "revisionHistoryLimit": 2,
-        "selector": {"matchLabels": dict(_LABELS)},
+        "selector": selector(_LABELS),
         "strategy": strategy,
         "template": {
             "metadata": {
@@ -64,10 +69,11 @@ def _deployment(values: Values, images: Images) -> JsonObject:
             "spec": _pod(values, images),
         },
     }
-    return obj(
+    return manifest(
         "apps/v1",
         "Deployment",
         DEPLOYMENT,
+        namespace=KUBE_SYSTEM,
         labels=labels,
         annotations=preserved(values.auto_scaling),
         spec=spec,
@@ -77,13 +83,13 @@ def _deployment(values: Values, images: Images) -> JsonObject:
 def _pod(values: Values, images: Images) -> JsonObject:
     return {
         "hostNetwork": True,
-        "priorityClassName": "system-cluster-critical",
+        "priorityClassName": SYSTEM_PRIORITY,
         "serviceAccountName": NAME,
         "automountServiceAccountToken": True,
         "terminationGracePeriodSeconds": _GRACE,
         "tolerations": list(EVERYWHERE),
         "securityContext": {
-            **RUNTIME_SECCOMP,
+            "seccompProfile": RUNTIME_DEFAULT,
             "runAsUser": _NOBODY,
             "fsGroup": _NOBODY,
             "supplementalGroups": [1],
@@ -99,17 +105,17 @@ def _container(values: Values, images: Images) -> JsonObject:
         "envFrom": list(ENDPOINT_OVERRIDE),
         "env": [*api_server(values), *_environment(values)],
         "ports": [
-            {"name": "calico-typha", "containerPort": PORT, "protocol": "TCP"},
-            {"name": "metrics", "containerPort": METRICS, "protocol": "TCP"},
+            port(NAME, PORT),
+            port("metrics", METRICS),
         ],
         "livenessProbe": _probe("/liveness", periodSeconds=30, initialDelaySeconds=30),
         "readinessProbe": _probe("/readiness", periodSeconds=10),
         "resources": {"requests": _requests(values)},
-        "securityContext": {**NO_ESCALATION, "runAsNonRoot": True},
+        "securityContext": {**restricted(read_only_root=False), "runAsNonRoot": True},
     }
 
 
-def _environment(values: Values) -> list[JsonValue]:
+def _environment(values: Values) -> list[JsonObject]:
     return env(
         USE_POD_CIDR="true" if values.ipam.type == "host-local" else None,
         TYPHA_DATASTORETYPE="kubernetes",
@@ -130,18 +136,12 @@ def _requests(values: Values) -> dict[str, JsonValue]:
 
 
 def _probe(path: str, **more: JsonValue) -> JsonObject:
-    target = {"host": "localhost", "path": path, "port": HEALTH}
-    return {"httpGet": target, "timeoutSeconds": 10, **more}
-
-
-def _service(name: str, port: JsonObject, labels: Mapping[str, str] | None = None) -> JsonObject:
-    spec: JsonObject = {"selector": dict(_LABELS), "ports": [{**port, "protocol": "TCP"}]}
-    return obj("v1", "Service", name, labels=labels, spec=spec)
+    return http_probe(path, HEALTH, host="localhost", timeoutSeconds=10, **more)
 
 
 def _network_policy() -> JsonObject:
     spec: JsonObject = {
-        "podSelector": {"matchLabels": dict(_LABELS)},
+        "podSelector": selector(_LABELS),
         "policyTypes": ["Ingress"],
         "ingress": [
             {
@@ -151,10 +151,11 @@ def _network_policy() -> JsonObject:
         ],
     }
     description = f"Allows calico-node to reach Typha at port {PORT}."
-    return obj(
+    return manifest(
         "networking.k8s.io/v1",
         "NetworkPolicy",
         "gardener.cloud--allow-from-calico-node",
+        namespace=KUBE_SYSTEM,
         labels=GARDENER,
         annotations={"gardener.cloud/description": description},
         spec=spec,
