@@ -24,6 +24,7 @@ from pergola.api.objects import (
 )
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists, NotFound
+from pergola.kube.selectors import select_name
 from pergola.pki import Identity, Pair, Plan, advance, next_change
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.clock import Clock, SystemClock
@@ -97,7 +98,7 @@ class SelfSigned:
         """What the leader runs: renewal, and the registration."""
         secrets = self._secrets()
         self._configurations = {
-            gvk: Cache(self._client, gvk, _whole, fields=f"metadata.name={key.name}")
+            gvk: Cache(self._client, gvk, _whole, fields=select_name(key.name))
             for gvk, key in configuration_keys(self._name)
         }
         controller = Controller(
@@ -139,7 +140,7 @@ class SelfSigned:
             SECRET,
             read_identity,
             namespace=self._secret.namespace,
-            fields=f"metadata.name={self._secret.name}",
+            fields=select_name(self._secret.name),
         )
 
     async def _created(self) -> JsonObject:

@@ -127,12 +127,13 @@ async def _established(client: "Client", crd: "JsonObject") -> None:
 async def _next_state(client: "Client", crd: "JsonObject") -> "JsonObject":
     """Return the state after the next change, or the same after minutes without one."""
     from pergola.api.objects import GroupVersionKind, name_of, resource_version_of
+    from pergola.kube.selectors import select_name
     from pergola.kube.watch import watch
 
     changes = watch(
         client,
         await client.resource(GroupVersionKind.of(crd)),
-        fields=f"metadata.name={name_of(crd)}",
+        fields=select_name(name_of(crd)),
         resource_version=resource_version_of(crd),
         timeout_seconds=_LONGEST_WATCH,
     )

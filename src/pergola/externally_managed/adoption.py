@@ -22,6 +22,7 @@ from pergola.externally_managed.manager import Managed
 from pergola.externally_managed.predicate import manager_of
 from pergola.externally_managed.sources import PlainSource, Source
 from pergola.kube.client import Client
+from pergola.kube.selectors import select_name
 from pergola.kube.watch import watch
 
 _FRIENDS: Final = ("pergola", "kubectl")
@@ -114,7 +115,7 @@ class Adoption:
             self._client,
             await self._client.resource(self._managed.gvk),
             key.namespace,
-            fields=f"metadata.name={key.name}",
+            fields=select_name(key.name),
             resource_version=resource_version_of(adopted),
             timeout_seconds=int(seconds) + 5,
         )

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
+from pergola.api.object_names import name_problem
 from pergola.api.objects import JsonObject
 from pergola.kube.errors import KubeError
 
@@ -20,6 +21,8 @@ _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?")
 _DOMAIN: Final = re.compile(
     r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*"
 )
+_FIELD_SPECIAL: Final = re.compile(r"[\\,=]")
+_ESCAPED: Final = r"\\\g<0>"
 _LONGEST_NAME: Final = 63
 _LONGEST_DOMAIN: Final = 253
 
@@ -57,6 +60,17 @@ def format_selector(selector: JsonObject) -> str:
         SelectorError: the selector is malformed, or has what can be no label.
     """
     return ",".join(_formatted(_checked(requirement)) for requirement in _requirements(selector))
+
+
+def select_name(name: str) -> str:
+    """Return the field selector that selects the object of a name, and no other.
+
+    Raises:
+        SelectorError: no object can have this name.
+    """
+    if problem := name_problem(name):
+        raise SelectorError(f"name {name!r} {problem}")
+    return f"metadata.name={_FIELD_SPECIAL.sub(_ESCAPED, name)}"
 
 
 def parse_selector(text: str) -> JsonObject:

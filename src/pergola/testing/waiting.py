@@ -15,6 +15,7 @@ import orjson
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.client import Client
+from pergola.kube.selectors import select_name
 from pergola.runtime.caching.cache import Cache
 from pergola.runtime.controlling.unit import Unit
 
@@ -120,7 +121,7 @@ async def _states(
 ) -> AsyncGenerator[AsyncIterator[JsonObject | None]]:
     """The present state of an object and all that follow, also while the server is hurt."""
     changed: asyncio.Queue[JsonObject | None] = asyncio.Queue()
-    cache = Cache(client, gvk, _whole, namespace=key.namespace, fields=f"metadata.name={key.name}")
+    cache = Cache(client, gvk, _whole, namespace=key.namespace, fields=select_name(key.name))
     cache.subscribe(lambda change: changed.put_nowait(change.new))
 
     async def states() -> AsyncIterator[JsonObject | None]:

@@ -40,6 +40,7 @@ from pergola.bundle import (
 )
 from pergola.bundle.errors import NameTaken, WaitTimeout
 from pergola.bundle.references import Reference, annotated_references
+from pergola.kube import states
 from pergola.kube.client import Client
 from pergola.kube.credentials import Combined, Constant
 from pergola.kube.errors import Forbidden, NotFound
@@ -420,14 +421,14 @@ async def test_waiting_follows_the_conditions(client: RecordingClient, namespace
 async def test_waiting_survives_the_end_of_a_watch(
     client: RecordingClient, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waits, "_WATCH_SECONDS", 1)
+    monkeypatch.setattr(states, "_WATCH_SECONDS", 1)
     await apply(client, bundle(namespace))
-    async with aclosing(waits.watched(client, Key(namespace, "demo"))) as states:
-        first, after_the_end = await anext(states), await anext(states)
+    async with aclosing(waits.watched(client, Key(namespace, "demo"))) as seen:
+        first, after_the_end = await anext(seen), await anext(seen)
         assert first is not None
         assert after_the_end == first
         await set_status(client, Key(namespace, "demo"), Applied="True")
-        last = await anext(states)
+        last = await anext(seen)
     assert last is not None
     assert last["status"]["observedGeneration"] == 1
 

@@ -102,8 +102,8 @@ async def test_other_checks_can_be_waited_for() -> None:
     ("seen", "problem"),
     [
         ([], "it was not read yet"),
-        ([None], "it is not there"),
-        ([resource(APPLIED), None], "it is not there"),
+        ([None], "it does not exist"),
+        ([resource(APPLIED), None], "it does not exist"),
         ([None, resource(APPLIED)], "condition ResourcesHealthy is missing"),
         ([resource(observed=0)], "generation 1 was not applied yet; the last one was 0"),
     ],

@@ -11,6 +11,7 @@ from pergola.kube.selectors import (
     is_empty,
     matches,
     parse_selector,
+    select_name,
 )
 
 
@@ -210,3 +211,16 @@ def test_no_text_causes_another_error(text: str) -> None:
     except SelectorError:
         return
     assert parse_selector(format_selector(selector)) == selector
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("a", "a"), ("a.b-c", "a.b-c"), ("a,b=c", r"a\,b\=c"), ("a\\b", r"a\\b")]
+)
+def test_a_name_selects_one_object(name: str, text: str) -> None:
+    assert select_name(name) == f"metadata.name={text}"
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a%b"])
+def test_what_is_no_name_selects_nothing(name: str) -> None:
+    with pytest.raises(SelectorError):
+        select_name(name)

@@ -14,7 +14,7 @@ async def show_one(on: "Work", *, output: str, watch: bool) -> None:
     from contextlib import aclosing
 
     from pergola.extension_api.caller import NETWORK, readiness
-    from pergola.extension_api.caller.states import watched
+    from pergola.kube.states import watched
 
     shown: JsonObject | None = None
     async with aclosing(

@@ -270,6 +270,7 @@ def _is_shop(applied: list["Key"]) -> bool:
 async def _edit_and_repair(client: "Client", story: "Story") -> None:
     """Edit an object as a user of kubectl would, and measure its repair."""
     from pergola.api.objects import Key
+    from pergola.kube.selectors import select_name
     from pergola.kube.watch import watch
 
     story.chapter("Repair a manual edit")
@@ -284,7 +285,7 @@ async def _edit_and_repair(client: "Client", story: "Story") -> None:
         client,
         resource,
         key.namespace,
-        fields=f"metadata.name={key.name}",
+        fields=select_name(key.name),
         resource_version=edited["metadata"]["resourceVersion"],
         timeout_seconds=60,
     )

@@ -12,12 +12,13 @@ from pergola.api.kinds import LEASE
 from pergola.api.marks import OPERATION, OPERATION_RECONCILE, OPERATION_WAIT_FOR_STATE
 from pergola.api.objects import JsonObject, Key, annotations_of, map_at, namespace_of
 from pergola.extension_api.caller.readiness import is_pending
-from pergola.extension_api.caller.states import State
 from pergola.extension_api.caller.wait import Explain
 from pergola.extension_api.cluster import CLUSTER, Cluster, MalformedCluster
 from pergola.extension_api.heartbeat import LABEL, NAME, is_alive
 from pergola.kube.client import Client
 from pergola.kube.errors import KubeError, NotFound
+from pergola.kube.selectors import select_name
+from pergola.kube.states import State
 from pergola.runtime.clock import Clock
 
 
@@ -112,7 +113,7 @@ async def _heartbeat_symptom(
 ) -> str:
     if not is_pending(obj) and map_at(obj, "status", "lastOperation"):
         return ""
-    found = await client.list(LEASE, extension.namespace, fields=f"metadata.name={NAME}")
+    found = await client.list(LEASE, extension.namespace, fields=select_name(NAME))
     found = [*found, *await client.list(LEASE, extension.namespace, labels=LABEL)]
     return heartbeat_symptom(found, str(map_at(obj, "spec").get("type")), extension.name, now)
 

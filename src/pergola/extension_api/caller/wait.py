@@ -21,10 +21,11 @@ from pergola.extension_api.caller.readiness import (
     migration,
     readiness,
 )
-from pergola.extension_api.caller.states import Latest, State, States, following, watched
+from pergola.extension_api.caller.states import Latest, following
 from pergola.extension_api.kinds import ExtensionKind
 from pergola.kube.client import Client
 from pergola.kube.errors import UnknownKind
+from pergola.kube.states import State, States, watched
 from pergola.runtime.clock import monotonic
 
 _EXPLAIN_SECONDS: Final = 5.0

@@ -25,6 +25,7 @@ from pergola.bundle.managed_resource import secret_names
 from pergola.extensions.webhooks.declare import LABELS, configuration_name
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
+from pergola.kube.selectors import select_name
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.clock import Clock
 from pergola.runtime.controlling.controller import DONE, Controller, Outcome
@@ -102,7 +103,7 @@ class _ShootRegistration:
         )
         self.identities = Cache(
             client, SECRET, _bundle_of, namespace=secret.namespace,
-            fields=f"metadata.name={secret.name}",
+            fields=select_name(secret.name),
         )  # fmt: skip
         self.resources = Cache(client, MANAGED_RESOURCE, self._keep)
         self.identities.subscribe(self._renewed)

@@ -15,6 +15,7 @@ from pergola.api.objects import (
     finalizers_of,
 )
 from pergola.kube.client import Client
+from pergola.kube.selectors import select_name
 from pergola.runtime.caching.cache import Cache
 from pergola.testing.capi_contract.writes import Write, foreign_writes
 
@@ -44,7 +45,7 @@ class Witness:
         self._present = False
         self._changed = asyncio.Event()
         self._cache = Cache(
-            client, gvk, _whole, namespace=key.namespace, fields=f"metadata.name={key.name}"
+            client, gvk, _whole, namespace=key.namespace, fields=select_name(key.name)
         )
         self._cache.subscribe(lambda change: self._see(change.new))
 

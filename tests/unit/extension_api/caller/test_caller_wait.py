@@ -18,11 +18,11 @@ from pergola.extension_api.caller import (
     wait_migrated,
     wait_ready,
 )
-from pergola.extension_api.caller.states import State, States
 from pergola.extension_api.caller.wait import PLAIN_WAIT
 from pergola.extension_api.errors import Code
 from pergola.kube.client import Client
 from pergola.kube.errors import KubeError, UnknownKind, Unreachable
+from pergola.kube.states import State, States
 from pergola.runtime.clock import monotonic
 
 pytestmark = pytest.mark.looptime(start=0)

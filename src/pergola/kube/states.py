@@ -1,0 +1,103 @@
+"""Follows one object: how it looks now, and after each change.
+
+It is watched; only a client that may not list and watch the kind reads it again and again.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
+from typing import Final, TypeAlias
+
+from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.kube.client import Client
+from pergola.kube.errors import (
+    ApiError,
+    Forbidden,
+    Gone,
+    KubeError,
+    TooManyRequests,
+    Unreachable,
+)
+from pergola.kube.selectors import select_name
+from pergola.kube.watch import watch
+
+_WATCH_SECONDS: Final = 300
+_PAUSE_SECONDS: Final = 1.0
+
+State: TypeAlias = JsonObject | None
+"""An object, or None while it does not exist."""
+States: TypeAlias = AsyncGenerator[State]
+"""The states of one object, forever; some may be skipped, but never the last one."""
+
+
+async def watched(client: Client, gvk: GroupVersionKind, key: Key, interval: float) -> States:
+    """Yield the states of an object.
+
+    Once the object was read, an API server that is unreachable or overloaded is waited for.
+
+    Args:
+        interval: seconds between two reads of a client that may not list and watch the kind.
+
+    Raises:
+        KubeError: the object cannot be read.
+    """
+    read = False
+    try:
+        while True:
+            try:
+                async with aclosing(_list_and_watch(client, gvk, key)) as states:
+                    async for state in states:
+                        read = True
+                        yield state
+            except KubeError as error:
+                if not read or not _may_pass(error):
+                    raise
+            await asyncio.sleep(_PAUSE_SECONDS)
+    except Forbidden:
+        async with aclosing(polled(client, gvk, key, interval)) as states:
+            async for state in states:
+                yield state
+
+
+async def polled(client: Client, gvk: GroupVersionKind, key: Key, interval: float) -> States:
+    """Yield the states of an object by reading it again and again, which takes only `get`.
+
+    Raises:
+        KubeError: the object cannot be read.
+    """
+    read = False
+    while True:
+        try:
+            yield await client.find(gvk, key)
+            read = True
+        except KubeError as error:
+            if not read or not _may_pass(error):
+                raise
+        await asyncio.sleep(interval)
+
+
+async def _list_and_watch(client: Client, gvk: GroupVersionKind, key: Key) -> States:
+    fields = select_name(key.name)
+    async with aclosing(client.pages(gvk, key.namespace, fields=fields)) as pages:
+        now = await anext(pages)
+    yield now.items[0] if now.items else None
+    changes = watch(
+        client,
+        await client.resource(gvk),
+        key.namespace,
+        fields=fields,
+        resource_version=now.resource_version,
+        timeout_seconds=_WATCH_SECONDS,
+    )
+    with suppress(Gone, Unreachable):
+        async with aclosing(changes):
+            async for change in changes:
+                if change.type in ("ADDED", "MODIFIED"):
+                    yield change.object
+                elif change.type == "DELETED":
+                    yield None
+
+
+def _may_pass(error: KubeError) -> bool:
+    overloaded = isinstance(error, ApiError) and error.code >= 500
+    return overloaded or isinstance(error, Unreachable | TooManyRequests | Gone)
