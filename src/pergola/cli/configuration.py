@@ -17,7 +17,7 @@ def read_settings(path: Path) -> "ResourceManagerConfiguration":
     Raises:
         StartError: The file cannot be read, is not valid YAML, or breaks rules.
     """
-    from pergola.resource_manager.app import read_configuration
+    from pergola.resource_manager.configuration import read_configuration
 
     config, warnings = read_configuration(path, {}, offline=True)
     for warning in warnings:

@@ -74,22 +74,24 @@ def infra_manager(
     context
         Context of that kubeconfig.
     """
-    from pergola.externally_managed.app import Options, run
+    from pergola.externally_managed.app import LEASE, Options, run
     from pergola.externally_managed.aws import AwsSettings
     from pergola.externally_managed.kinds import parse_kind
     from pergola.externally_managed.manager import Settings
     from pergola.kube.kubeconfig import load
     from pergola.runtime.logging import configure
+    from pergola.runtime.process.options import Address, Election, ProcessOptions
 
     configure("info", "json" if not sys.stderr.isatty() else "text")
     options = Options(
         kinds=tuple(parse_kind(text) for text in kind),
         settings=Settings(name=name, namespace=namespace),
         aws=AwsSettings(credentials=_secret_key(aws_credentials)),
-        lease_namespace=lease_namespace,
-        bind=bind,
-        health_port=health_port,
-        metrics_port=metrics_port,
+        process=ProcessOptions(
+            health=Address(bind, health_port),
+            metrics=Address(bind, metrics_port),
+            election=Election(namespace=lease_namespace, name=LEASE) if lease_namespace else None,
+        ),
     )
     run(load(kubeconfig, context), options)
 

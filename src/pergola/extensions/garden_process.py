@@ -1,22 +1,16 @@
-"""The admission component of extensions as a process: it talks to the garden (spec 40 §7.3).
+"""The admission component of extensions as a process: it runs at the garden (spec 40 §7.3).
 
-It needs no seed: what actuators say to Shoots is served and registered, and nothing reconciled.
+It needs no seed: it serves and registers what actuators check and default in Shoots, and reconciles
+nothing.
 """
 
-import asyncio
-from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 
 from pergola import __version__
 from pergola.extensions.actuator import Actuator
-from pergola.extensions.process import (
-    Options,
-    StartError,
-    as_leader,
-    configure,
-    endpoints,
-    until_signalled,
-)
+from pergola.extensions.process import Options, configure
 from pergola.extensions.webhooks.admission import component_of
 from pergola.extensions.webhooks.declare import side_by_side
 from pergola.extensions.webhooks.garden import Garden
@@ -26,68 +20,81 @@ from pergola.kube.kubeconfig import ClusterConfig
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.process.event_loop import run as run_process
+from pergola.runtime.process import application
+from pergola.runtime.process.application import Application
+from pergola.runtime.process.options import StartError
 
 log = get_logger("extension")
 
 
 def run(config: ClusterConfig, actuators: Sequence[Actuator], options: Options) -> None:
-    """Runs the process until it is asked to end.
+    """Run the process until it is asked to end.
 
     Args:
         config: of the garden.
 
     Raises:
-        StartError: it cannot start, or lost what it needs to go on.
+        Exception: it cannot start, or cannot go on.
     """
     admits = [actuator.type for actuator in actuators]
     log.info("starting", version=__version__, admits=admits)
-    run_process(lambda: until_signalled(serve(config, actuators, options)))
+    application.run(lambda: serve(config, actuators, options))
 
 
 async def serve(config: ClusterConfig, actuators: Sequence[Actuator], options: Options) -> None:
-    """Serves the webhooks and, as the leader, registers them; until cancelled.
-
-    Nothing is registered before everything is known that the webhooks look up.
+    """Serve the webhooks and, as the leader, register them; until cancelled.
 
     Raises:
         StartError: there is nothing to serve, or the options contradict each other.
         WebhookError: the webhooks contradict each other.
-        LostLeadership, ListenError, KubeError: it cannot go on.
     """
     configure(actuators, options.feature_gates)
     metrics = Metrics()
-    async with AsyncExitStack() as stack:
-        client = await stack.enter_async_context(
-            Client.connect(config, observe=metrics.client_request)
-        )
+    async with Client.connect(config, observe=metrics.client_request) as client:
         garden = Garden(client)
         webhooks = admission(garden, actuators, options, metrics)
         known = garden.unit()
-        running = [known]
-        await endpoints(stack, options, running, webhooks, metrics)
-        async with asyncio.TaskGroup() as group:
-            beside = [group.create_task(known.run())]
-            await known.synced()
-            await stack.enter_async_context(webhooks.served())
-            running.extend(webhooks.units)
-            beside.extend(group.create_task(unit.run()) for unit in webhooks.units)
+        process = options.process(component_of(actuators[0]))
+        await Application(client, process, metrics=metrics).serve(
+            parts=[known], webhooks=_Informed(webhooks, known)
+        )
 
-            async def lead() -> None:
-                await _lead(webhooks.leading(), running)
 
-            await as_leader(client, component_of(actuators[0]), options, lead)
-            for task in beside:
-                task.cancel()
+@dataclass(frozen=True, slots=True)
+class _Informed:
+    """Webhooks that are served, and registered, once everything is known that they look up."""
+
+    webhooks: ExtensionWebhooks
+    known: Unit
+
+    @property
+    def is_needed(self) -> bool:
+        return self.webhooks.is_needed
+
+    @property
+    def units(self) -> Sequence[Unit]:
+        return self.webhooks.units
+
+    @asynccontextmanager
+    async def served(self) -> AsyncGenerator[None]:
+        await self.known.synced()
+        async with self.webhooks.served():
+            yield
+
+    def leading(self) -> Sequence[Unit]:
+        return self.webhooks.leading()
+
+    async def is_ready(self) -> str | None:
+        return await self.webhooks.is_ready()
 
 
 def admission(
     garden: Garden, actuators: Sequence[Actuator], options: Options, metrics: Metrics
 ) -> ExtensionWebhooks:
-    """The webhooks of all actuators at the garden, as one component, named by the first of them.
+    """Return the webhooks of all actuators at the garden, as one component named after the first.
 
     Raises:
-        StartError: there is none, or no namespace for their certificates.
+        StartError: there are none, or no namespace for their certificates.
         WebhookError: they contradict each other.
     """
     if not actuators:
@@ -99,22 +106,13 @@ def admission(
     if not declared:
         names = ", ".join(actuator.name for actuator in actuators)
         raise StartError(
-            f"{names} has nothing to say to objects of the garden: an actuator declares that by "
-            "its method admission_webhooks"
+            f"{names} has nothing to say to objects of the garden: an actuator declares webhooks "
+            "there with its method admission_webhooks"
         )
     if options.webhooks is None:
         raise StartError(
             "name the namespace of the garden for the webhooks' certificates: "
             "--webhook-config-namespace"
         )
-    return ExtensionWebhooks(
-        garden.client, component_of(actuators[0]), declared, options.webhooks, metrics
-    )
-
-
-async def _lead(units: Sequence[Unit], running: list[Unit]) -> None:
-    running.extend(units)
-    log.info("webhooks are served")
-    async with asyncio.TaskGroup() as group:
-        for unit in units:
-            group.create_task(unit.run())
+    settings = replace(options.webhooks, disabled=options.disable_webhooks)
+    return ExtensionWebhooks(garden.client, component_of(actuators[0]), declared, settings, metrics)

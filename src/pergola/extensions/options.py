@@ -15,11 +15,12 @@ from pergola.api.schema.read import Malformed
 from pergola.extensions.health_checks import Settings as HealthSettings
 from pergola.extensions.heartbeat import RENEW_SECONDS
 from pergola.extensions.lifecycle import Settings
-from pergola.extensions.process import Options, StartError
+from pergola.extensions.process import Options
 from pergola.extensions.provider_config import read_strict
 from pergola.extensions.webhooks.declare import WebhookError
 from pergola.extensions.webhooks.settings import PORT, Mode, WebhookSettings
 from pergola.kube.yaml import YamlError, parse
+from pergola.runtime.process.options import StartError
 
 KIND: Final = GroupVersionKind("extensions.pergola.dev", "v1alpha1", "ExtensionOptions")
 Positive = Annotated[int, Meta(ge=1)]
@@ -29,29 +30,29 @@ class ExtensionOptions(Value):
     """How the process of an extension runs: the options of `pergola extension run`."""
 
     leader_election: bool = True
-    """Whether replicas agree on the one that works."""
+    """Whether replicas elect a leader."""
     leader_election_id: str = ""
     """The name of their Lease; `<extension>-leader-election` if empty."""
     leader_election_namespace: str = ""
-    """The namespace of their Lease; where the process runs if empty."""
+    """The namespace of their Lease; that of the process if empty."""
     metrics_bind_address: str = ":8080"
     """`host:port` of /metrics; `0` for no endpoint."""
     health_bind_address: str = ":8081"
     """`host:port` of /healthz and /readyz; `0` for no endpoint."""
     max_concurrent_reconciles: Positive = 5
-    """How many resources of a kind are worked on at once."""
+    """How many resources of a kind are reconciled at once."""
     reconcile_timeout: Duration = Duration(minutes=3)
     """How long one run of an actuator may take; 0 for three minutes."""
     ignore_operation_annotation: bool = False
-    """Whether each new generation is worked on, instead of what callers ask for by annotation."""
+    """Whether every new generation is reconciled, not only what callers request by annotation."""
     extension_classes: list[Literal["shoot", "seed", "garden"]] = []
-    """The classes that are served; `shoot` if there are none."""
+    """The classes that are served; `shoot` if empty."""
     controllers: list[str] = []
-    """The names of the controllers that run; all if there are none."""
+    """The names of the controllers that run; all if empty."""
     disable_controllers: list[str] = []
     """The names of controllers that do not run."""
     heartbeat_namespace: str = ""
-    """Where the Lease `gardener-extension-heartbeat` is; where the process runs if empty."""
+    """The namespace of the Lease `gardener-extension-heartbeat`; that of the process if empty."""
     heartbeat_renew_interval_seconds: int = RENEW_SECONDS
     """From one heartbeat to the next."""
     healthcheck_sync_period: Duration = Duration(seconds=30)
@@ -63,31 +64,31 @@ class ExtensionOptions(Value):
     webhook_config_url: str = ""
     """Host and port of the webhooks, for the mode `url`."""
     webhook_config_namespace: str = ""
-    """Of the webhooks' Service and certificates; where the process runs if empty."""
+    """The namespace of the webhooks' Service and certificates; that of the process if empty."""
     webhook_config_owner_namespace: str = ""
-    """The namespace with which the webhook configurations go."""
+    """The namespace whose deletion deletes the webhook configurations, too."""
     webhook_config_server_host: str = ""
     """The address to listen on; all if empty."""
     webhook_config_server_port: int = PORT
     """The port to listen on."""
     webhook_config_cert_dir: str = ""
-    """Where the certificate is kept; a temporary directory if empty."""
+    """The directory of the certificate; a temporary one if empty."""
     disable_webhooks: list[str] = []
-    """Names, or the first parts of names, of webhooks that are not wanted."""
+    """Names, or the first parts of names, of webhooks that are switched off."""
     feature_gates: dict[str, bool] = {}
-    """What is switched on or off for all resources."""
+    """Feature gates of the actuators, for all resources."""
 
 
 def options_from(file: Path | None, given: Mapping[str, JsonValue], namespace: str = "") -> Options:
-    """The options as they apply.
+    """Return the options that apply.
 
     Args:
         file: YAML with options.
         given: on the command line, by the same names; these win, and None means not given.
-        namespace: where the process runs; empty if that is no namespace.
+        namespace: where the process runs; empty outside of a cluster.
 
     Raises:
-        StartError: an option is unknown, or has a value that it cannot have; all are named.
+        StartError: options are unknown or have invalid values; the text names all of them.
     """
     written = _read(file) if file else {}
     merged = _merged(written, given)
@@ -97,11 +98,13 @@ def options_from(file: Path | None, given: Mapping[str, JsonValue], namespace: s
         where = f" (configuration file {file})" if file else ""
         findings = "; ".join(str(finding) for finding in error.findings)
         raise StartError(f"{findings}{where}") from None
+    if chosen.heartbeat_renew_interval_seconds <= 0:
+        raise StartError("--heartbeat-renew-interval-seconds must be greater than 0")
     return _options(chosen, namespace)
 
 
 def _merged(written: JsonObject, given: Mapping[str, JsonValue]) -> JsonObject:
-    """What is given wins; of a map, each of its entries."""
+    """Let what is given win; in a map, entry by entry."""
     merged = dict(written)
     for name, value in given.items():
         before = merged.get(name)
@@ -118,7 +121,7 @@ def _read(file: Path) -> JsonObject:
     except OSError as error:
         raise StartError(f"cannot read configuration file {file}: {error.strerror}") from None
     except YamlError as error:
-        raise StartError(f"configuration file {file} is no YAML: {error}") from None
+        raise StartError(f"configuration file {file} is not valid YAML: {error}") from None
     if value is not None and not isinstance(value, dict):
         raise StartError(f"configuration file {file} must be a map of options")
     return value or {}
@@ -140,7 +143,8 @@ def _options(chosen: ExtensionOptions, namespace: str) -> Options:
             classes=classes,
         ),
         webhooks=_webhooks(chosen, chosen.webhook_config_namespace or namespace),
-        # Where there is no namespace, as on a developer's machine, there is but one replica.
+        disable_webhooks=frozenset(chosen.disable_webhooks),
+        # Without a namespace, as on a developer's machine, there is only one replica.
         leader_election_namespace=elected if chosen.leader_election else "",
         leader_election_id=chosen.leader_election_id,
         metrics_bind_address=chosen.metrics_bind_address,
@@ -165,7 +169,6 @@ def _webhooks(chosen: ExtensionOptions, namespace: str) -> WebhookSettings | Non
             host=chosen.webhook_config_server_host,
             port=chosen.webhook_config_server_port,
             cert_dir=chosen.webhook_config_cert_dir,
-            disabled=frozenset(chosen.disable_webhooks),
         )
     except WebhookError as error:
         raise StartError(str(error)) from None

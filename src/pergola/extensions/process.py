@@ -1,48 +1,32 @@
-"""An extension as a process: its actuators, endpoints, leadership, heartbeat (spec 40 §3.3)."""
+"""An extension as a process: its actuators on a seed (spec 40 §3.3)."""
 
-import asyncio
-import socket
-import uuid
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final
 
 from pergola import __version__
-from pergola.admission.certificates import ServingError
 from pergola.admission.webhook import Webhook
-from pergola.extension_api.errors import ExtensionError
 from pergola.extensions.actuator import Actuator
 from pergola.extensions.health_checks import Settings as HealthSettings
 from pergola.extensions.health_checks import health_controller
 from pergola.extensions.heartbeat import RENEW_SECONDS, Heartbeat
 from pergola.extensions.lifecycle import Settings, extension_controller
-from pergola.extensions.webhooks.declare import side_by_side
+from pergola.extensions.webhooks.declare import enabled, side_by_side
 from pergola.extensions.webhooks.serving import ExtensionWebhooks
 from pergola.extensions.webhooks.settings import WebhookSettings
 from pergola.kube.client import Client
-from pergola.kube.errors import KubeError
 from pergola.kube.kubeconfig import ClusterConfig
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
-from pergola.runtime.process.endpoints import Check, serve_metrics, serve_probes
-from pergola.runtime.process.event_loop import run as run_process
-from pergola.runtime.process.leader_election import LeaderElection, LostLeadership
-from pergola.runtime.process.listening import ListenError
-from pergola.runtime.process.signals import work_until_signalled
+from pergola.runtime.process import application
+from pergola.runtime.process.application import Application
+from pergola.runtime.process.options import Election, ProcessOptions, StartError, parse_address
 
 log = get_logger("extension")
 
 HEARTBEAT: Final = "heartbeat"
-NOT_SERVED: Final = "0"
-
-Work: TypeAlias = Callable[[], Coroutine[None, None, None]]
-
-
-class StartError(ExtensionError):
-    """The process cannot start, or cannot go on; the text says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,19 +35,21 @@ class Options:
 
     Attributes:
         webhooks: how webhooks are served; None if they are not.
-        leader_election_namespace: where replicas agree on a leader; empty where there is but one.
+        disable_webhooks: names, or first parts of names, of webhooks that are switched off.
+        leader_election_namespace: the namespace of the Lease; empty if there is only one replica.
         leader_election_id: the name of the Lease; `<extension>-leader-election` if empty.
-        metrics_bind_address: `host:port`, the host may be left out; `0` for no endpoint.
+        metrics_bind_address: `host:port` or `:port`; `0` for no endpoint.
         health_bind_address: the same for the probes.
         controllers: the names of those that run; all if empty.
         disable_controllers: the names of those that do not.
-        heartbeat_namespace: where the heartbeat is kept; empty for none.
-        feature_gates: of actuators, as the operator sets them.
+        heartbeat_namespace: the namespace of the heartbeat's Lease; empty for no heartbeat.
+        feature_gates: of actuators, as set by the operator of the process.
     """
 
     lifecycle: Settings = field(default_factory=Settings)
     health_checks: HealthSettings = field(default_factory=HealthSettings)
     webhooks: WebhookSettings | None = None
+    disable_webhooks: frozenset[str] = frozenset()
     leader_election_namespace: str = ""
     leader_election_id: str = ""
     metrics_bind_address: str = ":8080"
@@ -74,126 +60,86 @@ class Options:
     heartbeat_renew_interval_seconds: int = RENEW_SECONDS
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
 
+    def process(self, name: str) -> ProcessOptions:
+        """Return how the process runs.
 
-class Part(NamedTuple):
-    """What the leader runs under a name.
+        Args:
+            name: of the extension; the Lease is named after it unless the options name one.
 
-    Attributes:
-        unit: None for what has no caches of its own.
-    """
-
-    name: str
-    work: Work
-    unit: Unit | None = None
+        Raises:
+            StartError: an address is not valid.
+        """
+        election = Election(
+            namespace=self.leader_election_namespace,
+            name=self.leader_election_id or f"{name}-leader-election",
+        )
+        return ProcessOptions(
+            health=parse_address(self.health_bind_address, "--health-bind-address"),
+            metrics=parse_address(self.metrics_bind_address, "--metrics-bind-address"),
+            election=election if self.leader_election_namespace else None,
+        )
 
 
 def run(config: ClusterConfig, actuators: Sequence[Actuator], options: Options) -> None:
-    """Runs the process until it is asked to end.
+    """Run the process until it is asked to end.
 
     Raises:
-        StartError: it cannot start, or lost what it needs to go on.
+        Exception: it cannot start, or cannot go on.
     """
     log.info("starting", version=__version__, serves=_titles(actuators))
-    run_process(lambda: until_signalled(serve(config, actuators, options)))
-
-
-async def until_signalled(work: Coroutine[None, None, None]) -> None:
-    """Works until the process is asked to end.
-
-    Raises:
-        StartError: it cannot go on.
-    """
-    try:
-        await work_until_signalled(work)
-    except (KubeError, LostLeadership, ListenError, ServingError) as error:
-        raise StartError(str(error)) from None
+    application.run(lambda: serve(config, actuators, options))
 
 
 async def serve(config: ClusterConfig, actuators: Sequence[Actuator], options: Options) -> None:
-    """Serves the endpoints and, as the leader, runs the controllers; until cancelled.
+    """Serve endpoints and webhooks and, as the leader, run the controllers; until cancelled.
 
     Raises:
         StartError: the options contradict each other, or the actuators do.
-        LostLeadership, ListenError, KubeError: it cannot go on.
     """
+    _check_unique(actuators)
     configure(actuators, options.feature_gates)
     metrics = Metrics()
-    async with AsyncExitStack() as stack:
-        client = await stack.enter_async_context(
-            Client.connect(config, observe=metrics.client_request)
-        )
-        parts = chosen(assemble(client, actuators, options, metrics), options)
-        webhooks = _webhooks(client, actuators, options, metrics)
-        running: list[Unit] = []  # none on a replica that waits for its turn, which is ready too
-        await endpoints(stack, options, running, webhooks, metrics)
-        if webhooks is not None:
-            await stack.enter_async_context(webhooks.served())
+    async with Client.connect(config, observe=metrics.client_request) as client:
+        app = Application(client, options.process(actuators[0].name), metrics=metrics)
+        units = assemble(app.guarded(client), actuators, options, metrics)
+        running = chosen(units, options)
 
-        async def lead() -> None:
-            leading = webhooks.leading() if webhooks is not None else []
-            running.extend(leading)
-            running.extend(part.unit for part in parts if part.unit is not None)
-            log.info("controllers start", controllers=[part.name for part in parts])
-            async with asyncio.TaskGroup() as group:
-                for unit in leading:
-                    group.create_task(unit.run())
-                for part in parts:
-                    group.create_task(part.work(), name=part.name)
+        async def leading() -> Sequence[Unit]:
+            return running
 
-        async with asyncio.TaskGroup() as group:
-            beside = [
-                group.create_task(unit.run()) for unit in (webhooks.units if webhooks else ())
-            ]
-            await as_leader(client, actuators[0].name, options, lead)
-            for task in beside:
-                task.cancel()
-
-
-async def as_leader(client: Client, name: str, options: Options, lead: Work) -> None:
-    """Leads at once where there is but one replica, else when it is this one's turn.
-
-    Args:
-        name: what the Lease is named by unless the options say so.
-    """
-    if not options.leader_election_namespace:
-        await lead()
-        return
-    await LeaderElection(
-        client,
-        options.leader_election_namespace,
-        options.leader_election_id or f"{name}-leader-election",
-        f"{socket.gethostname()}_{uuid.uuid4()}",
-    ).run(lead)
+        await app.serve(webhooks=_webhooks(client, actuators, options, metrics), leading=leading)
 
 
 def _webhooks(
     client: Client, actuators: Sequence[Actuator], options: Options, metrics: Metrics
 ) -> ExtensionWebhooks | None:
-    """The webhooks of all actuators; None if there are none, or nowhere to keep certificates.
+    """Return the webhooks of all actuators; None without any, or without a certificate namespace.
 
-    Actuators that bring webhooks into Shoots are told how.
+    Raises:
+        WebhookError: a webhook to be switched off does not exist, or two contradict each other.
     """
     groups = side_by_side((actuator.type, actuator.webhooks()) for actuator in actuators)
     declared = [webhook for group in groups for webhook in group]
+    left = enabled(declared, options.disable_webhooks)
     if not declared:
         return None
     if options.webhooks is None:
-        names = [webhook.registration.name for webhook in declared]
         log.info(
             "webhooks are not served; name a namespace for their certificates with "
             "--webhook-config-namespace",
-            webhooks=names,
+            webhooks=[webhook.registration.name for webhook in left],
         )
         return None
-    webhooks = ExtensionWebhooks(client, actuators[0].name, declared, options.webhooks, metrics)
-    _bring_into_shoots(webhooks, actuators, groups)
+    settings = replace(options.webhooks, disabled=options.disable_webhooks)
+    webhooks = ExtensionWebhooks(client, actuators[0].name, declared, settings, metrics)
+    _register_in_shoots(webhooks, actuators, groups)
     return webhooks
 
 
-def _bring_into_shoots(
+def _register_in_shoots(
     webhooks: ExtensionWebhooks, actuators: Sequence[Actuator], groups: Sequence[Sequence[Webhook]]
 ) -> None:
-    """All webhooks of a type come by one ManagedResource, whichever actuators of it have some."""
+    """Register all webhooks of a type with one ManagedResource, also of several actuators."""
     owned: dict[str, list[Webhook]] = {}
     for actuator, group in zip(actuators, groups, strict=True):
         owned.setdefault(actuator.type, []).extend(w for w in group if w.of_shoots)
@@ -210,39 +156,43 @@ def _bring_into_shoots(
 
 def assemble(
     client: Client, actuators: Sequence[Actuator], options: Options, metrics: Metrics
-) -> list[Part]:
-    """All that there is to run for some actuators.
-
-    Raises:
-        StartError: two actuators are for the same resources, or there is none.
-    """
-    _check_unique(actuators)
-    parts: list[Part] = []
+) -> list[Unit]:
+    """Return everything that the leader runs for some actuators."""
+    units: list[Unit] = []
     for actuator, name in zip(actuators, controller_names(actuators), strict=True):
         actuator.measure(metrics)
-        unit = extension_controller(client, actuator, options.lifecycle, name=name, metrics=metrics)
-        parts.append(Part(name, unit.run, unit))
+        units.append(
+            extension_controller(client, actuator, options.lifecycle, name=name, metrics=metrics)
+        )
         if checks := actuator.health_checks():
             settings = replace(options.health_checks, classes=options.lifecycle.classes)
             unit = health_controller(
                 client, actuator.gvk(), actuator.type, checks, settings, metrics=metrics
             )
-            parts.append(Part(f"{name}-healthcheck", unit.run, unit))
+            unit.name = f"{name}-healthcheck"
+            units.append(unit)
+    if options.heartbeat_namespace:
+        units.append(_heartbeats(client, actuators, options))
+    return units
+
+
+def _heartbeats(client: Client, actuators: Sequence[Actuator], options: Options) -> Unit:
     names = dict.fromkeys(actuator.name for actuator in actuators)
-    for name in names if options.heartbeat_namespace else ():
-        heartbeat = Heartbeat(
+    heartbeats = [
+        Heartbeat(
             client,
             name,
             options.heartbeat_namespace,
             is_first=name == actuators[0].name,
             seconds=options.heartbeat_renew_interval_seconds,
         )
-        parts.append(Part(HEARTBEAT, heartbeat.run))
-    return parts
+        for name in names
+    ]
+    return Unit(HEARTBEAT, tasks=[heartbeat.run for heartbeat in heartbeats])
 
 
 def controller_names(actuators: Sequence[Actuator]) -> list[str]:
-    """Named like the kind, such as `network`; `network-calico` if several are for the kind."""
+    """Return the kinds, such as `network`, with the type where a kind has several actuators."""
     kinds = Counter(actuator.kind for actuator in actuators)
     return [
         f"{actuator.kind}-{actuator.type}".lower()
@@ -253,30 +203,30 @@ def controller_names(actuators: Sequence[Actuator]) -> list[str]:
 
 
 def configure(actuators: Sequence[Actuator], gates: Mapping[str, bool]) -> None:
-    """Tells every actuator its feature gates.
+    """Set the feature gates of every actuator.
 
     Raises:
-        StartError: nobody has a gate.
+        StartError: a gate is unknown.
     """
     known = {gate for actuator in actuators for gate in actuator.feature_gates}
     if unknown := sorted(set(gates) - known):
         there_are = f"there are {', '.join(sorted(known))}" if known else "there are none"
         raise StartError(f"--feature-gates names {', '.join(unknown)}; {there_are}")
     for actuator in actuators:
-        wanted = {gate: gates.get(gate, value) for gate, value in actuator.feature_gates.items()}
-        actuator.configure(wanted)
-        if wanted:
-            log.info("feature gates", actuator=actuator.name, **wanted)
+        values = {gate: gates.get(gate, value) for gate, value in actuator.feature_gates.items()}
+        actuator.configure(values)
+        if values:
+            log.info("feature gates", actuator=actuator.name, **values)
 
 
-def chosen(parts: Iterable[Part], options: Options) -> list[Part]:
-    """The parts that are switched on.
+def chosen(units: Iterable[Unit], options: Options) -> list[Unit]:
+    """Return the units that are switched on.
 
     Raises:
-        StartError: a name is none of them.
+        StartError: a name is unknown.
     """
-    parts = list(parts)
-    known = {part.name for part in parts} | {HEARTBEAT}
+    units = list(units)
+    known = {unit.name for unit in units} | {HEARTBEAT}
     for flag, names in (
         ("--controllers", options.controllers),
         ("--disable-controllers", options.disable_controllers),
@@ -285,22 +235,8 @@ def chosen(parts: Iterable[Part], options: Options) -> list[Part]:
             raise StartError(
                 f"{flag} names {', '.join(unknown)}; there are {', '.join(sorted(known))}"
             )
-    wanted = set(options.controllers or known) - set(options.disable_controllers)
-    return [part for part in parts if part.name in wanted]
-
-
-def address_of(text: str, option: str) -> tuple[str, int] | None:
-    """Host and port of `host:port`, `:port` or `[::1]:port`; None for `0`.
-
-    Raises:
-        StartError: it is none of these.
-    """
-    if text == NOT_SERVED:
-        return None
-    host, colon, port = text.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > 65535:
-        raise StartError(f'{option} is "{text}"; write host:port, :port, or 0 for no endpoint')
-    return host.removeprefix("[").removesuffix("]"), int(port)
+    on = set(options.controllers or known) - set(options.disable_controllers)
+    return [unit for unit in units if unit.name in on]
 
 
 def _check_unique(actuators: Sequence[Actuator]) -> None:
@@ -318,39 +254,3 @@ def _check_unique(actuators: Sequence[Actuator]) -> None:
 
 def _titles(actuators: Sequence[Actuator]) -> list[str]:
     return [f"{actuator.kind} {actuator.type}" for actuator in actuators]
-
-
-async def endpoints(
-    stack: AsyncExitStack,
-    options: Options,
-    units: Sequence[Unit],
-    webhooks: ExtensionWebhooks | None,
-    metrics: Metrics,
-) -> None:
-    """Serves probes and metrics until the stack is closed.
-
-    Args:
-        units: whose watches have to be live; more may be put in later.
-
-    Raises:
-        StartError: an address is none.
-        ListenError: a port cannot be had.
-    """
-    ports: dict[str, int] = {}
-    readyz: dict[str, Check] = {"informer-sync": _synced(units)}
-    if webhooks is not None:
-        readyz["webhook-server"] = webhooks.is_ready
-    if address := address_of(options.health_bind_address, "--health-bind-address"):
-        ports["health_port"] = await stack.enter_async_context(
-            serve_probes(*address, healthz={}, readyz=readyz)
-        )
-    if address := address_of(options.metrics_bind_address, "--metrics-bind-address"):
-        ports["metrics_port"] = await stack.enter_async_context(serve_metrics(*address, metrics))
-    log.info("endpoints are served", **ports)
-
-
-def _synced(units: Sequence[Unit]) -> Callable[[], str | None]:
-    def check() -> str | None:
-        return "; ".join(str(lost) for unit in units for lost in unit.unsynced) or None
-
-    return check

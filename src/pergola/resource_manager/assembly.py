@@ -3,14 +3,13 @@
 The controllers of ManagedResources run always; `pergola.resource_manager.manager` has them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from pergola.api.resource_manager_config import ResourceManagerConfiguration
 from pergola.controllers import network_policy as policies
 from pergola.kube.client import Client
-from pergola.kube.transport import Permission
 from pergola.resource_manager.controllers import csr_approver as csr
 from pergola.resource_manager.controllers import istio_cluster_configuration as istio
 from pergola.resource_manager.controllers import node_agent_reconciliation_delay as delay
@@ -35,23 +34,15 @@ class Clusters:
     target_namespaces: tuple[str, ...] = ()
     target_ca: bytes | None = None
 
-    def guarded(self, permission: Permission) -> "Clusters":
+    def guarded(self, guard: Callable[[Client], Client]) -> "Clusters":
         """Return the same clusters with a guard on all writes."""
-        return replace(
-            self, source=self.source.guarded(permission), target=self.target.guarded(permission)
-        )
+        return replace(self, source=guard(self.source), target=guard(self.target))
 
 
-def further_controllers(
-    config: ResourceManagerConfiguration, clusters: Clusters, metrics: Metrics
-) -> list[Unit]:
-    """The controllers besides those of ManagedResources, as far as they are switched on."""
-    return list(_further(config, clusters, metrics))
-
-
-def _further(
+def optional_controllers(
     config: ResourceManagerConfiguration, clusters: Clusters, metrics: Metrics
 ) -> Iterator[Unit]:
+    """Yield the controllers that a configuration switches on."""
     source, target, controllers = clusters.source, clusters.target, config.controllers
     if controllers.token_requestor.enabled:
         yield tokens.token_requestor(

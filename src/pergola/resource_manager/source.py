@@ -6,7 +6,7 @@ them. That is enough to know at once when a Secret that a ManagedResource names 
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import TypeVar
 from weakref import WeakValueDictionary
@@ -32,8 +32,9 @@ from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.bundle.managed_resource import secret_names
 from pergola.kube.client import Client
 from pergola.resource_manager.responsibility import Responsibility
-from pergola.runtime.caching.cache import Cache, Change
-from pergola.runtime.controlling.unit import Unsynced, unsynced
+from pergola.runtime.caching.cache import Change
+from pergola.runtime.caching.caches import Caches
+from pergola.runtime.controlling.unit import Unit
 
 T = TypeVar("T")
 
@@ -83,6 +84,11 @@ class Source:
 
     Args:
         namespaces: only ManagedResources of these; of all namespaces if empty.
+
+    Attributes:
+        resources: the ManagedResources.
+        secrets: the metadata of their Secrets, and of all others.
+        unit: keeps both up to date.
     """
 
     def __init__(
@@ -90,64 +96,32 @@ class Source:
     ) -> None:
         self.client = client
         self.responsibility = responsibility
-        spaces = sorted(set(namespaces)) or [""]
-        self._resources = {
-            ns: Cache(client, MANAGED_RESOURCE, keep_resource, namespace=ns) for ns in spaces
-        }
-        self._secrets = {
-            ns: Cache(client, SECRET, self._keep_secret, namespace=ns, metadata_only=True)
-            for ns in spaces
-        }
+        self.resources = Caches(client, MANAGED_RESOURCE, keep_resource, namespaces=namespaces)
+        self.secrets = Caches(
+            client, SECRET, self._keep_secret, namespaces=namespaces, metadata_only=True
+        )
         self._readers: dict[Key, set[Key]] = {}
         self._wanted: Counter[str] = Counter()
         self._changing: WeakValueDictionary[Key, asyncio.Lock] = WeakValueDictionary()
         self._same_content: dict[Key, str] = {}
-        for cache in self._resources.values():
-            cache.subscribe(self._index)
-
-    def start(self, group: asyncio.TaskGroup) -> None:
-        """Starts the watches; they end with `group`."""
-        for cache in self._caches():
-            group.create_task(cache.run(), name=f"watch {cache.gvk}")
+        self.unit = Unit("source", caches=(*self.resources, *self.secrets))
+        self.resources.subscribe(self._index)
 
     async def synced(self) -> None:
-        """Returns when all first lists are complete."""
-        for cache in self._caches():
-            await cache.synced()
-
-    @property
-    def unsynced(self) -> list[Unsynced]:
-        """The watches that are not live, each with the reason."""
-        return unsynced(self._caches())
-
-    def subscribe_resources(self, subscriber: Callable[[Change[SeenResource]], None]) -> None:
-        """Calls `subscriber` for every change of a ManagedResource."""
-        for cache in self._resources.values():
-            cache.subscribe(subscriber)
-
-    def subscribe_secrets(self, subscriber: Callable[[Change[SeenSecret]], None]) -> None:
-        """Calls `subscriber` for every change of a Secret's metadata or content."""
-        for cache in self._secrets.values():
-            cache.subscribe(subscriber)
+        """Return when all first lists are complete."""
+        await self.unit.synced()
 
     def resource(self, key: Key) -> SeenResource | None:
-        """A ManagedResource as last seen."""
-        cache = _reaching(self._resources, key.namespace)
-        return cache.get(key) if cache else None
-
-    def resources(self) -> Iterator[tuple[Key, SeenResource]]:
-        """All ManagedResources as last seen; not to be held across an await."""
-        for cache in self._resources.values():
-            yield from cache.items()
+        """Return a ManagedResource as last seen."""
+        return self.resources.get(key)
 
     def secret(self, key: Key) -> SeenSecret | None:
-        """A Secret as last seen."""
-        cache = _reaching(self._secrets, key.namespace)
-        return cache.get(key) if cache else None
+        """Return a Secret as last seen."""
+        return self.secrets.get(key)
 
     def secret_count(self, namespace: str) -> int:
-        """How many Secrets a namespace has."""
-        cache = _reaching(self._secrets, namespace)
+        """Return how many Secrets a namespace has."""
+        cache = self.secrets.reaching(namespace)
         return sum(key.namespace == namespace for key, _ in cache.items()) if cache else 0
 
     def wanted_secrets(self, namespace: str) -> int:
@@ -160,9 +134,7 @@ class Source:
 
     def observe(self, resource: JsonObject) -> None:
         """Takes in what a write of a ManagedResource returned."""
-        cache = _reaching(self._resources, Key.of(resource).namespace)
-        if cache:
-            cache.observe(resource)
+        self.resources.observe(resource)
 
     def changing(self, secret: Key) -> asyncio.Lock:
         """Held by whoever writes the finalizers of a Secret, from looking until it is observed."""
@@ -175,19 +147,16 @@ class Source:
             before: the state that was written to, with its resourceVersion as the condition.
         """
         key = Key.of(secret)
-        cache = _reaching(self._secrets, key.namespace)
-        if cache:
-            self._same_content[key] = before.version
-            cache.observe(secret)
+        self._same_content[key] = before.version
+        try:
+            self.secrets.observe(secret)
+        finally:
             del self._same_content[key]
 
     def _keep_secret(self, obj: JsonObject) -> SeenSecret:
         seen = keep_secret(obj)
         version = self._same_content.get(Key.of(obj))
         return replace(seen, version=version) if version else seen
-
-    def _caches(self) -> list[Cache[SeenResource] | Cache[SeenSecret]]:
-        return [*self._resources.values(), *self._secrets.values()]
 
     def _index(self, change: Change[SeenResource]) -> None:
         namespace = change.key.namespace
@@ -203,11 +172,6 @@ class Source:
             if Key(namespace, name) not in self._readers:
                 self._wanted[namespace] += 1
             self._readers.setdefault(Key(namespace, name), set()).add(change.key)
-
-
-def _reaching(caches: Mapping[str, Cache[T]], namespace: str) -> Cache[T] | None:
-    """The cache that looks into a namespace: of all namespaces, or of this one."""
-    return caches.get("") or caches.get(namespace)
 
 
 def keep_resource(obj: JsonObject) -> SeenResource:

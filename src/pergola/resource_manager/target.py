@@ -9,7 +9,7 @@ and rolled out. The object itself is kept as packed bytes, unless it is large or
 import asyncio
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import orjson
 
@@ -37,6 +37,7 @@ from pergola.kube.selectors import format_selector
 from pergola.resource_manager.controllers.managed_resource.compare import content_digest
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.controlling.unit import Unsynced, unsynced
+from pergola.runtime.controlling.watches import Events
 from pergola.runtime.logging import get_logger
 
 log = get_logger("target")
@@ -91,40 +92,41 @@ class Target:
     """The cluster in which the described objects live.
 
     Args:
-        group: owns the watches; they end with it.
         managed_by: the value of the `managed-by` label that marks our objects.
         namespaces: watch namespaced kinds only there; everywhere if empty. Objects elsewhere are
             read directly.
+
+    Attributes:
+        objects: what changes of managed objects of watched kinds.
+        pods: what changes of managed pods.
     """
 
+    name = "target"
+    is_idle = True
+
     def __init__(
-        self,
-        client: Client,
-        group: asyncio.TaskGroup,
-        *,
-        managed_by: str,
-        namespaces: Collection[str] = (),
+        self, client: Client, *, managed_by: str, namespaces: Collection[str] = ()
     ) -> None:
         self.client = client
-        self._group = group
+        self.objects: Events[TargetChange] = Events()
+        self.pods: Events[Change[PodSeen]] = Events()
+        self._needed: asyncio.Queue[Cache[Any]] = asyncio.Queue()
         self._labels = f"{marks.MANAGED_BY}={managed_by}"
         self._namespaces: tuple[str | None, ...] = tuple(namespaces) or (None,)
         self._kinds: dict[GroupVersionKind, list[Cache[Observed]]] = {}
         self._hpas: list[Cache[JsonObject]] = []
         self._pods: list[Cache[PodSeen]] = []
         self._crds: Cache[str] | None = None
-        self._subscribers: list[Callable[[TargetChange], None]] = []
-        self._pod_subscribers: list[Callable[[Key, PodSeen], None]] = []
 
-    # Wiring
+    async def run(self) -> None:
+        """Keep watches up to date as they are needed, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                cache = await self._needed.get()
+                group.create_task(cache.run(), name=f"watch {cache.gvk}")
 
-    def subscribe(self, subscriber: Callable[[TargetChange], None]) -> None:
-        """Calls `subscriber` for every change of a managed object of a watched kind."""
-        self._subscribers.append(subscriber)
-
-    def subscribe_pods(self, subscriber: Callable[[Key, PodSeen], None]) -> None:
-        """Calls `subscriber` when a managed pod appears, changes or goes."""
-        self._pod_subscribers.append(subscriber)
+    async def synced(self) -> None:
+        """Return at once: nothing is watched before a controller needs it."""
 
     def caches(self) -> Iterator[Cache[Observed]]:
         """All watches of managed kinds."""
@@ -158,8 +160,8 @@ class Target:
             for namespace in namespaces
         ]
         for cache in self._kinds[gvk]:
-            cache.subscribe(self._teller(gvk))
-            self._group.create_task(cache.run(), name=f"watch {gvk}")
+            cache.subscribe(self._announced(gvk))
+            self._needed.put_nowait(cache)
         await _first_lists(self._kinds[gvk])
 
     def seen(self, gvk: GroupVersionKind, key: Key) -> Observed | None:
@@ -209,7 +211,7 @@ class Target:
                 for namespace in self._namespaces
             ]
             for cache in self._hpas:
-                self._group.create_task(cache.run(), name=f"watch {HPA}")
+                self._needed.put_nowait(cache)
             await _first_lists(self._hpas)
         found = [hpa for cache in self._hpas for _, hpa in cache.items()]
         for namespace in namespaces:
@@ -235,8 +237,8 @@ class Target:
                 for ns in self._namespaces
             ]
             for cache in self._pods:
-                cache.subscribe(self._tell_pod)
-                self._group.create_task(cache.run(), name="watch pods")
+                cache.subscribe(self.pods.notify)
+                self._needed.put_nowait(cache)
             await _first_lists(self._pods)
         return [
             seen.pod
@@ -256,7 +258,7 @@ class Target:
         if self._crds is None:
             self._crds = Cache(self.client, CRD, resource_version_of, metadata_only=True)
             self._crds.subscribe(self._crd_changed)
-            self._group.create_task(self._crds.run(), name=f"watch {CRD}")
+            self._needed.put_nowait(self._crds)
 
     def _crd_changed(self, change: Change[str]) -> None:
         group = change.key.name.partition(".")[2]
@@ -266,18 +268,8 @@ class Target:
                 for cache in caches:
                     cache.wake()
 
-    def _teller(self, gvk: GroupVersionKind) -> Callable[[Change[Observed]], None]:
-        def tell(change: Change[Observed]) -> None:
-            for subscriber in self._subscribers:
-                subscriber(TargetChange(gvk, change))
-
-        return tell
-
-    def _tell_pod(self, change: Change[PodSeen]) -> None:
-        seen = change.new or change.old
-        if seen is not None:
-            for subscriber in self._pod_subscribers:
-                subscriber(change.key, seen)
+    def _announced(self, gvk: GroupVersionKind) -> Callable[[Change[Observed]], None]:
+        return lambda change: self.objects.notify(TargetChange(gvk, change))
 
 
 async def _first_lists(caches: Sequence[Cache[T]]) -> None:

@@ -16,6 +16,7 @@ from pergola.api.objects import JsonObject, map_at
 from pergola.extensions.actuator import Actuator
 from pergola.extensions.shoot_access import INTERNAL
 from pergola.kube.client import Client
+from pergola.resource_manager.controllers.health import Settings as HealthSettings
 from pergola.resource_manager.manager import Options, ResourceManager
 
 A = TypeVar("A", bound=Actuator)
@@ -28,7 +29,9 @@ async def shoot_manager(
     seed: Client, namespace: str, shoot: Client, *, sync_seconds: float = 60.0
 ) -> AsyncGenerator[ResourceManager]:
     """The resource manager of a Shoot, for one namespace of the seed, until the block ends."""
-    options = Options(source_namespaces=(namespace,), health_sync_period=sync_seconds)
+    options = Options(
+        source_namespaces=(namespace,), health=HealthSettings(sync_period=sync_seconds)
+    )
     manager = ResourceManager(seed, shoot, options)
     running = asyncio.create_task(manager.run())
     try:

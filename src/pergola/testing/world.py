@@ -26,6 +26,7 @@ from pergola.api.objects import (
 )
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
+from pergola.resource_manager.controllers.garbage_collector import Settings as GarbageSettings
 from pergola.resource_manager.manager import Options, ResourceManager
 from pergola.runtime.clock import Clock
 from pergola.testing import waiting
@@ -91,6 +92,30 @@ class RecordingClient(Client):
         return taken
 
 
+def instance_options(
+    options: Options | None = None, *, collects_garbage: bool = False, **changes: Any
+) -> Options:
+    """Return the options of an instance, with some changed.
+
+    Args:
+        changes: fields of `Options`, or of the ManagedResource controller's settings; with the
+            prefix `health_` or `secret_`, fields of these controllers' settings.
+    """
+    options = options or Options()
+    parts: dict[str, dict[str, Any]] = {"managed_resource": {}, "health": {}, "secret": {}}
+    for name in list(changes):
+        prefix, _, field = name.partition("_")
+        if prefix in ("health", "secret"):
+            parts[prefix][field] = changes.pop(name)
+        elif hasattr(options.managed_resource, name):
+            parts["managed_resource"][name] = changes.pop(name)
+    for name, part in parts.items():
+        changes[name] = replace(getattr(options, name), **part)
+    if collects_garbage:
+        changes["garbage"] = GarbageSettings(namespaces=changes.get("target_namespaces", ()))
+    return replace(options, **changes)
+
+
 class World:
     """A namespace with ManagedResources in it, and instances of the resource manager."""
 
@@ -107,9 +132,7 @@ class World:
         self, options: Options | None = None, *, clock: Clock | None = None, **changes: Any
     ) -> ResourceManager:
         """Starts an instance for this namespace; `changes` are fields of its options."""
-        options = replace(
-            options or Options(), **({"source_namespaces": (self.namespace,)} | changes)
-        )
+        options = instance_options(options, **({"source_namespaces": (self.namespace,)} | changes))
         manager = ResourceManager(self.recorder, self.recorder, options, clock=clock)
         self.manager = manager
         self._tasks.append(asyncio.create_task(manager.run()))

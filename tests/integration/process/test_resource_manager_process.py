@@ -136,7 +136,7 @@ async def test_without_a_configuration_the_process_says_so(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ("kind: [unclosed", ["no YAML"]),
+        ("kind: [unclosed", ["not valid YAML"]),
         ("just a text", ["must be a map"]),
         (
             json.dumps(

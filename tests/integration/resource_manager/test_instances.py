@@ -22,7 +22,15 @@ from pergola.resource_manager.manager import Options, ResourceManager
 from pergola.sandbox import Sandbox
 from pergola.testing.namespaces import create_namespace, delete_namespace
 from pergola.testing.service_accounts import service_account_config, until_allowed, until_rejected
-from pergola.testing.world import RecordingClient, World, condition, config_map, has, message
+from pergola.testing.world import (
+    RecordingClient,
+    World,
+    condition,
+    config_map,
+    has,
+    instance_options,
+    message,
+)
 
 _SYNC_SECONDS = 2.0
 
@@ -130,7 +138,7 @@ async def test_a_revoked_target_token_is_told_and_loses_nothing(
     world: World, target_account: ClusterConfig
 ) -> None:
     # As for a Shoot: what equals is sent too, once in a sync period.
-    options = Options(
+    options = instance_options(
         source_namespaces=(world.namespace,), always_update=True, sync_period=_SYNC_SECONDS
     )
     greeting = world.key("greeting")
@@ -158,7 +166,7 @@ async def test_a_revoked_target_token_is_told_and_loses_nothing(
 async def test_a_change_with_a_revoked_target_token_is_made_when_there_is_a_new_one(
     world: World, target_account: ClusterConfig
 ) -> None:
-    options = Options(source_namespaces=(world.namespace,), sync_period=3600.0)
+    options = instance_options(source_namespaces=(world.namespace,), sync_period=3600.0)
     async with (
         Client.connect(target_account) as target,
         running(world, world.recorder, target, options),
@@ -194,7 +202,7 @@ async def test_source_and_target_may_be_different_clusters(
     there = World(second_client, world.recorder, "default")
     key = there.key(name)
     namesake = await world.client.create(config_map(name, "default", text="source"))
-    options = Options(source_namespaces=(world.namespace,))
+    options = instance_options(source_namespaces=(world.namespace,))
     async with running(world, world.recorder, second_client, options):
         await world.create("demo", config_map(name, "default", text="hello"))
         await world.healthy("demo")
@@ -297,7 +305,7 @@ async def test_what_breaks_outside_the_target_namespaces_becomes_unhealthy(
 async def test_an_explicit_reconcile_asks_the_server_and_notices_a_revoked_token(
     world: World, target_account: ClusterConfig
 ) -> None:
-    options = Options(source_namespaces=(world.namespace,), sync_period=3600.0)
+    options = instance_options(source_namespaces=(world.namespace,), sync_period=3600.0)
     async with (
         Client.connect(target_account) as target,
         running(world, world.recorder, target, options),
@@ -329,7 +337,7 @@ async def test_workloads_outside_the_target_namespaces_roll_out_and_keep_their_s
         },
     }
     kind = DEPLOYMENT
-    options = Options(
+    options = instance_options(
         source_namespaces=(world.namespace,),
         target_namespaces=("kube-system",),
         health_sync_period=0.5,

@@ -184,7 +184,7 @@ async def test_wait_for_state_changes_neither_objects_nor_status(world: World) -
     assert not await world.exists(CONFIG_MAP, "greeting")
 
 
-async def test_a_changed_secret_wakes_its_readers_and_nobody_else(world: World) -> None:
+async def test_a_changed_secret_triggers_its_readers_and_nobody_else(world: World) -> None:
     await world.start()
     await world.create("demo", world.config_map("greeting", text="hello"))
     await world.create("other", world.config_map("other"))

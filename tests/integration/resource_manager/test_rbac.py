@@ -17,7 +17,7 @@ from pergola.kube.client import Client
 from pergola.kube.errors import Forbidden
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import parse, parse_documents
-from pergola.resource_manager.app import options
+from pergola.resource_manager.configuration import options
 from pergola.resource_manager.manager import Options, ResourceManager
 from pergola.runtime.process.leader_election import LeaderElection
 from pergola.sandbox import Sandbox
@@ -67,7 +67,7 @@ async def led(world: World, restricted: Restricted) -> AsyncIterator[asyncio.Tas
     chosen = Options(source_namespaces=(world.namespace,), cluster_id="c1")
     manager = world.manager = ResourceManager(restricted.client, world.recorder, chosen)
     election = LeaderElection(restricted.client, world.namespace, NAME, "me")
-    watching = asyncio.create_task(manager.watch())
+    watching = asyncio.create_task(manager.source.unit.run())
     leading = asyncio.create_task(election.run(lambda: manager.control("c1")))
     await manager.source.synced()
     try:
@@ -196,7 +196,7 @@ def test_the_deployed_configuration_is_valid_and_fits_role_and_ports() -> None:
     assert warnings == []
     assert config.leader_election.resource_name == NAME
     assert config.leader_election.resource_namespace == "garden"
-    assert options(config).collects_garbage
+    assert options(config).garbage is not None
     (container,) = objects["Deployment"]["spec"]["template"]["spec"]["containers"]
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
     served = {"metrics": config.server.metrics.port, "health": config.server.health_probes.port}

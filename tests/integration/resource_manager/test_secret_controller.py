@@ -18,11 +18,10 @@ from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import parse_documents
-from pergola.resource_manager.controllers.secret import Secrets
+from pergola.resource_manager.controllers.secret import Secrets, Settings, secret_unit
 from pergola.resource_manager.responsibility import Responsibility
-from pergola.resource_manager.source import SeenResource, SeenSecret, Source
-from pergola.runtime.caching.cache import Change
-from pergola.runtime.controlling.controller import Controller
+from pergola.resource_manager.source import Source
+from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
 from pergola.testing.namespaces import create_namespace
@@ -365,9 +364,10 @@ async def test_putting_the_finalizer_on_reads_no_secret_again(
         # At most once more, if the watch was quicker than the answer to the patch.
         before = requests["demo"]
         assert before <= 2
-        for controller in manager.controllers:
-            if controller.name == "managedresource":
-                controller.queue.add(world.key("demo"))  # type: ignore[arg-type]
+        [unit] = [part for part in manager.running if part.name == "managedresource"]
+        assert isinstance(unit, Unit)
+        [controller] = unit.controllers
+        controller.queue.add(world.key("demo"))  # type: ignore[attr-defined]
         await world.settled()
         assert requests["demo"] == before
         await world.stop()
@@ -423,20 +423,7 @@ async def bind(world: World, role: JsonObject) -> None:
 async def run_alone(client: Client, namespace: str) -> None:
     """Runs only this controller."""
     source = Source(client, Responsibility("resources"), namespaces=[namespace])
-    secrets = Secrets(source)
-    controller = Controller("secret", secrets.reconcile, workers=1, metrics=Metrics())
-
-    def on_secret(change: Change[SeenSecret]) -> None:
-        for key in secrets.woken_by_secret(change):
-            controller.queue.add(key)
-
-    def on_resource(change: Change[SeenResource]) -> None:
-        for key in secrets.woken_by_resource(change):
-            controller.queue.add(key)
-
     async with asyncio.TaskGroup() as group:
-        source.start(group)
+        group.create_task(source.unit.run())
         await source.synced()
-        source.subscribe_secrets(on_secret)
-        source.subscribe_resources(on_resource)
-        await controller.run()
+        await secret_unit(source, Secrets(source), Settings(workers=1), Metrics()).run()

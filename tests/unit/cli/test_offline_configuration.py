@@ -8,9 +8,12 @@ from pergola.api.objects import JsonObject
 from pergola.cli.configuration import read_settings
 from pergola.cli.explain.command import explain
 from pergola.cli.webhooks import render
+from pergola.kube.errors import ConfigurationError
 from pergola.kube.yaml_writer import dump
 from pergola.resource_manager import app
-from pergola.resource_manager.app import StartError, read_configuration, run
+from pergola.resource_manager.app import run
+from pergola.resource_manager.configuration import read_configuration
+from pergola.runtime.process.options import StartError
 
 MISSPELT: JsonObject = {
     "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",
@@ -57,7 +60,7 @@ def test_the_process_warns_of_misspelt_settings(
         monkeypatch.setenv(name, str(config.parent / "missing"))
     monkeypatch.setattr(app, "configure", lambda *_: None)
     config.write_text(dump({**MISSPELT, "leaderElection": {"leaderElect": False}}))
-    with pytest.raises((StartError, OSError)):
+    with pytest.raises(ConfigurationError, match="missing cannot be read"):
         run(config)
     lines = [line for line in capsys.readouterr().out.splitlines() if "podSchedulerNames" in line]
     assert [line for line in lines if "[warning" in line] == lines != []

@@ -6,14 +6,11 @@ import pytest
 
 from pergola.extensions.lifecycle import Settings
 from pergola.extensions.options import options_from
-from pergola.extensions.process import Options, Part, StartError, address_of, chosen
+from pergola.extensions.process import Options, chosen
+from pergola.runtime.controlling.unit import Unit
+from pergola.runtime.process.options import StartError, parse_address
 
-
-async def _work() -> None:
-    """Nothing."""
-
-
-PARTS = [Part(name, _work) for name in ("network", "network-healthcheck", "heartbeat")]
+UNITS = [Unit(name) for name in ("network", "network-healthcheck", "heartbeat")]
 
 
 def test_without_options_the_documented_defaults_apply() -> None:
@@ -70,7 +67,7 @@ def test_all_mistakes_of_a_file_are_named(tmp_path: Path) -> None:
     ("content", "sentence"),
     [
         ("- a", "must be a map of options"),
-        ("a: [", "is no YAML"),
+        ("a: [", "is not valid YAML"),
         (None, "cannot read configuration file .*: No such file"),
     ],
 )
@@ -99,13 +96,13 @@ def test_a_wrong_webhook_option_is_named() -> None:
     ],
 )
 def test_addresses_are_read(text: str, expected: tuple[str, int] | None) -> None:
-    assert address_of(text, "--metrics-bind-address") == expected
+    assert parse_address(text, "--metrics-bind-address") == expected
 
 
 @pytest.mark.parametrize("text", ["8080", "", "host:", ":port", ":65536", ":-1"])
 def test_a_wrong_address_names_its_option(text: str) -> None:
     with pytest.raises(StartError, match=r"--metrics-bind-address is .*; write host:port"):
-        address_of(text, "--metrics-bind-address")
+        parse_address(text, "--metrics-bind-address")
 
 
 @pytest.mark.parametrize(
@@ -118,9 +115,14 @@ def test_a_wrong_address_names_its_option(text: str) -> None:
     ],
 )
 def test_controllers_are_switched_by_name(options: Options, expected: list[str]) -> None:
-    assert [part.name for part in chosen(PARTS, options)] == expected
+    assert [unit.name for unit in chosen(UNITS, options)] == expected
 
 
 def test_an_unknown_controller_is_refused_with_the_known_ones() -> None:
     with pytest.raises(StartError, match="--controllers names net; there are heartbeat, network"):
-        chosen(PARTS, Options(controllers=("net",)))
+        chosen(UNITS, Options(controllers=("net",)))
+
+
+def test_a_heartbeat_without_an_interval_is_refused() -> None:
+    with pytest.raises(StartError, match="--heartbeat-renew-interval-seconds must be greater"):
+        options_from(None, {"heartbeatRenewIntervalSeconds": 0})

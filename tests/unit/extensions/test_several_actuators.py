@@ -14,7 +14,7 @@ from pergola.cli.extension.options import ExtensionCommandError, Process
 from pergola.extensions.actuator import Actuator, Context
 from pergola.extensions.garden_process import admission
 from pergola.extensions.options import options_from
-from pergola.extensions.process import StartError, configure, controller_names
+from pergola.extensions.process import configure, controller_names
 from pergola.extensions.webhooks.declare import enabled, side_by_side
 from pergola.extensions.webhooks.garden import Garden, cloud_profile_of
 from pergola.extensions.webhooks.serving import ExtensionWebhooks
@@ -25,6 +25,7 @@ from pergola.kube.kubeconfig import ClusterConfig
 from pergola.providers.networking.calico import Calico, FeatureGates
 from pergola.providers.networking.cilium import Cilium
 from pergola.runtime.metrics import Metrics
+from pergola.runtime.process.options import StartError
 
 
 class Idle(Actuator):

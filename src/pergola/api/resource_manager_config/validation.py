@@ -3,6 +3,9 @@
 from collections.abc import Iterator
 from datetime import timedelta
 
+from pergola.api.component_config.clients import check_connection
+from pergola.api.component_config.leader_election import check_leader_election
+from pergola.api.component_config.rules import at_least, positive
 from pergola.api.core_v1_validation import (
     is_dns_label,
     label_findings,
@@ -10,7 +13,6 @@ from pergola.api.core_v1_validation import (
     selector_findings,
     toleration_findings,
 )
-from pergola.api.durations import format_duration
 from pergola.api.resource_manager_config.controllers import (
     Controllers,
     NetworkPolicies,
@@ -20,7 +22,6 @@ from pergola.api.resource_manager_config.controllers import (
 )
 from pergola.api.resource_manager_config.v1alpha1 import (
     ClientConnection,
-    LeaderElection,
     ResourceManagerConfiguration,
     WebhookServer,
 )
@@ -33,12 +34,11 @@ _SHORTEST_RESYNC = timedelta(seconds=10)
 
 
 def check(config: ResourceManagerConfiguration) -> Iterator[Finding]:
-    """All that is wrong with a configuration that follows its schema and has its defaults."""
+    """Yield what is wrong with a configuration that follows its schema and has its defaults."""
     yield from _connection(config.source_client_connection, "sourceClientConnection")
     if config.target_client_connection is not None:
         yield from _connection(config.target_client_connection, "targetClientConnection")
-    if config.leader_election.leader_elect:
-        yield from _leader_election(config.leader_election, "leaderElection")
+    yield from check_leader_election(config.leader_election, "leaderElection")
     yield from _controllers(config.controllers, "controllers")
     yield from _webhooks(config.webhooks, "webhooks")
     yield from _webhook_server(config.server.webhooks, "server.webhooks")
@@ -50,28 +50,9 @@ def check(config: ResourceManagerConfiguration) -> Iterator[Finding]:
 
 
 def _connection(connection: ClientConnection, path: str) -> Iterator[Finding]:
+    yield from check_connection(connection, path)
     at = child(path, "cacheResyncPeriod")
-    yield from _at_least(connection.cache_resync_period, _SHORTEST_RESYNC, at)
-
-
-def _leader_election(election: LeaderElection, path: str) -> Iterator[Finding]:
-    lease, renew, retry = election.lease_duration, election.renew_deadline, election.retry_period
-    periods = {"leaseDuration": lease, "renewDeadline": renew, "retryPeriod": retry}
-    for name, period in periods.items():
-        yield from _positive(period, child(path, name))
-    if lease <= renew:
-        yield Finding(child(path, "leaseDuration"), "must be greater than renewDeadline")
-    if renew <= 1.2 * retry:
-        yield Finding(child(path, "renewDeadline"), "must be greater than 1.2 times retryPeriod")
-    if election.resource_lock != "leases":
-        yield Finding(child(path, "resourceLock"), 'must be "leases"')
-    names = {
-        "resourceName": election.resource_name,
-        "resourceNamespace": election.resource_namespace,
-    }
-    for name, value in names.items():
-        if not value:
-            yield Finding(child(path, name), "is required while leaderElect is true")
+    yield from at_least(connection.cache_resync_period, _SHORTEST_RESYNC, at)
 
 
 def _controllers(controllers: Controllers, path: str) -> Iterator[Finding]:
@@ -81,7 +62,7 @@ def _controllers(controllers: Controllers, path: str) -> Iterator[Finding]:
             'must not contain ":", which ends the id in origins of objects',
         )
     resources = child(path, "managedResources")
-    yield from _at_least(
+    yield from at_least(
         controllers.managed_resources.sync_period, _SHORTEST_SYNC, child(resources, "syncPeriod")
     )
     yield from label_value_findings(
@@ -89,14 +70,14 @@ def _controllers(controllers: Controllers, path: str) -> Iterator[Finding]:
         child(resources, "managedByLabelValue"),
     )
     health = child(child(path, "health"), "syncPeriod")
-    yield from _at_least(controllers.health.sync_period, _SHORTEST_SYNC, health)
+    yield from at_least(controllers.health.sync_period, _SHORTEST_SYNC, health)
     collector = controllers.garbage_collector
     if collector.enabled and collector.sync_period is not None:
         at = child(child(path, "garbageCollector"), "syncPeriod")
-        yield from _at_least(collector.sync_period, _SHORTEST_SYNC, at)
+        yield from at_least(collector.sync_period, _SHORTEST_SYNC, at)
     if collector.enabled and collector.minimum_age is not None:
         at = child(child(path, "garbageCollector"), "minimumAge")
-        yield from _at_least(collector.minimum_age, Duration(), at)
+        yield from at_least(collector.minimum_age, Duration(), at)
     yield from _workers(controllers, path)
     yield from _optional_controllers(controllers, path)
 
@@ -146,7 +127,7 @@ def _network_policy(policies: NetworkPolicies, path: str) -> Iterator[Finding]:
 
 
 def _node_critical(nodes: NodeCriticalComponents, path: str) -> Iterator[Finding]:
-    yield from _positive(nodes.backoff or Duration(), child(path, "backoff"))
+    yield from positive(nodes.backoff or Duration(), child(path, "backoff"))
     at = child(path, "criticalNamespaces")
     if not nodes.critical_namespaces:
         yield Finding(at, "must not be empty")
@@ -178,7 +159,7 @@ def _webhooks(webhooks: Webhooks, path: str) -> Iterator[Finding]:
         yield Finding(at, "must be absent or not empty")
     age = webhooks.crd_deletion_protection.confirmation_maximum_age
     if age is not None:
-        yield from _positive(age, child(path, "crdDeletionProtection.confirmationMaximumAge"))
+        yield from positive(age, child(path, "crdDeletionProtection.confirmationMaximumAge"))
     system = child(path, "systemComponentsConfig")
     yield from _system_components(webhooks.system_components_config, system)
 
@@ -188,16 +169,6 @@ def _system_components(system: SystemComponentsConfig, path: str) -> Iterator[Fi
     yield from label_findings(system.pod_node_selector, child(path, "podNodeSelector"))
     for index, toleration in enumerate(system.pod_tolerations):
         yield from toleration_findings(toleration, item(child(path, "podTolerations"), index))
-
-
-def _at_least(value: timedelta, least: timedelta, path: str) -> Iterator[Finding]:
-    if value < least:
-        yield Finding(path, f"must be at least {format_duration(least)}")
-
-
-def _positive(value: timedelta, path: str) -> Iterator[Finding]:
-    if value <= timedelta():
-        yield Finding(path, "must be greater than 0")
 
 
 def _webhook_server(server: WebhookServer, path: str) -> Iterator[Finding]:

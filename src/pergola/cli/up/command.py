@@ -136,8 +136,8 @@ async def _resource_manager(
 ) -> AsyncIterator[tuple["ResourceManager", asyncio.Task[None]]]:
     """Run the resource manager in this process, with webhooks if the cluster reaches it."""
     from pergola.cli.up.tour import configuration
-    from pergola.resource_manager.app import options
-    from pergola.resource_manager.assembly import Clusters, further_controllers
+    from pergola.resource_manager.assembly import Clusters, optional_controllers
+    from pergola.resource_manager.configuration import options
     from pergola.resource_manager.manager import ResourceManager
     from pergola.resource_manager.serving import WebhookServing
     from pergola.runtime.metrics import Metrics
@@ -148,19 +148,24 @@ async def _resource_manager(
         Clusters(client, client),
     )
     serving = WebhookServing(config, clusters, metrics)
-    manager = ResourceManager(
-        client,
-        client,
-        options(config),
-        metrics=metrics,
-        further=lambda: [*further_controllers(config, clusters, metrics), *serving.leading()],
-        serving=serving.units,
-    )
+    manager = ResourceManager(client, client, options(config), metrics=metrics)
+
+    async def work() -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(manager.run())
+            await manager.source.synced()
+            for part in (
+                *serving.units,
+                *optional_controllers(config, clusters, metrics),
+                *serving.leading(),
+            ):
+                group.create_task(part.run(), name=part.name)
+
     async with AsyncExitStack() as stack:
         if webhooks:
             await _namespace(client, serving.installation.namespace)
             await stack.enter_async_context(serving.served())
-        running = asyncio.create_task(manager.run())
+        running = asyncio.create_task(work())
         try:
             yield manager, running
         finally:
@@ -198,7 +203,7 @@ async def _until_ready(
     loop = asyncio.get_running_loop()
     began = loop.time()
     changed = asyncio.Event()
-    source.subscribe_resources(lambda _: changed.set())
+    source.resources.subscribe(lambda _: changed.set())
     with Live(console=story.console, refresh_per_second=8) as live:
         while True:
             rows = [(key, source.resource(key)) for key in keys]

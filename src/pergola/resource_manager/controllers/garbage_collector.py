@@ -39,10 +39,14 @@ from pergola.kube.client import Client
 from pergola.kube.errors import Conflict, KubeError, NotFound, UnknownKind
 from pergola.runtime.clock import Clock
 from pergola.runtime.controlling.controller import DONE, Again, Outcome, ReconcileError
+from pergola.runtime.controlling.unit import Unit, controller_unit
 from pergola.runtime.logging import get_logger
+from pergola.runtime.metrics import Metrics
 
 log = get_logger("garbage-collector")
 
+NAME: Final = "garbage-collector"
+_ALL: Final = "target"
 MINIMUM_AGE: Final = timedelta(minutes=10)
 SECOND_LOOK_SECONDS: Final = 30.0
 _CANDIDATES: Final = (
@@ -61,6 +65,42 @@ _USERS: Final = (
     GroupVersionKind("monitoring.coreos.com", "v1", "Prometheus"),
 )
 _AT_ONCE: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the configuration says about this controller.
+
+    Attributes:
+        sync_period: seconds between two runs; 0 for one run only.
+        minimum_age: younger objects are left alone: their user may be about to be written.
+        namespaces: where to collect; everywhere if empty.
+    """
+
+    sync_period: float = 3600.0
+    minimum_age: timedelta = MINIMUM_AGE
+    namespaces: tuple[str, ...] = ()
+
+
+def garbage_collector_unit(
+    client: Client, settings: Settings, *, metrics: Metrics, clock: Clock
+) -> Unit:
+    """Return the controller that deletes unused ConfigMaps and Secrets of the target."""
+    collector = GarbageCollector(
+        client,
+        clock,
+        sync_period=settings.sync_period,
+        namespaces=settings.namespaces,
+        minimum_age=settings.minimum_age,
+    )
+    return controller_unit(
+        NAME,
+        collector.reconcile,
+        watches=(),
+        at_start=[_ALL],
+        metrics=metrics,
+        deadline=settings.sync_period,
+    )
 
 
 class Use(tuple[str, str, str]):

@@ -7,7 +7,7 @@ shows no failure.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -35,16 +35,22 @@ from pergola.resource_manager.controllers.managed_resource.references import (
     reference_key,
     reference_kind,
 )
+from pergola.resource_manager.controllers.managed_resource.triggers import owners
 from pergola.resource_manager.controllers.managed_resource.warnings import service_warnings
 from pergola.resource_manager.source import SeenResource, Source
 from pergola.resource_manager.status import StatusWriter
-from pergola.resource_manager.target import Target
+from pergola.resource_manager.target import Target, TargetChange
 from pergola.runtime.caching.cache import Change
 from pergola.runtime.clock import Clock
 from pergola.runtime.controlling.controller import DONE, Again, Outcome
+from pergola.runtime.controlling.unit import Unit, controller_unit
+from pergola.runtime.controlling.watches import Watch
+from pergola.runtime.metrics import Metrics
 
+NAME: Final = "health"
 SETTLE_SECONDS: Final = 3.0
 LOST_SECONDS: Final = 0.1
+_LONGEST_PERIOD: Final = 180.0
 _NAMED_AT_MOST: Final = 3
 _SERVICE: Final = GroupKind("", "Service")
 
@@ -60,6 +66,51 @@ class Verdict:
     def is_good(self) -> bool:
         """Whether everything is healthy and rolled out."""
         return self.unhealthy is None and self.rolling is None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the configuration says about this controller; times in seconds."""
+
+    workers: int = 5
+    sync_period: float = 60.0
+
+
+def health_unit(
+    source: Source,
+    target: Target,
+    settings: Settings,
+    cluster_id: str,
+    *,
+    metrics: Metrics,
+    clock: Clock,
+) -> Unit:
+    """Return the controller of ResourcesHealthy and ResourcesProgressing.
+
+    Args:
+        cluster_id: comes before the origins of objects.
+    """
+    health = Health(source, target, clock, sync_period=settings.sync_period)
+
+    def to_owners(event: TargetChange) -> Iterator[Key]:
+        for key in owners(event, cluster_id):
+            if event.change.new is None:
+                health.lost(key, event.gvk, event.change.key)
+            yield key
+
+    return controller_unit(
+        NAME,
+        health.reconcile,
+        watches=[
+            Watch(source.resources, when=health_triggers),
+            Watch(target.objects, to=to_owners, when=verdict_changed),
+            Watch(target.pods, to=lambda change: health.awaiting_pods(change.key.namespace)),
+        ],
+        caches=(),
+        workers=settings.workers,
+        metrics=metrics,
+        deadline=min(settings.sync_period, _LONGEST_PERIOD) / 2,
+    )
 
 
 class Health:
@@ -196,7 +247,19 @@ class Health:
         await self._status.write(resource, change)
 
 
-def health_wakes(change: Change[SeenResource]) -> bool:
+def verdict_changed(event: TargetChange) -> bool:
+    """Whether an object appeared, vanished, or is healthier or sicker than before."""
+    old, new = event.change.old, event.change.new
+    return (
+        old is None
+        or new is None
+        or old.uid != new.uid
+        or old.problem != new.problem
+        or old.rollout != new.rollout
+    )
+
+
+def health_triggers(change: Change[SeenResource]) -> bool:
     """Whether a change of a ManagedResource wants a look at its objects (spec 10 §8.1)."""
     old, new = change.old, change.new
     if new is None or old is None or old.uid != new.uid:

@@ -10,6 +10,7 @@ loses it when none names it any more. No Secret may stay undeletable when this p
 
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from pergola.api.kinds import SECRET
@@ -18,12 +19,41 @@ from pergola.kube.errors import NotFound
 from pergola.resource_manager.source import SeenResource, SeenSecret, Source
 from pergola.runtime.caching.cache import Change
 from pergola.runtime.controlling.controller import DONE, Outcome
+from pergola.runtime.controlling.unit import Unit, controller_unit
+from pergola.runtime.controlling.watches import Watch
 from pergola.runtime.logging import get_logger
+from pergola.runtime.metrics import Metrics
 
 log = get_logger("secret")
 
 SecretMode = Literal["Protect", "RemoveOnly"]
+NAME: Final = "secret"
 PROTECT: Final = "Protect"
+_DEADLINE: Final = 180.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the configuration says about this controller."""
+
+    workers: int = 5
+    mode: SecretMode = PROTECT
+
+
+def secret_unit(source: Source, secrets: "Secrets", settings: Settings, metrics: Metrics) -> Unit:
+    """Return the controller that protects Secrets while ManagedResources need them."""
+    return controller_unit(
+        NAME,
+        secrets.reconcile,
+        watches=[
+            Watch(source.secrets, to=secrets.triggered_by_secret),
+            Watch(source.resources, to=secrets.triggered_by_resource),
+        ],
+        caches=(),
+        workers=settings.workers,
+        metrics=metrics,
+        deadline=_DEADLINE,
+    )
 
 
 class Secrets:
@@ -65,12 +95,12 @@ class Secrets:
         finally:
             self._leaving.discard(resource)
 
-    def woken_by_secret(self, change: Change[SeenSecret]) -> Iterator[Key]:
+    def triggered_by_secret(self, change: Change[SeenSecret]) -> Iterator[Key]:
         """The Secret, if its finalizers are not as they should be."""
         if change.new is not None and self._is_wrong(change.key, change.new):
             yield change.key
 
-    def woken_by_resource(self, change: Change[SeenResource]) -> Iterator[Key]:
+    def triggered_by_resource(self, change: Change[SeenResource]) -> Iterator[Key]:
         """The Secrets that a ManagedResource names or named, as far as there is something to do."""
         old = change.old.secrets if change.old is not None else frozenset()
         new = change.new.secrets if change.new is not None else frozenset()

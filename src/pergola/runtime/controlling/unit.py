@@ -1,14 +1,19 @@
-"""Controllers and the caches that feed them, run as one.
+"""Units: what a process is made of. Controllers, and the caches that feed them, run as one.
 
-What a process is made of: each controller's module builds one Unit, and the process runs those that
-its configuration switches on.
+Each controller's module builds one Unit, and the process runs those that its configuration switches
+on.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
-from typing import NamedTuple, Protocol, TypeAlias
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from pergola.api.objects import GroupVersionKind
+from pergola.runtime.controlling.controller import Controller, Outcome
+from pergola.runtime.controlling.watches import Watch
+from pergola.runtime.metrics import Metrics
+
+K = TypeVar("K")
 
 
 class Unsynced(NamedTuple):
@@ -91,16 +96,46 @@ def unsynced(caches: Iterable[Watching]) -> list[Unsynced]:
 Task: TypeAlias = Callable[[], Coroutine[None, None, None]]
 
 
+class Part(Protocol):
+    """What a process runs: a unit, or what looks like one."""
+
+    @property
+    def name(self) -> str:
+        """Names it in logs and options."""
+        ...
+
+    @property
+    def unsynced(self) -> Sequence[Unsynced]:
+        """The watches that are not live, each with the reason."""
+        ...
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is nothing to do now."""
+        ...
+
+    async def run(self) -> None:
+        """Work until cancelled, which can happen at any await."""
+        ...
+
+    async def synced(self) -> None:
+        """Return when all first lists are complete."""
+        ...
+
+
 class Unit:
-    """Some controllers, and what must be watched before the first of them may start.
+    """Some controllers, and the caches that must be filled before the first of them starts.
 
     Args:
-        caches: what the controllers read and are woken by.
+        name: as options and logs call it; that of the first controller unless given.
+        caches: what the controllers read and what triggers them; caches that another unit runs are
+            left out.
         tasks: what runs beside them, such as an event recorder.
     """
 
     def __init__(
         self,
+        name: str = "",
         *,
         caches: Iterable[Watching] = (),
         controllers: Iterable[Working] = (),
@@ -108,10 +143,11 @@ class Unit:
     ) -> None:
         self.caches = tuple(caches)
         self.controllers = tuple(controllers)
+        self.name = name or next((controller.name for controller in self.controllers), "")
         self._tasks = tuple(tasks)
 
     async def run(self) -> None:
-        """Fills the caches, then works; until cancelled, which can happen at any await."""
+        """Fill the caches, then work until cancelled, which can happen at any await."""
         async with asyncio.TaskGroup() as group:
             for cache in self.caches:
                 group.create_task(cache.run(), name=f"watch {cache.gvk}")
@@ -122,7 +158,7 @@ class Unit:
                 group.create_task(controller.run(), name=controller.name)
 
     async def synced(self) -> None:
-        """Returns when all first lists are complete."""
+        """Return when all first lists are complete."""
         for cache in self.caches:
             await cache.synced()
 
@@ -135,3 +171,38 @@ class Unit:
     def is_idle(self) -> bool:
         """Whether no controller has anything to do now."""
         return all(controller.queue.is_idle for controller in self.controllers)
+
+
+def controller_unit(
+    name: str,
+    reconcile: Callable[[K], Awaitable[Outcome]],
+    *,
+    watches: Iterable[Watch[Any, K]],
+    metrics: Metrics,
+    workers: int = 1,
+    deadline: float | None = None,
+    caches: Iterable[Watching] | None = None,
+    tasks: Iterable[Task] = (),
+    at_start: Iterable[K] = (),
+) -> Unit:
+    """Return a controller with everything that triggers it.
+
+    Args:
+        name: as in metrics, logs and options.
+        reconcile: brings one key to its desired state.
+        watches: what triggers it.
+        workers: how many keys run at once.
+        deadline: seconds that one run may take; None for no limit.
+        caches: what the unit keeps up to date; the caches of the watches unless given.
+        tasks: what runs beside the controller.
+        at_start: keys that run without any event.
+    """
+    watches = list(watches)
+    controller = Controller(name, reconcile, workers=workers, metrics=metrics, deadline=deadline)
+    for watch in watches:
+        watch.trigger(controller.queue)
+    for key in at_start:
+        controller.queue.add(key)
+    if caches is None:
+        caches = dict.fromkeys(cache for watch in watches for cache in watch.caches)
+    return Unit(name, caches=caches, controllers=[controller], tasks=tasks)

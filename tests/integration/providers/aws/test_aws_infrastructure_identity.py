@@ -127,8 +127,7 @@ async def test_the_chart_s_role_is_enough_for_all_that_runs(
         await until_allowed(restricted_client, INFRASTRUCTURE)
         actuators = [site.actuator(), site.bastion_actuator()]
         metrics = Metrics()
-        parts = assemble(restricted_client, actuators, Options(), metrics)
-        units = [part.unit for part in parts if part.unit is not None]
+        units = assemble(restricted_client, actuators, Options(), metrics)
         async with running(*units):
             await site.ask(network.config(group=group))
             await site.until_operation("Create")
@@ -142,7 +141,7 @@ async def test_the_chart_s_role_is_enough_for_all_that_runs(
             await site.delete()
             await site.until_gone()
 
-    names = [part.name for part in parts]
+    names = [unit.name for unit in units]
     assert names == ["infrastructure", "infrastructure-healthcheck", "bastion"]
     assert reached["status"]["ingress"]["ip"]
     about = {event["regarding"]["kind"]: event["note"] for event in told}

@@ -51,11 +51,16 @@ DELETION_SECONDS: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the configuration says about this controller; times in seconds."""
+    """What the configuration says about this controller; times in seconds.
 
-    cluster_id: str
-    sync_period: float
-    always_update: bool
+    Attributes:
+        managed_by: the value of the label on all managed objects.
+    """
+
+    workers: int = 5
+    sync_period: float = 60.0
+    always_update: bool = False
+    managed_by: str = "gardener"
 
 
 class ManagedResources:
@@ -65,10 +70,12 @@ class ManagedResources:
         self,
         source: Source,
         target: Target,
+        secrets: Secrets,
         planner: Planner,
         applier: Applier,
         pruner: Pruner,
         settings: Settings,
+        cluster_id: str,
         clock: Clock,
     ) -> None:
         self._source = source
@@ -77,9 +84,10 @@ class ManagedResources:
         self._applier = applier
         self._pruner = pruner
         self._settings = settings
+        self._cluster_id = cluster_id
         self._clock = clock
         self._status = StatusWriter(source)
-        self._secrets = Secrets(source)
+        self._secrets = secrets
         self._updated_at: dict[Key, float] = {}
 
     async def reconcile(self, key: Key) -> Outcome:
@@ -296,7 +304,7 @@ class ManagedResources:
 
     def _owner(self, resource: JsonObject) -> Origin:
         key = Key.of(resource)
-        return Origin(self._settings.cluster_id, key.namespace, key.name)
+        return Origin(self._cluster_id, key.namespace, key.name)
 
     def _forget(self, key: Key) -> None:
         self._planner.forget(key)

@@ -17,7 +17,7 @@ from pergola.runtime.caching.cache import Change
 _OPERATIONS = frozenset({marks.OPERATION_RESTORE, marks.OPERATION_MIGRATE})
 
 
-def resource_wakes(change: Change[SeenResource], mine: Responsibility) -> bool:
+def resource_triggers(change: Change[SeenResource], mine: Responsibility) -> bool:
     """Whether a change of a ManagedResource wants a run."""
     old, new = change.old, change.new
     if new is None:
@@ -46,7 +46,7 @@ def _may_run(old: SeenResource, new: SeenResource) -> bool:
     return not new.ignored or not old.ignored or new.deleting
 
 
-def secret_wakes(change: Change[SeenSecret], source: Source) -> Iterator[Key]:
+def secret_triggers(change: Change[SeenSecret], source: Source) -> Iterator[Key]:
     """The ManagedResources that want a run because a Secret appeared or changed.
 
     What the first list finds wakes nobody: each ManagedResource runs then anyway.

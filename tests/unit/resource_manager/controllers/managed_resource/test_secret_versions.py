@@ -6,7 +6,7 @@ from typing import cast
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.client import Client
 from pergola.resource_manager.controllers.managed_resource.secrets import ReadSecret, SecretReader
-from pergola.resource_manager.controllers.managed_resource.triggers import secret_wakes
+from pergola.resource_manager.controllers.managed_resource.triggers import secret_triggers
 from pergola.resource_manager.responsibility import Responsibility
 from pergola.resource_manager.source import SeenSecret, Source
 from pergola.runtime.caching.cache import Change
@@ -52,8 +52,7 @@ def observing() -> tuple[Source, Server, list[Change[SeenSecret]]]:
     """A source that knows the Secret in version 1 and a ManagedResource that names it."""
     server = Server()
     source = Source(cast("Client", server), Responsibility("resources"))
-    (cache,) = source._secrets.values()
-    cache.observe(server.secret)
+    source.secrets.observe(server.secret)
     source.observe(
         {
             "apiVersion": "resources.gardener.cloud/v1alpha1",
@@ -63,7 +62,7 @@ def observing() -> tuple[Source, Server, list[Change[SeenSecret]]]:
         }
     )
     changes: list[Change[SeenSecret]] = []
-    source.subscribe_secrets(changes.append)
+    source.secrets.subscribe(changes.append)
     changes.clear()
     return source, server, changes
 
@@ -74,26 +73,26 @@ def test_a_write_of_ours_keeps_the_version_and_wakes_nobody() -> None:
     source.observe_secret(secret("3"), seen(source))
     assert (seen(source).version, seen(source).resource_version) == ("1", "3")
     assert len(changes) == 2
-    assert not [key for change in changes for key in secret_wakes(change, source)]
+    assert not [key for change in changes for key in secret_triggers(change, source)]
 
 
 def test_a_write_of_somebody_else_is_a_new_version_and_wakes_the_reader() -> None:
     source, _, changes = observing()
     source.observe_secret(secret("2", "ours"), seen(source))
-    (cache,) = source._secrets.values()
+    (cache,) = source.secrets
     cache.observe(secret("3", "ours"))
     assert (seen(source).version, seen(source).resource_version) == ("3", "3")
-    assert list(secret_wakes(changes[-1], source)) == [KEY]
+    assert list(secret_triggers(changes[-1], source)) == [KEY]
 
 
 def test_a_write_of_somebody_else_between_wakes_the_reader_too() -> None:
     source, _, changes = observing()
     before = seen(source)
-    (cache,) = source._secrets.values()
+    (cache,) = source.secrets
     cache.observe(secret("3", "ours"))  # the watch has gone on already
     source.observe_secret(secret("2", "ours"), before)
     assert seen(source).version == "3"
-    assert list(secret_wakes(changes[-1], source)) == [KEY]
+    assert list(secret_triggers(changes[-1], source)) == [KEY]
 
 
 async def test_what_is_read_has_the_version_that_is_seen() -> None:

@@ -12,12 +12,12 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.client import Client
 from pergola.kube.credentials import Anonymous
 from pergola.kube.kubeconfig import ClusterConfig
-from pergola.resource_manager.controllers.health import health_wakes
+from pergola.resource_manager.controllers.health import health_triggers
 from pergola.resource_manager.controllers.managed_resource.triggers import (
     drifted,
     owners,
-    resource_wakes,
-    secret_wakes,
+    resource_triggers,
+    secret_triggers,
 )
 from pergola.resource_manager.responsibility import Responsibility
 from pergola.resource_manager.source import SeenResource, SeenSecret, Source
@@ -45,7 +45,7 @@ BEFORE = SeenResource(
 
 
 def wakes(old: SeenResource | None, new: SeenResource | None) -> bool:
-    return resource_wakes(Change(KEY, old, new), MINE)
+    return resource_triggers(Change(KEY, old, new), MINE)
 
 
 # ManagedResources
@@ -188,7 +188,7 @@ def test_which_changes_of_a_secret_wake_its_readers(
     change: Change[SeenSecret], *, expected: bool
 ) -> None:
     source = source_with(managed_resource("demo", "first", "shared"))
-    assert list(secret_wakes(change, source)) == ([KEY] if expected else [])
+    assert list(secret_triggers(change, source)) == ([KEY] if expected else [])
 
 
 @pytest.mark.parametrize(
@@ -208,24 +208,24 @@ def test_which_changes_of_a_secret_wake_its_readers(
         ),
     ],
 )
-def test_which_managed_resources_a_changed_secret_wakes(
+def test_which_managed_resources_a_changed_secret_triggers(
     resource: JsonObject, *, expected: bool
 ) -> None:
     source = source_with(resource)
     change = Change(SECRET_KEY, secret("1"), secret("2"))
-    assert list(secret_wakes(change, source)) == ([KEY] if expected else [])
+    assert list(secret_triggers(change, source)) == ([KEY] if expected else [])
 
 
-def test_a_secret_wakes_all_its_readers() -> None:
+def test_a_secret_triggers_all_its_readers() -> None:
     source = source_with(*(managed_resource(name, "shared") for name in "abc"))
     change = Change(SECRET_KEY, secret("1"), secret("2"))
-    assert {key.name for key in secret_wakes(change, source)} == set("abc")
+    assert {key.name for key in secret_triggers(change, source)} == set("abc")
 
 
-def test_a_managed_resource_that_names_a_secret_no_more_is_not_woken_by_it() -> None:
+def test_a_managed_resource_that_names_a_secret_no_more_is_not_triggered_by_it() -> None:
     source = source_with(managed_resource("demo", "shared"))
     source.observe(managed_resource("demo", "other", resourceVersion="2"))
-    assert list(secret_wakes(Change(SECRET_KEY, secret("1"), secret("2")), source)) == []
+    assert list(secret_triggers(Change(SECRET_KEY, secret("1"), secret("2")), source)) == []
 
 
 # Managed objects
@@ -340,9 +340,9 @@ def test_which_updates_want_a_look_at_the_objects(
     before: Fields, after: Fields, *, expected: bool
 ) -> None:
     change = Change(KEY, replace(BEFORE, **before), replace(BEFORE, **after))
-    assert health_wakes(change) is expected
+    assert health_triggers(change) is expected
 
 
 def test_new_and_gone_managed_resources_want_a_look() -> None:
-    assert health_wakes(Change(KEY, None, BEFORE))
-    assert health_wakes(Change(KEY, BEFORE, None))
+    assert health_triggers(Change(KEY, None, BEFORE))
+    assert health_triggers(Change(KEY, BEFORE, None))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pergola.resource_manager.liveness import UNSYNCED_SECONDS, SyncChecks
 from pergola.runtime.controlling.unit import Unsynced
+from pergola.runtime.process.liveness import UNSYNCED_SECONDS, SyncChecks
 
 NOT_LISTED = Unsynced("example.org/v1/Gadget", "not listed yet", is_outage=False)
 CUT_OFF = Unsynced("v1/Pod", "cannot reach https://api", is_outage=True)

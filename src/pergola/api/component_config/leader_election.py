@@ -1,0 +1,50 @@
+"""How replicas of a component elect a leader."""
+
+from collections.abc import Iterator
+
+from pergola.api.component_config.rules import positive
+from pergola.api.schema.declare import Value
+from pergola.api.schema.duration import Duration
+from pergola.api.schema.validate import Finding, child
+
+
+class LeaderElection(Value):
+    """How replicas elect a leader."""
+
+    leader_elect: bool = True
+    """Whether there may be several replicas."""
+    lease_duration: Duration = Duration(seconds=15)
+    """How long other replicas wait after the last renewal before one of them takes over."""
+    renew_deadline: Duration = Duration(seconds=10)
+    """How long a leader tries to renew before it gives up."""
+    retry_period: Duration = Duration(seconds=2)
+    """The time between two attempts."""
+    resource_lock: str = "leases"
+    """The kind of the lock."""
+    resource_name: str = ""
+    """The name of the lock."""
+    resource_namespace: str = ""
+    """The namespace of the lock."""
+
+
+def check_leader_election(election: LeaderElection, path: str) -> Iterator[Finding]:
+    """Yield what is wrong with a leader election that is switched on."""
+    if not election.leader_elect:
+        return
+    lease, renew, retry = election.lease_duration, election.renew_deadline, election.retry_period
+    periods = {"leaseDuration": lease, "renewDeadline": renew, "retryPeriod": retry}
+    for name, period in periods.items():
+        yield from positive(period, child(path, name))
+    if lease <= renew:
+        yield Finding(child(path, "leaseDuration"), "must be greater than renewDeadline")
+    if renew <= 1.2 * retry:
+        yield Finding(child(path, "renewDeadline"), "must be greater than 1.2 times retryPeriod")
+    if election.resource_lock != "leases":
+        yield Finding(child(path, "resourceLock"), 'must be "leases"')
+    names = {
+        "resourceName": election.resource_name,
+        "resourceNamespace": election.resource_namespace,
+    }
+    for name, value in names.items():
+        if not value:
+            yield Finding(child(path, name), "is required while leaderElect is true")

@@ -1,0 +1,130 @@
+"""The configuration of the resource manager's process: from a file to what its parts need.
+
+The file's schema is `pergola.api.resource_manager_config`.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+from pergola.api.resource_manager_config import (
+    ClientConnection,
+    ConfigurationInvalid,
+    ResourceManagerConfiguration,
+    configuration_from,
+)
+from pergola.kube.yaml import YamlError, parse
+from pergola.resource_manager.controllers.garbage_collector import Settings as GarbageSettings
+from pergola.resource_manager.controllers.health import Settings as HealthSettings
+from pergola.resource_manager.controllers.managed_resource.reconcile import Settings
+from pergola.resource_manager.controllers.secret import Settings as SecretSettings
+from pergola.resource_manager.manager import Options
+from pergola.runtime.process.options import Address, Election, ProcessOptions, StartError
+
+SOURCE_VARIABLE: Final = "KUBECONFIG"
+TARGET_VARIABLE: Final = "TARGET_KUBECONFIG"
+
+
+def read_configuration(
+    path: Path, environ: Mapping[str, str] = os.environ, *, offline: bool = False
+) -> tuple[ResourceManagerConfiguration, list[str]]:
+    """Return the configuration that applies, and warnings about settings without effect.
+
+    Kubeconfigs that the environment names replace those of the file.
+
+    Args:
+        offline: do not check what only a running process needs.
+
+    Raises:
+        StartError: the file cannot be read, is not valid YAML, or breaks rules; it names all of
+            them.
+    """
+    try:
+        value = parse(path.read_bytes())
+    except OSError as error:
+        raise StartError(f"cannot read configuration file {path}: {error.strerror}") from None
+    except YamlError as error:
+        raise StartError(f"configuration file {path} is not valid YAML: {error}") from None
+    try:
+        config, warnings = configuration_from(
+            value,
+            source=f"configuration file {path}",
+            unchecked=("leaderElection",) if offline else (),
+        )
+    except ConfigurationInvalid as error:
+        raise StartError(str(error)) from None
+    if kubeconfig := environ.get(SOURCE_VARIABLE):
+        config.source_client_connection.kubeconfig = kubeconfig
+    if kubeconfig := environ.get(TARGET_VARIABLE):
+        config.target_client_connection = config.target_client_connection or ClientConnection()
+        config.target_client_connection.kubeconfig = kubeconfig
+    return config, warnings
+
+
+def overrides(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return the variables that replace a kubeconfig of the file, with their values."""
+    variables = (SOURCE_VARIABLE, TARGET_VARIABLE)
+    return {name: environ[name] for name in variables if environ.get(name)}
+
+
+def options(
+    config: ResourceManagerConfiguration, extra_target_namespaces: Sequence[str] = ()
+) -> Options:
+    """Return what the controllers of ManagedResources need to know."""
+    controllers = config.controllers
+    resources = controllers.managed_resources
+    target = config.target_client_connection
+    namespaces = (*(target.namespaces if target else ()), *extra_target_namespaces)
+    return Options(
+        resource_class=controllers.resource_class,
+        cluster_id=controllers.cluster_id,
+        source_namespaces=tuple(config.source_client_connection.namespaces),
+        target_namespaces=namespaces,
+        managed_resource=Settings(
+            workers=resources.concurrent_syncs,
+            sync_period=resources.sync_period.total_seconds(),
+            always_update=resources.always_update,
+            managed_by=resources.managed_by_label_value,
+        ),
+        health=HealthSettings(
+            workers=controllers.health.concurrent_syncs,
+            sync_period=controllers.health.sync_period.total_seconds(),
+        ),
+        secret=SecretSettings(
+            workers=controllers.secret.concurrent_syncs, mode=controllers.secret.mode
+        ),
+        garbage=_garbage(config, namespaces) if controllers.garbage_collector.enabled else None,
+    )
+
+
+def _garbage(config: ResourceManagerConfiguration, namespaces: tuple[str, ...]) -> GarbageSettings:
+    collector = config.controllers.garbage_collector
+    return GarbageSettings(
+        sync_period=collector.sync_period.total_seconds() if collector.sync_period else 0,
+        minimum_age=collector.minimum_age or timedelta(),
+        namespaces=namespaces,
+    )
+
+
+def process_options(config: ResourceManagerConfiguration) -> ProcessOptions:
+    """Return how the process runs."""
+    probes, metrics, elected = (
+        config.server.health_probes,
+        config.server.metrics,
+        config.leader_election,
+    )
+    election = Election(
+        namespace=elected.resource_namespace,
+        name=elected.resource_name,
+        lease_duration=elected.lease_duration.total_seconds(),
+        renew_deadline=elected.renew_deadline.total_seconds(),
+        retry_period=elected.retry_period.total_seconds(),
+    )
+    return ProcessOptions(
+        health=Address(probes.bind_address, probes.port),
+        metrics=Address(metrics.bind_address, metrics.port),
+        profiling=config.debugging.enable_profiling,
+        election=election if elected.leader_elect else None,
+    )

@@ -1,0 +1,77 @@
+"""The ManagedResource controller as a unit: what triggers it, and what it is made of."""
+
+import asyncio
+from typing import Final
+
+from pergola.resource_manager.controllers.managed_resource.apply import Applier
+from pergola.resource_manager.controllers.managed_resource.fights import FightLimit
+from pergola.resource_manager.controllers.managed_resource.planning import Planner
+from pergola.resource_manager.controllers.managed_resource.prune import Pruner
+from pergola.resource_manager.controllers.managed_resource.reconcile import (
+    ManagedResources,
+    Settings,
+)
+from pergola.resource_manager.controllers.managed_resource.triggers import (
+    drifted,
+    owners,
+    resource_triggers,
+    secret_triggers,
+)
+from pergola.resource_manager.controllers.secret import Secrets
+from pergola.resource_manager.source import Source
+from pergola.resource_manager.target import Target
+from pergola.runtime.clock import Clock
+from pergola.runtime.controlling.unit import Unit, controller_unit
+from pergola.runtime.controlling.watches import Watch
+from pergola.runtime.metrics import Metrics
+
+NAME: Final = "managedresource"
+
+
+def managed_resource_unit(
+    source: Source,
+    target: Target,
+    secrets: Secrets,
+    settings: Settings,
+    cluster_id: str,
+    *,
+    collects_garbage: bool,
+    metrics: Metrics,
+    clock: Clock,
+) -> Unit:
+    """Return the controller that applies the objects of ManagedResources.
+
+    Args:
+        cluster_id: comes before the origins of objects, so that several sources can share a target.
+        collects_garbage: whether unused ConfigMaps and Secrets are left to the garbage collector.
+    """
+    mine = source.responsibility
+    applier = Applier(target, FightLimit(asyncio.get_running_loop().time))
+    reconciler = ManagedResources(
+        source,
+        target,
+        secrets,
+        Planner(source, target, managed_by=settings.managed_by),
+        applier,
+        Pruner(target, clock, collects_garbage),
+        settings,
+        cluster_id,
+        clock,
+    )
+    return controller_unit(
+        NAME,
+        reconciler.reconcile,
+        watches=[
+            Watch(source.resources, when=lambda change: resource_triggers(change, mine)),
+            Watch(source.secrets, to=lambda change: secret_triggers(change, source)),
+            Watch(
+                target.objects,
+                to=lambda event: owners(event, cluster_id),
+                when=lambda event: drifted(event, applier.is_expected),
+            ),
+        ],
+        caches=(),
+        workers=settings.workers,
+        metrics=metrics,
+        deadline=settings.sync_period,
+    )

@@ -1,0 +1,112 @@
+"""What triggers a controller, as data: what it watches, which events matter, and which keys run.
+
+watches=[
+Watch(widgets),                                  # the object itself
+Watch(gadgets, to=owners, when=changed),         # what an event maps to
+]
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final, Generic, Protocol, TypeVar, cast
+
+from pergola.runtime.caching.cache import Cache, Change
+from pergola.runtime.caching.caches import Caches
+from pergola.runtime.controlling.queue import Queue
+
+E = TypeVar("E")
+E_co = TypeVar("E_co", covariant=True)
+K = TypeVar("K")
+
+
+class Source(Protocol[E_co]):
+    """Where events come from: a cache, several, or `Events`."""
+
+    def subscribe(self, subscriber: Callable[[E_co], None], /) -> None:
+        """Call `subscriber` for each event, and at once for each object that is known already."""
+        ...
+
+
+class Events(Generic[E]):
+    """A source of events that are not a cache's."""
+
+    def __init__(self) -> None:
+        self._subscribers: list[Callable[[E], None]] = []
+
+    def subscribe(self, subscriber: Callable[[E], None], /) -> None:
+        """Call `subscriber` for each event from now on."""
+        self._subscribers.append(subscriber)
+
+    def notify(self, event: E) -> None:
+        """Pass an event to all subscribers."""
+        for subscriber in self._subscribers:
+            subscriber(event)
+
+
+def always(_: object) -> bool:
+    """Every event matters."""
+    return True
+
+
+def exists(change: Change[Any]) -> bool:
+    """The object is there, so the event is not a deletion."""
+    return change.new is not None
+
+
+def changed(change: Change[Any]) -> bool:
+    """What the cache keeps of the object is not what it was."""
+    return bool(change.old != change.new)
+
+
+def later(change: Change[Any]) -> bool:
+    """The event is not part of the first list."""
+    return not change.initial
+
+
+def all_of(*predicates: Callable[[E], bool]) -> Callable[[E], bool]:
+    """Return a predicate that holds where all of some do."""
+    return lambda event: all(predicate(event) for predicate in predicates)
+
+
+def one_key(key: K) -> Callable[[object], Iterable[K]]:
+    """Return a mapping of every event to the same key."""
+    return lambda _: (key,)
+
+
+def _itself(change: Change[Any]) -> tuple[Any, ...]:
+    return (change.key,)
+
+
+_ITSELF: Final = cast("Callable[[Any], Iterable[Any]]", _itself)
+
+
+@dataclass(frozen=True, slots=True)
+class Watch(Generic[E, K]):
+    """One source of events of a controller.
+
+    Attributes:
+        to: the keys that an event triggers; the object's own key unless given.
+        when: whether an event matters; asked before `to`.
+    """
+
+    source: Source[E]
+    to: Callable[[E], Iterable[K]] = _ITSELF
+    when: Callable[[E], bool] = always
+
+    @property
+    def caches(self) -> tuple[Cache[Any], ...]:
+        """The caches behind the source, as far as it has some."""
+        source: object = self.source
+        if isinstance(source, Cache):
+            return (source,)
+        return tuple(source) if isinstance(source, Caches) else ()
+
+    def trigger(self, queue: Queue[K]) -> None:
+        """Add keys to a queue from now on."""
+
+        def on_event(event: E) -> None:
+            if self.when(event):
+                for key in self.to(event):
+                    queue.add(key)
+
+        self.source.subscribe(on_event)

@@ -1,0 +1,191 @@
+"""One process, whatever it does: endpoints, webhooks on every replica, controllers on the leader.
+
+The order of a start (spec 10 §13.1): endpoints, so that the process can be watched while it starts;
+the parts of every replica; the webhooks; the first lists; leader election; and only then the parts
+of the leader. A part that fails ends the process, and so does a lost leadership.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pergola.kube.client import Client
+from pergola.runtime.controlling.unit import Part, Unsynced
+from pergola.runtime.logging import get_logger
+from pergola.runtime.metrics import Metrics
+from pergola.runtime.process.endpoints import Check, serve_metrics, serve_probes
+from pergola.runtime.process.leader_election import LeaderElection
+from pergola.runtime.process.options import ProcessOptions, replica_identity
+from pergola.runtime.process.signals import work_until_signalled
+
+log = get_logger("process")
+
+
+class WebhookServer(Protocol):
+    """A webhook server as a process runs it; `pergola.admission` has them."""
+
+    @property
+    def units(self) -> Sequence[Part]:
+        """What every replica runs beside the server; complete once it serves."""
+        ...
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether there is anything to serve."""
+        ...
+
+    def served(self) -> AbstractAsyncContextManager[None]:
+        """Serve while the block lasts."""
+        ...
+
+    def leading(self) -> Sequence[Part]:
+        """What the leader runs, such as the renewal of certificates."""
+        ...
+
+    async def is_ready(self) -> str | None:
+        """Return why the server cannot be reached, or None."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Probes:
+    """What a process is asked for, besides being there; see `serve_probes`."""
+
+    healthz: Mapping[str, Check] = field(default_factory=dict)
+    readyz: Mapping[str, Check] = field(default_factory=dict)
+    notices: Mapping[str, Check] = field(default_factory=dict)
+
+
+async def _no_parts() -> Sequence[Part]:
+    return ()
+
+
+class Application:
+    """One process.
+
+    Args:
+        client: for the cluster that has the Lease.
+
+    Attributes:
+        metrics: what `/metrics` shows.
+        running: the parts that run now: none of the leader's on a replica that waits for its turn,
+            so that such a replica is ready, too.
+    """
+
+    def __init__(
+        self, client: Client, options: ProcessOptions, *, metrics: Metrics | None = None
+    ) -> None:
+        self.metrics = metrics or Metrics()
+        self.running: list[Part] = []
+        self._options = options
+        self._election = _election(client, options)
+
+    def guarded(self, client: Client) -> Client:
+        """Return a client whose writes are sent only while this process leads."""
+        return client.guarded(self._election.check) if self._election else client
+
+    def unsynced(self) -> list[Unsynced]:
+        """Return the watches that are not live."""
+        return [lost for part in self.running for lost in part.unsynced]
+
+    async def serve(
+        self,
+        *,
+        parts: Sequence[Part] = (),
+        webhooks: WebhookServer | None = None,
+        leading: Callable[[], Awaitable[Sequence[Part]]] = _no_parts,
+        probes: Probes | None = None,
+    ) -> None:
+        """Work until cancelled.
+
+        Args:
+            parts: what every replica runs.
+            webhooks: what every replica serves.
+            leading: makes what only the leader runs, once this process leads.
+            probes: the checks; `informer-sync` for readiness unless given.
+
+        Raises:
+            LostLeadership, ListenError, KubeError: the process cannot go on.
+        """
+        if webhooks is not None and not webhooks.is_needed:
+            webhooks = None
+        async with AsyncExitStack() as stack:
+            await self._serve_endpoints(stack, probes or self._default_probes(), webhooks)
+            async with asyncio.TaskGroup() as group:
+                tasks = self._start(group, parts)
+                if webhooks is not None:
+                    await stack.enter_async_context(webhooks.served())
+                    tasks += self._start(group, webhooks.units)
+                for part in parts:
+                    await part.synced()
+                await self._lead(webhooks, leading)
+                for task in tasks:
+                    task.cancel()
+
+    def _start(self, group: asyncio.TaskGroup, parts: Sequence[Part]) -> list[asyncio.Task[None]]:
+        self.running.extend(parts)
+        return [group.create_task(part.run(), name=part.name) for part in parts]
+
+    async def _lead(
+        self,
+        webhooks: WebhookServer | None,
+        leading: Callable[[], Awaitable[Sequence[Part]]],
+    ) -> None:
+        async def lead() -> None:
+            parts = [*(webhooks.leading() if webhooks else ()), *await leading()]
+            log.info("controllers start", controllers=[part.name for part in parts if part.name])
+            async with asyncio.TaskGroup() as group:
+                self._start(group, parts)
+
+        await (self._election.run(lead) if self._election else lead())
+
+    def _default_probes(self) -> Probes:
+        def synced() -> str | None:
+            return "; ".join(map(str, self.unsynced())) or None
+
+        return Probes(readyz={"informer-sync": synced})
+
+    async def _serve_endpoints(
+        self, stack: AsyncExitStack, probes: Probes, webhooks: WebhookServer | None
+    ) -> None:
+        ports: dict[str, int] = {}
+        readyz = dict(probes.readyz)
+        if webhooks is not None:
+            readyz["webhook-server"] = webhooks.is_ready
+        if address := self._options.health:
+            ports["health_port"] = await stack.enter_async_context(
+                serve_probes(*address, probes.healthz, readyz, notices=probes.notices)
+            )
+        if address := self._options.metrics:
+            ports["metrics_port"] = await stack.enter_async_context(
+                serve_metrics(*address, self.metrics, profiling=self._options.profiling)
+            )
+        log.info("endpoints are served", **ports)
+
+
+def _election(client: Client, options: ProcessOptions) -> LeaderElection | None:
+    election = options.election
+    if election is None:
+        return None
+    return LeaderElection(
+        client,
+        election.namespace,
+        election.name,
+        replica_identity(),
+        lease_duration=election.lease_duration,
+        renew_deadline=election.renew_deadline,
+        retry_period=election.retry_period,
+    )
+
+
+def run(serve: Callable[[], Coroutine[None, None, None]]) -> None:
+    """Run a process until SIGTERM or SIGINT; then it has five seconds to end gracefully.
+
+    Raises:
+        Exception: what ended the process; of several errors, the first.
+    """
+    from pergola.runtime.process import event_loop
+
+    event_loop.run(lambda: work_until_signalled(serve()))

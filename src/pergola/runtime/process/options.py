@@ -1,0 +1,74 @@
+"""The options that every process has: where it serves its endpoints, and how it elects a leader."""
+
+import socket
+import uuid
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+NOT_SERVED: Final = "0"
+_LAST_PORT: Final = 65535
+
+
+class StartError(Exception):
+    """The process cannot start, or cannot go on; the text says why and what to do."""
+
+
+class Address(NamedTuple):
+    """Where something is served; all addresses if `host` is empty, any free port if `port` is 0."""
+
+    host: str
+    port: int
+
+
+_HEALTH: Final = Address("", 8081)
+_METRICS: Final = Address("", 8080)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Election:
+    """The Lease on which replicas agree about the one that leads; times in seconds."""
+
+    namespace: str
+    name: str
+    lease_duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessOptions:
+    """How a process runs, whatever it does.
+
+    Attributes:
+        health: where `/healthz` and `/readyz` are served; None for nowhere.
+        metrics: where `/metrics` is served; None for nowhere.
+        profiling: whether `/debug` is served beside the metrics.
+        election: how replicas elect a leader; None if there is only one replica.
+    """
+
+    health: Address | None = _HEALTH
+    metrics: Address | None = _METRICS
+    profiling: bool = False
+    election: Election | None = None
+
+
+def parse_address(text: str, option: str) -> Address | None:
+    """Return the address in `host:port`, `:port` or `[::1]:port`; None for `0`.
+
+    Args:
+        option: what the text was given for, for the error.
+
+    Raises:
+        StartError: it is none of these.
+    """
+    if text == NOT_SERVED:
+        return None
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > _LAST_PORT:
+        raise StartError(f'{option} is "{text}"; write host:port, :port, or 0 for no endpoint')
+    return Address(host.removeprefix("[").removesuffix("]"), int(port))
+
+
+def replica_identity() -> str:
+    """Return a name for this process that no other replica has."""
+    return f"{socket.gethostname()}_{uuid.uuid4()}"
