@@ -1,15 +1,19 @@
 """Pods, volumes, Services and DNS on a real node."""
 
+import json
+
 import pytest
 
 from pergola.api.kinds import EVENT, POD, SERVICE, STATEFUL_SET
-from pergola.api.objects import Key, map_at, maps_at
+from pergola.api.objects import GroupVersionKind, Key, map_at, maps_at
 from pergola.kube.client import Client
 from pergola.sandbox import Sandbox
 from pergola.testing.node_workloads import etcd_call, etcd_pod, etcd_with_a_claim, is_ready, resolve
 from pergola.testing.waiting import until
 
 pytestmark = pytest.mark.node
+
+API_SERVICE = GroupVersionKind("apiregistration.k8s.io", "v1", "APIService")
 
 
 async def test_etcd_keeps_its_data_when_its_pod_is_replaced(
@@ -92,3 +96,24 @@ async def test_an_image_that_no_one_provides_is_named_with_a_hint(
     assert hints == [
         f'no image of this sandbox is known as "{image}": `pergola sandbox images` lists all'
     ]
+
+
+async def test_the_usage_of_the_node_is_measured(node_client: Client) -> None:
+    await until(
+        node_client,
+        API_SERVICE,
+        Key("", "v1beta1.metrics.k8s.io"),
+        lambda api: (
+            "True"
+            in [
+                c["status"]
+                for c in maps_at(api, "status", "conditions")
+                if c["type"] == "Available"
+            ]
+        ),
+        patience=90,
+    )
+
+    found = await node_client.get_raw("/apis/metrics.k8s.io/v1beta1/nodes/node")
+
+    assert set(json.loads(found)["usage"]) == {"cpu", "memory"}

@@ -19,19 +19,18 @@ app = App(
 def show() -> None:
     """List all images: version, size, whether it is the real program, and its source.
 
-    The size is that of the program, once it is built; what images share is kept once.
+    What images share is kept once, and counted in each of them.
     """
-    from pergola.sandbox import binaries
+    from pergola.sandbox.images import build
     from pergola.sandbox.images.catalogue import CATALOGUE
 
-    with plain_errors():
-        programs = binaries.present(tuple(offer.name for offer in CATALOGUE))
     print(f"{'NAME':<26}{'VERSION':<10}{'SIZE':>10}  {'KIND':<10}SOURCE")
-    for offer in CATALOGUE:
-        program = programs.get(offer.name)
-        size = f"{program.stat().st_size / 1e6:.1f} MB" if program else "not built"
-        kind = "stand-in" if offer.stand_in else "real"
-        print(f"{offer.name:<26}{offer.version:<10}{size:>10}  {kind:<10}{offer.source}")
+    with plain_errors():
+        for offer in CATALOGUE:
+            image = build.built(offer)
+            size = f"{image.size / 1e6:.1f} MB" if image else "not built"
+            kind = "stand-in" if offer.stand_in else "real"
+            print(f"{offer.name:<26}{offer.version:<10}{size:>10}  {kind:<10}{offer.source}")
 
 
 @app.command

@@ -5,9 +5,8 @@ from collections.abc import Iterable, Mapping
 
 from pergola.sandbox import binaries
 from pergola.sandbox.images import oci
-from pergola.sandbox.images.catalogue import Offer
-from pergola.sandbox.images.oci import Image
-from pergola.sandbox.images.store import Store
+from pergola.sandbox.images.offer import Offer
+from pergola.sandbox.images.store import Image, Store
 from pergola.sandbox.progress import Progress, silent
 
 
@@ -21,14 +20,27 @@ def build(
 ) -> dict[str, Image]:
     """Make images, by their full names; programs that are nowhere are built, which takes minutes.
 
-    An image that is there already costs reading its program once.
+    An image that is there already costs reading its program once, or looking at its files.
 
     Raises:
         SandboxError: a program cannot be had, or an image cannot be kept.
     """
-    wanted = list(offers)
-    programs = binaries.find(tuple(offer.name for offer in wanted), progress, environ)
-    kept = store(environ)
-    return {
-        offer.reference: oci.write(offer.recipe(programs[offer.name]), kept) for offer in wanted
-    }
+    return {offer.reference: _build(offer, progress, environ) for offer in offers}
+
+
+def built(offer: Offer, environ: Mapping[str, str] = os.environ) -> Image | None:
+    """Return an image if it can be had at once, and None if it has to be built."""
+    if offer.key():
+        return store(environ).recall(offer.key())
+    return _build(offer, silent, environ) if offer.is_built(environ) else None
+
+
+def _build(offer: Offer, progress: Progress, environ: Mapping[str, str]) -> Image:
+    kept, key = store(environ), offer.key()
+    if not key:
+        return oci.write(offer.recipe(progress, environ), kept)
+    image = kept.recall(key)
+    if image is None:
+        image = oci.write(offer.recipe(progress, environ), kept)
+        kept.remember(key, image)
+    return image

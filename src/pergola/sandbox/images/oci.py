@@ -9,11 +9,11 @@ import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 from pergola.api.objects import JsonObject
 from pergola.sandbox.images.layers import Entry, pack
-from pergola.sandbox.images.store import Blob, Store
+from pergola.sandbox.images.store import Blob, Image, Store
 
 _MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
 _CONFIG: Final = "application/vnd.oci.image.config.v1+json"
@@ -41,18 +41,6 @@ class Recipe:
     user: str = _NONROOT
     variables: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
-
-
-class Image(NamedTuple):
-    """An image in a store."""
-
-    manifest: Blob
-    blobs: tuple[Blob, ...]
-
-    @property
-    def size(self) -> int:
-        """The bytes of its layers, configuration and manifest."""
-        return self.manifest.size + sum(blob.size for blob in self.blobs)
 
 
 def write(recipe: Recipe, store: Store) -> Image:

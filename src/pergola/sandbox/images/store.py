@@ -2,6 +2,7 @@
 
 import errno
 import hashlib
+import json
 import os
 import tempfile
 from collections.abc import Callable, Iterable
@@ -18,6 +19,22 @@ class Blob(NamedTuple):
 
     digest: str
     size: int
+
+
+class Image(NamedTuple):
+    """An image in a store.
+
+    Attributes:
+        blobs: its configuration and its layers.
+    """
+
+    manifest: Blob
+    blobs: tuple[Blob, ...]
+
+    @property
+    def size(self) -> int:
+        """The bytes of its layers, configuration and manifest."""
+        return self.manifest.size + sum(blob.size for blob in self.blobs)
 
 
 class Store:
@@ -47,6 +64,23 @@ class Store:
             except OSError as error:
                 raise SandboxError(self._complaint(error, size)) from error
         return blob
+
+    def remember(self, key: str, image: Image) -> None:
+        """Note which image was made of something."""
+        note = self._folder / f"{key}.json"
+        fresh = note.with_suffix(f".{os.getpid()}")
+        fresh.write_text(json.dumps([image.manifest, image.blobs]))
+        fresh.rename(note)
+
+    def recall(self, key: str) -> Image | None:
+        """Return the image that was made of something, if it is still there."""
+        try:
+            manifest, blobs = json.loads((self._folder / f"{key}.json").read_text())
+            image = Image(Blob(*manifest), tuple(Blob(*blob) for blob in blobs))
+        except (OSError, ValueError, TypeError):
+            return None
+        whole = all(self.path(blob).exists() for blob in (image.manifest, *image.blobs))
+        return image if whole else None
 
     def _write(self, blob: Blob, chunks: Iterable[bytes]) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)

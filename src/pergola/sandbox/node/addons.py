@@ -1,4 +1,4 @@
-"""What runs on a node before anybody else's pods: DNS and a provisioner of volumes."""
+"""What runs on every node: DNS, a provisioner of volumes, and metrics-server."""
 
 from pathlib import Path
 from typing import Final
@@ -9,6 +9,7 @@ from pergola.sandbox.images.catalogue import CATALOGUE
 
 _MANIFESTS: Final = Path(__file__).parent / "manifests"
 _IMAGE: Final = "image: "
+# What a start waits for; metrics-server is not among them, because it takes its time to measure.
 DEPLOYMENTS: Final = (
     Key("kube-system", "coredns"),
     Key("local-path-storage", "local-path-provisioner"),

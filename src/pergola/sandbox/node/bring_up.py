@@ -17,13 +17,19 @@ from pergola.sandbox.components import (
     Components,
 )
 from pergola.sandbox.images.catalogue import named
-from pergola.sandbox.module import COREDNS, LOCAL_PATH_HELPER, LOCAL_PATH_PROVISIONER, PAUSE
+from pergola.sandbox.module import (
+    COREDNS,
+    LOCAL_PATH_HELPER,
+    LOCAL_PATH_PROVISIONER,
+    METRICS_SERVER,
+    PAUSE,
+)
 from pergola.sandbox.node import addons
 from pergola.sandbox.node.image_import import import_offers
 from pergola.sandbox.progress import Progress
 from pergola.sandbox.readiness import Readiness
 
-_NEEDED: Final = (PAUSE, COREDNS, LOCAL_PATH_PROVISIONER, LOCAL_PATH_HELPER)
+_NEEDED: Final = (PAUSE, COREDNS, LOCAL_PATH_PROVISIONER, LOCAL_PATH_HELPER, METRICS_SERVER)
 
 
 async def bring_up(

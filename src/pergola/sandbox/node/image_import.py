@@ -8,8 +8,8 @@ from typing import Final
 
 from pergola.sandbox.errors import SandboxError
 from pergola.sandbox.images import build, oci
-from pergola.sandbox.images.catalogue import Offer
-from pergola.sandbox.images.oci import Image
+from pergola.sandbox.images.offer import Offer
+from pergola.sandbox.images.store import Image
 from pergola.sandbox.module import CTR
 from pergola.sandbox.progress import Progress, silent
 

@@ -25,9 +25,9 @@ from pergola.runtime.logging import configure, get_logger
 from pergola.runtime.metrics import Metrics
 from pergola.runtime.process.event_loop import run
 from pergola.runtime.process.signals import work_until_signalled
-from pergola.sandbox import binaries
 from pergola.sandbox.errors import SandboxError
-from pergola.sandbox.images.catalogue import Offer, resolve
+from pergola.sandbox.images.catalogue import resolve
+from pergola.sandbox.images.offer import Offer
 from pergola.sandbox.node.image_import import import_as
 
 log = get_logger("image-provider")
@@ -76,7 +76,7 @@ class ImageProvider:
                 f'no image of this sandbox is known as "{image}":'
                 " `pergola sandbox images` lists all"
             )
-        if not binaries.present((offer.name,)):
+        if not offer.is_built():
             return f'"{image}" is not built: run `pergola sandbox images build {offer.name}`'
         try:
             await self._import_once(image, offer)

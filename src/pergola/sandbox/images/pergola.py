@@ -1,0 +1,213 @@
+"""Pergola's own image: this interpreter, this package and the libraries that it requires.
+
+Taken from the machine that builds it, and so for development: `Containerfile` builds the image for
+a registry. Tests and tools of the virtual environment are left out. All modules are compiled, since
+a container with a read-only root file system cannot do that later.
+"""
+
+import hashlib
+import importlib.metadata
+import importlib.util
+import os
+import py_compile
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from pergola.sandbox.errors import SandboxError
+from pergola.sandbox.images.layers import Entry, program
+from pergola.sandbox.images.oci import Recipe
+from pergola.sandbox.images.offer import BASE, Offer
+from pergola.sandbox.progress import Progress
+
+_NAME: Final = "pergola"
+_PYTHON: Final = f"python{sys.version_info.major}.{sys.version_info.minor}"
+_LIBRARY: Final = f"usr/local/lib/{_PYTHON}"
+_PACKAGES: Final = f"{_LIBRARY}/site-packages"
+_COMMAND: Final = f"""\
+#!/usr/local/bin/{_PYTHON}
+import sys
+from pergola.cli import main
+sys.exit(main())
+"""
+# Parts of the standard library that no service needs.
+_LEFT_OUT: Final = {
+    *("__pycache__", "ensurepip", "idlelib", "lib2to3", "pydoc_data", "site-packages", "test"),
+    *("tests", "tkinter", "turtledemo"),
+}
+_LEFT_OUT_FILES: Final = re.compile(r"_tkinter|_test|_ctypes_test|xxlimited|xxsubtype|.*\.a$")
+_OF_INSTALLERS: Final = frozenset(("INSTALLER", "RECORD", "REQUESTED", "direct_url.json"))
+_REQUIRED_NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
+
+
+class PergolaImage(Offer):
+    """Pergola itself."""
+
+    name = _NAME
+    repository = "registry.example/pergola"
+    aliases = ("pergola.local/pergola",)
+    stand_in = ""
+    source = "this installation of Pergola, with its interpreter"
+
+    @property
+    def version(self) -> str:
+        """The version of the installed package."""
+        return f"v{importlib.metadata.version(_NAME)}"
+
+    def is_built(self, environ: Mapping[str, str] = os.environ) -> bool:
+        """Whether nothing has to be fetched or compiled by other tools; nothing ever has."""
+        return True
+
+    def key(self) -> str:
+        """Return a hash of names, sizes and times of all files that are taken."""
+        digest = hashlib.sha256(sys.version.encode())
+        for entry in (*_interpreter(), *_libraries(), *_package()):
+            if isinstance(entry.content, Path):
+                found = entry.content.stat()
+                digest.update(f"{entry.path} {found.st_size} {found.st_mtime_ns}\n".encode())
+        return digest.hexdigest()
+
+    def recipe(self, progress: Progress, environ: Mapping[str, str] = os.environ) -> Recipe:
+        """Collect the files, in layers that change ever more often."""
+        progress("compiling the modules of Pergola's image")
+        interpreter, libraries = list(_interpreter()), list(_libraries())
+        binaries = [e.content for e in (*interpreter, *libraries) if isinstance(e.content, Path)]
+        system = list(_system_libraries(binaries))
+        command = Entry("usr/local/bin/pergola", _COMMAND.encode(), 0o755)
+        return Recipe(
+            [
+                BASE,
+                _slim([*system, *_compiled(interpreter)]),
+                _slim(_compiled(libraries)),
+                [command, *_compiled(list(_package()))],
+            ],
+            ["/usr/local/bin/pergola"],
+            variables={"LD_LIBRARY_PATH": "/usr/local/lib", "PYTHONUNBUFFERED": "1"},
+            labels=self.labels(),
+        )
+
+
+def _interpreter() -> Iterator[Entry]:
+    yield program(f"usr/local/bin/{_PYTHON}", Path(sys.executable).resolve())
+    for name in ("python", "python3"):
+        yield Entry(f"usr/local/bin/{name}", target=_PYTHON)
+    shared = Path(sysconfig.get_config_var("LIBDIR"), sysconfig.get_config_var("INSTSONAME"))
+    if shared.suffix != ".a" and shared.is_file():
+        yield Entry(f"usr/local/lib/{shared.name}", shared)
+    standard = Path(sysconfig.get_path("stdlib"))
+    for file in _files(standard):
+        yield Entry(f"{_LIBRARY}/{file.relative_to(standard)}", file)
+
+
+def _libraries() -> Iterator[Entry]:
+    for name in sorted(_required(_NAME) - {_NAME}):
+        for file in importlib.metadata.files(name) or ():
+            path = Path(str(file.locate()))
+            inside = ".." not in file.parts and "__pycache__" not in file.parts
+            if inside and path.name not in _OF_INSTALLERS and path.is_file():
+                yield Entry(f"{_PACKAGES}/{file}", path)
+
+
+def _package() -> Iterator[Entry]:
+    spec = importlib.util.find_spec(_NAME)
+    if spec is None or spec.origin is None:
+        raise SandboxError("Pergola is not installed as a package; its image cannot be made")
+    folder = Path(spec.origin).parent
+    for file in _files(folder):
+        yield Entry(f"{_PACKAGES}/{_NAME}/{file.relative_to(folder)}", file)
+    for listed in importlib.metadata.files(_NAME) or ():
+        if listed.parts[0].endswith(".dist-info") and listed.name not in _OF_INSTALLERS:
+            yield Entry(f"{_PACKAGES}/{listed}", Path(str(listed.locate())))
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(set(folders) - _LEFT_OUT)
+        for name in sorted(names):
+            if not _LEFT_OUT_FILES.match(name):
+                yield Path(parent, name)
+
+
+def _required(name: str) -> set[str]:
+    """The distributions that one needs; those that are not installed are for other systems."""
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        current = waiting.pop()
+        if current in found:
+            continue
+        try:
+            lines = importlib.metadata.requires(current) or []
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        found.add(current)
+        for line in lines:
+            required = _REQUIRED_NAME.match(line)
+            if required is not None and "extra ==" not in line:
+                waiting.append(re.sub(r"[-_.]+", "-", required.group()).lower())
+    return found
+
+
+def _system_libraries(binaries: Iterable[Path]) -> Iterator[Entry]:
+    """The shared libraries of the machine that the binaries load, and the loader."""
+    elves = [str(path) for path in binaries if path.suffix == ".so" or _is_program(path)]
+    answer = subprocess.run(["ldd", *elves], check=False, capture_output=True, text=True)
+    for path in sorted(set(re.findall(r"(/\S+\.so[\w.]*) \(0x", answer.stdout))):
+        if not path.startswith(sys.base_prefix):
+            yield Entry(path.lstrip("/"), Path(path).resolve(), 0o755)
+
+
+def _is_program(path: Path) -> bool:
+    return path == Path(sys.executable).resolve() or ".so." in path.name
+
+
+def _compiled(entries: list[Entry]) -> list[Entry]:
+    """Adds the compiled form of modules, which says nothing about when or where it was made."""
+    compiled = []
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder, "module.pyc")
+        for entry in entries:
+            if isinstance(entry.content, Path) and entry.path.endswith(".py"):
+                try:
+                    py_compile.compile(
+                        str(entry.content),
+                        str(target),
+                        dfile=f"/{entry.path}",
+                        doraise=True,
+                        invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+                    )
+                except py_compile.PyCompileError:
+                    continue  # templates, and modules for other versions of Python
+                path = Path(entry.path)
+                name = f"{path.stem}.{sys.implementation.cache_tag}.pyc"
+                compiled.append(Entry(str(path.parent / "__pycache__" / name), target.read_bytes()))
+    return [*entries, *compiled]
+
+
+def _slim(entries: list[Entry]) -> list[Entry]:
+    """Drops debug information, which is half of the bytes, where the machine has `strip`."""
+    strip = shutil.which("strip")
+    if strip is None:
+        return entries
+    return [replace(e, content=_stripped(strip, e.content)) if _is_elf(e) else e for e in entries]
+
+
+def _is_elf(entry: Entry) -> bool:
+    if not isinstance(entry.content, Path):
+        return False
+    with entry.content.open("rb") as file:
+        return file.read(4) == b"\x7fELF"
+
+
+def _stripped(strip: str, content: bytes | Path | None) -> bytes | Path | None:
+    with tempfile.NamedTemporaryFile() as target:
+        line = [strip, "--strip-debug", "-o", target.name, str(content)]
+        done = subprocess.run(line, check=False, capture_output=True)
+        return Path(target.name).read_bytes() if done.returncode == 0 else content

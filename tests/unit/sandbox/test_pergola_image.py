@@ -1,0 +1,79 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+from pergola.sandbox.images import pergola
+from pergola.sandbox.images.layers import Entry
+from pergola.sandbox.images.pergola import PergolaImage
+from pergola.sandbox.images.store import Blob, Image, Store
+
+
+def paths(entries: list[Entry]) -> set[str]:
+    return {entry.path for entry in entries}
+
+
+def test_what_is_required_is_taken_and_what_develops_it_is_not() -> None:
+    required = pergola._required("pergola")
+
+    assert {"pergola", "aiohttp", "aiobotocore", "botocore", "multidict"} <= required
+    assert not {"pytest", "mypy", "moto", "hypothesis", "uv"} & required
+
+
+def test_the_standard_library_comes_without_its_tests() -> None:
+    found = paths(list(pergola._interpreter()))
+    library = f"usr/local/lib/python{sys.version_info.major}.{sys.version_info.minor}"
+
+    assert {f"{library}/os.py", f"{library}/asyncio/__init__.py"} <= found
+    assert not [path for path in found if "/test/" in path or "__pycache__" in path]
+    assert not [path for path in found if "site-packages" in path]
+
+
+def test_the_package_comes_with_its_data_and_its_version() -> None:
+    found = {path.partition("site-packages/")[2] for path in paths(list(pergola._package()))}
+
+    assert {"pergola/cli/__init__.py", "pergola/py.typed"} <= found
+    assert "pergola-0.1.0.dist-info/METADATA" in found
+
+
+def test_compiled_modules_depend_on_their_source_alone(tmp_path: Path) -> None:
+    one, other = tmp_path / "one.py", tmp_path / "other.py"
+    for file in (one, other):
+        file.write_text("VALUE = 1\n")
+        entries = [Entry("lib/module.py", file)]
+    first, second = (pergola._compiled([Entry("lib/module.py", file)]) for file in (one, other))
+
+    assert entries[0] in second
+    assert first[1] == second[1]
+    assert first[1].path == f"lib/__pycache__/module.{sys.implementation.cache_tag}.pyc"
+
+
+def test_a_module_that_is_no_python_is_kept_as_it_is(tmp_path: Path) -> None:
+    template = tmp_path / "template.py"
+    template.write_text("{{ name }} = \n")
+    entries = [Entry("lib/template.py", template)]
+
+    assert pergola._compiled(entries) == entries
+
+
+def test_the_key_changes_with_the_sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    source = tmp_path / "module.py"
+    source.write_text("VALUE = 1\n")
+    monkeypatch.setattr(pergola, "_package", lambda: [Entry("module.py", source)])
+    before = PergolaImage().key()
+    assert PergolaImage().key() == before
+    source.write_text("VALUE = 10\n")
+
+    assert PergolaImage().key() != before
+
+
+def test_a_remembered_image_counts_only_while_all_of_it_is_there(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    blob = store.put(lambda: [b"layer"])
+    image = Image(blob, (blob,))
+    assert store.recall("key") is None
+    store.remember("key", image)
+    assert store.recall("key") == image
+
+    store.remember("key", Image(blob, (Blob("sha256:00", 1),)))
+    assert store.recall("key") is None
