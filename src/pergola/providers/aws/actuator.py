@@ -1,4 +1,4 @@
-"""The Infrastructure of Shoots in AWS, as an actuator (spec 30 §2).
+"""The Infrastructure actuator for Shoots in AWS (spec 30 §2).
 
     pergola extension run aws
 
@@ -47,7 +47,7 @@ _SWITCH: Final = {"true": True, "false": False}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwsSettings:
-    """How infrastructure in AWS is made.
+    """Settings of the AWS extension.
 
     Attributes:
         endpoint_url: where all services are, instead of at AWS; the variable AWS_ENDPOINT_URL says
@@ -67,7 +67,7 @@ class AwsSettings:
 
 
 class AwsInfrastructure(Actuator):
-    """Creates, keeps and removes the network and the identities for a Shoot's nodes in AWS.
+    """Create, keep and delete the network and identities of a Shoot's nodes in AWS.
 
     Args:
         settings: those of the environment if None.
@@ -85,12 +85,12 @@ class AwsInfrastructure(Actuator):
         self._flows: FlowMetrics | None = None
 
     def measure(self, metrics: Metrics) -> None:
-        """Counts requests to AWS, and how long the steps of flows wait and take."""
+        """Count requests to AWS, and measure how long steps of flows wait and take."""
         self._clients.observe(metrics.further(AwsMetrics).request)
         self._flows = metrics.further(FlowMetrics)
 
     async def reconcile(self, context: Context, obj: JsonObject) -> Status | None:
-        """Checks the account, then creates what is missing and changes what differs."""
+        """Check the account, then create what is missing and change what differs."""
         with explained():
             wanted, state = self._wanted(context, obj), _state(obj)
             async with self._work(context, obj, wanted, state) as work:
@@ -109,7 +109,7 @@ class AwsInfrastructure(Actuator):
         return full_status(wanted, state)
 
     async def delete(self, context: Context, obj: JsonObject) -> Status | None:
-        """Removes what was created, and the cluster's own tags from what was brought.
+        """Delete what was created, and remove our tags from user-provided resources.
 
         Where nothing was ever created, neither a valid config nor credentials are needed.
         """
@@ -131,23 +131,23 @@ class AwsInfrastructure(Actuator):
         return None
 
     async def force_delete(self, context: Context, obj: JsonObject) -> Status | None:
-        """Leaves everything in AWS as it is."""
+        """Leave everything in AWS as it is."""
         return None
 
     async def migrate(self, context: Context, obj: JsonObject) -> Status | None:
-        """Leaves everything in AWS as it is; the state is in the status already."""
+        """Leave everything in AWS as it is; the state is in the status already."""
         return None
 
     def health_checks(self) -> Sequence[HealthCheck]:
-        """What users bring: the nodes' security group, and subnets for load balancers."""
+        """Check user-provided resources: the nodes' security group, subnets for load balancers."""
         return health_checks(self._access)
 
     def admission_webhooks(self, garden: Garden) -> Sequence[Webhook]:
-        """What Shoots in AWS get where their owners say nothing, and what they may not say."""
+        """Default and validate Shoots in AWS."""
         return [aws_shoot_mutator(), aws_shoot_validator(garden.cloud_profiles())]
 
     async def close(self) -> None:
-        """Closes the connections to AWS that nobody uses."""
+        """Close idle connections to AWS."""
         await self._clients.close()
 
     def _wanted(self, context: Context, obj: JsonObject) -> Wanted:
@@ -157,7 +157,7 @@ class AwsInfrastructure(Actuator):
     async def _work(
         self, context: Context, obj: JsonObject, wanted: Wanted, state: State
     ) -> AsyncGenerator[Work]:
-        """What the steps work with, after one look at AWS."""
+        """Yield what the steps share, after everything was observed once."""
         place = Place(secret_of(obj), wanted.region)
         now = context.clock.now()
         async with self._clients.use(reader(context.client), place, now) as aws:
@@ -171,14 +171,14 @@ class AwsInfrastructure(Actuator):
 
     @asynccontextmanager
     async def _access(self, context: CheckContext, obj: JsonObject) -> AsyncGenerator[AwsClient]:
-        """For health checks, which read nothing but what they look at."""
+        """Yield a client for health checks, which read only what they check."""
         place = Place(secret_of(obj), str(map_at(obj, "spec").get("region", "")))
         async with self._clients.use(context.read, place, context.now) as aws:
             yield aws
 
 
 def settings_from(environment: Mapping[str, str]) -> AwsSettings:
-    """The settings as the variables of a process say them.
+    """Return the settings that environment variables hold.
 
     Raises:
         ExtensionError: variables are neither `true` nor `false`; all of them are told.
@@ -199,7 +199,7 @@ def settings_from(environment: Mapping[str, str]) -> AwsSettings:
 
 
 def secret_of(infrastructure: JsonObject) -> Key:
-    """The Secret with the credentials.
+    """Return the key of the Secret with the credentials.
 
     Raises:
         ExtensionError: the spec names none.
@@ -216,7 +216,7 @@ def secret_of(infrastructure: JsonObject) -> Key:
 
 
 async def _begin(context: Context, wanted: Wanted, state: State) -> None:
-    """Makes sure that the state says that there may be something to be deleted."""
+    """Make sure that the saved state is not empty, so that a deletion finds what is created."""
     if is_empty(state):
         name_zones(wanted, state)
         await _writer(context)(state.snapshot())

@@ -16,7 +16,7 @@ AMD64: Final = "amd64"
 
 
 class RegionImage(Value):
-    """An image in a region."""
+    """The image of a version in one region."""
 
     name: str
     """The region, such as `eu-west-1`."""
@@ -27,7 +27,7 @@ class RegionImage(Value):
 
 
 class ImageVersion(Value):
-    """A version of an operating system."""
+    """A version of a machine image."""
 
     version: str
     """Such as `1592.3.0`."""
@@ -36,7 +36,7 @@ class ImageVersion(Value):
 
 
 class MachineImage(Value):
-    """An operating system."""
+    """A machine image."""
 
     name: str
     """The name that the CloudProfile has for it."""
@@ -45,13 +45,13 @@ class MachineImage(Value):
 
 
 class CloudProfileConfig(Value):
-    """What AWS has to offer."""
+    """Machine images in AWS."""
 
     machine_images: list[MachineImage] = []
     """Operating systems."""
 
     def ami(self, name: str, version: str, region: str, architecture: str = AMD64) -> str | None:
-        """The id of an image in a region; None if it is not there."""
+        """Return the AMI of an image in a region; None if there is none."""
         for image in self.machine_images:
             for offered in image.versions:
                 if (image.name, offered.version) != (name, version):

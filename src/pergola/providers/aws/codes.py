@@ -1,4 +1,4 @@
-"""What went wrong in AWS as `status.lastError.codes`, and whether it may pass (spec 30 §2 item 8).
+"""Error codes of AWS failures for `status.lastError.codes` (spec 30 §2 item 8).
 
 Our own errors know their codes, and those of the client their class. Texts are only searched for
 what neither knows: errors of AWS without a class, and what others pass on.
@@ -86,18 +86,18 @@ _NEEDS_A_PERSON: Final = (CredentialsInvalid, Unauthorized, QuotaExceeded, Inval
 
 
 def codes_of_error(error: Exception) -> tuple[Code, ...]:
-    """The codes of an error, or of all errors in a group, each once."""
+    """Return the codes of an error, or of all errors in a group, each once."""
     found = (code for leaf in leaves(error) for code in _codes_of_one(leaf))
     return tuple(dict.fromkeys(found))
 
 
 def codes_of_text(text: str) -> tuple[Code, ...]:
-    """The codes that a text speaks of; regardless of upper and lower case."""
+    """Return the codes that a text indicates, ignoring case."""
     return tuple(code for code, pattern in _BY_TEXT.items() if pattern.search(text))
 
 
 def diagnose(error: Exception) -> Diagnosis:
-    """What an error means for the task that raised it.
+    """Classify an error of a task.
 
     A task is not tried again where only a person can change something.
     """
@@ -111,7 +111,7 @@ def diagnose(error: Exception) -> Diagnosis:
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """Errors of AWS, of flows and of configs leave the block as errors for the user, with codes.
+    """Turn errors of AWS, flows and configs into errors for the user, with codes.
 
     Raises:
         ExtensionError: in place of these.

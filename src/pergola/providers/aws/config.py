@@ -14,7 +14,7 @@ INFRASTRUCTURE_CONFIG: Final = GroupVersionKind(GROUP, "v1alpha1", "Infrastructu
 
 
 class Ipv6IpamPool(Value):
-    """Where the IPv6 block of a VPC comes from."""
+    """The source of a VPC's IPv6 block."""
 
     id: str | None = None
     """The pool."""
@@ -23,7 +23,7 @@ class Ipv6IpamPool(Value):
 
 
 class Vpc(Value):
-    """The VPC: one that exists, by its `id`, or one to create, by its `cidr`."""
+    """The VPC: an existing one by `id`, or a managed one by `cidr`."""
 
     id: str | None = None
     """A VPC that exists."""
@@ -36,7 +36,7 @@ class Vpc(Value):
 
 
 class Zone(Value):
-    """The network in one availability zone: ranges to make subnets of, or subnets that exist."""
+    """The network in one availability zone: ranges of managed subnets, or user-provided subnets."""
 
     name: str
     """The availability zone, such as `eu-west-1a`."""
@@ -79,7 +79,7 @@ class DualStack(Value):
 
 
 class IgnoreTags(Value):
-    """Tags of others on managed resources, which stay."""
+    """Tags of others on managed resources, which are kept."""
 
     keys: list[str] = []
     """Whole keys."""
@@ -97,7 +97,7 @@ class ElasticFileSystem(Value):
 
 
 class InfrastructureConfig(Value):
-    """What a Shoot's owner says about its network in AWS."""
+    """The owner's configuration of a Shoot's network in AWS."""
 
     networks: Networks
     """The VPC and its zones."""
@@ -118,17 +118,17 @@ class InfrastructureConfig(Value):
 
     @property
     def brings_subnets(self) -> bool:
-        """Whether the worker subnets exist already (BYO mode)."""
+        """Whether the worker subnets are user-provided (BYO mode)."""
         return any(zone.workers_subnet_id for zone in self.networks.zones)
 
     @property
     def brings_vpc(self) -> bool:
-        """Whether the VPC exists already."""
+        """Whether the VPC is user-provided."""
         return bool(self.networks.vpc.id)
 
     @property
     def has_public_zone(self) -> bool:
-        """Whether a subnet for public load balancers is to be created anywhere."""
+        """Whether any zone has a managed public subnet."""
         return any(zone.public for zone in self.networks.zones)
 
     @property

@@ -12,7 +12,7 @@ CONTROL_PLANE_CONFIG: Final = GroupVersionKind(GROUP, "v1alpha1", "ControlPlaneC
 
 
 class CloudControllerManager(Value):
-    """The controller that tells Kubernetes of AWS."""
+    """The controller that connects Kubernetes to AWS."""
 
     feature_gates: dict[str, bool] = {}
     """Features that are switched on or off."""
@@ -21,7 +21,7 @@ class CloudControllerManager(Value):
 
 
 class LoadBalancerController(Value):
-    """The controller that makes load balancers of AWS for Services and Ingresses."""
+    """The controller that creates AWS load balancers for Services and Ingresses."""
 
     enabled: bool = False
     """Whether there is one."""
@@ -37,7 +37,7 @@ class Storage(Value):
 
 
 class ControlPlaneConfig(Value):
-    """What a Shoot's owner says about the parts of its control plane that know AWS."""
+    """The owner's configuration of the AWS parts of a control plane."""
 
     cloud_controller_manager: CloudControllerManager | None = None
     """The controller that tells Kubernetes of AWS."""
@@ -48,6 +48,6 @@ class ControlPlaneConfig(Value):
 
     @property
     def uses_route_controller(self) -> bool:
-        """Whether routes to pods are written into route tables."""
+        """Whether pod routes are written into route tables."""
         manager = self.cloud_controller_manager
         return manager is not None and manager.use_custom_route_controller is True

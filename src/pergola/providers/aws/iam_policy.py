@@ -1,4 +1,4 @@
-"""What the identity of the extension itself has to be allowed in AWS, and no more (spec 30 §14).
+"""The least that the extension's own identity must be allowed in AWS (spec 30 §14).
 
 One table of the operations that the steps use; a test holds it against the code and against the
 calls of whole flows.
@@ -12,7 +12,7 @@ from pergola.api.objects import JsonObject
 
 
 class Mode(StrEnum):
-    """What the extension shall do in an account."""
+    """What the extension does in an account."""
 
     MANAGED = "managed"
     """It creates networks, or parts of them."""
@@ -23,7 +23,7 @@ class Mode(StrEnum):
 
 
 class Feature(StrEnum):
-    """What a cluster may have besides, which needs further permissions."""
+    """Optional features of clusters that need extra permissions."""
 
     EFS = "efs"
     """File systems."""
@@ -176,7 +176,7 @@ def iam_policy(
     names: str = "shoot--*",
     partition: str = "aws",
 ) -> JsonObject:
-    """An IAM policy with what the extension needs in a mode, and nothing else.
+    """Return an IAM policy with exactly what the extension needs in a mode.
 
     Args:
         names: of the clusters, their technical ids, as IAM writes patterns.
@@ -192,7 +192,7 @@ def iam_policy(
 
 
 def actions(mode: Mode, features: Collection[Feature] = ()) -> list[str]:
-    """The actions of a mode, in order, such as `ec2:CreateVpc`."""
+    """Return the actions of a mode, sorted, such as `ec2:CreateVpc`."""
     return sorted(
         {
             f"{row.service}:{operation}"

@@ -1,4 +1,4 @@
-"""Whether pods talk through an overlay, or by routes in the route tables (spec 30 §7.3)."""
+"""Whether pods communicate by an overlay, or by routes in the route tables (spec 30 §7.3)."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ NOT_BOOLEAN: Final = "overlay.enabled is not a boolean"
 
 
 def has_overlay(shoot: JsonObject) -> bool:
-    """Whether a Shoot has an overlay; it has one if nothing is said.
+    """Whether a Shoot has an overlay; it has one by default.
 
     Raises:
         ExtensionError: it is neither true nor false.

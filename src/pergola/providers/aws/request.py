@@ -1,4 +1,4 @@
-"""From an `Infrastructure` and its `Cluster` to what is asked of AWS (spec 30 §2, §5)."""
+"""From an `Infrastructure` and its `Cluster` to the desired state in AWS (spec 30 §2, §5)."""
 
 from base64 import b64decode
 from binascii import Error as NotBase64
@@ -28,7 +28,7 @@ _EFA_INTERFACES: Final = ("efa", "efa-only")
 def wanted_of(
     infrastructure: JsonObject, cluster: Cluster | None, *, tag_worker_subnets: bool = True
 ) -> Wanted:
-    """What an Infrastructure asks for; without its Cluster as for a Shoot with IPv4 alone.
+    """Return the desired state of an Infrastructure; without a Cluster, for IPv4 alone.
 
     Raises:
         Malformed: `spec.providerConfig` is no InfrastructureConfig.
@@ -61,13 +61,13 @@ def wanted_of(
 
 
 def _said(shoot: Shoot, of: str) -> tuple[str, ...]:
-    """The Shoot's own range; those of its status come from here, and would come back."""
+    """Return a range of the Shoot's spec; that of its status derives from ours."""
     value = map_at(shoot.raw, "spec", "networking").get(of)
     return (value,) if isinstance(value, str) and value else ()
 
 
 def _uses_efa(shoot: Shoot) -> bool:
-    """Whether a pool of workers says so: `networkInterfaces[].type` of its `WorkerConfig`.
+    """Whether a pool of workers has EFA: `networkInterfaces[].type` of its `WorkerConfig`.
 
     The type of machine tells nothing: many can have such interfaces, and have none unless asked.
     """

@@ -1,4 +1,4 @@
-"""What a Shoot on AWS may say (spec 30 §1.4, §7.3, §11)."""
+"""Validation of Shoots on AWS (spec 30 §1.4, §7.3, §11)."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -23,7 +23,7 @@ CONTROL_PLANE: Final = "spec.provider.controlPlaneConfig"
 def check_shoot(
     shoot: JsonObject, old: JsonObject | None = None, cloud_profile: JsonObject | None = None
 ) -> Iterator[Cause]:
-    """What is wrong with a Shoot on AWS, and with the change from the old one, all at once.
+    """Yield all findings about a Shoot on AWS, and about its change.
 
     Args:
         old: the Shoot as it is stored; None while it is created.

@@ -1,4 +1,4 @@
-"""What Shoots on AWS get where they leave something open (spec 30 §1.1, §7.3)."""
+"""Defaults of Shoots on AWS (spec 30 §1.1, §7.3)."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ from pergola.providers.aws.control_plane_config import CONTROL_PLANE_CONFIG
 
 OVERLAY: Final[Path] = ("spec", "networking", "providerConfig", "overlay")
 ROUTED_NETWORKS: Final = ("calico", "cilium")
-"""Network plugins that can do without an overlay."""
+"""Network plugins that can work without an overlay."""
 
 _INFRASTRUCTURE: Final[Path] = ("spec", "provider", "infrastructureConfig")
 _CONTROL_PLANE: Final[Path] = ("spec", "provider", "controlPlaneConfig")
@@ -20,7 +20,7 @@ _LOAD_BALANCERS: Final[Path] = (*_CONTROL_PLANE, "loadBalancerController", "enab
 
 
 def mutate_shoot(draft: Draft, old: JsonObject | None) -> None:
-    """Sets what a new Shoot leaves open, and keeps what depends on each other in step.
+    """Set the defaults of a new Shoot, and keep dependent fields consistent.
 
     Shoots without workers, moving to another seed, or with the spec they had are left alone.
 
@@ -53,7 +53,7 @@ def _default_overlay(draft: Draft, old: JsonObject | None) -> None:
 
 
 def _follow_overlay(draft: Draft, old: JsonObject | None) -> None:
-    """Whoever never said anything of overlays has one, and needs no routes."""
+    """Without a setting there is an overlay, and no pod routes are needed."""
     enabled = draft.get(*OVERLAY, "enabled")
     if not isinstance(enabled, bool):
         return
@@ -68,13 +68,13 @@ def _follow_overlay(draft: Draft, old: JsonObject | None) -> None:
 
 
 def _default_mtu(draft: Draft) -> None:
-    """A Shoot without a config gets no piece of one, so that it is told that all is missing."""
+    """Leave a missing config missing, so that the whole of it is reported."""
     if draft.get(*_INFRASTRUCTURE) is not None and draft.get(*_MTU) is None:
         _set(draft, _MTU, to=False, because="nodes of new Shoots keep the MTU that AWS gives them")
 
 
 def _set(draft: Draft, path: Path, *, to: JsonValue, because: str) -> None:
-    """Sets a value unless something that is no map is in the way: validation tells of that."""
+    """Set a value unless something other than a map is in the way, which validation reports."""
     above = (draft.get(*path[:depth]) for depth in range(1, len(path)))
     if not all(part is None or isinstance(part, dict) for part in above):
         return

@@ -1,4 +1,4 @@
-"""The webhooks of an admission component on Shoots on AWS (spec 30 §1.4, §7.3)."""
+"""Admission webhooks for Shoots on AWS (spec 30 §1.4, §7.3)."""
 
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
@@ -16,7 +16,7 @@ from pergola.providers.aws.shoot_checks import check_shoot
 from pergola.providers.aws.shoot_defaults import mutate_shoot
 
 CloudProfiles = Callable[[JsonObject], JsonObject | None]
-"""From a Shoot to its CloudProfile or NamespacedCloudProfile; None if that is not known."""
+"""Returns the CloudProfile or NamespacedCloudProfile of a Shoot; None if it is unknown."""
 
 AWS: Final = "aws"
 COMPONENT: Final = "admission-aws"
@@ -25,7 +25,7 @@ VALIDATE_PATH: Final = "/webhooks/validate"
 
 
 def aws_shoot_mutator(component: str = COMPONENT, *, path: str = MUTATE_PATH) -> Webhook:
-    """The webhook that sets defaults in Shoots on AWS."""
+    """Return the webhook that sets defaults in Shoots on AWS."""
 
     def choose(_: Request, shoot: JsonObject) -> Iterator[Mutate]:
         if cloud_of(shoot) == AWS:
@@ -44,7 +44,7 @@ def aws_shoot_mutator(component: str = COMPONENT, *, path: str = MUTATE_PATH) ->
 def aws_shoot_validator(
     cloud_profiles: CloudProfiles, component: str = COMPONENT, *, path: str = VALIDATE_PATH
 ) -> Webhook:
-    """The webhook that refuses Shoots which AWS could not serve.
+    """Return the webhook that rejects Shoots that AWS could not serve.
 
     What was wrong already is only a warning: a rule that came later must not keep anybody from
     hibernating or repairing a cluster.

@@ -1,4 +1,4 @@
-"""What AWS says of a cluster's network: read in one sweep, shared by checks, plans and flows (§13).
+"""AWS's descriptions of a cluster's infrastructure, shared by checks, plans and flows (§13).
 
 Only describes; nothing here decides anything.
 """
@@ -10,7 +10,7 @@ from pergola.api.objects import JsonObject
 
 @dataclass(slots=True, kw_only=True)
 class Snapshot:
-    """AWS's answers, by the id of the thing; what was not asked for is empty.
+    """AWS's descriptions, by the id of the resource; what was not requested is empty.
 
     Attributes:
         vpc: the cluster's VPC; None while there is none.

@@ -1,4 +1,4 @@
-"""`InfrastructureState`: the keys under which a flow remembers what is whose (spec 30 §1.3).
+"""`InfrastructureState`: the keys under which a flow remembers resources (spec 30 §1.3).
 
 The keys are those of clusters that exist already. A key that is not here stays as it is.
 """
@@ -71,33 +71,33 @@ _TERRAFORM: Final = ("terraform_version", "encoding", "lineage")
 
 
 def zone_key(zone: str, key: str) -> str:
-    """Where something of a zone is: `Zones/eu-west-1a/NATGateway`."""
+    """Return the key of a zone's property: `Zones/eu-west-1a/NATGateway`."""
     return f"{ZONES}/{zone}/{key}"
 
 
 def endpoint_key(service: str) -> str:
-    """Where the gateway endpoint of a service is, such as `s3`."""
+    """Return the key of the gateway endpoint of a service, such as `s3`."""
     return f"{ENDPOINTS}/{service}"
 
 
 def mount_target_key(file_system: str, subnet: str, group: str = "") -> str:
-    """Where a mount target is; without its security group if it is the user's."""
+    """Return the key of a mount target; without its security group if it is the user's."""
     return f"{MOUNT_TARGETS}/{'_'.join(part for part in (file_system, subnet, group) if part)}"
 
 
 def tagged_key(thing: str) -> str:
-    """Where the tags are that were added to a thing of the user."""
+    """Return the key of the record of our tags on a user-provided resource."""
     return f"{TAGGED}/{thing}"
 
 
 def zones_of(state: State) -> list[str]:
-    """The names of the zones of which something is known, in order."""
+    """Return the names of the zones in the state, sorted."""
     names = (key.rpartition("/")[0] for key in state.under(ZONES))
     return sorted({name for name in names if name})
 
 
 def in_zones(state: State, key: str) -> Iterator[tuple[str, str]]:
-    """Zones with the value that each has under a key; only those that have one."""
+    """Yield the zones that have a property, with its value."""
     for zone in zones_of(state):
         value = state.get(zone_key(zone, key))
         if value:
@@ -105,7 +105,7 @@ def in_zones(state: State, key: str) -> Iterator[tuple[str, str]]:
 
 
 def suffix_of(state: State, zone: str) -> str:
-    """The `zN` of a zone, which it keeps for ever; the smallest that is free at its first sight."""
+    """Return the `zN` of a zone, which it keeps for ever; a new zone gets the smallest free one."""
     known = state.get(zone_key(zone, SUFFIX))
     if known:
         return known
@@ -116,7 +116,7 @@ def suffix_of(state: State, zone: str) -> str:
 
 
 def read_state(raw: JsonObject | None) -> State:
-    """The state in `status.state`; an empty one if there is none.
+    """Return the state in `status.state`; an empty one if there is none.
 
     Raises:
         ExtensionError: it is of an older tool, or no state at all.
@@ -139,7 +139,7 @@ def read_state(raw: JsonObject | None) -> State:
 
 
 def state_object(data: Mapping[str, str]) -> JsonObject:
-    """What is written to `status.state`; keys in order, so that equal states are equal texts."""
+    """Return the content of `status.state`, sorted, so that equal states are equal texts."""
     return {
         "apiVersion": INFRASTRUCTURE_STATE.api_version,
         "kind": INFRASTRUCTURE_STATE.kind,

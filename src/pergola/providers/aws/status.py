@@ -1,4 +1,4 @@
-"""`InfrastructureStatus` and what else of the status others read (spec 30 §1.2)."""
+"""`InfrastructureStatus` and the other fields of the status that others read (spec 30 §1.2)."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -17,7 +17,7 @@ INTERNAL: Final = "internal"
 
 
 def provider_status(wanted: Wanted, state: State) -> JsonObject:
-    """`status.providerStatus`: the same for the same config and state, to the last byte.
+    """Return `status.providerStatus`: identical for the same config and state.
 
     Subnets are in the order of the config's zones; consumers take the first of a purpose.
     """
@@ -35,7 +35,7 @@ def provider_status(wanted: Wanted, state: State) -> JsonObject:
 
 
 def egress_cidrs(state: State) -> list[str]:
-    """`status.egressCIDRs`: from where the cluster's packets come; empty if nobody can tell.
+    """Return `status.egressCIDRs`: the sources of the cluster's traffic; empty if unknown.
 
     NAT gateways' addresses, then the IPv6 block, if the range of Services is known as well.
     """
@@ -45,7 +45,7 @@ def egress_cidrs(state: State) -> list[str]:
 
 
 def networking(wanted: Wanted, state: State) -> JsonObject:
-    """`status.networking`: ranges of nodes, pods and Services; IPv6 first where AWS gave it."""
+    """Return `status.networking`: ranges of nodes, pods and Services, IPv6 of AWS first."""
     block, services = _block(state), state.get(keys.SERVICE_CIDR) if _block(state) else None
     return {
         "nodes": _ranges(block, (wanted.node_range,)),
@@ -55,7 +55,7 @@ def networking(wanted: Wanted, state: State) -> JsonObject:
 
 
 def full_status(wanted: Wanted, state: State) -> JsonObject:
-    """All fields of `status` that a successful reconciliation writes.
+    """Return all fields of `status` that a successful reconciliation writes.
 
     An empty list of egress CIDRs is null: a merge patch then clears what was there before.
     """
@@ -68,18 +68,18 @@ def full_status(wanted: Wanted, state: State) -> JsonObject:
 
 
 def vpc_id(wanted: Wanted, state: State) -> str:
-    """The VPC: that of the config, or the one that was created; empty if there is none yet."""
+    """Return the VPC of the config, or the managed one; empty if there is none yet."""
     return wanted.config.networks.vpc.id or state.get(keys.VPC) or ""
 
 
 def nodes_security_group(wanted: Wanted, state: State) -> str:
-    """The security group of the nodes: that of the config, or the one that was created."""
+    """Return the nodes' security group: that of the config, or the managed one."""
     group = wanted.config.networks.nodes_security_group_id
     return group or state.get(keys.NODES_SECURITY_GROUP) or ""
 
 
 def file_system_of(wanted: Wanted, state: State) -> str:
-    """The file system: that of the config, or the one that was created; empty if none is wanted."""
+    """Return the file system: that of the config, or the managed one; empty without EFS."""
     config = wanted.config.elastic_file_system
     if config is None or not config.enabled:
         return ""
@@ -87,7 +87,7 @@ def file_system_of(wanted: Wanted, state: State) -> str:
 
 
 def subnets_of(zone: Zone, state: State) -> Iterator[tuple[str, str]]:
-    """The subnets of a zone: purpose and id; what the config names, else what the state knows."""
+    """Yield purpose and id of a zone's subnets: those of the config, else those of the state."""
     for purpose, named, key in (
         (NODES, zone.workers_subnet_id, keys.SUBNET_WORKERS),
         (PUBLIC, zone.public_subnet_id, keys.SUBNET_PUBLIC),
@@ -111,7 +111,7 @@ def _vpc(wanted: Wanted, state: State) -> JsonObject:
 
 
 def _groups(wanted: Wanted, state: State) -> list[str]:
-    """None before the nodes' own is known, for consumers take the first as that one."""
+    """Return none before the nodes' own group is known: consumers take the first as that one."""
     return nodes_security_groups(wanted, state) if nodes_security_group(wanted, state) else []
 
 
@@ -124,7 +124,7 @@ def _iam(state: State) -> JsonObject:
 
 
 def _block(state: State) -> str | None:
-    """The VPC's IPv6 block, if it counts: only together with a range of Services."""
+    """Return the VPC's IPv6 block, if it counts: only together with a range of Services."""
     return state.get(keys.VPC_IPV6_BLOCK) if state.get(keys.SERVICE_CIDR) else None
 
 

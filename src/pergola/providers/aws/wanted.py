@@ -1,4 +1,4 @@
-"""What a cluster asks of AWS: all that a flow, a check and a plan have to know beforehand."""
+"""The desired state of a cluster's infrastructure: the input of flows, checks and plans."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -7,7 +7,7 @@ from pergola.providers.aws.config import InfrastructureConfig
 
 OWNED: Final = "owned"
 OWNED_BEFORE: Final = "1"
-"""What older clusters have in place of `owned`."""
+"""The value that older clusters have instead of `owned`."""
 SHARED: Final = "shared"
 ROLE_PUBLIC: Final = "kubernetes.io/role/elb"
 ROLE_INTERNAL: Final = "kubernetes.io/role/internal-elb"
@@ -55,28 +55,28 @@ class Wanted:
 
     @property
     def needs_ipv6_block(self) -> bool:
-        """Whether the VPC has to have an IPv6 block: for the Shoot, or by the older switch."""
+        """Whether the VPC needs an IPv6 block: for the Shoot, or by the older switch."""
         dual = self.config.dual_stack
         return self.ipv6 or (dual is not None and dual.enabled)
 
     @property
     def cluster_tag(self) -> str:
-        """The key of the tag that tells to which cluster something belongs."""
+        """Key of the tag that marks what belongs to the cluster."""
         return f"kubernetes.io/cluster/{self.technical_id}"
 
     @property
     def dhcp_domain(self) -> str:
-        """The `domain-name` that the VPC's DHCP options have to have."""
+        """Desired `domain-name` of the VPC's DHCP options."""
         return "ec2.internal" if self.region == "us-east-1" else f"{self.region}.compute.internal"
 
     def name(self, suffix: str = "") -> str:
-        """The `Name` of something of this cluster (§3.2), such as `shoot--p--s-nodes`."""
+        """Return the `Name` of a resource of this cluster (§3.2), such as `shoot--p--s-nodes`."""
         return f"{self.technical_id}-{suffix}" if suffix else self.technical_id
 
     def tags(self, suffix: str = "", **more: str) -> dict[str, str]:
-        """The tags of something that is created for this cluster."""
+        """Return the tags of a resource that is created for this cluster."""
         return {self.cluster_tag: OWNED, "Name": self.name(suffix), **more}
 
     def owns(self, tags: dict[str, str]) -> bool:
-        """Whether tags say that something was created for this cluster."""
+        """Whether tags mark a resource as created for this cluster."""
         return tags.get(self.cluster_tag) in (OWNED, OWNED_BEFORE)

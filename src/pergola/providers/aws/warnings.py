@@ -18,7 +18,7 @@ _NOTE_BYTES: Final = 1024
 
 
 async def warn(client: Client, obj: JsonObject, warnings: Iterable[str], clock: Clock) -> None:
-    """Tells each sentence once, as long as API servers keep Events; that it fails is no failure."""
+    """Create a Warning Event for each sentence, once. Failures are logged, never raised."""
     for sentence in dict.fromkeys(warnings):
         try:
             await client.create(event(obj, sentence, clock))
@@ -29,7 +29,7 @@ async def warn(client: Client, obj: JsonObject, warnings: Iterable[str], clock: 
 
 
 def event(obj: JsonObject, sentence: str, clock: Clock) -> JsonObject:
-    """The Event about an object; the same sentence has the same name."""
+    """Return the Event about an object; the same sentence has the same name."""
     key, gvk = Key.of(obj), GroupVersionKind.of(obj)
     digest = sha256(f"{uid_of(obj)} {sentence}".encode()).hexdigest()[:16]
     return {

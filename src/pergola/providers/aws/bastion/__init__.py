@@ -1,4 +1,4 @@
-"""Bastions in AWS: hosts through which people get to nodes by SSH (spec 30 §10.1).
+"""Bastions in AWS: hosts through which people reach nodes by SSH (spec 30 §10.1).
 
 actuator  the Bastion as an extension resource
 site      where it can be: told by the Infrastructure's status, never by names of things in AWS

@@ -1,4 +1,4 @@
-"""The Bastion of a Shoot in AWS, as an actuator (spec 30 §10.1).
+"""The Bastion actuator for Shoots in AWS (spec 30 §10.1).
 
     pergola extension run aws
 
@@ -33,7 +33,7 @@ _POLLS_UNTIL_TERMINATED: Final = 2
 
 
 class AwsBastion(Actuator):
-    """Lets people in by SSH, through an instance in a public subnet.
+    """Let people in by SSH, through an instance in a public subnet.
 
     Args:
         settings: those of the environment if None.
@@ -54,11 +54,11 @@ class AwsBastion(Actuator):
         )
 
     def measure(self, metrics: Metrics) -> None:
-        """Counts requests to AWS."""
+        """Count requests to AWS."""
         self._clients.observe(metrics.further(AwsMetrics).request)
 
     async def reconcile(self, context: Context, obj: JsonObject) -> Status | None:
-        """Makes the bastion, and waits until it can be reached.
+        """Create the bastion, and wait until it is reachable.
 
         Raises:
             RequeueAfter: it has no public address yet.
@@ -85,7 +85,7 @@ class AwsBastion(Actuator):
         return {"ingress": endpoint}
 
     async def delete(self, context: Context, obj: JsonObject) -> Status | None:
-        """Removes the bastion, whatever of its surroundings is still there.
+        """Delete the bastion, whichever of its dependencies still exist.
 
         Raises:
             RequeueAfter: its instance is not terminated yet.
@@ -102,19 +102,19 @@ class AwsBastion(Actuator):
         return None
 
     async def force_delete(self, context: Context, obj: JsonObject) -> Status | None:
-        """Leaves everything in AWS as it is."""
+        """Leave everything in AWS as it is."""
         return None
 
     async def migrate(self, context: Context, obj: JsonObject) -> Status | None:
-        """Leaves everything in AWS as it is: it is found again by its name."""
+        """Leave everything in AWS as it is: the instance is found again by its name."""
         return None
 
     async def close(self) -> None:
-        """Closes the connections to AWS that nobody uses."""
+        """Close idle connections to AWS."""
         await self._clients.close()
 
     async def _infrastructure(self, context: Context) -> JsonObject | None:
-        """The Infrastructure beside the Bastion; a Shoot has one."""
+        """Return the Infrastructure beside the Bastion; a Shoot has one."""
         for each in await context.client.list(INFRASTRUCTURE, context.namespace):
             if map_at(each, "spec").get("type") == self.type:
                 return each

@@ -35,7 +35,7 @@ _DIRECTIONS: Final[tuple[Direction, ...]] = (INGRESS, EGRESS)
 
 
 async def groups_of(aws: AwsClient, site: Site) -> Groups:
-    """The security groups of the VPC; of a VPC that is not known, those of the bastion."""
+    """Return the security groups of the VPC; those of the bastion if the VPC is unknown."""
     by = (
         filters_by({"vpc-id": site.vpc})
         if site.vpc
@@ -46,7 +46,7 @@ async def groups_of(aws: AwsClient, site: Site) -> Groups:
 
 
 async def open_for(aws: AwsClient, site: Site) -> tuple[str, str]:
-    """Makes the bastion's group and its rules.
+    """Create the bastion's group and its rules.
 
     Returns:
         Its id, and what the user has to do besides; empty if nothing.
@@ -71,12 +71,12 @@ async def open_for(aws: AwsClient, site: Site) -> tuple[str, str]:
 
 
 def own_group(site: Site, groups: Groups) -> JsonObject | None:
-    """The bastion's security group."""
+    """Return the bastion's security group."""
     return next((g for g in groups.values() if g.get("GroupName") == site.group_name), None)
 
 
 async def close_for(aws: AwsClient, site: Site, group: JsonObject) -> None:
-    """Takes from groups of the cluster what allows the bastion in."""
+    """Revoke rules that let the bastion in from groups of the cluster."""
     name = str(group["GroupId"])
     same_vpc = filters_by({"vpc-id": str(group["VpcId"])})
     for each in await aws.pages(
@@ -91,7 +91,7 @@ async def close_for(aws: AwsClient, site: Site, group: JsonObject) -> None:
 
 
 async def delete_group(aws: AwsClient, group: JsonObject) -> None:
-    """Deletes the bastion's group.
+    """Delete the bastion's group.
 
     Raises:
         ExtensionError: something of the user still refers to it.
@@ -110,7 +110,7 @@ async def delete_group(aws: AwsClient, group: JsonObject) -> None:
 
 
 def _may_be_written(site: Site, group: JsonObject) -> bool:
-    """Whether a group was created for the cluster; one that was brought may have its tag, too."""
+    """Whether a group was created for the cluster; a user-provided one may have its tag, too."""
     if site.is_users_group and group["GroupId"] == site.nodes_group:
         return False
     owner = tags_of(group).get(f"kubernetes.io/cluster/{site.technical_id}")
@@ -152,7 +152,7 @@ async def _write(
 
 
 def _allows(group: JsonObject, rule: Rule) -> bool:
-    """Whether SSH is let in from the bastion, by this rule or by a wider one."""
+    """Whether a rule lets SSH in from the bastion, be it wider than needed."""
     return any(
         present.direction == INGRESS
         and present.peer in (rule.peer, EVERYWHERE, EVERYWHERE_6)

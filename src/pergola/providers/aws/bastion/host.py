@@ -14,11 +14,11 @@ _ALIVE: Final = ("pending", "running", "stopping", "stopped")
 _NOT_GONE: Final = (*_ALIVE, "shutting-down")
 _TERMINATED: Final = "IdempotentInstanceTerminated"
 _LIVES: Final = 10
-"""How often the instance of one Bastion is started anew after somebody terminated it."""
+"""How often the instance of one Bastion is replaced after it was terminated by others."""
 
 
 async def ensure_instance(aws: AwsClient, site: Site, machine: Machine, group: str) -> JsonObject:
-    """The bastion's instance; started if there is none."""
+    """Return the bastion's instance; start it if there is none."""
     found = await instances_of(aws, site, _ALIVE)
     return found[0] if found else await _start(aws, site, machine, group)
 
@@ -26,7 +26,7 @@ async def ensure_instance(aws: AwsClient, site: Site, machine: Machine, group: s
 async def instances_of(
     aws: AwsClient, site: Site, states: Iterable[str] = _NOT_GONE
 ) -> list[JsonObject]:
-    """Instances with the bastion's name that are not gone."""
+    """Return the instances with the bastion's name that are not terminated."""
     by = [
         {"Name": "tag:Name", "Values": [site.instance_name]},
         {"Name": "instance-state-name", "Values": list(states)},
@@ -37,7 +37,7 @@ async def instances_of(
 
 
 async def terminate(aws: AwsClient, instances: Iterable[JsonObject]) -> None:
-    """Asks for the end of instances; they are gone some time later."""
+    """Terminate instances; they are gone some time later."""
     names = [
         str(instance["InstanceId"])
         for instance in instances
@@ -48,7 +48,7 @@ async def terminate(aws: AwsClient, instances: Iterable[JsonObject]) -> None:
 
 
 def endpoint_of(instance: JsonObject) -> JsonObject | None:
-    """Where the bastion is reached; None until it has addresses inside and outside."""
+    """Return the bastion's addresses; None until it has public and private ones."""
     address, name = instance.get("PublicIpAddress"), instance.get("PublicDnsName")
     if not address or not instance.get("PrivateIpAddress"):
         return None

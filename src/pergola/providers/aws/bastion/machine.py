@@ -1,4 +1,4 @@
-"""What a bastion runs on: a machine type and an image of the CloudProfile (spec 30 §10.1); pure."""
+"""Machine type and image of a bastion, from the CloudProfile (spec 30 §10.1). Pure."""
 
 from typing import Final, NamedTuple
 
@@ -16,14 +16,14 @@ _UNUSABLE: Final = ("expired", "preview", "deprecated")
 
 
 class Machine(NamedTuple):
-    """What RunInstances has to know."""
+    """Parameters of RunInstances."""
 
     type: str
     image: str
 
 
 def machine_of(cloud_profile: JsonObject | None, region: str) -> Machine:
-    """The machine for bastions: what the profile says for them, else the smallest with an image.
+    """Return the machine for bastions: the profile's choice, else the smallest with an image.
 
     Raises:
         ExtensionError: the profile has no machine type or no image for it in this region.
@@ -65,7 +65,7 @@ def _size(machine: JsonObject) -> tuple[float, float, float, str]:
 
 
 def _images(spec: JsonObject) -> list[tuple[str, str]]:
-    """Images and versions, the best first: what is named, else the newest of each image."""
+    """Yield images and versions, the best first: those named, else the newest of each image."""
     wanted = map_at(spec, "bastion", "machineImage")
     name, version = wanted.get("name"), wanted.get("version")
     found: list[tuple[str, str]] = []

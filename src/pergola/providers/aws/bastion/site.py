@@ -1,4 +1,4 @@
-"""Where a bastion can be, and what it is called: pure (spec 30 §10.1)."""
+"""Where a bastion can be placed, and its names (spec 30 §10.1). Pure."""
 
 from base64 import b64decode
 from binascii import Error as NotBase64
@@ -20,7 +20,7 @@ NO_SUBNET: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """A bastion as it shall be.
+    """The desired bastion.
 
     Attributes:
         technical_id: of the cluster.
@@ -46,21 +46,21 @@ class Site:
 
     @property
     def group_name(self) -> str:
-        """Of its security group."""
+        """Name of its security group."""
         return f"{self.technical_id}-{self.name}-bsg"
 
     @property
     def instance_name(self) -> str:
-        """Of its instance."""
+        """Name of its instance."""
         return f"{self.technical_id}-{self.name}-bastion"
 
     def tags(self, name: str) -> dict[str, str]:
-        """The tags of something that belongs to it."""
+        """Tags of its resources."""
         return {f"kubernetes.io/cluster/{self.technical_id}": OWNED, "Name": name}
 
 
 def site_of(bastion: JsonObject, infrastructure: JsonObject, families: Iterable[str]) -> Site:
-    """The site of a Bastion, as far as the Infrastructure tells; enough for its deletion."""
+    """Return the site of a Bastion, as far as the Infrastructure has it; enough to delete it."""
     status = map_at(infrastructure, "status", "providerStatus")
     networks = map_at(infrastructure, "spec", "providerConfig", "networks")
     return Site(
@@ -76,7 +76,7 @@ def site_of(bastion: JsonObject, infrastructure: JsonObject, families: Iterable[
 
 
 def usable(site: Site, bastion: JsonObject) -> tuple[tuple[str, ...], bytes]:
-    """From where it may be reached, and its user data, if there is a place for it.
+    """Return the CIDRs that may reach it and its user data, if there is a place for it.
 
     Raises:
         ExtensionError: there is no place, or something in the Bastion is wrong.

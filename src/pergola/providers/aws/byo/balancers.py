@@ -15,7 +15,7 @@ Found = dict[Role, dict[str, str]]
 
 
 def warnings(wanted: Wanted, found: Found) -> Iterator[str]:
-    """What users should know although the cluster works; a sentence for each."""
+    """Yield warnings that do not block reconciliation, a sentence each."""
     zones = [zone.name for zone in wanted.config.networks.zones]
     if not any(found.values()):
         yield (

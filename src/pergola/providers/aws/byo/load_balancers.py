@@ -19,28 +19,28 @@ from pergola.providers.aws.wanted import ROLE_INTERNAL, ROLE_PUBLIC, Wanted
 
 CLUSTER_PREFIX: Final = "kubernetes.io/cluster/"
 LEAST_FREE: Final = 8
-"""Addresses that a subnet must have left for a load balancer."""
+"""Free addresses that a load balancer needs in each of its subnets."""
 HAS_ROLE: Final = "1"
 
 
 class Role(StrEnum):
-    """For which load balancers a subnet is."""
+    """Which load balancers a subnet is for."""
 
     PUBLIC = "public"
     INTERNAL = "internal"
 
     @property
     def tag(self) -> str:
-        """The key of the tag that says so."""
+        """Key of the role tag."""
         return ROLE_PUBLIC if self is Role.PUBLIC else ROLE_INTERNAL
 
     def named_by(self, zone: Zone) -> str | None:
-        """The subnet that a config names for it in a zone."""
+        """Return the subnet that the config names for the role in a zone."""
         return zone.public_subnet_id if self is Role.PUBLIC else zone.internal_subnet_id
 
 
 class Placement(NamedTuple):
-    """The subnet that a controller takes in an availability zone, and why it and no other."""
+    """The subnet that a controller chooses in an availability zone, and why."""
 
     zone: str
     subnet: str
@@ -48,7 +48,7 @@ class Placement(NamedTuple):
 
 
 def tagged(wanted: Wanted, role: Role, subnets: Mapping[str, JsonObject]) -> dict[str, list[str]]:
-    """Subnets of the VPC with the cluster's tag and a role, by availability zone, in order."""
+    """Return subnets with the cluster's tag and a role, sorted, by availability zone."""
     found: dict[str, list[str]] = defaultdict(list)
     for name in sorted(subnets):
         subnet = subnets[name]
@@ -63,7 +63,7 @@ def tagged(wanted: Wanted, role: Role, subnets: Mapping[str, JsonObject]) -> dic
 
 
 def ambiguities(wanted: Wanted, subnets: Mapping[str, JsonObject]) -> Iterator[str]:
-    """Where tags leave it open which subnet a load balancer gets; a sentence for each (§8.4).
+    """Yield a sentence for each zone in which tags allow several subnets (§8.4).
 
     Args:
         subnets: with the tags that they are to have; `steps.byo.tagging.with_tags` adds them.
@@ -81,7 +81,7 @@ def ambiguities(wanted: Wanted, subnets: Mapping[str, JsonObject]) -> Iterator[s
 def in_zones(
     wanted: Wanted, role: Role, subnets: Mapping[str, JsonObject]
 ) -> Iterator[tuple[str, str]]:
-    """The zones of the cluster with the subnet that each has for a role: named, else tagged.
+    """Yield the cluster's zones with the subnet for a role: named, else tagged.
 
     Nothing may be ambiguous.
     """
@@ -95,7 +95,7 @@ def in_zones(
 def placements(
     wanted: Wanted, role: Role, snapshot: Snapshot, *, named: Collection[str] = ()
 ) -> list[Placement]:
-    """The subnets that the cloud controller takes for a Service's load balancer (§8.3).
+    """Return the subnets that the cloud controller chooses for a Service (§8.3).
 
     Args:
         named: ids or Name tags in the Service's annotation
@@ -117,7 +117,7 @@ def placements(
 
 
 def unfit(wanted: Wanted, role: Role, snapshot: Snapshot, name: str) -> Iterator[str]:
-    """Why load balancers in a subnet would not work, or not be made; a clause for each reason."""
+    """Yield why load balancers in a subnet would fail, or not be created; a clause each."""
     subnet = snapshot.subnets[name]
     is_open = routing.reaches_internet(snapshot, name)
     if role is Role.PUBLIC and not is_open:
@@ -132,7 +132,7 @@ def unfit(wanted: Wanted, role: Role, snapshot: Snapshot, name: str) -> Iterator
 
 
 def _candidates(wanted: Wanted, role: Role, snapshot: Snapshot) -> Iterator[str]:
-    """For public load balancers only what the internet reaches; for internal ones all."""
+    """Yield what the internet reaches for public load balancers, and all for internal ones."""
     for name, subnet in snapshot.subnets.items():
         if subnet.get("VpcId") != wanted.config.networks.vpc.id or _is_of_others(wanted, subnet):
             continue
@@ -143,7 +143,7 @@ def _candidates(wanted: Wanted, role: Role, snapshot: Snapshot) -> Iterator[str]
 def _first(
     wanted: Wanted, role: Role, zone: str, several: Iterable[str], subnets: Mapping[str, JsonObject]
 ) -> Placement:
-    """The role decides, then the cluster's tag, then the smaller id."""
+    """Choose by role, then by the cluster's tag, then by the smaller id."""
 
     def rank(name: str) -> tuple[bool, bool, str]:
         tags = tags_of(subnets[name])

@@ -24,7 +24,7 @@ def delete_step(after: tuple[str, ...], *, allowed: bool) -> Step:
 
 
 def _dead(work: Work) -> Iterator[tuple[str, str]]:
-    """Route tables of the worker subnets with the destinations that lead to nodes that are gone."""
+    """Yield worker route tables with the destinations of routes to nodes that are gone."""
     for name in dict.fromkeys(name for _, name in keys.in_zones(work.state, keys.ROUTE_TABLE)):
         table = work.snapshot.route_tables.get(name, {})
         for destination in dead_pod_routes(table, work.wanted.pod_ranges):
@@ -46,7 +46,7 @@ async def _delete(work: Work) -> None:
 
 
 def dead_pod_routes(table: JsonObject, pod_ranges: Iterable[str]) -> Iterator[str]:
-    """The destinations of routes to pods whose node is gone.
+    """Yield the destinations of pod routes whose node is gone.
 
     Args:
         pod_ranges: the ranges of all pods of the cluster, as CIDRs.

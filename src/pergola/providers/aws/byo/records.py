@@ -22,7 +22,7 @@ NOTHING: Final = "-"
 
 
 def recorded(state: State, thing: str) -> frozenset[str] | None:
-    """The keys of our tags on a thing; None if that is not known."""
+    """Return the keys of our tags on a resource; None if that is unknown."""
     text = state.get(keys.tagged_key(thing))
     if text is None:
         return None
@@ -30,7 +30,7 @@ def recorded(state: State, thing: str) -> frozenset[str] | None:
 
 
 def all_recorded(state: State) -> dict[str, frozenset[str]]:
-    """The keys of our tags by the ids of all things that have any."""
+    """Return the keys of our tags, by the ids of all resources that have any."""
     found = {thing: recorded(state, thing) for thing in state.under(keys.TAGGED)}
     return {thing: ours for thing, ours in found.items() if ours}
 
@@ -38,7 +38,7 @@ def all_recorded(state: State) -> dict[str, frozenset[str]]:
 def record(
     work: Work, things: Mapping[str, JsonObject], adding: Mapping[str, Collection[str]]
 ) -> None:
-    """Writes down whose tags are on things, and which are about to be added.
+    """Record which tags are ours, and which are about to be added.
 
     Args:
         adding: the keys that are about to be added, by the ids of things.
@@ -58,12 +58,12 @@ def record_as_users(state: State, thing: str) -> None:
 
 
 def withdraw(state: State, thing: str, unwritten: Collection[str]) -> None:
-    """Takes back what was promised and could not be done."""
+    """Correct a record after tags could not be added."""
     _write(state, thing, (recorded(state, thing) or frozenset()) - frozenset(unwritten))
 
 
 def forget(state: State, thing: str) -> None:
-    """Forgets a thing that has no tag of ours any more; that it never had one is kept.
+    """Drop the record of a resource without tags of ours, but not that it never had any.
 
     Otherwise a second run would take tags of the user for ours.
     """
@@ -72,7 +72,7 @@ def forget(state: State, thing: str) -> None:
 
 
 def present(wanted: Wanted, thing: JsonObject) -> frozenset[str]:
-    """The keys of tags on a thing that look like ours, save those of roles, which stay anyway."""
+    """Return the keys of tags that look like ours, except for role tags, which stay anyway."""
     tags = tags_of(thing)
     ours = {wanted.cluster_tag} if tags.get(wanted.cluster_tag) == SHARED else set()
     return frozenset(ours | ({MARKER} & tags.keys()))

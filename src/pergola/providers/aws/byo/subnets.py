@@ -32,7 +32,7 @@ ROLE_KEYS: Final = {
 
 
 def remember(state: State, zone: str, at: tuple[str, str, str], subnet: JsonObject | None) -> None:
-    """Puts a subnet of a zone and its real ranges into the state; forgets what is gone.
+    """Record a subnet of a zone with its real ranges; forget one that is gone.
 
     Args:
         at: the keys of its id, its IPv4 range and its IPv6 range.
@@ -46,7 +46,7 @@ def remember(state: State, zone: str, at: tuple[str, str, str], subnet: JsonObje
 
 
 def problems(wanted: Wanted, snapshot: Snapshot) -> list[str]:
-    """Why the subnets cannot be used; a sentence for each reason."""
+    """Return why the subnets cannot be used, a sentence each."""
     found = [f"{each} (to repair: {each.fix})" for each in live.check(wanted, snapshot)]
     tagged = tagging.with_tags(wanted, snapshot.subnets)
     return [*found, *load_balancers.ambiguities(wanted, tagged)]
@@ -76,7 +76,7 @@ async def _ensure(work: Work) -> None:
 
 
 async def _look_again(work: Work) -> None:
-    """Asks once for subnets that were not to be seen: they may be very new."""
+    """Describe once more the subnets that were not visible: they may be very new."""
     unseen = sorted({each.id for each in live.named(work.wanted)} - work.snapshot.subnets.keys())
     if unseen:
         filters = [{"Name": "subnet-id", "Values": unseen}]
@@ -85,7 +85,7 @@ async def _look_again(work: Work) -> None:
 
 
 def _write_down(work: Work) -> None:
-    """Without a pause, so that ids and records are saved together."""
+    """Record ids and tags without a pause, so that they are saved together."""
     things = tagging.brought(work)
     records.record(work, things, tagging.missing(work.wanted, things))
     for zone in work.wanted.config.networks.zones:

@@ -23,12 +23,12 @@ TABLE: Final = "rtb-"
 
 
 def needs_tables(wanted: Wanted) -> bool:
-    """Whether routes to pods are written into route tables."""
+    """Whether pod routes are written into route tables."""
     return not wanted.overlay and wanted.ipv4
 
 
 def by_zone(wanted: Wanted, snapshot: Snapshot) -> Iterator[tuple[str, JsonObject]]:
-    """Zones with the route table of their worker subnet; none if no routes are written."""
+    """Yield zones with the route table of their worker subnet; none without pod routes."""
     for zone in wanted.config.networks.zones if needs_tables(wanted) else ():
         subnet = zone.workers_subnet_id
         table = routing.table_of(snapshot, subnet) if subnet else None
@@ -37,25 +37,25 @@ def by_zone(wanted: Wanted, snapshot: Snapshot) -> Iterator[tuple[str, JsonObjec
 
 
 def of_workers(wanted: Wanted, snapshot: Snapshot) -> dict[str, JsonObject]:
-    """The route tables that are to have the cluster's tag, each once, by their ids."""
+    """Return the route tables that need the cluster's tag, by their ids."""
     return {str(table["RouteTableId"]): table for _, table in by_zone(wanted, snapshot)}
 
 
 def remember(work: Work) -> None:
-    """Puts the route table of each zone into the state, if it is needed."""
+    """Record the route table of each zone, if it is needed."""
     for zone, table in by_zone(work.wanted, work.snapshot):
         work.state.set(keys.zone_key(zone, keys.ROUTE_TABLE), table["RouteTableId"])
 
 
 def forget(state: State, table: str) -> None:
-    """Forgets a route table wherever a zone has it."""
+    """Forget a route table in every zone."""
     for zone, known in list(keys.in_zones(state, keys.ROUTE_TABLE)):
         if known == table:
             state.forget(keys.zone_key(zone, keys.ROUTE_TABLE))
 
 
 def _stale(work: Work) -> list[str]:
-    """Route tables that we tagged and that are not used any more."""
+    """Return the route tables that we tagged and that are no longer used."""
     used = of_workers(work.wanted, work.snapshot)
     ours = records.all_recorded(work.state)
     return sorted(name for name in ours if name.startswith(TABLE) and name not in used)

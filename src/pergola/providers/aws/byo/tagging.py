@@ -23,7 +23,7 @@ Tags = dict[str, str]
 
 
 def missing(wanted: Wanted, things: Mapping[str, JsonObject]) -> dict[str, Tags]:
-    """The tags that are to be added to subnets and route tables of the user, by their ids."""
+    """Return the tags to add to user-provided subnets and route tables, by their ids."""
     found = {}
     for name, tags in _wanted_tags(wanted, things).items():
         lacking = _lacking(tags, tags_of(things[name])) if name in things else {}
@@ -33,7 +33,7 @@ def missing(wanted: Wanted, things: Mapping[str, JsonObject]) -> dict[str, Tags]
 
 
 def with_tags(wanted: Wanted, subnets: Mapping[str, JsonObject]) -> dict[str, JsonObject]:
-    """Subnets as they will be once the missing tags are on them."""
+    """Return subnets as they will be once the missing tags are added."""
     lacking = missing(wanted, subnets)
     return {
         name: {**subnet, "Tags": as_list({**tags_of(subnet), **lacking.get(name, {})})}
@@ -42,13 +42,13 @@ def with_tags(wanted: Wanted, subnets: Mapping[str, JsonObject]) -> dict[str, Js
 
 
 def advice(region: str, things: Iterable[str], tags: Mapping[str, str]) -> str:
-    """The command that adds tags to things."""
+    """Return the command that adds tags to resources."""
     pairs = " ".join(f"Key={key},Value={value}" for key, value in tags.items())
     return f"aws ec2 create-tags --region {region} --resources {' '.join(things)} --tags {pairs}"
 
 
 def brought(work: Work) -> dict[str, JsonObject]:
-    """The things of the user that the cluster uses: subnets that are named, and route tables."""
+    """Return the user-provided resources that are tagged: named subnets, and route tables."""
     subnets = {each.id: work.snapshot.subnets.get(each.id) for each in named(work.wanted)}
     known = {name: subnet for name, subnet in subnets.items() if subnet is not None}
     return known | tables.of_workers(work.wanted, work.snapshot)

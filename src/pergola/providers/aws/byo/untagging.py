@@ -33,7 +33,7 @@ def step(after: tuple[str, ...]) -> Step:
 
 
 def _things(work: Work) -> list[str]:
-    """All on which a tag of ours may be: what the config names, the state knows, records tell.
+    """Return all resources that may have a tag of ours: by config, state and records.
 
     Subnets that only the state knows were found by the user's own tags: these stay.
     """
@@ -47,7 +47,7 @@ def _things(work: Work) -> list[str]:
 
 
 def _ours(work: Work, name: str) -> Tags:
-    """The tags to be removed from a thing.
+    """Return the tags to remove from a resource.
 
     Recorded ones are removed even if they are not to be seen: they may be very new.
     """
@@ -82,7 +82,7 @@ async def _delete(work: Work) -> None:
 
 
 async def _remove(work: Work, several: list[str], tags: Tags, *, must: bool) -> None:
-    """Removes tags from things.
+    """Remove tags from resources.
 
     Args:
         must: whether the tags are ours for certain; otherwise nobody is stopped by them.
@@ -106,7 +106,7 @@ async def _remove(work: Work, several: list[str], tags: Tags, *, must: bool) -> 
 
 
 async def _delete_tags(work: Work, several: list[str], tags: Tags) -> None:
-    """One call for all; if one of them is gone, AWS refuses, and each is asked for by itself."""
+    """Remove tags with one request; resource by resource if one of them is gone."""
     call = partial(work.aws.call, "ec2", "DeleteTags", Tags=_as_aws(tags))
     try:
         await call(Resources=several)

@@ -30,7 +30,7 @@ class Arguments(NamedTuple):
 
 
 def cloud_controller_arguments(status: JsonObject) -> list[str]:
-    """Arguments of the cloud controller manager that depend on the network.
+    """Return the arguments of the cloud controller manager that depend on the network.
 
     Routes to pods are never its business; without subnets for load balancers it leaves Services
     alone, and looks after nodes all the same.
@@ -40,7 +40,7 @@ def cloud_controller_arguments(status: JsonObject) -> list[str]:
 
 
 def cloud_provider_config(status: JsonObject, technical_id: str, families: Iterable[str]) -> str:
-    """The text of `cloudprovider.conf`.
+    """Return the text of `cloudprovider.conf`.
 
     Args:
         status: an InfrastructureStatus.
@@ -71,7 +71,7 @@ def cloud_provider_config(status: JsonObject, technical_id: str, families: Itera
 def cloud_provider_config_map(
     status: JsonObject, technical_id: str, families: Iterable[str]
 ) -> JsonObject:
-    """The ConfigMap with `cloudprovider.conf`, in the cluster's namespace on the seed.
+    """Return the ConfigMap with `cloudprovider.conf`, in the cluster's namespace on the seed.
 
     Raises:
         ExtensionError: the status names no VPC, or no subnet.
@@ -85,7 +85,7 @@ def cloud_provider_config_map(
 
 
 def cloud_controller(status: JsonObject, technical_id: str) -> Arguments:
-    """Return the arguments of the cloud controller manager, and why they are these."""
+    """Return the arguments of the cloud controller manager, and the reason."""
     found = [
         f"{subnet['id']} ({purpose})"
         for purpose in (PUBLIC, INTERNAL)

@@ -15,7 +15,7 @@ _SWITCH: Final = f"{_CONFIG}.cloudControllerManager.useCustomRouteController"
 
 
 class Replicas(NamedTuple):
-    """How many replicas of a controller there are, and why."""
+    """The number of replicas of a controller, and the reason."""
 
     replicas: int
     reason: str
@@ -24,7 +24,7 @@ class Replicas(NamedTuple):
 def route_controller_replicas(
     config: ControlPlaneConfig | None, families: Iterable[str], *, awake: int = 1
 ) -> int:
-    """The replicas of the controller that writes routes to pods into route tables.
+    """Return the replicas of the controller that writes pod routes into route tables.
 
     None with an overlay, and none for IPv6 alone.
 
@@ -37,7 +37,7 @@ def route_controller_replicas(
 
 
 def route_controller(shoot: Shoot) -> Replicas:
-    """The replicas of the controller of routes to pods that a Shoot needs, and why.
+    """Return the replicas of the route controller that a Shoot needs, and the reason.
 
     Raises:
         ExtensionError: the Shoot's overlay is neither on nor off.
@@ -49,7 +49,7 @@ def route_controller(shoot: Shoot) -> Replicas:
 
 
 def _why_routes(shoot: Shoot, config: ControlPlaneConfig | None) -> str:
-    """The switch decides; a switch that contradicts the overlay is told."""
+    """Explain the switch, and a switch that contradicts the overlay."""
     has_switch = config is not None and config.uses_route_controller
     overlay = has_overlay(shoot.raw)
     if IPV4 not in known_families(shoot.ip_families):

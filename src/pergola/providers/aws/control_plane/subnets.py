@@ -13,14 +13,14 @@ NO_SUBNET: Final = (
 
 
 class Placed(NamedTuple):
-    """A subnet and the availability zone it is in."""
+    """A subnet and its availability zone."""
 
     id: str
     zone: str
 
 
 def cloud_subnet(status: JsonObject) -> Placed:
-    """The subnet that the cloud controller manager is given: it runs outside of EC2.
+    """Return the subnet for the cloud controller manager, which runs outside of EC2.
 
     The first for public load balancers, else for internal ones, else for nodes.
 
@@ -37,12 +37,12 @@ def cloud_subnet(status: JsonObject) -> Placed:
 
 
 def places_load_balancers(status: JsonObject) -> bool:
-    """Whether there is a subnet for load balancers, so that Services of that type get one."""
+    """Whether any subnet is for load balancers."""
     return any(subnets_for(status, PUBLIC)) or any(subnets_for(status, INTERNAL))
 
 
 def problem(text: str) -> ExtensionError:
-    """Return an error that the user has to correct."""
+    """Return an error that the user has to fix."""
     return ExtensionError(text, Code.CONFIGURATION_PROBLEM)
 
 

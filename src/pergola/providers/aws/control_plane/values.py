@@ -1,4 +1,4 @@
-"""All values that the control plane of a cluster is given, from an Infrastructure and its Shoot."""
+"""All values for the control plane of a cluster, from an Infrastructure and its Shoot."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from pergola.providers.aws.status import INFRASTRUCTURE_STATUS
 
 
 class Given(NamedTuple):
-    """All that a control plane has to be given.
+    """All values for a control plane.
 
     Attributes:
         config_map: with the cloud provider's configuration, ready to be applied.
@@ -30,7 +30,7 @@ class Given(NamedTuple):
 
 
 def given(infrastructure: JsonObject, shoot: Shoot) -> Given:
-    """What the control plane of a cluster has to be given, once there is a network.
+    """Return the values for the control plane of a cluster, once there is a network.
 
     Args:
         shoot: for IP families, overlay and `controlPlaneConfig`; an empty one is as good as a

@@ -16,14 +16,14 @@ _SETTINGS: Final = Settings(diagnose=diagnose)
 
 
 def foresee(steps: list[Step], work: Work) -> dict[str, Note]:
-    """What would become of each step, by its name; asks nothing and changes nothing in AWS."""
+    """Return the plan of each step, by its name; sends no request."""
     return {
         step.name: Note(Fate.SKIP, step.skip) if step.skip else step.plan(work) for step in steps
     }
 
 
 def name_zones(wanted: Wanted, state: State) -> None:
-    """Gives each zone its `zN`: with that, the state of a new cluster is no longer empty.
+    """Give each zone its `zN`, so that the state of a new cluster is not empty.
 
     Only what has a state is ever deleted, so it is written before the first thing is created.
     """
@@ -40,7 +40,7 @@ async def run_steps(
     report: Reporter,
     metrics: FlowMetrics | None = None,
 ) -> Result:
-    """Runs the steps as a flow.
+    """Run steps as a flow.
 
     Args:
         name: of the flow, as users see it.

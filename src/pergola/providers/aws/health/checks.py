@@ -1,4 +1,4 @@
-"""The health checks of an Infrastructure: they read little of AWS, and not at every evaluation."""
+"""The health checks of an Infrastructure: they read little of AWS, and not every time."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
@@ -34,7 +34,7 @@ Evaluate = Callable[[CheckContext, JsonObject], Awaitable[ConditionUpdate]]
 
 
 def health_checks(access: Access, *, period: float = PERIOD) -> list[HealthCheck]:
-    """The checks of an Infrastructure.
+    """Return the checks of an Infrastructure.
 
     Args:
         period: seconds for which a result is good enough, unless there was a reconciliation.
@@ -63,7 +63,7 @@ class _Result:
 
 
 class _Remembered:
-    """A look that is taken once in a period, and after every reconciliation."""
+    """A check that is evaluated once in a period, and after every reconciliation."""
 
     def __init__(self, look: Evaluate, period: float) -> None:
         self._look = look
@@ -71,7 +71,7 @@ class _Remembered:
         self._results: dict[str, _Result] = {}
 
     async def run(self, context: CheckContext, obj: JsonObject) -> Verdict:
-        """The verdict of the last look, or of a new one; unknown if AWS refuses to tell."""
+        """Return the last verdict, or a new one if it is due; Unknown if AWS refuses."""
         operation, known = map_at(obj, "status", "lastOperation"), self._results.get(uid_of(obj))
         if known is None or not self._is_good(known, context.now, operation):
             try:
@@ -87,7 +87,7 @@ class _Remembered:
 
 
 def verdict(said: ConditionUpdate) -> Verdict:
-    """What a condition says, as the result of the only check that it is about."""
+    """Return a condition update as the verdict of the only check for its condition."""
     codes = (Code.CONFIGURATION_PROBLEM,) if said.status == "False" else ()
     return Verdict(said.status, said.message, codes, reason=said.reason)
 

@@ -1,4 +1,4 @@
-"""What a condition says."""
+"""The content of a condition."""
 
 from typing import Final, Literal, NamedTuple
 
@@ -6,7 +6,7 @@ CHECK_FAILED: Final = "CheckFailed"
 
 
 class ConditionUpdate(NamedTuple):
-    """What a condition says."""
+    """Status, reason and message of a condition."""
 
     status: Literal["True", "False", "Unknown"]
     reason: str

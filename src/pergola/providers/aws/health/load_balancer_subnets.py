@@ -14,7 +14,7 @@ SUBNETS_MISSING: Final = "SubnetsMissing"
 
 
 def load_balancer_subnets_available(wanted: Wanted, snapshot: Snapshot) -> ConditionUpdate:
-    """Whether load balancers find a subnet in every zone, with addresses left in it."""
+    """Decide whether load balancers find a subnet with free addresses in every zone."""
     zones = [zone.name for zone in wanted.config.networks.zones]
     found = {role: dict(in_zones(wanted, role, snapshot.subnets)) for role in Role}
     if not any(found.values()):

@@ -28,7 +28,7 @@ RULES_MISSING: Final = "MissingRequiredRules"
 
 
 class _Need(NamedTuple):
-    """A rule that has to be there: for each of the peers, by whatever rules together.
+    """A rule that must exist: for each of the peers, by any rules together.
 
     Attributes:
         by_group: only a rule that names the group will do, for what goes without IP addresses.
@@ -47,7 +47,7 @@ class _Need(NamedTuple):
 def nodes_security_group_valid(
     wanted: Wanted, group: JsonObject | None, zones: Iterable[Ranges] = ()
 ) -> ConditionUpdate:
-    """Whether a user's security group has the rules that nodes need (§6.3).
+    """Decide whether a user-provided security group has the rules that nodes need (§6.3).
 
     Args:
         group: as AWS describes it; None if it does not exist.
@@ -112,7 +112,7 @@ def _is_met(need: _Need, rules: Iterable[Rule]) -> bool:
 
 
 def _may_be_met(need: _Need, rules: Iterable[Rule], group: str) -> bool:
-    """Whether a prefix list or another group, which cannot be looked into, might allow it."""
+    """Whether a prefix list or another group, whose content is unknown, might allow it."""
     return any(
         rule.direction == need.rule.direction
         and not rule.is_range

@@ -1,4 +1,4 @@
-"""Checks of a config against the account it is for, on what `observe` read (spec 30 §5).
+"""Preflight: checks of a config against its AWS account, before anything changes (spec 30 §5).
 
 check           `findings`: all of them; `demand`: raises if one of them forbids to go on
 finding         what a finding is: where, what, and the AWS CLI line that repairs it

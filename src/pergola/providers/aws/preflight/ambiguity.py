@@ -14,7 +14,7 @@ from pergola.providers.aws.wanted import Wanted
 
 
 def check(wanted: Wanted, snapshot: Snapshot) -> Iterator[Finding]:
-    """A finding for each zone and role with several subnets, named or tagged."""
+    """Yield a finding for each zone and role with several subnets, named or tagged."""
     if snapshot.vpc is None or not wanted.config.brings_subnets:
         return
     for field in ROLES:

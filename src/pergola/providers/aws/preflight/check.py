@@ -1,4 +1,4 @@
-"""All checks together, and what they mean for a reconciliation (spec 30 §2 item 4, §5)."""
+"""All preflight checks, and what they mean for a reconciliation (spec 30 §2 item 4, §5)."""
 
 from collections.abc import Iterable
 
@@ -11,7 +11,7 @@ from pergola.providers.aws.wanted import Wanted
 
 
 def findings(wanted: Wanted, snapshot: Snapshot) -> list[Finding]:
-    """All that is wrong with the account for this config; what forbids to go on comes first."""
+    """Return all findings about the account for a config; blocking ones first."""
     found = [
         *vpc.check(wanted, snapshot),
         *ranges.check(wanted, snapshot),
@@ -23,7 +23,7 @@ def findings(wanted: Wanted, snapshot: Snapshot) -> list[Finding]:
 
 
 def demand(wanted: Wanted, snapshot: Snapshot) -> list[Finding]:
-    """The findings that forbid nothing, if there are no others.
+    """Return the findings that do not block, if no finding blocks.
 
     Raises:
         ExtensionError: something has to be repaired first; all of it is told at once, each with

@@ -1,4 +1,4 @@
-"""One thing that is wrong with a network in AWS, and the line that repairs it."""
+"""One finding of the preflight checks, and the command that fixes it."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ VPC_ID = "networks.vpc.id"
 
 
 class Finding(NamedTuple):
-    """What is wrong, or may be.
+    """A problem, or a possible one.
 
     Attributes:
         cause: where in the config, and what; paths begin at the `InfrastructureConfig`.
@@ -26,27 +26,27 @@ class Finding(NamedTuple):
 
 
 def hint(field: str, text: str, fix: str) -> Finding:
-    """Something that may be wrong, but forbids nothing."""
+    """Return a finding that does not block."""
     return Finding(Cause("Hint", text, field), fix, blocks=False)
 
 
 def not_found(field: str, value: str, detail: str) -> Cause:
-    """Something that the config names does not exist."""
+    """Return the cause for a resource that the config names and that does not exist."""
     return Cause("FieldValueNotFound", f"Not found: {shown(value)}: {detail}", field)
 
 
 def ec2(wanted: Wanted, command: str) -> str:
-    """A line of the AWS CLI, for the region of the cluster."""
+    """Return an AWS CLI command for EC2, in the region of the cluster."""
     return f"aws ec2 {command} --region {wanted.region}"
 
 
 def efs(wanted: Wanted, command: str) -> str:
-    """A line of the AWS CLI for file systems."""
+    """Return an AWS CLI command for file systems."""
     return f"aws efs {command} --region {wanted.region}"
 
 
 def subnets_in(wanted: Wanted, zone: str) -> str:
-    """A line that lists the subnets among which one can choose."""
+    """Return a command that lists the subnets to choose from."""
     return ec2(
         wanted,
         f"describe-subnets --filters Name=vpc-id,Values={wanted.config.networks.vpc.id} "
@@ -56,5 +56,5 @@ def subnets_in(wanted: Wanted, zone: str) -> str:
 
 
 def zone_path(index: int, field: str) -> str:
-    """The path of a zone's field."""
+    """Return the path of a zone's field."""
     return f"networks.zones[{index}].{field}"

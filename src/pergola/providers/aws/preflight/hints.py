@@ -1,4 +1,4 @@
-"""What may be wrong with a network that is brought, but forbids nothing (spec 30 Beyond 11, §8.3).
+"""Possible problems of user-provided networks that do not block (spec 30 Beyond 11, §8.3).
 
 Each of them shows up later as something else: nodes that do not join, Services without an address.
 """
@@ -21,13 +21,13 @@ from pergola.providers.aws.snapshot import Snapshot
 from pergola.providers.aws.wanted import ROLE_INTERNAL, SHARED, Wanted
 
 FREE_ADDRESSES: Final = 8
-"""So many a load balancer wants in each of its subnets."""
+"""Free addresses that a load balancer wants in each of its subnets."""
 _ZONES_FOR_ALB: Final = 2
 ROLES: Final = {PUBLIC: Role.PUBLIC, INTERNAL: Role.INTERNAL}
 
 
 def check(wanted: Wanted, snapshot: Snapshot) -> Iterator[Finding]:
-    """What the user should know about subnets that are brought."""
+    """Yield hints about user-provided subnets."""
     if snapshot.vpc is None or not wanted.config.brings_subnets:
         return
     for each in named(wanted):
@@ -42,7 +42,7 @@ def check(wanted: Wanted, snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def balancer_subnets(wanted: Wanted, snapshot: Snapshot, field: str) -> dict[str, set[str]]:
-    """The subnets for load balancers, by zone: those that are named, and those that are tagged.
+    """Return the subnets for load balancers by zone, both named and tagged ones.
 
     Args:
         field: `publicSubnetID` or `internalSubnetID`.
@@ -56,7 +56,7 @@ def balancer_subnets(wanted: Wanted, snapshot: Snapshot, field: str) -> dict[str
 
 
 def _way_out(wanted: Wanted, snapshot: Snapshot, each: Named) -> Iterator[Finding]:
-    """Whether nodes reach more than the VPC."""
+    """Check whether nodes reach more than the VPC."""
     table = table_of(snapshot, each.id)
     if table is None:
         return
@@ -107,13 +107,13 @@ def _replace(wanted: Wanted, table: JsonObject, route: JsonObject, snapshot: Sna
 
 
 def _nat(snapshot: Snapshot) -> str:
-    """A NAT gateway to choose; the user may take another."""
+    """Suggest a NAT gateway; the user may take another."""
     usable = [k for k, nat in snapshot.nat_gateways.items() if nat.get("State") == "available"]
     return min(usable, default="NAT_GATEWAY")
 
 
 def _endpoint_tables(snapshot: Snapshot, service: str) -> set[str]:
-    """Tables with a gateway endpoint, as the endpoint itself tells."""
+    """Return the tables with a gateway endpoint, according to the endpoint itself."""
     return {
         str(table)
         for endpoint in snapshot.endpoints.values()
@@ -169,7 +169,7 @@ def _way_in(wanted: Wanted, snapshot: Snapshot, each: Named) -> Iterator[Finding
 
 
 def _balancers(wanted: Wanted, snapshot: Snapshot) -> Iterator[Finding]:
-    """Whether load balancers find subnets, and enough of them."""
+    """Check whether load balancers find subnets, and enough of them."""
     found = {field: balancer_subnets(wanted, snapshot, field) for field in ROLES}
     if not any(any(zones.values()) for zones in found.values()):
         text = (

@@ -1,4 +1,4 @@
-"""Security groups, elastic IPs and the file system that are brought (spec 30 §5 L10, L12, L13)."""
+"""Checks of user-provided security groups, elastic IPs and file systems (§5 L10, L12, L13)."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from pergola.providers.aws.wanted import Wanted
 
 
 def check(wanted: Wanted, snapshot: Snapshot) -> Iterator[Finding]:
-    """What is wrong with them."""
+    """Yield findings about them."""
     networks = wanted.config.networks
     if networks.nodes_security_group_id:
         path = "networks.nodesSecurityGroupID"

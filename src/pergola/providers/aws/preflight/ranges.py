@@ -1,4 +1,4 @@
-"""Ranges of subnets that are to be created in a VPC that is brought (spec 30 §5 L5)."""
+"""Checks of managed subnets' ranges in a user-provided VPC (spec 30 §5 L5)."""
 
 from collections.abc import Iterator
 from ipaddress import IPv4Network, IPv6Network
@@ -14,7 +14,7 @@ Network = IPv4Network | IPv6Network
 
 
 def check(wanted: Wanted, snapshot: Snapshot) -> Iterator[Finding]:
-    """The ranges that are in none of the VPC's."""
+    """Yield the ranges that lie in none of the VPC's."""
     vpc = snapshot.vpc
     if vpc is None or not wanted.config.brings_vpc:
         return
@@ -33,7 +33,7 @@ def check(wanted: Wanted, snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def ipv4_blocks(vpc: JsonObject) -> list[str]:
-    """The primary range of a VPC, and those that were associated later."""
+    """Return the primary range of a VPC and those that were associated later."""
     associated = [
         str(each["CidrBlock"])
         for each in vpc.get("CidrBlockAssociationSet") or ()
@@ -43,7 +43,7 @@ def ipv4_blocks(vpc: JsonObject) -> list[str]:
 
 
 def is_inside(cidr: str, blocks: list[str]) -> bool:
-    """Whether a range is inside one of others; what is no range is inside of none."""
+    """Whether a range lies inside one of others. An invalid CIDR is never contained."""
     inner = _network(cidr)
     return inner is not None and any(_contains(_network(block), inner) for block in blocks)
 

@@ -1,4 +1,4 @@
-"""The rules of a security group that is brought, for people who ask (spec 30 §6.3, Beyond 11).
+"""Checks of a user-provided security group's rules, on request (spec 30 §6.3, Beyond 11).
 
 Not among the `findings`, for the Infrastructure has a condition that says the same all the time.
 """
@@ -24,7 +24,7 @@ from pergola.providers.aws.wanted import Wanted
 
 
 def check_rules(wanted: Wanted, snapshot: Snapshot) -> Iterator[Finding]:
-    """A hint if rules are missing that nodes need, or if nobody can tell."""
+    """Yield a hint if rules are missing that nodes need, or if that is unknown."""
     name = wanted.config.networks.nodes_security_group_id or ""
     group = snapshot.security_groups.get(name)
     if group is None:  # that is a finding of its own
@@ -36,7 +36,7 @@ def check_rules(wanted: Wanted, snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _fix(wanted: Wanted, group: str, missing: frozenset[Rule]) -> str:
-    """What comes in first; what goes out is told once that is repaired."""
+    """Return the command for ingress; egress is reported only after ingress is fixed."""
     ingress = permissions(missing, INGRESS)
     way, rules = ("ingress", ingress) if ingress else ("egress", permissions(missing, EGRESS))
     if not rules:
@@ -48,7 +48,7 @@ def _fix(wanted: Wanted, group: str, missing: frozenset[Rule]) -> str:
 
 
 def _ranges(wanted: Wanted, snapshot: Snapshot) -> list[Ranges]:
-    """The ranges of subnets that are brought, as they are in AWS."""
+    """Return the ranges of user-provided subnets, as they are in AWS."""
     return [
         Ranges(
             workers=_of(snapshot, zone.workers_subnet_id),

@@ -1,4 +1,4 @@
-"""Subnets that are brought (spec 30 §5 L6 to L9)."""
+"""Checks of user-provided subnets (spec 30 §5 L6 to L9)."""
 
 from collections.abc import Iterator
 from ipaddress import IPv6Network
@@ -35,12 +35,12 @@ class Named(NamedTuple):
 
     @property
     def is_for_balancers(self) -> bool:
-        """Whether load balancers are put into it."""
+        """Whether load balancers are placed in it."""
         return self.field != WORKERS
 
 
 def named(wanted: Wanted) -> Iterator[Named]:
-    """The subnets that the config names, zone by zone."""
+    """Return the subnets that the config names, zone by zone."""
     for index, zone in enumerate(wanted.config.networks.zones):
         for field, name in (
             (WORKERS, zone.workers_subnet_id),
@@ -52,7 +52,7 @@ def named(wanted: Wanted) -> Iterator[Named]:
 
 
 def check(wanted: Wanted, snapshot: Snapshot) -> Iterator[Finding]:
-    """What is wrong with subnets that are brought; all of all zones."""
+    """Yield all findings about the user-provided subnets of all zones."""
     free = _free_ranges(snapshot)
     for each in named(wanted):
         subnet = snapshot.subnets.get(each.id)
@@ -93,7 +93,7 @@ def _ipv6(
 
 
 def _ipv6_fix(wanted: Wanted, subnet: JsonObject, free: Iterator[str]) -> str:
-    """A range more, or one of several less."""
+    """Suggest to associate a range, or to remove one of several."""
     associations = subnet.get("Ipv6CidrBlockAssociationSet") or []
     extra = [each for each in associations if each["Ipv6CidrBlock"] in ipv6_blocks(subnet)][1:]
     if extra:
@@ -106,7 +106,7 @@ def _ipv6_fix(wanted: Wanted, subnet: JsonObject, free: Iterator[str]) -> str:
 
 
 def _free_ranges(snapshot: Snapshot) -> Iterator[str]:
-    """Each /64 of the VPC's blocks that no subnet has; each is proposed once."""
+    """Yield each /64 of the VPC's blocks that no subnet has, each once."""
     taken = {block for subnet in snapshot.subnets.values() for block in ipv6_blocks(subnet)}
     for block in ipv6_blocks(snapshot.vpc or {}):
         network = IPv6Network(block)

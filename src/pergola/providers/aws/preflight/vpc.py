@@ -1,4 +1,4 @@
-"""A VPC that is brought: DNS, IPv6, gateways and DHCP options (spec 30 §5 L1 to L4, §3.4)."""
+"""Checks of a user-provided VPC: DNS, IPv6, gateways, DHCP options (spec 30 §5 L1 to L4, §3.4)."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -17,7 +17,7 @@ _DHCP_SERVERS: Final = "AmazonProvidedDNS"
 
 
 def check(wanted: Wanted, snapshot: Snapshot) -> Iterator[Finding]:
-    """What is wrong with a VPC that is brought; one that is created here is made right."""
+    """Yield findings about a user-provided VPC; a managed one is corrected by its step."""
     name = wanted.config.networks.vpc.id
     if not name:
         return
@@ -36,7 +36,7 @@ def check(wanted: Wanted, snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def ipv6_blocks(vpc: JsonObject) -> list[str]:
-    """The IPv6 blocks that are associated with a VPC, or with a subnet."""
+    """Return the IPv6 blocks that are associated with a VPC, or with a subnet."""
     return [
         str(each["Ipv6CidrBlock"])
         for each in vpc.get("Ipv6CidrBlockAssociationSet") or ()
@@ -53,7 +53,7 @@ def _dns(wanted: Wanted, snapshot: Snapshot, name: str) -> Iterator[Finding]:
 
 
 def _gateways(wanted: Wanted, snapshot: Snapshot, name: str) -> Iterator[Finding]:
-    """Only demanded by what is created in the VPC: routing of what is brought is the user's."""
+    """Check gateways for managed subnets only: routing of user-provided ones is the user's."""
     if wanted.config.has_public_zone and not _attached(snapshot.internet_gateways, name):
         text = "no attached internet gateway found, which zones with a public range need"
         created = "aws ec2 create-internet-gateway --query InternetGateway.InternetGatewayId"

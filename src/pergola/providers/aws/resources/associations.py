@@ -25,7 +25,7 @@ _GONE: Final = frozenset({"disassociating", "disassociated", "failed"})
 
 
 class _Pair(NamedTuple):
-    """A subnet and its table, where both are there already.
+    """A subnet and its table, as far as both exist.
 
     Attributes:
         key: where the association's id is in the state.
@@ -39,7 +39,7 @@ class _Pair(NamedTuple):
 
 
 def steps(wanted: Wanted, zone: Zone) -> list[Step]:
-    """The step for all subnets of a zone; it need not wait for NAT."""
+    """Return the step for all subnets of a zone; it need not wait for NAT."""
     del wanted
     return [
         Step(
@@ -70,7 +70,7 @@ def _pairs(work: Work, zone: Zone) -> list[_Pair]:
 
 
 def _present(work: Work, subnet: str | None) -> JsonObject | None:
-    """The association that a subnet has of its own."""
+    """Return the association that a subnet has of its own."""
     for table in work.snapshot.route_tables.values():
         for each in table.get("Associations") or []:
             state = (each.get("AssociationState") or {}).get("State")

@@ -16,7 +16,7 @@ FORGET: Final = "forget default security group"
 
 
 def steps(wanted: Wanted) -> list[Step]:
-    """The step that revokes all rules; the group of an existing VPC is its owner's."""
+    """Return the step that revokes all rules; skipped for a user-provided VPC."""
     return [
         Step(
             name=names.DEFAULT_SECURITY_GROUP,
@@ -57,7 +57,7 @@ async def _ensure(work: Work) -> None:
 
 
 async def _described(work: Work) -> JsonObject | None:
-    """The group, once AWS shows it."""
+    """Return the group, once AWS shows it."""
     by = filters_by({"vpc-id": work.state.get(keys.VPC) or "", "group-name": "default"})
     for group in await work.aws.pages(
         "ec2", "DescribeSecurityGroups", "SecurityGroups", Filters=by
@@ -67,7 +67,7 @@ async def _described(work: Work) -> JsonObject | None:
 
 
 def delete_step(after: tuple[str, ...], skip: str | None) -> Step:
-    """The step of the group that AWS makes and deletes with its DELETE."""
+    """Return the step that forgets the group, which AWS deletes with its VPC."""
     return Step(
         name=FORGET,
         plan=lambda _: Note(Fate.KEEP, "it goes with its VPC"),

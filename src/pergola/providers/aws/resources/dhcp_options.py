@@ -17,18 +17,18 @@ DELETE: Final = "delete DHCP options"
 
 
 def steps(wanted: Wanted) -> list[Step]:
-    """The step that makes the DHCP options; an existing VPC has its own."""
+    """Return the step that creates the DHCP options; skipped for a user-provided VPC."""
     given = "the VPC exists already" if wanted.config.brings_vpc else None
     return [Step(name=names.DHCP_OPTIONS, plan=_plan, ensure=_ensure, skip=given)]
 
 
 def wanted_options(wanted: Wanted) -> dict[str, str]:
-    """What the DHCP options of the VPC have to say."""
+    """Return the desired content of the VPC's DHCP options."""
     return {"domain-name": wanted.dhcp_domain, "domain-name-servers": "AmazonProvidedDNS"}
 
 
 def options_of(thing: JsonObject) -> dict[str, str]:
-    """What DHCP options say; several values are separated by commas."""
+    """Return the content of DHCP options; several values are separated by commas."""
     return {
         option["Key"]: ",".join(value["Value"] for value in option.get("Values") or [])
         for option in thing.get("DhcpConfigurations") or []
@@ -54,7 +54,7 @@ async def _ensure(work: Work) -> None:
 
 
 def delete_step(after: tuple[str, ...], skip: str | None) -> Step:
-    """The step of the DHCP options."""
+    """Return the step that deletes the DHCP options."""
     return Step(
         name=DELETE,
         plan=lambda work: note(_to_delete(work)),

@@ -20,7 +20,7 @@ DELETE: Final = "delete egress-only internet gateway"
 
 
 def steps(wanted: Wanted) -> list[Step]:
-    """The step for the gateway; the routes of subnets that are brought are their owner's."""
+    """Return the step for the gateway; skipped for user-provided subnets."""
     existing = wanted.config.brings_vpc
     return [
         Step(
@@ -86,7 +86,7 @@ async def _ensure(work: Work) -> None:
 
 
 def delete_step(after: tuple[str, ...], skip: str | None) -> Step:
-    """The step of the egress-only internet gateway."""
+    """Return the step that deletes the gateway."""
     return Step(
         name=DELETE,
         plan=_plan_deletion,

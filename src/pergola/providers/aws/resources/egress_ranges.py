@@ -10,7 +10,7 @@ from pergola.providers.aws.wanted import Wanted
 
 
 def steps(wanted: Wanted) -> list[Step]:
-    """The step that tells them; also those of users' gateways, if they have the cluster's tag."""
+    """Return the step that records them, of user-provided gateways with our tag, too."""
     del wanted
     return [
         Step(
@@ -24,7 +24,7 @@ def steps(wanted: Wanted) -> list[Step]:
 
 
 def egress_ranges(work: Work) -> list[str]:
-    """The addresses of all available NAT gateways with the cluster's tag, as ranges, in order."""
+    """Return the addresses of available NAT gateways with the cluster's tag, sorted, as CIDRs."""
     vpc = work.state.get(keys.VPC)
     addresses = {
         public_ip_of(gateway)

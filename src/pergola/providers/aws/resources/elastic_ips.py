@@ -21,7 +21,7 @@ NO_PUBLIC_SUBNET: Final = "the zone has no public subnet"
 
 
 def steps(wanted: Wanted, zone: Zone) -> list[Step]:
-    """The step that allocates an elastic IP, or releases ours once the user gives one."""
+    """Return the step that allocates one, or releases ours once the user provides one."""
     del wanted
     given = zone.elastic_ip_allocation_id is not None
     return [
@@ -36,12 +36,12 @@ def steps(wanted: Wanted, zone: Zone) -> list[Step]:
 
 
 def wanted_address(work: Work, zone: Zone) -> str | None:
-    """The elastic IP that the NAT gateway has to have; None if it is still to be allocated."""
+    """Return the elastic IP that the NAT gateway needs; None if it is not allocated yet."""
     return zone.elastic_ip_allocation_id or managed_address(work, zone.name)
 
 
 def managed_address(work: Work, zone: str) -> str | None:
-    """The elastic IP that was allocated for a zone; never one that the user gives.
+    """Return the elastic IP that was allocated for a zone; never a user-provided one.
 
     What the state knows counts even if the snapshot has not seen it yet.
 
@@ -55,7 +55,7 @@ def managed_address(work: Work, zone: str) -> str | None:
 
 
 async def release(work: Work, zone: str) -> None:
-    """Gives back the elastic IP that was allocated for a zone, as soon as nothing uses it.
+    """Release the elastic IP that was allocated for a zone, as soon as it is unused.
 
     Raises:
         CloudError: AWS refused.
@@ -132,12 +132,12 @@ async def _ensure_given(work: Work, zone: Zone) -> None:
 
 
 def delete_name(zone: str) -> str:
-    """The step of a zone."""
+    """Return the name of a zone's step."""
     return f"release elastic IP in {zone}"
 
 
 def delete_step(zone: str, after: tuple[str, ...]) -> Step:
-    """The step of a zone's elastic IP."""
+    """Return the step that releases a zone's elastic IP."""
 
     async def ensure(work: Work) -> None:
         for each in _to_delete(work, zone):
@@ -166,7 +166,7 @@ def _to_delete(work: Work, zone: str) -> list[str]:
 
 
 def _at_gateways(work: Work, zone: str) -> set[str]:
-    """The addresses of a zone's NAT gateways, also of those that are just gone."""
+    """Return the addresses of a zone's NAT gateways, including those just deleted."""
     subnets = set(subnets_in(work, zone))
     return {
         address.get("AllocationId", "")

@@ -11,7 +11,7 @@ from pergola.providers.aws.wanted import Wanted
 
 
 def steps(wanted: Wanted) -> list[Step]:
-    """The step that gives the zones' route tables to the endpoints; one call for each endpoint."""
+    """Return the step that associates the zones' route tables, with one request per endpoint."""
     zones = wanted.config.networks.zones
     return [
         Step(
@@ -56,7 +56,7 @@ async def _ensure(work: Work) -> None:
 
 
 def _missing_tables(work: Work, name: str | None) -> list[str]:
-    """Zones' tables that an endpoint does not know, as it says itself; routes do not tell all."""
+    """Return zone tables that an endpoint lacks, according to itself: routes are unreliable."""
     endpoint = ENDPOINT.one(work.snapshot, name) or {}
     present = endpoint.get("RouteTableIds") or []
     zones = (zone.name for zone in work.wanted.config.networks.zones)

@@ -26,7 +26,7 @@ _GONE: Final = ("deleted", "deleting")
 
 
 def steps(wanted: Wanted) -> list[Step]:
-    """The step that makes the endpoints that are wanted and deletes ours that are not."""
+    """Return the step that creates configured endpoints, and deletes our other ones."""
     return [
         Step(
             name=names.GATEWAY_ENDPOINTS,
@@ -53,7 +53,7 @@ def known_endpoint(work: Work, service: str) -> str | None:
 
 
 def _unwanted(work: Work) -> dict[str, str]:
-    """Endpoints of ours that nobody wants any more: their services by their ids."""
+    """Return our endpoints that the config no longer has: their services by their ids."""
     wanted = set(work.wanted.config.networks.vpc.gateway_endpoints)
     start = work.wanted.name(_suffix(""))
     found: dict[str, str] = {}
@@ -140,7 +140,7 @@ def _address_type(wanted: Wanted) -> str:
 
 
 def _new_address_type(work: Work, endpoint: JsonObject) -> str | None:
-    """The address type to be written; AWS changes none to or from IPv6 alone."""
+    """Return the address type to write; AWS cannot change to or from IPv6 alone."""
     wanted, present = _address_type(work.wanted), endpoint.get("IpAddressType")
     if present is None or present == wanted or _IPV6 in (wanted, present):
         return None
@@ -148,7 +148,7 @@ def _new_address_type(work: Work, endpoint: JsonObject) -> str | None:
 
 
 def _check_deleted(name: str, answer: JsonObject) -> None:
-    """AWS answers this call with success even if it deleted nothing."""
+    """AWS answers with success even if it deleted nothing."""
     for failure in answer.get("Unsuccessful") or []:
         error = failure.get("Error") or {}
         code = error.get("Code", "unknown")
@@ -158,7 +158,7 @@ def _check_deleted(name: str, answer: JsonObject) -> None:
 
 
 def delete_step(skip: str | None) -> Step:
-    """The step of all gateway endpoints."""
+    """Return the step that deletes all gateway endpoints."""
     return Step(name=DELETE, plan=_plan_deletion, ensure=_delete, skip=skip)
 
 
@@ -177,7 +177,7 @@ async def _delete(work: Work) -> None:
 
 
 def _check_all_deleted(refused: list[JsonObject]) -> None:
-    """The request succeeds even if an endpoint could not be deleted."""
+    """AWS answers with success even if an endpoint could not be deleted."""
     reasons = [
         f"{each.get('ResourceId')}: {(each.get('Error') or {}).get('Message')}"
         for each in refused

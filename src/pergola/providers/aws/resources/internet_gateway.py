@@ -28,7 +28,7 @@ _NOT_ATTACHED: Final = "Gateway.NotAttached"
 
 
 def steps(wanted: Wanted) -> list[Step]:
-    """The step for the gateway; where nothing is public, an existing VPC needs none."""
+    """Return the step for the gateway; an existing VPC without public zones needs none."""
     config = wanted.config
     skip = "no zone has a public subnet" if not config.has_public_zone else None
     if config.brings_vpc:
@@ -45,7 +45,7 @@ def steps(wanted: Wanted) -> list[Step]:
 
 
 def is_attached(gateway: JsonObject, vpc: str | None) -> bool:
-    """Whether a gateway is attached to a VPC, or is being so."""
+    """Whether a gateway is attached to a VPC, or about to be."""
     return any(each.get("VpcId") == vpc for each in gateway.get("Attachments") or [])
 
 
@@ -116,7 +116,7 @@ async def _attach(work: Work, gateway: JsonObject, vpc: str | None) -> None:
 
 
 def delete_step(after: tuple[str, ...], skip: str | None) -> Step:
-    """The step of the internet gateway."""
+    """Return the step that deletes the gateway."""
     return Step(
         name=DELETE,
         plan=lambda work: note(_to_delete(work)),
@@ -156,5 +156,5 @@ def _to_delete(work: Work) -> list[str]:
 
 
 def attached_vpcs(gateway: JsonObject) -> list[str]:
-    """The VPCs to which a gateway is attached: one at most."""
+    """Return the VPCs that a gateway is attached to: one at most."""
     return [str(each.get("VpcId", "")) for each in gateway.get("Attachments") or ()]

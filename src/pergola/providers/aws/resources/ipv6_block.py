@@ -17,14 +17,14 @@ _COMING: Final = frozenset({"associating", _ASSOCIATED})
 
 
 def steps(wanted: Wanted) -> list[Step]:
-    """The step that knows the IPv6 block; without IPv6 there is none."""
+    """Return the step that records the IPv6 block; skipped without IPv6."""
     skip = None if wanted.needs_ipv6_block else "the cluster has no IPv6"
     step = Step(name=names.IPV6_BLOCK, plan=_plan, ensure=_ensure, after=(names.VPC,), skip=skip)
     return [step]
 
 
 def block_of(vpc: JsonObject | None) -> str | None:
-    """The IPv6 block that is associated with a VPC."""
+    """Return the IPv6 block that is associated with a VPC."""
     return next((each["Ipv6CidrBlock"] for each in _blocks(vpc, {_ASSOCIATED})), None)
 
 
@@ -51,7 +51,7 @@ async def _ensure(work: Work) -> None:
 
 
 async def _associate(work: Work) -> None:
-    """A VPC that was created before the cluster got IPv6."""
+    """Associate a block with a VPC that was created before the cluster got IPv6."""
     vpc = work.state.get(keys.VPC)
     if work.wanted.config.brings_vpc:
         raise ExtensionError(

@@ -24,13 +24,13 @@ DELETE: Final = "delete key pair"
 
 
 def steps(wanted: Wanted) -> list[Step]:
-    """The step of the key pair; without a public key it removes what is there."""
+    """Return the step of the key pair; without a public key it deletes the pair."""
     del wanted
     return [Step(name=NAME, plan=_plan, ensure=_ensure)]
 
 
 def spec_fingerprint(public_key: bytes) -> str:
-    """What tells one public key of a spec from another: hexadecimal MD5."""
+    """Return the hexadecimal MD5 of a spec's public key, to notice a rotation."""
     return hashlib.md5(public_key, usedforsecurity=False).hexdigest()
 
 
@@ -73,7 +73,7 @@ async def _ensure(work: Work) -> None:
 
 
 def _why_replaced(work: Work) -> str:
-    """Why the pair that is there is not the right one; empty if it is."""
+    """Return why the existing pair is wrong; empty if it is right."""
     pair = work.snapshot.key_pair or {}
     if work.state.get(KEY_PAIR_SPEC_FINGERPRINT) != spec_fingerprint(work.wanted.ssh_public_key):
         return "the public key is another one"
@@ -101,7 +101,7 @@ async def _replace(work: Work) -> None:
 
 
 async def _import(work: Work) -> None:
-    """Import the public key; remembered before, so that a run that is killed need not repeat it.
+    """Import the public key, after recording that: a killed run need not repeat it.
 
     There is no pair now: one that exists without a known fingerprint can only be this one.
     """
@@ -145,7 +145,7 @@ def _name(work: Work) -> str:
 
 
 def delete_steps() -> list[Step]:
-    """The step of the key pair."""
+    """Return the step that deletes the key pair."""
     return [Step(name=DELETE, plan=_plan_deletion, ensure=_delete)]
 
 

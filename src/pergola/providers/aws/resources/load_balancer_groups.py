@@ -20,7 +20,7 @@ from pergola.providers.aws.resources.waiting import all_done
 from pergola.providers.aws.wanted import OWNED
 
 _LOOKS: Final = 48
-"""Network interfaces of load balancers stay for minutes; 4 of the 5 that the step has."""
+"""Network interfaces of load balancers stay for minutes; this is 4 of the step's 5 minutes."""
 _DEFAULT: Final = "default"
 _RULES: Final = (
     ("IpPermissions", "RevokeSecurityGroupIngress", "revoke-security-group-ingress"),
@@ -29,7 +29,7 @@ _RULES: Final = (
 
 
 async def remove_all(work: Work) -> None:
-    """Removes the groups with exactly the cluster's tag, save those that nodes have.
+    """Delete the groups with exactly the cluster's tag, except for those of nodes.
 
     Raises:
         ExtensionError: rules of a user's group name one of them.
@@ -59,7 +59,7 @@ def _groups(work: Work) -> Iterator[str]:
 
 
 def _is_of_user(work: Work, group: JsonObject) -> bool:
-    """Whether nothing of a group may be changed; also if the user gave it the cluster's tag."""
+    """Whether a group is the user's, and must not change although it may have our tag."""
     networks = work.wanted.config.networks
     brought = [networks.nodes_security_group_id, *networks.additional_nodes_security_group_ids]
     return group["GroupId"] in brought or not is_ours(work, group)
@@ -71,7 +71,7 @@ async def _remove(work: Work, name: str) -> None:
 
 
 async def _revoke(work: Work, group: JsonObject, doomed: Collection[str]) -> None:
-    """Removes the rules of a group that name others which are to be removed."""
+    """Revoke the rules of a group that name groups to delete."""
     for rules, operation, _ in _RULES:
         naming = _naming(group.get(rules) or [], doomed)
         if naming:
@@ -84,7 +84,7 @@ async def _revoke(work: Work, group: JsonObject, doomed: Collection[str]) -> Non
 
 
 def _naming(rules: list[JsonObject], doomed: Collection[str]) -> list[JsonObject]:
-    """The parts of rules that name certain groups."""
+    """Return the parts of rules that name certain groups."""
     return [
         {
             **{key: rule[key] for key in ("IpProtocol", "FromPort", "ToPort") if key in rule},
@@ -100,7 +100,7 @@ def _naming(rules: list[JsonObject], doomed: Collection[str]) -> list[JsonObject
 
 
 def _hints(work: Work, name: str) -> Iterator[str]:
-    """The commands that remove rules of users about a group."""
+    """Yield the commands that revoke the user's rules about a group."""
     for other, group in work.snapshot.security_groups.items():
         if not _is_of_user(work, group):
             continue

@@ -20,12 +20,12 @@ from pergola.providers.aws.wanted import OWNED
 
 DELETE: Final = "destroy load balancers and security groups of Kubernetes"
 _CHUNK: Final = 20
-"""For so many things AWS tells tags at once."""
+"""Number of resources of which AWS describes the tags at once."""
 _Ask = Callable[[list[str]], Awaitable[list[JsonObject]]]
 
 
 def delete_steps() -> list[Step]:
-    """The step of everything that Services of the cluster have in AWS."""
+    """Return the step that deletes everything that Services of the cluster have in AWS."""
     return [Step(name=DELETE, plan=_plan, ensure=_ensure, timeout=CLEANUP_TIMEOUT)]
 
 
@@ -68,7 +68,7 @@ async def _remove_classic(work: Work) -> None:
 
 
 async def _remove_newer(work: Work) -> None:
-    """Application and network load balancers; their target groups can only go after them."""
+    """Delete application and network load balancers, then their target groups."""
 
     async def ask(chunk: list[str]) -> list[JsonObject]:
         answer = await work.aws.call("elbv2", "DescribeTags", ResourceArns=chunk)
@@ -94,12 +94,12 @@ async def _remove_newer(work: Work) -> None:
 
 
 def _was_for(users: Collection[str], doomed: Collection[str]) -> str | None:
-    """The mark of a target group without one: that of the load balancers that use it."""
+    """Return the tag value of an untagged target group: that of its load balancers."""
     return OWNED if users and all(user in doomed for user in users) else None
 
 
 async def _in_vpc(work: Work) -> tuple[list[str], dict[str, list[str]]]:
-    """Load balancers, and target groups with the load balancers that use them; by their ARNs."""
+    """Return load balancers, and target groups with the load balancers that use them, by ARN."""
     vpc = vpc_of(work)
     balancers = await work.aws.pages("elbv2", "DescribeLoadBalancers", "LoadBalancers")
     groups = await work.aws.pages("elbv2", "DescribeTargetGroups", "TargetGroups")
@@ -114,7 +114,7 @@ async def _in_vpc(work: Work) -> tuple[list[str], dict[str, list[str]]]:
 
 
 async def _marks(work: Work, names: Sequence[str], name: str, ask: _Ask) -> dict[str, str]:
-    """The values of the cluster's tag on those that have it."""
+    """Return the values of the cluster's tag on the resources that have it."""
     key = work.wanted.cluster_tag
     chunks = [list(names[start : start + _CHUNK]) for start in range(0, len(names), _CHUNK)]
     return {
@@ -126,7 +126,7 @@ async def _marks(work: Work, names: Sequence[str], name: str, ask: _Ask) -> dict
 
 
 async def _described(ask: _Ask, chunk: list[str]) -> list[JsonObject]:
-    """The tags of a chunk; if one of it has gone meanwhile, those of the others."""
+    """Describe the tags of a chunk; if one of it is gone, those of the others."""
     try:
         return await ask(chunk)
     except NotFound:

@@ -36,7 +36,7 @@ DELETE: Final = "delete main route table"
 
 
 def steps(wanted: Wanted) -> list[Step]:
-    """The step for the table and its routes; none is needed where nothing is public."""
+    """Return the step for the table and its routes; skipped if nothing is public."""
     private = wanted.config.brings_vpc and not wanted.config.has_public_zone
     return [
         Step(
@@ -50,7 +50,7 @@ def steps(wanted: Wanted) -> list[Step]:
 
 
 async def create_table(work: Work, key: str, suffix: str) -> JsonObject:
-    """A new route table in the cluster's VPC, its id in the state.
+    """Create a route table in the cluster's VPC, and record its id.
 
     Raises:
         CloudError: AWS refused.
@@ -92,7 +92,7 @@ async def _ensure(work: Work) -> None:
 
 
 def delete_step(after: tuple[str, ...], skip: str | None) -> Step:
-    """The step of the table of public subnets."""
+    """Return the step that deletes the table of public subnets."""
     return table_deletion(DELETE, keys.MAIN_ROUTE_TABLE, "", after, skip)
 
 
@@ -132,5 +132,5 @@ def _to_delete(work: Work, key: str, suffix: str) -> list[str]:
 
 
 def _is_main(table: JsonObject) -> bool:
-    """Whether it is the one that the VPC was born with, which goes with it."""
+    """Whether it is the main table of the VPC, which is deleted with it."""
     return any(each.get("Main") for each in table.get("Associations") or ())

@@ -14,20 +14,20 @@ from pergola.providers.aws.wanted import SHARED
 from pergola.runtime.retrying import retrying
 
 LOOKS: Final = 16
-"""How often something is tried that is in use: at 5 seconds each, within a step's 90 seconds."""
+"""Attempts to delete what is in use: every 5 seconds, within a step's 90 seconds."""
 LONG_LOOKS: Final = 34
 """The same within 3 minutes."""
 Accept = Callable[[JsonObject], bool]
 
 
 def vpc_of(work: Work) -> str:
-    """The cluster's VPC, by the config, the state or its tags; empty if there is none."""
+    """Return the cluster's VPC, by config, state or tags; empty if there is none."""
     found = work.snapshot.vpc or {}
     return vpc_id(work.wanted, work.state) or str(found.get("VpcId", ""))
 
 
 def in_cluster_vpc(work: Work) -> Accept:
-    """Accepts what is in the cluster's VPC."""
+    """Accept what is in the cluster's VPC."""
     vpc = vpc_of(work)
     return lambda thing: bool(vpc) and thing.get("VpcId") == vpc
 
@@ -35,7 +35,7 @@ def in_cluster_vpc(work: Work) -> Accept:
 def to_delete(
     work: Work, things: Mapping[str, JsonObject], known: Iterable[str | None], also: Accept
 ) -> list[str]:
-    """The ids of what is to be removed: what the state knows, and what is accepted and ours.
+    """Return the ids to delete: those that the state has, and accepted ones with our tag.
 
     Never anything that is tagged as shared.
     """
@@ -45,22 +45,22 @@ def to_delete(
 
 
 def is_ours(work: Work, thing: JsonObject) -> bool:
-    """Whether something has the tag of what was created for this cluster."""
+    """Whether a resource has the tag of those created for this cluster."""
     return work.wanted.owns(tags_of(thing))
 
 
 def is_shared(work: Work, thing: JsonObject | None) -> bool:
-    """Whether something is only used by this cluster."""
+    """Whether a resource is only used by this cluster."""
     return thing is not None and tags_of(thing).get(work.wanted.cluster_tag) == SHARED
 
 
 def named(work: Work, suffix: str = "") -> Accept:
-    """Accepts what has a name that this cluster gives."""
+    """Accept resources with a name that this cluster gives."""
     return lambda thing: tags_of(thing).get("Name") == work.wanted.name(suffix)
 
 
 def note(names: Iterable[str]) -> Note:
-    """What is said about things that are to be removed."""
+    """Return the plan for resources to delete."""
     said = ", ".join(names)
     return Note(Fate.DELETE, said) if said else Note(Fate.SKIP, "there is none")
 
@@ -68,7 +68,7 @@ def note(names: Iterable[str]) -> Note:
 async def remove(
     work: Work, operation: str, *, service: str = "ec2", looks: int = LOOKS, **parameters: Any
 ) -> None:
-    """Removes something: what is not there is removed, and what is in use is tried again.
+    """Delete a resource; one that is gone counts as deleted, one in use is retried.
 
     Raises:
         CloudError: AWS refused, or it is still in use after several looks.
@@ -89,6 +89,6 @@ async def remove(
 
 
 def forget(work: Work, *keys: str) -> None:
-    """Forgets what is gone."""
+    """Remove keys from the state."""
     for key in keys:
         work.state.forget(key)

@@ -14,14 +14,14 @@ from pergola.providers.aws.resources.waiting import once_visible
 EVERYWHERE: Final = "0.0.0.0/0"
 EVERYWHERE_IPV6: Final = "::/0"
 IPV4_IN_IPV6: Final = "64:ff9b::/96"
-"""The addresses behind which nodes without IPv4 see the IPv4 internet."""
+"""The addresses by which nodes without IPv4 reach the IPv4 internet."""
 INTERNET_GATEWAY: Final = "GatewayId"
 NAT_GATEWAY: Final = "NatGatewayId"
 EGRESS_ONLY_GATEWAY: Final = "EgressOnlyInternetGatewayId"
 
 
 class Route(NamedTuple):
-    """Where a table leads.
+    """A route of a table.
 
     Attributes:
         to: a range; of IPv6 if there is a colon in it.
@@ -41,7 +41,7 @@ class Route(NamedTuple):
 
 
 def changes(table: JsonObject | None, routes: Iterable[Route]) -> list[str]:
-    """What would be written, in words; nothing if the table leads there already."""
+    """Return what would be written, in words; nothing if the table is right."""
     present = (table or {}).get("Routes") or []
     return [
         f"{route.to} to {route.gateway or 'what is created'}"
@@ -51,7 +51,7 @@ def changes(table: JsonObject | None, routes: Iterable[Route]) -> list[str]:
 
 
 async def ensure_routes(work: Work, table: JsonObject, routes: Iterable[Route]) -> None:
-    """Makes a table lead where it should; one call for each route that is missing or wrong.
+    """Correct the routes of a table, with one request for each that is missing or wrong.
 
     Raises:
         CloudError: AWS refused.

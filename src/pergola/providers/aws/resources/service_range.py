@@ -27,7 +27,7 @@ RELEASE: Final = "release service range"
 
 
 def steps(wanted: Wanted) -> list[Step]:
-    """The step that reserves the range, once the worker subnets are there."""
+    """Return the step that reserves the range, once the worker subnets exist."""
     zones = wanted.config.networks.zones
     created = (names.subnets(zone.name) for zone in zones if not zone.workers_subnet_id)
     return [
@@ -48,7 +48,7 @@ def release_step(after: tuple[str, ...]) -> Step:
 
 
 def worker_subnets(work: Work) -> list[str]:
-    """The ids of all worker subnets, in their own order: those that are brought, and ours."""
+    """Return the ids of all worker subnets, sorted, both user-provided and managed."""
     brought = (zone.workers_subnet_id for zone in work.wanted.config.networks.zones)
     ours = (name for _, name in keys.in_zones(work.state, keys.SUBNET_WORKERS))
     return sorted({name for name in (*brought, *ours) if name})
@@ -107,7 +107,7 @@ def _plan_release(work: Work) -> Note:
 
 
 async def _release(work: Work) -> None:
-    """The only change to a subnet of the user besides tags (§10.5); it is taken back."""
+    """Release the reservation, the only change to a user-provided subnet besides tags (§10.5)."""
     known = work.state.get(keys.SERVICE_CIDR)
     if known is None:
         return
@@ -140,7 +140,7 @@ def _is_unused(work: Work, subnet: str, reservation: JsonObject) -> bool:
 
 
 def _others(wanted: Wanted, thing: JsonObject) -> set[str]:
-    """The tags of other clusters."""
+    """Return the tags of other clusters."""
     return {
         key
         for key in tags_of(thing)

@@ -1,4 +1,4 @@
-"""The steps of the flows: each can say what it would do, and do it."""
+"""Steps of the flows: each can plan what it would do, and do it."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -48,7 +48,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One idempotent step: of `plan` and `ensure`, the first looks and the second acts.
+    """One idempotent step.
 
     Attributes:
         plan: what would become of it, judged by the snapshot and the state alone.
@@ -66,7 +66,7 @@ class Step:
 
 
 def graph_of(name: str, steps: list[Step], work: Work) -> Graph:
-    """The steps as a graph that can be run and drawn."""
+    """Return the steps as a graph that can be run and drawn."""
     graph = Graph(name)
     for step in steps:
         graph.add(

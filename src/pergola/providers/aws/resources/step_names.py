@@ -17,7 +17,7 @@ EGRESS_RANGES: Final = "ensure egress ranges"
 
 
 def subnets(zone: str) -> str:
-    """After it a zone's subnets are there and their ids in the state."""
+    """After it a zone's subnets exist and their ids are in the state."""
     return f"ensure subnets in {zone}"
 
 
@@ -27,17 +27,17 @@ def outdated_nat(zone: str) -> str:
 
 
 def address(zone: str) -> str:
-    """After it the NAT gateway's elastic IP is there."""
+    """After it the NAT gateway's elastic IP exists."""
     return f"ensure elastic IP in {zone}"
 
 
 def nat(zone: str) -> str:
-    """After it the NAT gateway is there, though not yet available."""
+    """After it the NAT gateway exists, though not yet available."""
     return f"ensure NAT gateway in {zone}"
 
 
 def route_table(zone: str) -> str:
-    """After it the private route table is there."""
+    """After it the private route table exists."""
     return f"ensure route table in {zone}"
 
 

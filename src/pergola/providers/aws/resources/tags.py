@@ -13,19 +13,19 @@ _OF_AWS = "aws:"
 
 
 def specification(kind: str, tags: Mapping[str, str]) -> list[JsonObject]:
-    """The tags of something that is being created, such as `vpc`."""
+    """Return the tags for the request that creates a resource of a type, such as `vpc`."""
     return [{"ResourceType": kind, "Tags": as_list(tags)}]
 
 
 def as_list(tags: Mapping[str, str]) -> list[JsonObject]:
-    """Tags as AWS takes them."""
+    """Return tags as AWS takes them."""
     return [{"Key": key, "Value": value} for key, value in tags.items()]
 
 
 def only_one(
     work: Work, things: Mapping[str, JsonObject], suffix: str = "", **tags: str
 ) -> str | None:
-    """The id of the one thing with all tags of this cluster and its name; None if there is none.
+    """Return the id of the one resource with this cluster's tags and a name; None if none has.
 
     A cluster tag of an older form counts.
 
@@ -51,14 +51,14 @@ def only_one(
 def differing(
     work: Work, thing: JsonObject, tags: Mapping[str, str]
 ) -> tuple[dict[str, str], list[str]]:
-    """How the tags of a thing of ours differ: those to be written, and keys to be removed."""
+    """Return the tags of our resource to write, and the keys to remove."""
     present = tags_of(thing)
     changed = {key: value for key, value in tags.items() if present.get(key) != value}
     return changed, [key for key in present if key not in tags and not _stays(work, key)]
 
 
 async def retag(work: Work, name: str, thing: JsonObject, tags: Mapping[str, str]) -> None:
-    """Gives a thing of ours exactly these tags, save those that are to be ignored."""
+    """Give our resource exactly these tags, except for those that the config ignores."""
     present = tags_of(thing)
     changed, unknown = differing(work, thing, tags)
     if unknown:
@@ -75,7 +75,7 @@ async def retag(work: Work, name: str, thing: JsonObject, tags: Mapping[str, str
 async def add_tags(
     work: Work, things: Iterable[tuple[str, JsonObject, Mapping[str, str]]]
 ) -> dict[str, list[str]]:
-    """Adds the tags that are missing on things of others; one call for each set of tags.
+    """Add missing tags to resources of others, with one request for each set of tags.
 
     Returns:
         The keys that were added, by the id of the thing.
@@ -97,7 +97,7 @@ async def add_tags(
 
 
 async def remove_tag(work: Work, names: Iterable[str], key: str, value: str | None = None) -> None:
-    """Removes a tag from things that may be gone; by its key alone unless a value is given."""
+    """Remove a tag from resources that may be gone; by key alone unless a value is given."""
     tag = {"Key": key} if value is None else {"Key": key, "Value": value}
     for name in names:
         try:

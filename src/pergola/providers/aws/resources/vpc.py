@@ -19,7 +19,7 @@ DNS_ATTRIBUTES: Final = {
     "enableDnsSupport": "EnableDnsSupport",
     "enableDnsHostnames": "EnableDnsHostnames",
 }
-"""What a VPC has to have switched on, as it is asked for and as it is answered and written."""
+"""DNS attributes that must be on, as they are requested, and as they are answered and written."""
 _AT_FIRST: Final = {"enableDnsSupport": True, "enableDnsHostnames": False}
 _AVAILABLE: Final = "available"
 _IPV6_BITS: Final = 56
@@ -57,7 +57,7 @@ async def _ensure(work: Work) -> None:
 
 
 def _known(work: Work) -> JsonObject | None:
-    """The VPC of the state, or one with the cluster's tags."""
+    """Return the VPC of the state, or one with the cluster's tags."""
     vpc = work.snapshot.vpc
     if vpc is None or vpc["VpcId"] == work.state.get(keys.VPC):
         return vpc
@@ -78,7 +78,7 @@ async def _find(work: Work) -> JsonObject | None:
 
 
 async def _refresh(work: Work) -> None:
-    """Looks for a VPC that the state knows and the snapshot does not."""
+    """Describe a VPC that the state has and the snapshot has not."""
     name = work.state.get(keys.VPC)
     if name is None or (work.snapshot.vpc or {}).get("VpcId") == name:
         return
@@ -110,7 +110,7 @@ def _tenancy(wanted: Wanted) -> str:
 
 
 def ipv6_options(wanted: Wanted) -> JsonObject:
-    """Where the VPC's IPv6 block comes from, as AWS takes it; nothing if there is to be none."""
+    """Return the source of the VPC's IPv6 block as AWS takes it; nothing without IPv6."""
     if not wanted.needs_ipv6_block:
         return {}
     pool = wanted.config.networks.vpc.ipv6_ipam_pool
@@ -122,7 +122,7 @@ def ipv6_options(wanted: Wanted) -> JsonObject:
 
 
 async def described(work: Work, name: str) -> JsonObject | None:
-    """What AWS says of the VPC now; None if it does not see it. The snapshot learns it.
+    """Describe the VPC now, and update the snapshot; None if AWS does not see it.
 
     Raises:
         CloudError: AWS refused.
@@ -168,7 +168,7 @@ async def _associate_dhcp_options(work: Work, vpc: JsonObject) -> None:
 
 
 def delete_step(after: tuple[str, ...], skip: str | None) -> Step:
-    """The step of the DELETE."""
+    """Return the step that deletes the VPC."""
     return Step(name=DELETE, plan=_plan_deletion, ensure=_delete, after=after, skip=skip)
 
 
@@ -184,7 +184,7 @@ async def _delete(work: Work) -> None:
 
 
 def _to_delete(work: Work) -> list[str]:
-    """The DELETE of the state, or one with this cluster's tags."""
+    """Return the VPC of the state, or one with this cluster's tags."""
     found = work.snapshot.vpc
     things = {} if found is None else {str(found["VpcId"]): found}
     return to_delete(work, things, (work.state.get(keys.VPC),), named(work))

@@ -11,11 +11,11 @@ from pergola.runtime.retrying import retrying
 
 T = TypeVar("T")
 LOOKS: Final = 3
-"""How often AWS is asked before something that was created is believed to be gone."""
+"""Attempts to describe a new resource before it counts as gone."""
 
 
 async def wait_until(work: Work, look: Callable[[], Awaitable[T | None]]) -> T:
-    """The first answer that is not None; the step's timeout is the limit."""
+    """Poll until the answer is not None; the step's timeout is the limit."""
     while True:
         found = await look()
         if found is not None:
@@ -24,7 +24,7 @@ async def wait_until(work: Work, look: Callable[[], Awaitable[T | None]]) -> T:
 
 
 async def once_visible(work: Work, operation: str, **parameters: object) -> JsonObject:
-    """A call of EC2 that names something new, which AWS may not see everywhere yet.
+    """Call EC2 about something new, which AWS may not see everywhere yet.
 
     Raises:
         CloudError: AWS refused, or does not see it after several looks.
@@ -40,7 +40,7 @@ async def once_visible(work: Work, operation: str, **parameters: object) -> Json
 
 
 async def all_done(*doings: Awaitable[object]) -> None:
-    """Does several things at once; each is finished, even if another one fails.
+    """Do several things at once; each is finished, even if another one fails.
 
     Raises:
         ExceptionGroup: what failed; a single failure is raised as it is.

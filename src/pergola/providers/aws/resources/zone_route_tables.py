@@ -22,7 +22,7 @@ from pergola.providers.aws.wanted import Wanted
 
 
 def steps(wanted: Wanted, zone: Zone) -> list[Step]:
-    """The step for the table, and the one for its routes, which have to wait for NAT."""
+    """Return the step for the table, and the one for its routes, which have to wait for NAT."""
     table = Step(
         name=names.route_table(zone.name),
         plan=lambda work: _plan_table(work, zone),
@@ -85,11 +85,11 @@ async def _ensure_routes(work: Work, zone: Zone) -> None:
 
 
 def delete_name(zone: str) -> str:
-    """The step of a zone."""
+    """Return the name of a zone's step."""
     return f"delete route table in {zone}"
 
 
 def delete_step(zone: str, after: tuple[str, ...]) -> Step:
-    """The step of the private table of a zone."""
+    """Return the step that deletes the private table of a zone."""
     key = keys.zone_key(zone, keys.ROUTE_TABLE)
     return table_deletion(delete_name(zone), key, f"private-{zone}", after, None)

@@ -1,4 +1,4 @@
-"""The network of a cluster as a picture: what is where, and whose it is.
+"""The network of a cluster as a picture: what is where, and who owns it.
 
 things  what there is, as a tree of things, each with its owner
 tree    that tree as text for a terminal

@@ -1,4 +1,4 @@
-"""The picture as SVG: boxes inside of boxes, coloured by whose they are; pure."""
+"""The picture as SVG: boxes inside boxes, coloured by owner. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ FILLS: Final = {
     Owner.NOBODYS: "#ffffff",
 }
 _BESIDE: Final = "zone"
-"""Things of this kind stand beside each other; all others below each other."""
+"""Resources of this kind are placed side by side; all others below each other."""
 _FONT: Final = 12
 _CHARACTER: Final = 7.3
 """The width of a character of the font, in its units."""
@@ -25,7 +25,7 @@ _LEGEND: Final = 30
 
 @dataclass(frozen=True, slots=True)
 class _Box:
-    """A thing with its place inside of the one that it is a part of."""
+    """A resource with its place inside the one that contains it."""
 
     thing: Thing
     x: float
@@ -36,7 +36,7 @@ class _Box:
 
 
 def svg(root: Thing) -> str:
-    """A complete SVG document; text stays text, so that ids can be searched and copied."""
+    """Return a complete SVG document; ids stay text, so that they can be searched and copied."""
     box = _laid_out(root, _GAP, _GAP + _LEGEND)
     width, height = box.width + 2 * _GAP, box.height + _LEGEND + 2 * _GAP
     return (
@@ -49,7 +49,7 @@ def svg(root: Thing) -> str:
 
 
 def _laid_out(thing: Thing, x: float, y: float) -> _Box:
-    """A thing at a place, as wide as its text and its parts need."""
+    """Lay out a resource, as wide as its text and its parts need."""
     boxes: list[_Box] = []
     right, below = _GAP + len(thing.title) * _CHARACTER, y + _LINE + _GAP
     row: list[_Box] = []

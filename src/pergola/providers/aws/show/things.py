@@ -1,4 +1,4 @@
-"""What there is of a cluster in AWS, as a tree of things; pure.
+"""A cluster's resources in AWS as a tree. Pure.
 
 Only what belongs to the cluster or is used by it; what else is in the VPC is counted.
 """
@@ -34,7 +34,7 @@ _GONE: Final = ("deleted", "deleting")
 
 
 class Owner(StrEnum):
-    """Whose something is."""
+    """The owner of a resource."""
 
     OURS = "ours"
     USERS = "the user's"
@@ -44,7 +44,7 @@ class Owner(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """Something in AWS, or a part of the picture such as a zone.
+    """A resource in AWS, or a part of the picture such as a zone.
 
     Attributes:
         kind: such as `subnet for nodes`.
@@ -66,7 +66,7 @@ class Thing:
 
 
 def things(wanted: Wanted, snapshot: Snapshot, state: State) -> Thing:
-    """Everything of a cluster, from the VPC down to routes."""
+    """Return everything of a cluster, from the VPC down to routes."""
     parts = [
         *([_vpc(wanted, snapshot, state, snapshot.vpc)] if snapshot.vpc else []),
         *_identities(wanted, snapshot),
@@ -153,7 +153,7 @@ def _endpoints(wanted: Wanted, snapshot: Snapshot) -> Iterator[Thing]:
 
 
 def _other_tables(wanted: Wanted, snapshot: Snapshot, zones: Iterable[Thing]) -> Iterator[Thing]:
-    """Route tables of ours that no subnet has yet."""
+    """Yield our route tables that no subnet uses yet."""
     shown = {table.name for zone in zones for subnet in zone.parts for table in subnet.parts}
     for name, table in snapshot.route_tables.items():
         if name not in shown and wanted.owns(tags_of(table)):
@@ -175,7 +175,7 @@ def _groups(wanted: Wanted, snapshot: Snapshot, state: State) -> Iterator[Thing]
 
 
 def _others(snapshot: Snapshot, zones: Iterable[Thing]) -> Iterator[Thing]:
-    """How many subnets are in the VPC that the cluster does not use."""
+    """Yield the number of subnets in the VPC that the cluster does not use."""
     used = {subnet.name for zone in zones for subnet in zone.parts}
     others = len(snapshot.subnets.keys() - used)
     if others:
@@ -183,7 +183,7 @@ def _others(snapshot: Snapshot, zones: Iterable[Thing]) -> Iterator[Thing]:
 
 
 def _identities(wanted: Wanted, snapshot: Snapshot) -> Iterator[Thing]:
-    """IAM and the key pair have names of ours; nobody else may use them."""
+    """Yield IAM resources and the key pair, which have names of ours."""
     if snapshot.role:
         yield Thing("IAM role", str(snapshot.role.get("RoleName")), "", Owner.OURS)
     if snapshot.instance_profile:

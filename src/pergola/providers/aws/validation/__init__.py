@@ -1,4 +1,4 @@
-"""What an `InfrastructureConfig` may say: offline, and with every finding at once (spec 30 §1.4).
+"""Offline validation of an `InfrastructureConfig`: all findings at once (spec 30 §1.4).
 
 config       `check_config`: all that is wrong with one config
 update       `check_update`: all that is wrong with a change of it

@@ -1,4 +1,4 @@
-"""All that is wrong with one config (spec 30 §1.4)."""
+"""All findings about one config (spec 30 §1.4)."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ from pergola.providers.aws.validation.zones import check_zones
 def check_config(
     config: InfrastructureConfig, facts: ShootFacts, old: InfrastructureConfig | None = None
 ) -> Iterator[Cause]:
-    """What is wrong with a config, all at once; paths are relative to it.
+    """Yield all findings about a config; paths are relative to it.
 
     Args:
         old: what it was; a zone that it had already is not looked up in the CloudProfile again,

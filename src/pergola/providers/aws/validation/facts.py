@@ -1,4 +1,4 @@
-"""What is known of a Shoot and its CloudProfile when the config is judged."""
+"""What a Shoot and its CloudProfile say that a config has to fit."""
 
 from dataclasses import dataclass
 
@@ -30,12 +30,12 @@ class ShootFacts:
 
     @property
     def has_only_ipv6(self) -> bool:
-        """Whether nodes get no IPv4 address, so that their subnets have no such range."""
+        """Whether nodes get no IPv4 address, so that their subnets have no IPv4 range."""
         return self.has_ipv6 and "IPv4" not in self.families
 
 
 def facts_of(shoot: Shoot, cloud_profile: JsonObject | None = None) -> ShootFacts:
-    """What a Shoot says; a CloudProfile that is not known leaves the zones open."""
+    """Return the facts of a Shoot; without a CloudProfile, zones are unknown."""
     return ShootFacts(
         families=tuple(shoot.ip_families) or ("IPv4",),
         nodes=shoot.node_range,
@@ -46,7 +46,7 @@ def facts_of(shoot: Shoot, cloud_profile: JsonObject | None = None) -> ShootFact
 
 
 def zones_of(cloud_profile: JsonObject, region: str) -> tuple[str, ...] | None:
-    """The availability zones of a region; None if the profile does not have the region.
+    """Return the availability zones of a region; None if the profile lacks the region.
 
     A NamespacedCloudProfile has what it became after all in its status.
     """

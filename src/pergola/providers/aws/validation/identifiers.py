@@ -1,4 +1,4 @@
-"""How AWS names things: `subnet-0123456789abcdef0` and the like."""
+"""Formats of AWS ids: `subnet-0123456789abcdef0` and the like."""
 
 import re
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _PATTERNS: Final = {
 
 
 def check_id(path: str, value: str | None, prefix: str) -> Iterator[Cause]:
-    """Whether a text can be the id of something; None is none."""
+    """Yield a finding if a text cannot be an id; None is absent."""
     if value is None:
         return
     pattern = _PATTERNS[prefix]

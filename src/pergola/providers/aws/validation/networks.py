@@ -19,7 +19,7 @@ _BLOCK_BITS: Final = 56
 
 
 def check_networks(config: InfrastructureConfig) -> Iterator[Cause]:
-    """What is wrong with what a cluster has once, in all of its zones."""
+    """Yield findings about what all zones share."""
     networks = config.networks
     yield from _vpc(networks.vpc)
     brings_subnets = any(zone.workers_subnet_id is not None for zone in networks.zones)

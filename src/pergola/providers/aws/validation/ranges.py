@@ -1,4 +1,4 @@
-"""CIDRs: well-formed, apart from each other, and inside of what they are a part of (V15, V16)."""
+"""CIDRs: valid, disjoint, and inside the ranges that contain them (V15, V16)."""
 
 import ipaddress
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ class _Range(NamedTuple):
 
 
 def check_ranges(config: InfrastructureConfig, facts: ShootFacts) -> Iterator[Cause]:
-    """What is wrong with the CIDRs of the VPC and of the subnets to be created.
+    """Yield findings about the CIDRs of a managed VPC and of managed subnets.
 
     The Shoot's own ranges are only compared with: whether they are right is not said here.
     """
@@ -58,7 +58,7 @@ def check_ranges(config: InfrastructureConfig, facts: ShootFacts) -> Iterator[Ca
 
 
 def parse_range(text: str) -> Network | None:
-    """A CIDR, with whatever host bits; None if it is none."""
+    """Return a CIDR, host bits allowed; None if it is not valid."""
     try:
         return parse_network(text)
     except ValueError:
@@ -66,7 +66,7 @@ def parse_range(text: str) -> Network | None:
 
 
 def _subnets(config: InfrastructureConfig, facts: ShootFacts) -> list[tuple[str, str]]:
-    """Without the workers of a Shoot that has no IPv4: their subnets have no such range."""
+    """Return the subnets' ranges, without those of workers if the Shoot has no IPv4."""
     found: list[tuple[str, str]] = []
     for index, zone in enumerate(config.networks.zones):
         workers = None if facts.has_only_ipv6 else zone.workers

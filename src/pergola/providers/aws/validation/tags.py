@@ -1,4 +1,4 @@
-"""Tags of others that are to stay: never those that clusters are found by (spec 30 §1.4, V19)."""
+"""Tags to ignore must not be those by which clusters are found (spec 30 §1.4, V19)."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _LONGEST: Final = 128
 
 
 def check_tags(ignored: IgnoreTags) -> Iterator[Cause]:
-    """What is wrong with the tags to be ignored."""
+    """Yield findings about the tags to ignore."""
     for index, key in enumerate(ignored.keys):
         path = f"ignoreTags.keys[{index}]"
         yield from _key(path, key)
@@ -30,7 +30,7 @@ def check_tags(ignored: IgnoreTags) -> Iterator[Cause]:
 
 
 def _meet(one: str, other: str) -> bool:
-    """Whether there are keys that begin with both."""
+    """Whether any key begins with both."""
     return one.startswith(other) or other.startswith(one)
 
 

@@ -1,4 +1,4 @@
-"""What may not change in a config once a cluster is made of it (spec 30 §1.4, §11)."""
+"""Immutable fields of a config (spec 30 §1.4, §11)."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ Field = str | bool | Value | None
 
 
 def check_update(new: InfrastructureConfig, old: InfrastructureConfig) -> Iterator[Cause]:
-    """What is wrong with the change from one config to another, all at once.
+    """Yield all findings about the change from one config to another.
 
     What a new zone may be is a matter of the new config alone: `check_config` says that.
     """
@@ -57,13 +57,13 @@ def _zone(path: str, new: Zone, old: Zone) -> Iterator[Cause]:
 
 
 def _fixed(path: str, new: Field, old: Field) -> Iterator[Cause]:
-    """What is as it was when the cluster was created: set, or not set."""
+    """Forbid any change: the field is as it was at creation, set or not."""
     if new != old:
         yield invalid(path, _json(new), IMMUTABLE)
 
 
 def _kept(path: str, new: Field, old: Field) -> Iterator[Cause]:
-    """What may be added to a cluster, and stays then."""
+    """Forbid changing a field once it is set."""
     if old is not None and new != old:
         yield invalid(path, _json(new), IMMUTABLE)
 

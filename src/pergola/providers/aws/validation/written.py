@@ -1,4 +1,4 @@
-"""Configs as they are written: the new one read strictly, the old one leniently (spec 30 §1.4)."""
+"""Configs as written: the new one is read strictly, the old one leniently (spec 30 §1.4)."""
 
 from collections.abc import Iterator
 
@@ -43,7 +43,7 @@ def check_written(
 
 
 def malformed(error: Malformed) -> Iterator[Cause]:
-    """Why something could not be read, as findings."""
+    """Yield why a config could not be read, as findings."""
     for finding in error.findings:
         if finding.problem == REQUIRED:
             yield required(finding.path)

@@ -1,4 +1,4 @@
-"""Zones, and the subnets in them: to be created, or brought (spec 30 §1.4, V1-V9, V11, V14)."""
+"""Zones and their subnets, managed or user-provided (spec 30 §1.4, V1-V9, V11, V14)."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _NAME: Final = re.compile("[a-z0-9-]+")
 def check_zones(
     config: InfrastructureConfig, facts: ShootFacts, old: InfrastructureConfig | None
 ) -> Iterator[Cause]:
-    """What is wrong with the zones, apart from their CIDRs."""
+    """Yield findings about the zones, apart from their CIDRs."""
     zones = config.networks.zones
     if not zones:
         yield required(PATH, "at least one zone is needed")
@@ -127,7 +127,7 @@ def _elastic_ip(path: str, zone: Zone, facts: ShootFacts) -> Iterator[Cause]:
 
 
 def _missing_load_balancer_subnets(zones: list[Zone]) -> Iterator[Cause]:
-    """One kind of load balancer either has a subnet in each zone, or finds all by their tags."""
+    """Each role has a named subnet in every zone, or all are found by tags."""
     brought = [(i, zone) for i, zone in enumerate(zones) if zone.workers_subnet_id is not None]
     for name in ("publicSubnetID", "internalSubnetID"):
         missing = [i for i, zone in brought if dict(_load_balancer_subnets(zone))[name] is None]
@@ -138,7 +138,7 @@ def _missing_load_balancer_subnets(zones: list[Zone]) -> Iterator[Cause]:
 
 
 def _repeated(zones: list[Zone]) -> Iterator[Cause]:
-    """What is used twice; a subnet may be for nodes and load balancers of its zone at once."""
+    """Yield duplicates; one subnet may serve nodes and load balancers of its zone."""
     workers: set[str] = set()
     load_balancers: set[str] = set()
     addresses: set[str] = set()

@@ -23,7 +23,7 @@ _GONE: Final = "deleted"
 
 
 def delete_step(wanted: Wanted, state: State) -> Step:
-    """The step of the file system and its mount targets."""
+    """Return the step that deletes the file system and its mount targets."""
     is_known = state.get(keys.FILE_SYSTEM) or state.under(keys.MOUNT_TARGETS)
     skip = None if wanted.config.wants_efs or is_known else "there is no file system"
     if wanted.config.brings_subnets:
@@ -48,7 +48,7 @@ async def _ensure(work: Work) -> None:
 
 
 async def _remove_target(work: Work, target: str) -> None:
-    """Removes one; its network interface is in a subnet until it is gone."""
+    """Delete one; its network interface stays in a subnet until it is gone."""
 
     async def is_gone() -> bool | None:
         try:
@@ -65,7 +65,7 @@ async def _remove_target(work: Work, target: str) -> None:
 
 
 def _targets(work: Work) -> list[str]:
-    """Mount targets in subnets that this cluster created."""
+    """Return the mount targets in managed subnets."""
     found = {
         name
         for name, target in work.snapshot.mount_targets.items()
@@ -80,7 +80,7 @@ def _targets(work: Work) -> list[str]:
 
 
 def _subnet(key: str) -> str:
-    """The subnet in the key of a mount target: `<file system>_<subnet>_<security group>`."""
+    """Return the subnet in a mount target's key: `<file system>_<subnet>_<security group>`."""
     return key.partition("_")[2].partition("_")[0]
 
 

@@ -17,7 +17,7 @@ from pergola.providers.aws.wanted import Wanted
 
 NAME: Final = "ensure EFS file system"
 MANAGED: Final[Mapping[str, str]] = {"managed-by-gardener": "true"}
-"""What tells a file system of ours from one of the user."""
+"""Tags that mark a managed file system."""
 AVAILABLE: Final = "available"
 GOING: Final = ("deleting", "deleted")
 
@@ -64,7 +64,7 @@ async def _ensure(work: Work) -> None:
 
 
 async def _present(work: Work) -> JsonObject | None:
-    """The file system of the state or with our creation token; None if there is none."""
+    """Return the file system of the state, or with our creation token; None if there is none."""
     system, known = work.snapshot.file_system, work.state.get(keys.FILE_SYSTEM)
     if system is None and known:
         system = await _look(work, LOOKS, FileSystemId=known)
@@ -87,7 +87,7 @@ async def _create(work: Work) -> JsonObject:
 
 
 async def _look(work: Work, looks: int, **by: str) -> JsonObject | None:
-    """A file system as AWS describes it; what is new may not be seen at the first look."""
+    """Describe a file system; a new one may not be visible at the first attempt."""
     for look in range(looks):
         if look:
             await asyncio.sleep(work.poll_seconds)
@@ -116,7 +116,7 @@ def _tags(work: Work) -> dict[str, str]:
 
 
 def replaced(work: Work) -> str:
-    """The file system of ours that one of the user took the place of; empty if there is none."""
+    """Return the managed file system that a user-provided one replaces; empty if there is none."""
     known, named = work.state.get(keys.FILE_SYSTEM), user_provided(work)
     return known if known and named and known != named else ""
 

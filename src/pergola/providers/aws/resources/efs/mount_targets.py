@@ -29,7 +29,7 @@ from pergola.providers.aws.wanted import Wanted
 
 NAME: Final = "ensure EFS mount targets"
 _PARTS: Final = 3
-"""Of the key of a mount target that is ours: file system, subnet, security group."""
+"""Parts of the key of a managed mount target: file system, subnet, security group."""
 
 
 class _Target(NamedTuple):
@@ -84,7 +84,7 @@ async def _ensure(work: Work) -> None:
 
 
 def _remember_users(work: Work) -> None:
-    """Notes where the user's mount targets are; for people, nothing depends on it."""
+    """Record the user's mount targets, for observability only."""
     present = {
         keys.mount_target_key(each["FileSystemId"], each["SubnetId"]): name
         for name, each in work.snapshot.mount_targets.items()
@@ -98,7 +98,7 @@ def _remember_users(work: Work) -> None:
 
 
 def _desired(work: Work) -> Iterator[_Target]:
-    """One in the workers' subnet of each zone; none for what is not there yet."""
+    """Yield one in the worker subnet of each zone, as far as all of its parts exist."""
     system = file_system_of(work.wanted, work.state)
     groups = nodes_security_groups(work.wanted, work.state)
     for zone in work.wanted.config.networks.zones:
@@ -108,7 +108,7 @@ def _desired(work: Work) -> Iterator[_Target]:
 
 
 def _target_of(work: Work, wanted: _Target) -> str | None:
-    """The id of a mount target that is there: ours by the state, or the one in our subnet."""
+    """Return the id of an existing mount target: ours by the state, or the one in our subnet."""
     present = {
         name: each
         for name, each in work.snapshot.mount_targets.items()
@@ -139,7 +139,7 @@ async def _ensure_target(work: Work, wanted: _Target) -> None:
 
 
 def _users_in(work: Work, wanted: _Target) -> bool:
-    """Whether the zone is served by a mount target of the user: AWS allows one in each."""
+    """Whether the user has a mount target in the zone: AWS allows one in each."""
     for name, each in work.snapshot.mount_targets.items():
         if each.get("AvailabilityZoneName") == wanted.zone and user_provided(work):
             work.warnings.append(
@@ -180,7 +180,7 @@ async def _targets(work: Work, **by: str) -> list[JsonObject]:
 
 
 def _outdated(work: Work) -> dict[str, str]:
-    """Mount targets of ours with another subnet, group or file system: ids by their keys."""
+    """Return our mount targets with another subnet, group or file system: ids by their keys."""
     wanted = {target.key for target in _desired(work)}
     ours = {
         f"{keys.MOUNT_TARGETS}/{key}": name

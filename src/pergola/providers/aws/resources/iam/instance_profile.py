@@ -80,7 +80,7 @@ async def _create(work: Work) -> JsonObject:
 
 
 async def _add_role(work: Work, profile: str, role: str) -> bool | None:
-    """None as long as one of the two is too new to be seen."""
+    """Add the role; None as long as one of the two is too new to be visible."""
     try:
         await work.aws.call(
             "iam", "AddRoleToInstanceProfile", InstanceProfileName=profile, RoleName=role

@@ -37,11 +37,11 @@ TRUST: Final[JsonObject] = {
         }
     ],
 }
-"""Instances may take the role."""
+"""Instances may assume the role."""
 
 
 def role_policy(wanted: Wanted) -> JsonObject:
-    """What nodes may do."""
+    """Return the permissions of nodes."""
     several: list[tuple[str, ...]] = [("ec2:DescribeInstances",)]
     several += [_EFS_ACTIONS] if wanted.config.wants_efs else []
     several += [_ECR_ACTIONS] if wanted.config.wants_ecr else []
@@ -59,7 +59,7 @@ def same_policy(one: JsonValue, other: JsonValue) -> bool:
 
 
 def _meaning(document: JsonValue) -> frozenset[bytes] | None:
-    """The single permissions of a policy; None if it is no policy."""
+    """Return the single permissions of a policy; None if it is not a policy."""
     if isinstance(document, str):
         try:
             document = orjson.loads(document)
@@ -75,7 +75,7 @@ def _meaning(document: JsonValue) -> frozenset[bytes] | None:
 
 
 def _singles(statement: JsonValue) -> Iterator[JsonValue]:
-    """A statement for each action and resource; a plain text is as good as a list of it."""
+    """Yield a statement for each action and resource; a string equals a list of one."""
     if not isinstance(statement, dict):
         yield statement
         return

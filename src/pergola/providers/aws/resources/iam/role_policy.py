@@ -48,7 +48,7 @@ async def _ensure(work: Work) -> None:
 
 
 async def _put(work: Work, name: str, document: JsonObject) -> bool | None:
-    """None as long as the role is too new to be seen."""
+    """Write the policy; None as long as the role is too new to be visible."""
     try:
         await work.aws.call(
             "iam",
@@ -102,7 +102,7 @@ def _exists(work: Work) -> bool:
 
 
 def _holds_role(work: Work) -> bool:
-    """Whether the profile has the role, as far as it is known."""
+    """Whether the profile has the role, as far as that is known."""
     profile = work.snapshot.instance_profile
     roles = [role["RoleName"] for role in (profile or {}).get("Roles") or ()]
     return profile is None or role_name(work) in roles

@@ -19,24 +19,24 @@ from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
 from pergola.providers.aws.resources.subnets.deletion import subnets_in
 
 _GONE: Final = ("deleted", "failed")
-"""One that failed occupies nothing."""
+"""A failed gateway occupies nothing."""
 _DELETING: Final = "deleting"
 
 
 def delete_name(zone: str) -> str:
-    """The step of a zone."""
+    """Return the name of a zone's step."""
     return f"delete NAT gateway in {zone}"
 
 
 class Watch:
-    """Waits until NAT gateways are gone, with one request for all zones."""
+    """Wait until NAT gateways are gone, with one request for all zones."""
 
     def __init__(self) -> None:
         self._waiting: set[str] = set()
         self._one = asyncio.Lock()
 
     async def until_gone(self, work: Work, names: Iterable[str]) -> None:
-        """Waits for them.
+        """Wait for gateways.
 
         Raises:
             ExtensionError: some are still there after nearly 3 minutes.
@@ -65,7 +65,7 @@ class Watch:
 
 
 def delete_step(zone: str, watch: Watch, after: tuple[str, ...] = ()) -> Step:
-    """The step of a zone's NAT gateway."""
+    """Return the step that deletes a zone's NAT gateway."""
 
     async def ensure(work: Work) -> None:
         names = _gateways(work, zone)

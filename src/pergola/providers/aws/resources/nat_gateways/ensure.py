@@ -27,7 +27,7 @@ from pergola.providers.aws.wanted import Wanted
 
 
 def steps(wanted: Wanted, zone: Zone) -> list[Step]:
-    """The steps that delete a gateway with another address, and create the one that is wanted."""
+    """Return the steps that delete a gateway with another address, and create the right one."""
     skip = None if zone.public else NO_PUBLIC_SUBNET
     outdated = Step(
         name=names.outdated_nat(zone.name),
@@ -51,7 +51,7 @@ def steps(wanted: Wanted, zone: Zone) -> list[Step]:
 
 
 async def delete_nats(work: Work, ids: list[str]) -> None:
-    """Deletes NAT gateways and waits until they are gone, and their addresses free.
+    """Delete NAT gateways, and wait until they are gone and their addresses free.
 
     Those that failed are deleted, too: AWS would keep them for an hour.
 
@@ -70,7 +70,7 @@ async def delete_nats(work: Work, ids: list[str]) -> None:
 
 
 def _is_wanted(work: Work, zone: Zone, gateway: JsonObject) -> bool:
-    """Whether it has the address and is in the subnet that it should."""
+    """Whether it has the right address and is in the right subnet."""
     subnet = work.state.get(keys.zone_key(zone.name, keys.SUBNET_PUBLIC))
     return (
         state_of(gateway) in USABLE
@@ -118,7 +118,7 @@ async def _is_gone(work: Work, name: str) -> bool | None:
 
 
 def _free_address(work: Work, gateway: JsonObject) -> None:
-    """The snapshot learns that the address is in use no more."""
+    """Record in the snapshot that the address is no longer in use."""
     address = work.snapshot.addresses.get(allocation_of(gateway) or "")
     if address is not None:
         address.pop("AssociationId", None)

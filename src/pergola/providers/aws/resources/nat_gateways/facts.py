@@ -16,19 +16,19 @@ USABLE: Final = frozenset({"pending", AVAILABLE})
 
 
 def allocation_of(gateway: JsonObject) -> str | None:
-    """The elastic IP of a NAT gateway."""
+    """Return the allocation id of a NAT gateway's elastic IP."""
     addresses = gateway.get("NatGatewayAddresses") or []
     return next((each["AllocationId"] for each in addresses if each.get("AllocationId")), None)
 
 
 def public_ip_of(gateway: JsonObject) -> str | None:
-    """Where requests through a NAT gateway come from; there once it is available."""
+    """Return the source address of requests through a NAT gateway, once it is available."""
     addresses = gateway.get("NatGatewayAddresses") or []
     return next((each["PublicIp"] for each in addresses if each.get("PublicIp")), None)
 
 
 def nats_of(work: Work, zone: str) -> list[str]:
-    """NAT gateways of a zone that are not gone: that of the state, and those with its tags."""
+    """Return a zone's NAT gateways that are not deleted: by the state, and by its tags."""
     suffix = work.wanted.name(suffix_of(work, zone))
     recorded = work.state.get(keys.zone_key(zone, keys.NAT_GATEWAY))
     accept = in_vpc(work)

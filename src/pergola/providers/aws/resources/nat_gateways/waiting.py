@@ -18,7 +18,7 @@ from pergola.providers.aws.wanted import Wanted
 
 
 def steps(wanted: Wanted) -> list[Step]:
-    """The step after which all NAT gateways are available; one request asks for all of them."""
+    """Return the step that waits until all NAT gateways are available."""
     zones = [zone for zone in wanted.config.networks.zones if zone.public]
     return [
         Step(
@@ -33,7 +33,7 @@ def steps(wanted: Wanted) -> list[Step]:
 
 
 def _ids(work: Work) -> dict[str, str]:
-    """The NAT gateways of zones that have one: their keys in the state by their ids."""
+    """Return the keys in the state of the zones' NAT gateways, by their ids."""
     zones = (zone.name for zone in work.wanted.config.networks.zones if zone.public)
     found = (keys.zone_key(zone, keys.NAT_GATEWAY) for zone in zones)
     return {name: key for key in found if (name := work.state.get(key))}
@@ -74,7 +74,7 @@ async def _all_available(work: Work, ids: list[str]) -> bool | None:
 
 
 def _check(work: Work, gateway: JsonObject) -> None:
-    """A gateway that failed never becomes available: the next run creates another one.
+    """A failed gateway never becomes available: the next run creates another one.
 
     Raises:
         ExtensionError: it failed, or somebody deleted it.

@@ -12,12 +12,12 @@ DELETE: Final = "delete nodes security group"
 
 
 def delete_steps(after: tuple[str, ...]) -> list[Step]:
-    """The step of the nodes' security group."""
+    """Return the step that deletes the nodes' security group."""
     return [Step(name=DELETE, plan=_plan, ensure=_ensure, after=after)]
 
 
 def groups_of_nodes(work: Work) -> set[str]:
-    """All security groups that nodes have: that of the cluster, and those of the user."""
+    """Return all security groups that nodes have: the cluster's, and user-provided ones."""
     networks = work.wanted.config.networks
     names = [networks.nodes_security_group_id, *networks.additional_nodes_security_group_ids]
     return {name for name in names if name} | set(_to_delete(work))

@@ -43,7 +43,7 @@ _SUBNETS_OF_A_ZONE: Final = 3
 
 
 class Ranges(NamedTuple):
-    """The CIDRs of a zone's subnets, of either family, as far as they are known."""
+    """The CIDRs of a zone's subnets in both IP families, as far as they are known."""
 
     workers: tuple[str, ...] = ()
     internal: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class Ranges(NamedTuple):
 
 
 def nodes_security_groups(wanted: Wanted, state: State) -> list[str]:
-    """All security groups of a node, its own first: for the status, and for workers (§6.5)."""
+    """Return all security groups of a node, its own first: for status and workers (§6.5)."""
     networks = wanted.config.networks
     own = networks.nodes_security_group_id or state.get(NODES_SECURITY_GROUP)
     several = [*([own] if own else []), *networks.additional_nodes_security_group_ids]
@@ -59,7 +59,7 @@ def nodes_security_groups(wanted: Wanted, state: State) -> list[str]:
 
 
 def desired_rules(wanted: Wanted, group: str, zones: Iterable[Ranges]) -> frozenset[Rule]:
-    """The rules of the managed group (§6.1).
+    """Return the rules of the managed group (§6.1).
 
     With additional groups of the user, it has only those that every cluster needs (§6.5).
 
@@ -74,7 +74,7 @@ def desired_rules(wanted: Wanted, group: str, zones: Iterable[Ranges]) -> frozen
 
 
 def zone_ranges(wanted: Wanted, state: State, snapshot: Snapshot) -> list[Ranges]:
-    """The CIDRs of each zone of the config.
+    """Return the CIDRs of each zone of the config.
 
     Those of subnets that are created come from the config, and for IPv6 from the subnets, or as
     long as there are none from the VPC's block; those of subnets that were brought from the state.
@@ -88,7 +88,7 @@ def zone_ranges(wanted: Wanted, state: State, snapshot: Snapshot) -> list[Ranges
 
 
 def bastion_groups(wanted: Wanted, groups: Mapping[str, JsonObject]) -> frozenset[str]:
-    """The ids of those groups that belong to bastions of this cluster."""
+    """Return the ids of the groups that belong to bastions of this cluster."""
     return frozenset(name for name, group in groups.items() if _is_bastions(wanted, group))
 
 

@@ -47,7 +47,7 @@ _DIRECTIONS: Final[tuple[Direction, ...]] = (INGRESS, EGRESS)
 
 
 def steps(wanted: Wanted, *, after: tuple[str, ...] = ()) -> list[Step]:
-    """The step of the nodes' security group; skipped if the user brings one (§6.2).
+    """Return the step of the nodes' security group; skipped if it is user-provided (§6.2).
 
     Args:
         after: further steps that have to be done before.
@@ -67,7 +67,7 @@ def steps(wanted: Wanted, *, after: tuple[str, ...] = ()) -> list[Step]:
 
 
 def _ranges_from(wanted: Wanted) -> tuple[str, ...]:
-    """The steps after which the ranges of the zones are known; in the config they always are."""
+    """Return the steps after which the zones' ranges are known; those of the config always are."""
     config = wanted.config
     if config.brings_subnets:
         return (byo.FIND,)
@@ -100,7 +100,7 @@ async def _ensure(work: Work) -> None:
 
 
 def _known(work: Work) -> JsonObject | None:
-    """The group of the state or, if that has none, the one with its tags."""
+    """Return the group of the state or, if that has none, the one with its tags."""
     groups = work.snapshot.security_groups
     name = work.state.get(NODES_SECURITY_GROUP)
     if name in groups and groups[name].get("VpcId") == vpc_id(work.wanted, work.state):
@@ -110,7 +110,7 @@ def _known(work: Work) -> JsonObject | None:
 
 
 async def _asked_for(work: Work) -> JsonObject | None:
-    """The group of the state, if it is too new for the snapshot; None if it is gone."""
+    """Describe the group of the state, if it is too new for the snapshot; None if it is gone."""
     name = work.state.get(NODES_SECURITY_GROUP)
     if not name:
         return None
@@ -154,7 +154,7 @@ async def _created(work: Work) -> JsonObject:
 
 
 async def _of_that_name(work: Work, vpc: str) -> JsonObject:
-    """The group that has our name, if it is ours: it was created a moment ago, unseen so far."""
+    """Return the group with our name, if it is ours: created a moment ago, and not visible yet."""
     name = work.wanted.name(_SUFFIX)
     found = await work.aws.pages(
         "ec2",
@@ -181,7 +181,7 @@ def _changes(work: Work, group: JsonObject) -> Changes:
 
 
 async def _ensure_rules(work: Work, group: JsonObject) -> None:
-    """Rules are allowed first and revoked then, so that no traffic is cut off in between."""
+    """Authorize rules first and revoke then, so that no traffic is interrupted."""
     for left in reversed(range(_ROUNDS)):
         try:
             await _write_rules(work, group)
@@ -208,7 +208,7 @@ async def _write_rules(work: Work, group: JsonObject) -> None:
 
 
 def _remember(group: JsonObject, changes: Changes) -> None:
-    """Puts into the snapshot what AWS has now."""
+    """Put the current rules into the snapshot."""
     now = (rules_of(group) | changes.authorize) - changes.revoke
     for direction in _DIRECTIONS:
         group[FIELDS[direction]] = permissions(now, direction)

@@ -29,7 +29,7 @@ FIELDS: Final[Mapping[Direction, str]] = {
     INGRESS: "IpPermissions",
     EGRESS: "IpPermissionsEgress",
 }
-"""Where AWS tells the rules of a direction."""
+"""The fields in which AWS describes the rules of a direction."""
 _RANGES: Final = (("IpRanges", "CidrIp"), ("Ipv6Ranges", "CidrIpv6"))
 _GROUPS: Final = "UserIdGroupPairs"
 _KNOWN: Final = frozenset({"IpProtocol", "FromPort", "ToPort", "IpRanges", "Ipv6Ranges", _GROUPS})
@@ -71,7 +71,7 @@ class Rule(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What has to be written so that a group has its rules."""
+    """The rules to write."""
 
     authorize: frozenset[Rule]
     revoke: frozenset[Rule]
@@ -81,7 +81,7 @@ class Changes:
 
 
 def rules_of(group: JsonObject) -> frozenset[Rule]:
-    """The rules that a security group has, as AWS describes it."""
+    """Return the rules of a security group, as AWS describes it."""
     owner = group.get("OwnerId")
     return frozenset(
         rule
@@ -92,7 +92,7 @@ def rules_of(group: JsonObject) -> frozenset[Rule]:
 
 
 def compare(desired: frozenset[Rule], group: JsonObject, keep: Iterable[str] = ()) -> Changes:
-    """What differs.
+    """Return the rules to authorize and to revoke.
 
     Args:
         keep: security groups whose traffic stays allowed, such as those of bastions.
@@ -105,7 +105,7 @@ def compare(desired: frozenset[Rule], group: JsonObject, keep: Iterable[str] = (
 
 
 def permissions(rules: Iterable[Rule], direction: Direction) -> list[JsonObject]:
-    """The rules of a direction as AWS takes them, in an order that stays."""
+    """Return the rules of a direction as AWS takes them, in a stable order."""
     found: dict[tuple[str, Ports | None], JsonObject] = {}
     opaque: list[JsonObject] = []
     for rule in sorted(rules, key=_order):
@@ -146,7 +146,7 @@ def _ports(permission: JsonObject) -> Ports | None:
 
 
 def _is_plain(pair: JsonObject, owner: object) -> bool:
-    """Whether a peer is said by the id of a group of the same account."""
+    """Whether a peer is named by the id of a group of the same account."""
     if not pair.get("GroupId") or pair.get("VpcPeeringConnectionId"):
         return False
     return owner is None or pair.get("UserId") in (None, "", owner)
@@ -162,7 +162,7 @@ def _opaque(permission: JsonObject, field: str, peer: object) -> str:
 
 
 def canonical(cidr: str) -> str:
-    """As AWS writes it: without host bits, shortest form."""
+    """Return a CIDR as AWS writes it: without host bits, in its shortest form."""
     try:
         return str(parse_network(cidr))
     except ValueError:

@@ -19,12 +19,12 @@ _ALSO_FORGOTTEN: Final = (
 
 
 def delete_name(zone: str) -> str:
-    """The step of a zone."""
+    """Return the name of a zone's step."""
     return f"delete subnets in {zone}"
 
 
 def delete_step(zone: str, after: tuple[str, ...]) -> Step:
-    """The step of a zone's subnets."""
+    """Return the step that deletes a zone's subnets."""
 
     async def ensure(work: Work) -> None:
         await all_done(*(_remove(work, zone, each) for each in subnets_in(work, zone)))
@@ -37,7 +37,7 @@ def delete_step(zone: str, after: tuple[str, ...]) -> Step:
 
 
 def subnets_in(work: Work, zone: str) -> list[str]:
-    """The subnets that were created in a zone."""
+    """Return the managed subnets of a zone."""
     accept = in_cluster_vpc(work)
 
     def of_zone(subnet: JsonObject) -> bool:

@@ -42,11 +42,11 @@ class Subnet:
 
     @property
     def key(self) -> str:
-        """Where its id is in the state."""
+        """Key of its id in the state."""
         return keys.zone_key(self.zone, self.role)
 
     def suffix(self, zone_suffix: str) -> str:
-        """The end of its name, as in `nodes-z0`."""
+        """Return the end of its name, as in `nodes-z0`."""
         return f"{self.prefix}-{zone_suffix}"
 
     def __str__(self) -> str:
@@ -54,7 +54,7 @@ class Subnet:
 
 
 def subnets_of(wanted: Wanted, zone: Zone) -> Iterator[Subnet]:
-    """The subnets that are to be created in a zone; none where they are brought."""
+    """Yield the managed subnets of a zone; none if they are user-provided."""
     if zone.workers_subnet_id:
         return
     first = _PER_ZONE * wanted.config.networks.zones.index(zone)
@@ -91,5 +91,5 @@ def subnets_of(wanted: Wanted, zone: Zone) -> Iterator[Subnet]:
 
 
 def places_of(wanted: Wanted) -> int:
-    """How many places are the own ones of subnets."""
+    """Return the number of places that are reserved for subnets of the config."""
     return _PER_ZONE * len(wanted.config.networks.zones)

@@ -37,7 +37,7 @@ _PARAMETERS: Final = {
 
 
 def steps(wanted: Wanted, zone: Zone) -> list[Step]:
-    """The step for all subnets of a zone."""
+    """Return the step for all subnets of a zone."""
     before = (names.VPC, names.IPV6_BLOCK, names.REMOVED_ZONES)
     return [
         Step(
@@ -116,7 +116,7 @@ async def _create(work: Work, subnet: Subnet) -> None:
 
 
 async def _wait(work: Work, ids: list[str]) -> None:
-    """Until all are available; what is asked for is read again, with all attributes."""
+    """Wait until all are available; what is described again has all attributes."""
     waiting = [name for name in ids if work.snapshot.subnets[name].get("State") != _AVAILABLE]
     if waiting:
         await wait_until(work, lambda: _all_available(work, waiting))
@@ -134,7 +134,7 @@ async def _all_available(work: Work, ids: list[str]) -> bool | None:
 
 
 async def _put_right(work: Work, name: str, subnet: Subnet) -> None:
-    """What may differ from a subnet that is just as it was created."""
+    """Correct what differs from a subnet that was just created."""
     thing = work.snapshot.subnets[name]
     await tags.retag(work, name, thing, _tags(work, subnet))
     if subnet.ipv6 and not ipv6_range_of(thing):
@@ -156,7 +156,7 @@ def _launch_options(thing: JsonObject) -> JsonObject:
 
 
 def _attributes(subnet: Subnet, thing: JsonObject) -> JsonObject:
-    """The attributes of a subnet for nodes that are not yet as they should be.
+    """Return the attributes of a subnet for nodes that are not right yet.
 
     Where there is no IPv4, names of instances lead to IPv6 addresses, and DNS translates.
     """

@@ -15,20 +15,20 @@ from pergola.providers.aws.wanted import Wanted
 
 
 def zone_suffix(work: Work, zone: str) -> str:
-    """The `zN` that a zone has, or would get; the state stays as it is."""
+    """Return the `zN` that a zone has, or would get; leaves the state as it is."""
     state = State(work.state.snapshot())
     keep_suffixes(work.wanted, state)
     return keys.suffix_of(state, zone)
 
 
 def keep_suffixes(wanted: Wanted, state: State) -> None:
-    """Gives all zones their `zN`, in the order of the config."""
+    """Give all zones their `zN`, in the order of the config."""
     for zone in wanted.config.networks.zones:
         keys.suffix_of(state, zone.name)
 
 
 def known_subnet(work: Work, subnet: Subnet) -> str | None:
-    """The id of a subnet that was created before: of the state, else by zone and range.
+    """Return the id of an existing subnet: by the state, else by zone and range.
 
     Raises:
         ExtensionError: several have the tags of one without IPv4.

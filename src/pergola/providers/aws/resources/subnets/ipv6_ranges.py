@@ -15,20 +15,20 @@ from pergola.providers.aws.resources.subnets.desired import Subnet, places_of
 from pergola.providers.aws.resources.waiting import once_visible
 
 PLACES: Final = 256
-"""How many ranges of subnets, each a /64, the IPv6 block of a VPC has."""
+"""The number of /64 ranges in the IPv6 block of a VPC."""
 _CONFLICT: Final = "InvalidSubnet.Conflict"
 _RANGE_BITS: Final = 64
 
 
 def part(block: str, bits: int, number: int) -> str:
-    """The range of a number among those of a size in a block, as in `part("fd00::/56", 64, 1)`."""
+    """Return the n-th range of a size in a block, as in `part("fd00::/56", 64, 1)`."""
     network = parse_network(block)
     size = 1 << (network.max_prefixlen - bits)
     return f"{network[number * size]}/{bits}"
 
 
 def ipv6_range_of(subnet: JsonObject) -> str | None:
-    """The IPv6 range that a subnet has, or is about to have."""
+    """Return the IPv6 range that a subnet has, or is about to have."""
     gone = ("disassociating", "disassociated", "failing", "failed")
     for each in subnet.get("Ipv6CidrBlockAssociationSet") or []:
         if each["Ipv6CidrBlockState"]["State"] not in gone:
@@ -38,7 +38,7 @@ def ipv6_range_of(subnet: JsonObject) -> str | None:
 
 
 def places_taken(block: str, subnets: list[JsonObject]) -> set[int]:
-    """The places in a block that subnets have already."""
+    """Return the places in a block that subnets occupy."""
     network = ipaddress.IPv6Network(block)
     first, size = int(network.network_address), 1 << 64
     taken = (ipaddress.IPv6Network(each) for subnet in subnets if (each := ipv6_range_of(subnet)))
@@ -50,7 +50,7 @@ def places_taken(block: str, subnets: list[JsonObject]) -> set[int]:
 async def in_free_range(
     work: Work, subnet: Subnet, operation: str, parameters: JsonObject
 ) -> JsonObject:
-    """The call with the first IPv6 range that is free, beginning at the subnet's own place."""
+    """Repeat a request with the next free IPv6 range, beginning at the subnet's own place."""
     for ipv6_range in _free_ranges(work, subnet):
         try:
             return await once_visible(work, operation, **parameters, Ipv6CidrBlock=ipv6_range)
@@ -66,7 +66,7 @@ async def in_free_range(
 
 
 def _free_ranges(work: Work, subnet: Subnet) -> Iterator[str]:
-    """The subnet's own range, then those that are nobody's, at last those of other subnets."""
+    """Yield the subnet's own range, then unreserved ones, at last those of other subnets."""
     block = work.state.get(keys.VPC_IPV6_BLOCK) or ""
     taken = places_taken(block, [*filter(in_vpc(work), work.snapshot.subnets.values())])
     others = range(places_of(work.wanted))

@@ -26,7 +26,7 @@ _PREFIXES: Final = ("nodes-z", "private-utility-z", "public-utility-z")
 
 
 def steps(wanted: Wanted) -> list[Step]:
-    """The step that deletes it; before new subnets, which may have the same ranges."""
+    """Return the step that deletes it, before new subnets, which may have the same ranges."""
     return [
         Step(
             name=names.REMOVED_ZONES,
@@ -40,13 +40,13 @@ def steps(wanted: Wanted) -> list[Step]:
 
 
 def _zones(work: Work) -> list[str]:
-    """Zones that the state knows and the config does not."""
+    """Return the zones that the state has and the config has not."""
     wanted = {zone.name for zone in work.wanted.config.networks.zones}
     return [zone for zone in keys.zones_of(work.state) if zone not in wanted]
 
 
 def _zones_without_nat(work: Work) -> list[str]:
-    """Zones with a NAT gateway or an elastic IP of ours that need none any more."""
+    """Return the zones with a NAT gateway or an elastic IP of ours that need none."""
     private = [zone.name for zone in work.wanted.config.networks.zones if not zone.public]
     held = (keys.NAT_GATEWAY, keys.ADDRESS)
     return [
@@ -57,7 +57,7 @@ def _zones_without_nat(work: Work) -> list[str]:
 
 
 def _subnets(work: Work) -> list[str]:
-    """Subnets of ours that no zone wants."""
+    """Return our subnets that the config no longer has."""
     zones = work.wanted.config.networks.zones
     wanted = {
         known_subnet(work, subnet) for zone in zones for subnet in subnets_of(work.wanted, zone)
@@ -79,7 +79,7 @@ def _is_ours(work: Work, given: dict[str, str]) -> bool:
 
 
 def _tables(work: Work) -> list[str]:
-    """Private route tables of zones that are gone."""
+    """Return the private route tables of zones that are gone."""
     found = (
         known(
             work,
