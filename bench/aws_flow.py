@@ -154,8 +154,8 @@ async def managed(aws: DistantAws, client: AwsClient, zones: str) -> list[tuple[
     return [await measure(aws, client, wanted, seed, case) for case in cases]
 
 
-async def brought(aws: DistantAws, client: AwsClient, zones: str) -> list[tuple[str, ...]]:
-    """A network that is brought: tagged, looked at again, and left."""
+async def byo(aws: DistantAws, client: AwsClient, zones: str) -> list[tuple[str, ...]]:
+    """A network that is byo: tagged, looked at again, and left."""
     latency, aws.latency = aws.latency, 0.0
     network = await Network.complete(client, zones=zones)
     group = await network.security_group()
@@ -163,9 +163,9 @@ async def brought(aws: DistantAws, client: AwsClient, zones: str) -> list[tuple[
     wanted, seed = wanted_by(network.config(group=group)), Seed({})
     number = len(zones)
     cases = (
-        Case(f"brought, {number} zone(s): create", "≤ 16 reads"),
-        Case(f"brought, {number} zone(s): steady", "≤ 12, 0 writes"),
-        Case(f"brought, {number} zone(s): delete", "-", delete=True),
+        Case(f"byo, {number} zone(s): create", "≤ 16 reads"),
+        Case(f"byo, {number} zone(s): steady", "≤ 12, 0 writes"),
+        Case(f"byo, {number} zone(s): delete", "-", delete=True),
     )
     return [await measure(aws, client, wanted, seed, case) for case in cases]
 
@@ -182,7 +182,7 @@ async def rows(server: str, latency: float) -> list[tuple[str, ...]]:
         aws.latency = latency
         found += await managed(aws, client, "a")
         found += await managed(aws, client, "abc")
-        found += await brought(aws, client, "abc")
+        found += await byo(aws, client, "abc")
     return found
 
 

@@ -89,7 +89,7 @@ def test_a_subnet_found_by_its_tags_switches_the_service_controller_on(
 def test_yaml_can_be_applied_and_tells_the_rest_in_comments(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    objects = reconciled("pattern-2-brought.yaml")
+    objects = reconciled("pattern-2-byo.yaml")
     objects[1]["spec"]["shoot"]["spec"]["provider"]["controlPlaneConfig"] = CONTROL_PLANE
 
     cloud_config(file=file(tmp_path, objects), output="yaml")
@@ -98,7 +98,7 @@ def test_yaml_can_be_applied_and_tells_the_rest_in_comments(
     applied = yaml.safe_load(printed)
     assert (applied["kind"], applied["metadata"]) == (
         "ConfigMap",
-        {"name": "cloud-provider-config", "namespace": "shoot--demo--brought"},
+        {"name": "cloud-provider-config", "namespace": "shoot--demo--byo"},
     )
     assert 'SubnetID="subnet-0aaaaaaaaaaaaaaa3"' in applied["data"]["cloudprovider.conf"]
     assert "# aws-custom-route-controller, replicas: 1\n" in printed

@@ -211,7 +211,7 @@ def test_no_finding_is_an_empty_list(tmp_path: Path, capsys: pytest.CaptureFixtu
         ("", "holds nothing"),
         (PROFILE, "has to hold a Shoot or an Infrastructure on AWS, and holds CloudProfile aws"),
         (GOOD.replace("type: aws", "type: gcp"), "and holds Shoot garden-dev/web"),
-        ("- a", "document 1 .* is no Kubernetes object"),
+        ("- a", "document 1 .* is not a Kubernetes object"),
         ("a: {", "document 1 .* cannot be read"),
         (
             INFRASTRUCTURE + CLUSTER.replace("seed: {}", "seed: []"),

@@ -181,7 +181,7 @@ def _secret_key(text: str, infrastructure: "JsonObject") -> "Key | None":
         return None
     if not (namespace and separator and name):
         raise AwsCheckError(
-            f'"{text or named}" is no NAMESPACE/NAME of a Secret; give --aws-credentials'
+            f'"{text or named}" is not the NAMESPACE/NAME of a Secret; give --aws-credentials'
         )
     return Key(namespace, name)
 

@@ -85,7 +85,7 @@ def _print_text(found: "list[Finding]") -> None:
         print(f"{'error' if finding.blocks else 'hint'}: {finding}")
         print(f"  {finding.fix}")
     if not any(finding.blocks for finding in found):
-        print("AWS is as the cluster needs it" if not found else "nothing forbids to go on")
+        print("AWS is as the cluster needs it" if not found else "no blocking problems")
 
 
 def _print_json(found: "list[Finding]") -> None:

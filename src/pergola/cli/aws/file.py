@@ -31,7 +31,7 @@ def read_objects(path: str) -> "list[JsonObject]":
         if isinstance(document.value, dict):
             found += _flat(document.value)
         elif document.value is not None:
-            raise AwsFileError(f"{where} is no Kubernetes object")
+            raise AwsFileError(f"{where} is not a Kubernetes object")
     return found
 
 

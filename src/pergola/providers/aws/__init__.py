@@ -1,4 +1,4 @@
-"""Infrastructure in AWS: created, or brought by users and only used (spec 30).
+"""Infrastructure in AWS: managed, or user-provided (spec 30).
 
 actuator          the Infrastructure, on the SDK: `AwsInfrastructure`; `bastion/` has the Bastion
 config, wanted    what a Shoot's owner says, and what follows from it
@@ -6,7 +6,7 @@ request           an Infrastructure and its Cluster into a `Wanted`
 state, status     what is remembered, and what is told
 observe, snapshot what AWS says, read in one sweep
 live/             checks of the account before anything is created, each with what repairs it
-step, steps/      the steps that create and change; `steps/byo/` for networks that are brought
+step, steps/      the steps that create and change; `steps/byo/` for user-provided networks
 deletion/         the steps that remove
 reconcile         all steps as graphs that run, or are only drawn
 security_rules, load_balancers, routing, control_plane

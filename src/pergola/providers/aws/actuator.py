@@ -52,9 +52,9 @@ class AwsSettings:
     Attributes:
         endpoint_url: where all services are, instead of at AWS; the variable AWS_ENDPOINT_URL says
             the same.
-        tag_worker_subnets: whether worker subnets that were brought get the cluster's tag.
+        tag_worker_subnets: whether worker user-provided subnets get the cluster's tag.
         remove_pod_routes: whether a deletion removes routes to pods that lead nowhere from route
-            tables that were brought.
+            tables that were byo.
         retry: how often and when requests are repeated; the client's own way if None.
         poll_seconds: between two looks at something that AWS is making or removing.
     """

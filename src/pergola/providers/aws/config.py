@@ -117,12 +117,12 @@ class InfrastructureConfig(Value):
     """Whether nodes get an MTU of 1460; they do if absent."""
 
     @property
-    def brings_subnets(self) -> bool:
+    def byo_subnets(self) -> bool:
         """Whether the worker subnets are user-provided (BYO mode)."""
         return any(zone.workers_subnet_id for zone in self.networks.zones)
 
     @property
-    def brings_vpc(self) -> bool:
+    def byo_vpc(self) -> bool:
         """Whether the VPC is user-provided."""
         return bool(self.networks.vpc.id)
 

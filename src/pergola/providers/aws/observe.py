@@ -105,7 +105,7 @@ def _needs_addresses(seen: Observation) -> bool:
 
 
 def _has_managed_vpc(seen: Observation) -> bool:
-    return not seen.wanted.config.brings_vpc
+    return not seen.wanted.config.byo_vpc
 
 
 def _needs_internet_gateways(seen: Observation) -> bool:
@@ -114,14 +114,14 @@ def _needs_internet_gateways(seen: Observation) -> bool:
 
 def _needs_egress_only_gateways(seen: Observation) -> bool:
     known = seen.state.get(keys.EGRESS_ONLY_GATEWAY)
-    return known is not None or (seen.wanted.ipv6 and not seen.wanted.config.brings_subnets)
+    return known is not None or (seen.wanted.ipv6 and not seen.wanted.config.byo_subnets)
 
 
 def _needs_endpoints(seen: Observation) -> bool:
     """With user-provided subnets, too: what they reach may be behind the user's endpoints."""
     config = seen.wanted.config
     configured = config.networks.vpc.gateway_endpoints or seen.state.under(keys.ENDPOINTS)
-    return bool(configured) or config.brings_subnets
+    return bool(configured) or config.byo_subnets
 
 
 def _by_cluster_tag(seen: Observation) -> Mapping[str, str]:
@@ -129,7 +129,7 @@ def _by_cluster_tag(seen: Observation) -> Mapping[str, str]:
 
 
 def _by_attachment(seen: Observation) -> Mapping[str, str]:
-    if seen.wanted.config.brings_vpc:
+    if seen.wanted.config.byo_vpc:
         return {"attachment.vpc-id": seen.vpc}
     return _by_cluster_tag(seen)
 

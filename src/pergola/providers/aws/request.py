@@ -87,7 +87,7 @@ def _public_key(infrastructure: JsonObject) -> bytes:
         return b64decode(value, validate=True)
     except (NotBase64, TypeError, ValueError):
         key = Key.of(infrastructure)
-        raise _problem(f"Infrastructure {key}: spec.sshPublicKey is no base64") from None
+        raise _problem(f"Infrastructure {key}: spec.sshPublicKey is not valid base64") from None
 
 
 def _problem(text: str) -> ExtensionError:

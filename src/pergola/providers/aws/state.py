@@ -156,6 +156,6 @@ def _texts(data: object) -> dict[str, str]:
     if isinstance(data, dict) and all(isinstance(value, str) for value in data.values()):
         return data
     raise ExtensionError(
-        "status.state.data is no map of texts: restore it from a backup of the Infrastructure",
+        "status.state.data is not a map of strings: restore it from a backup of the Infrastructure",
         Code.CONFIGURATION_PROBLEM,
     )

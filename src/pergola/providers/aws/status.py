@@ -7,7 +7,6 @@ from pergola.api.objects import GroupVersionKind, JsonObject
 from pergola.flow import State
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.config import GROUP, Zone
-from pergola.providers.aws.resources.security_group.desired import nodes_security_groups
 from pergola.providers.aws.wanted import Wanted
 
 INFRASTRUCTURE_STATUS: Final = GroupVersionKind(GROUP, "v1alpha1", "InfrastructureStatus")
@@ -76,6 +75,14 @@ def nodes_security_group(wanted: Wanted, state: State) -> str:
     """Return the nodes' security group: that of the config, or the managed one."""
     group = wanted.config.networks.nodes_security_group_id
     return group or state.get(keys.NODES_SECURITY_GROUP) or ""
+
+
+def nodes_security_groups(wanted: Wanted, state: State) -> list[str]:
+    """Return all security groups of a node, its own first: for status and workers (§6.5)."""
+    networks = wanted.config.networks
+    own = networks.nodes_security_group_id or state.get(keys.NODES_SECURITY_GROUP)
+    several = [*([own] if own else []), *networks.additional_nodes_security_group_ids]
+    return list(dict.fromkeys(several))
 
 
 def file_system_of(wanted: Wanted, state: State) -> str:

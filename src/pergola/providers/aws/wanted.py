@@ -27,7 +27,7 @@ class Wanted:
         ssh_public_key: of `spec.sshPublicKey`; empty for none.
         overlay: whether pods talk through an overlay, so that no routes are needed (§7.3).
         uses_efa: whether a pool of workers has an Elastic Fabric Adapter (§6.1).
-        tag_worker_subnets: whether worker subnets that were brought get the cluster's tag (§4.3).
+        tag_worker_subnets: whether worker user-provided subnets get the cluster's tag (§4.3).
     """
 
     technical_id: str

@@ -7,7 +7,7 @@
                 ...
             assert aws.writes() == ["ec2 CreateVpc", ...]
 
-What is put right is in `aws_gaps`, one class for each gap; networks as users bring them are built
+What is put right is in `aws_gaps`, one class for each gap; user-provided networks are built
 by `aws_world`.
 """
 

@@ -72,10 +72,10 @@ class StepsOf:
         return cluster
 
     @classmethod
-    def brought(
+    def byo(
         cls, client: AwsClient, network: Network, *, group: str = "", **config: JsonObject
     ) -> Self:
-        """A cluster whose subnets are brought."""
+        """A cluster whose subnets are user-provided."""
         raw = {**network.config(group=group), **config}
         return cls(client, network, raw, _wanted(client, raw), {keys.VPC: network.id})
 

@@ -1,4 +1,4 @@
-"""Networks in AWS as users bring them, and everything that is in an account.
+"""User-provided networks in AWS, and everything that is in an account.
 
     network = await Network.create(client, zones=("a", "b"))
     await network.add_nat("a")

@@ -15,7 +15,7 @@ from pergola.providers.aws.flows.reconcile import reconcile_steps
 from pergola.providers.aws.resources import iam, key_pair
 from pergola.providers.aws.status import provider_status
 from pergola.providers.aws.wanted import MARKER, ROLE_INTERNAL, ROLE_PUBLIC, Wanted
-from pergola.testing.aws.brought import CLUSTER, settle, tags_of_subnets
+from pergola.testing.aws.byo_clusters import CLUSTER, settle, tags_of_subnets
 from pergola.testing.aws.corrections import CorrectedAws
 from pergola.testing.aws.steps import StepsOf
 from pergola.testing.aws.world import Network, everything, without_tags
@@ -37,7 +37,7 @@ async def test_pattern_2_creates_a_role_a_profile_and_a_key_pair_and_adds_tags_a
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.complete(client)
-    cluster = StepsOf.brought(client, network, group=await network.security_group())
+    cluster = StepsOf.byo(client, network, group=await network.security_group())
     before = await settle(client)
     aws.writes()
 
@@ -65,7 +65,7 @@ async def test_the_whole_of_pattern_2_leaves_the_network_as_it_was(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.complete(client)
-    cluster = StepsOf.brought(client, network, group=await network.security_group())
+    cluster = StepsOf.byo(client, network, group=await network.security_group())
     before = await settle(client)
     aws.writes()
 
@@ -98,7 +98,7 @@ async def test_the_whole_of_pattern_2_leaves_the_network_as_it_was(
 async def test_each_set_of_tags_is_written_with_one_call(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
-    cluster = StepsOf.brought(client, await Network.complete(client))
+    cluster = StepsOf.byo(client, await Network.complete(client))
     cluster.want(overlay=False)
     aws.writes()
 
@@ -109,7 +109,7 @@ async def test_each_set_of_tags_is_written_with_one_call(
 
 async def test_a_private_network_without_an_internet_gateway_will_do(client: AwsClient) -> None:
     network = await Network.create(client, zones=("a", "b"))
-    cluster = StepsOf.brought(client, network)
+    cluster = StepsOf.byo(client, network)
 
     await cluster.ensure(byo_steps)
 
@@ -121,7 +121,7 @@ async def test_a_private_network_without_an_internet_gateway_will_do(client: Aws
 
 
 async def test_a_second_run_writes_no_tag_again(aws: CorrectedAws, client: AwsClient) -> None:
-    cluster = StepsOf.brought(client, await Network.complete(client))
+    cluster = StepsOf.byo(client, await Network.complete(client))
     cluster.want(overlay=False)
     await cluster.ensure(byo_steps)
     saved = dict(cluster.saved)
@@ -136,7 +136,7 @@ async def test_a_second_run_writes_no_tag_again(aws: CorrectedAws, client: AwsCl
 
 async def test_the_state_has_ids_real_ranges_and_suffixes(client: AwsClient) -> None:
     network = await Network.complete(client, zones=("a",))
-    cluster = StepsOf.brought(client, network)
+    cluster = StepsOf.byo(client, network)
 
     await cluster.ensure(byo_steps)
 
@@ -156,7 +156,7 @@ async def test_worker_subnets_have_no_tag_if_the_operator_wants_none(client: Aws
     config = network.config()
     zone = config["networks"]["zones"][1]
     zone["internalSubnetID"] = zone["workersSubnetID"]
-    cluster = StepsOf.brought(client, network)
+    cluster = StepsOf.byo(client, network)
     cluster.configure(networks=config["networks"])
     cluster.want(tag_worker_subnets=False)
 
@@ -178,7 +178,7 @@ async def test_a_subnet_that_does_not_exist_and_one_elsewhere_are_refused_at_onc
     config = network.config()
     config["networks"]["zones"][0]["workersSubnetID"] = "subnet-00000000"
     config["networks"]["zones"][1]["publicSubnetID"] = network.public["a"]
-    cluster = StepsOf.brought(client, network)
+    cluster = StepsOf.byo(client, network)
     cluster.configure(networks=config["networks"])
     aws.writes()
 
@@ -199,7 +199,7 @@ async def test_a_subnet_that_is_not_seen_at_first_is_looked_for_again(
     network = await Network.create(client)
     aws.hide(2)
     new = await network.add_subnet("workers", "b")
-    cluster = StepsOf.brought(client, network)
+    cluster = StepsOf.byo(client, network)
 
     await cluster.ensure(byo_steps)
 
@@ -210,7 +210,7 @@ async def test_an_appended_zone_gets_its_own_suffix_and_tags(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.complete(client, zones=("a",))
-    cluster = StepsOf.brought(client, network)
+    cluster = StepsOf.byo(client, network)
     await cluster.ensure(byo_steps)
     for role in ("workers", "public", "internal"):
         await network.add_subnet(role, "b")
@@ -231,7 +231,7 @@ async def test_without_subnets_for_load_balancers_the_workers_are_named_and_serv
     client: AwsClient,
 ) -> None:
     network = await Network.create(client, zones=("a", "b"))
-    cluster = StepsOf.brought(client, network)
+    cluster = StepsOf.byo(client, network)
 
     await cluster.ensure(byo_steps)
 
@@ -244,7 +244,7 @@ async def test_tagged_subnets_are_found_and_services_are_looked_after_again(
     client: AwsClient,
 ) -> None:
     network = await Network.create(client, zones=("a", "b"))
-    cluster = StepsOf.brought(client, network)
+    cluster = StepsOf.byo(client, network)
     await cluster.ensure(byo_steps)
     subnet = await network.add_subnet("internal", "b", tags={CLUSTER: "shared", ROLE_INTERNAL: "1"})
 
@@ -260,7 +260,7 @@ async def test_tagged_subnets_are_found_and_services_are_looked_after_again(
 
 async def test_a_subnet_that_lost_its_tags_leaves_the_status(client: AwsClient) -> None:
     network = await Network.create(client)
-    cluster = StepsOf.brought(client, network)
+    cluster = StepsOf.byo(client, network)
     tags = {CLUSTER: "shared", ROLE_PUBLIC: "1"}
     await network.add_gateway()
     subnet = await network.add_subnet("public", "a", tags=tags)
@@ -275,7 +275,7 @@ async def test_a_subnet_that_lost_its_tags_leaves_the_status(client: AwsClient) 
 
 
 async def test_with_an_overlay_no_route_table_gets_a_tag(client: AwsClient) -> None:
-    cluster = StepsOf.brought(client, await Network.complete(client))
+    cluster = StepsOf.byo(client, await Network.complete(client))
 
     await cluster.ensure(byo_steps)
 
@@ -296,7 +296,7 @@ async def test_without_an_overlay_two_zones_on_one_table_take_one_call(
         )
         network.workers[zone] = answer["Subnet"]["SubnetId"]
     table = await network.add_table(*network.workers.values())
-    cluster = StepsOf.brought(client, network)
+    cluster = StepsOf.byo(client, network)
     cluster.want(overlay=False, tag_worker_subnets=False)
     aws.writes()
 
@@ -322,7 +322,7 @@ async def test_the_main_table_is_tagged_for_subnets_without_one_of_their_own(
         AvailabilityZone="eu-west-1a",
     )
     network.workers["a"] = answer["Subnet"]["SubnetId"]
-    cluster = StepsOf.brought(client, network)
+    cluster = StepsOf.byo(client, network)
     cluster.want(overlay=False)
 
     await cluster.ensure(byo_steps)
@@ -342,7 +342,7 @@ async def test_the_main_table_is_tagged_for_subnets_without_one_of_their_own(
 async def test_for_ipv6_alone_no_route_table_gets_a_tag(client: AwsClient) -> None:
     network = await Network.create(client, ipv6=True)
     await settle(client)
-    cluster = StepsOf.brought(client, network)
+    cluster = StepsOf.byo(client, network)
     cluster.want(overlay=False, families=("IPv6",))
 
     await cluster.ensure(byo_steps)
@@ -352,10 +352,10 @@ async def test_for_ipv6_alone_no_route_table_gets_a_tag(client: AwsClient) -> No
     assert known == f"{network.block6[:-7]}00::/64"
 
 
-async def test_a_brought_subnet_without_an_ipv6_range_is_refused_for_dual_stack(
+async def test_a_user_provided_subnet_without_an_ipv6_range_is_refused_for_dual_stack(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
-    cluster = StepsOf.brought(client, await Network.create(client))
+    cluster = StepsOf.byo(client, await Network.create(client))
     cluster.want(families=("IPv4", "IPv6"), overlay=False)
     aws.writes()
 
@@ -371,7 +371,7 @@ async def test_a_table_that_we_tagged_loses_its_tag_when_the_overlay_is_switched
     network = await Network.create(client, zones=("a", "b"))
     mine, theirs = (network.tables[network.workers[zone]] for zone in ("a", "b"))
     await network.tag(theirs, **{CLUSTER: "shared"})
-    cluster = StepsOf.brought(client, network)
+    cluster = StepsOf.byo(client, network)
     cluster.want(overlay=False)
     await cluster.ensure(byo_steps)
     assert {mine, theirs} <= (await tags_of_subnets(client)).keys()
@@ -390,7 +390,7 @@ async def test_a_table_that_we_tagged_loses_its_tag_when_the_overlay_is_switched
 
 def test_nothing_is_done_for_subnets_that_are_created(client: AwsClient) -> None:
     config = {"networks": {"vpc": {"cidr": "10.0.0.0/16"}, "zones": [{"name": "eu-west-1a"}]}}
-    cluster = StepsOf.brought(client, Network(client, "vpc-1", "10.0"))
+    cluster = StepsOf.byo(client, Network(client, "vpc-1", "10.0"))
     cluster.configure(networks=config["networks"])
     wanted: Wanted = cluster.wanted
 

@@ -1,4 +1,4 @@
-"""Leaving a network that users brought: spec 30 §9.3, with moto as AWS."""
+"""Leaving a network that users byo: spec 30 §9.3, with moto as AWS."""
 
 import copy
 
@@ -19,7 +19,7 @@ from pergola.providers.aws.resources import iam, service_range
 from pergola.providers.aws.wanted import MARKER, ROLE_INTERNAL, ROLE_PUBLIC
 from pergola.runtime.clock import SystemClock
 from pergola.testing.aws.answers import Call
-from pergola.testing.aws.brought import CLUSTER, OTHER, OTHER_CLUSTER, settle, tags_of_subnets
+from pergola.testing.aws.byo_clusters import CLUSTER, OTHER, OTHER_CLUSTER, settle, tags_of_subnets
 from pergola.testing.aws.corrections import QUICK, CorrectedAws
 from pergola.testing.aws.flows import Flows, MortalAws, creation
 from pergola.testing.aws.flows import deletion as whole_deletion
@@ -34,7 +34,7 @@ async def test_after_deletion_everything_is_as_before_save_for_tags_of_roles(
 ) -> None:
     network = await Network.complete(client)
     await network.tag(network.public["a"], **{ROLE_PUBLIC: "1"})
-    cluster = StepsOf.brought(client, network, group=await network.security_group())
+    cluster = StepsOf.byo(client, network, group=await network.security_group())
     cluster.want(overlay=overlay)
     before = await settle(client)
 
@@ -56,7 +56,7 @@ async def test_subnets_that_the_user_had_tagged_keep_their_tags(client: AwsClien
         (network.internal["b"], ROLE_INTERNAL),
     ):
         await network.tag(subnet, **{CLUSTER: "shared", role: "1"})
-    cluster = StepsOf.brought(client, network)
+    cluster = StepsOf.byo(client, network)
     cluster.configure(networks=network.config(balancers=False)["networks"])
     before = await settle(client)
 
@@ -72,7 +72,7 @@ async def test_named_subnets_that_the_user_had_tagged_keep_their_tags_even_if_as
 ) -> None:
     network = await Network.complete(client, zones=("a",))
     await network.tag(network.workers["a"], **{CLUSTER: "shared"})
-    cluster = StepsOf.brought(client, network)
+    cluster = StepsOf.byo(client, network)
 
     await cluster.ensure(byo_steps)
     await cluster.ensure(byo_delete_steps)
@@ -88,7 +88,7 @@ async def test_tags_of_the_user_are_not_taken_for_ours_after_a_first_run_that_fa
 ) -> None:
     network = await Network.complete(client, zones=("a",))
     await network.tag(network.workers["a"], **{CLUSTER: "shared"})
-    cluster = StepsOf.brought(client, network)
+    cluster = StepsOf.byo(client, network)
     await cluster.ensure(iam.steps)
 
     await cluster.ensure(byo_steps)
@@ -101,7 +101,7 @@ async def test_two_clusters_share_all_subnets_and_one_leaves_without_the_other(
     client: AwsClient,
 ) -> None:
     network = await Network.complete(client, zones=("a", "b"))
-    one, other = (StepsOf.brought(client, network) for _ in range(2))
+    one, other = (StepsOf.byo(client, network) for _ in range(2))
     other.want(technical_id=OTHER)
     for cluster in (one, other):
         cluster.want(overlay=False)
@@ -124,7 +124,7 @@ async def test_a_deletion_that_was_interrupted_is_finished_the_next_time(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.complete(client)
-    cluster = StepsOf.brought(client, network)
+    cluster = StepsOf.byo(client, network)
     await cluster.ensure(byo_steps)
 
     async def then_refuse(call: Call) -> None:
@@ -145,7 +145,7 @@ async def test_a_deletion_that_was_interrupted_is_finished_the_next_time(
 
 async def test_a_subnet_that_the_user_deleted_does_not_stop_a_deletion(client: AwsClient) -> None:
     network = await Network.complete(client, zones=("a", "b"))
-    cluster = StepsOf.brought(client, network)
+    cluster = StepsOf.byo(client, network)
     await cluster.ensure(byo_steps)
     gone = network.internal["a"]
     tables = await client.pages(
@@ -179,7 +179,7 @@ async def test_a_cluster_of_another_controller_is_taken_over_and_its_tags_are_re
     table = network.tables[network.workers["a"]]
     await network.tag(table, **{CLUSTER: "shared"})
     await network.tag(network.workers["a"], **{CLUSTER: "shared"})
-    cluster = StepsOf.brought(client, network)
+    cluster = StepsOf.byo(client, network)
     cluster.want(overlay=False)
     for key, value in (
         (keys.SUBNET_WORKERS, network.workers["a"]),
@@ -204,7 +204,7 @@ async def test_a_lost_state_is_rebuilt_and_the_tags_are_removed_all_the_same(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.complete(client, zones=("a",))
-    cluster = StepsOf.brought(client, network)
+    cluster = StepsOf.byo(client, network)
     await cluster.ensure(byo_steps, iam.steps)
     cluster.saved = {keys.VPC: network.id}
     aws.writes()
@@ -226,7 +226,7 @@ async def test_tags_of_subnets_that_were_discovered_stay_after_the_config_names_
     discovered = ((network.public["a"], ROLE_PUBLIC), (network.internal["a"], ROLE_INTERNAL))
     for subnet, role in discovered:
         await network.tag(subnet, **{CLUSTER: "shared", role: "1"})
-    cluster = StepsOf.brought(client, network)
+    cluster = StepsOf.byo(client, network)
     cluster.configure(networks=network.config(balancers=False)["networks"])
     await cluster.ensure(byo_steps)
 
@@ -279,7 +279,7 @@ async def test_the_reservation_of_the_service_range_is_released(client: AwsClien
             Cidr=cidr,
             ReservationType="explicit",
         )
-    cluster = StepsOf.brought(client, network)
+    cluster = StepsOf.byo(client, network)
     cluster.want(families=("IPv4", "IPv6"), overlay=False)
     await cluster.ensure(byo_steps)
     cluster.saved[keys.SERVICE_CIDR] = ours
@@ -295,7 +295,7 @@ async def test_a_reservation_that_another_cluster_uses_stays_until_that_leaves(
 ) -> None:
     network = await Network.create(client, ipv6=True)
     await settle(client)
-    one, other = (StepsOf.brought(client, network) for _ in range(2))
+    one, other = (StepsOf.byo(client, network) for _ in range(2))
     other.want(technical_id=OTHER)
     for cluster in (one, other):
         cluster.want(families=("IPv4", "IPv6"), overlay=False)
@@ -391,7 +391,7 @@ async def _lost(aws: MortalAws, client: AwsClient) -> Flows:
     """A complete cluster in a user-provided network that has lost its state."""
     network = await Network.complete(client, zones=("a",))
     group = await network.security_group()
-    cluster = Flows(aws, client, StepsOf.brought(client, network, group=group).wanted)
+    cluster = Flows(aws, client, StepsOf.byo(client, network, group=group).wanted)
     await cluster.run(creation)
     cluster.saved = {}
     return cluster

@@ -1,4 +1,4 @@
-"""Subnets for load balancers, and tags on what users bring: spec 30 §8, with moto as AWS."""
+"""Subnets for load balancers, and tags on user-provided resources: spec 30 §8, with moto as AWS."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from pergola.providers.aws import state as keys
 from pergola.providers.aws.byo import byo_delete_steps, byo_steps
 from pergola.providers.aws.status import provider_status
 from pergola.providers.aws.wanted import MARKER, ROLE_INTERNAL, ROLE_PUBLIC
-from pergola.testing.aws.brought import CLUSTER, OTHER_CLUSTER, settle, tags_of_subnets
+from pergola.testing.aws.byo_clusters import CLUSTER, OTHER_CLUSTER, settle, tags_of_subnets
 from pergola.testing.aws.corrections import CorrectedAws
 from pergola.testing.aws.steps import StepsOf
 from pergola.testing.aws.world import Network, everything
@@ -31,7 +31,7 @@ def without_rights(aws: CorrectedAws, operation: str, times: int = 10) -> None:
 
 async def test_subnets_that_are_named_get_both_tags(client: AwsClient) -> None:
     network = await Network.complete(client, zones=("a",))
-    cluster = StepsOf.brought(client, network)
+    cluster = StepsOf.byo(client, network)
 
     await cluster.ensure(byo_steps)
 
@@ -54,7 +54,7 @@ async def test_a_second_tagged_subnet_in_a_zone_is_refused_and_nothing_is_change
         "public", "a", cidr="10.180.9.0/24", tags={CLUSTER: "shared", ROLE_PUBLIC: "1"}
     )
     network.public["a"] = named
-    cluster = StepsOf.brought(client, network)
+    cluster = StepsOf.byo(client, network)
     before = await settle(client)
     aws.writes()
 
@@ -78,7 +78,7 @@ async def test_two_tagged_subnets_of_a_zone_are_refused_if_none_is_named(
     tags = {CLUSTER: "shared", ROLE_INTERNAL: "1"}
     one = await network.add_subnet("internal", "a", tags=tags)
     two = await network.add_subnet("internal", "a", cidr="10.180.9.0/24", tags=tags)
-    cluster = StepsOf.brought(client, network)
+    cluster = StepsOf.byo(client, network)
     cluster.configure(networks=network.config(balancers=False)["networks"])
     aws.writes()
 
@@ -95,7 +95,7 @@ async def test_a_tagged_subnet_in_a_zone_that_the_cluster_does_not_have_is_not_i
 ) -> None:
     network = await Network.create(client)
     subnet = await network.add_subnet("internal", "b", tags={CLUSTER: "shared", ROLE_INTERNAL: "1"})
-    cluster = StepsOf.brought(client, network)
+    cluster = StepsOf.byo(client, network)
     zones = network.config()["networks"]["zones"]
     cluster.configure(networks={"vpc": {"id": network.id}, "zones": zones[:1]})
 
@@ -111,7 +111,7 @@ async def test_naming_what_was_found_by_tags_writes_nothing_and_naming_another_i
     network = await Network.create(client)
     tags = {CLUSTER: "shared", ROLE_INTERNAL: "1"}
     found = await network.add_subnet("internal", "a", tags=tags)
-    cluster = StepsOf.brought(client, network)
+    cluster = StepsOf.byo(client, network)
     cluster.configure(networks=network.config(balancers=False)["networks"])
     await cluster.ensure(byo_steps)
     aws.writes()
@@ -131,7 +131,7 @@ async def test_tags_of_the_user_stay_as_they_are(aws: CorrectedAws, client: AwsC
     network = await Network.complete(client, zones=("a",))
     present = {CLUSTER: "owned", "team": "x", OTHER_CLUSTER: "owned"}
     await network.tag(network.workers["a"], **present)
-    cluster = StepsOf.brought(client, network)
+    cluster = StepsOf.byo(client, network)
 
     await cluster.ensure(byo_steps)
     await cluster.ensure(byo_delete_steps)
@@ -143,7 +143,7 @@ async def test_who_may_not_create_tags_is_told_which_are_missing(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.complete(client, zones=("a",))
-    cluster = StepsOf.brought(client, network)
+    cluster = StepsOf.byo(client, network)
     without_rights(aws, "CreateTags")
 
     await cluster.ensure(byo_steps)
@@ -160,7 +160,7 @@ async def test_who_may_not_create_tags_can_bring_subnets_with_tags_and_they_keep
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.complete(client, zones=("a",))
-    cluster = StepsOf.brought(client, network)
+    cluster = StepsOf.byo(client, network)
     without_rights(aws, "CreateTags", times=3)
     await cluster.ensure(byo_steps)
     await network.tag(network.workers["a"], **{CLUSTER: "shared"})

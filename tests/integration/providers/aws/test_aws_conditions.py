@@ -1,4 +1,4 @@
-"""Conditions about what users bring: spec 30 §6.4, Beyond 10, with moto as AWS."""
+"""Conditions about user-provided resources: spec 30 §6.4, Beyond 10, with moto as AWS."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -69,7 +69,7 @@ async def in_a_vpc_of_the_user(
     )
 
 
-async def in_brought_subnets(
+async def in_user_provided_subnets(
     mortal: MortalAws, client: AwsClient, *zones: str
 ) -> tuple[Network, str, Flows]:
     """A cluster that is about to use what a user has."""
@@ -391,7 +391,7 @@ async def test_load_balancers_are_looked_for_once(mortal: MortalAws, client: Aws
 async def test_a_group_that_rules_of_the_user_name_is_told_with_the_command(
     mortal: MortalAws, client: AwsClient
 ) -> None:
-    network, group, cluster = await in_brought_subnets(mortal, client, "a")
+    network, group, cluster = await in_user_provided_subnets(mortal, client, "a")
     await cluster.run(creation)
     await network.tag(group, **of_owner(CLUSTER_TAG))
     balancer = await group_of(client, network.id, "k8s-elb-web", **of_owner(CLUSTER_TAG))
@@ -532,10 +532,10 @@ async def test_nothing_that_is_only_shared_is_deleted(mortal: MortalAws, client:
 # Bring your own
 
 
-async def test_of_what_was_brought_only_tags_of_roles_are_left(
+async def test_of_what_was_user_provided_only_tags_of_roles_are_left(
     mortal: MortalAws, client: AwsClient
 ) -> None:
-    _, _, cluster = await in_brought_subnets(mortal, client, "a", "b", "c")
+    _, _, cluster = await in_user_provided_subnets(mortal, client, "a", "b", "c")
     await everything(client)  # subnets are pending at first
     before = await everything(client)
     await cluster.run(creation)
@@ -559,7 +559,7 @@ async def test_of_what_was_brought_only_tags_of_roles_are_left(
 async def test_an_interrupted_untagging_is_finished_by_the_next_deletion(
     mortal: MortalAws, client: AwsClient
 ) -> None:
-    _, _, cluster = await in_brought_subnets(mortal, client, "a", "b", "c")
+    _, _, cluster = await in_user_provided_subnets(mortal, client, "a", "b", "c")
     for _ in range(2):
         await cluster.run(creation)
         created = cluster.saved
@@ -578,7 +578,7 @@ async def test_an_interrupted_untagging_is_finished_by_the_next_deletion(
     assert differences(await cluster.picture(), whole) == []
 
 
-async def test_a_managed_group_in_brought_subnets_is_removed(
+async def test_a_managed_group_in_user_provided_subnets_is_removed(
     mortal: MortalAws, client: AwsClient
 ) -> None:
     network = await Network.complete(client, zones=("a",))
@@ -590,7 +590,7 @@ async def test_a_managed_group_in_brought_subnets_is_removed(
     assert await cluster.lost() == set()
 
 
-def test_nothing_of_a_network_that_was_brought_is_among_what_is_deleted() -> None:
+def test_nothing_of_a_network_that_was_user_provided_is_among_what_is_deleted() -> None:
     zones = [{"name": "eu-west-1a", "workersSubnetID": "subnet-0123456789abcdef0"}]
     config = managed_config(REGION, vpc="vpc-0123456789abcdef0")
     config["networks"]["zones"] = zones

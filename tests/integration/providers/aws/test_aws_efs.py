@@ -174,12 +174,12 @@ async def test_a_mount_target_of_the_user_is_left_alone_in_its_zone(
     assert "let its security group allow tcp 2049" in warning
 
 
-async def test_where_subnets_are_brought_mount_targets_are_only_remembered(
+async def test_where_subnets_are_user_provided_mount_targets_are_only_remembered(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.create(client, zones=("a", "b"))
     users = await network.file_system("a", "b")
-    cluster = StepsOf.brought(client, network, elasticFileSystem={"enabled": True, "id": users})
+    cluster = StepsOf.byo(client, network, elasticFileSystem={"enabled": True, "id": users})
     aws.writes()
 
     await cluster.ensure(efs.steps)
@@ -193,7 +193,7 @@ async def test_a_mount_target_that_the_user_removed_is_forgotten(
 ) -> None:
     network = await Network.create(client, zones=("a", "b"))
     users = await network.file_system("a", "b")
-    cluster = StepsOf.brought(client, network, elasticFileSystem={"enabled": True, "id": users})
+    cluster = StepsOf.byo(client, network, elasticFileSystem={"enabled": True, "id": users})
     await cluster.ensure(efs.steps)
     gone = (await targets(client, users))[network.workers["b"]]
     await client.call("efs", "DeleteMountTarget", MountTargetId=gone["MountTargetId"])

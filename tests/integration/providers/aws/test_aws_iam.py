@@ -24,8 +24,8 @@ NODES = f"{TECHNICAL_ID}-nodes"
 
 @pytest.fixture
 async def cluster(client: AwsClient) -> StepsOf:
-    """A cluster whose subnets are brought."""
-    return StepsOf.brought(client, await Network.create(client))
+    """A cluster whose subnets are user-provided."""
+    return StepsOf.byo(client, await Network.create(client))
 
 
 async def policy(client: AwsClient) -> JsonObject:

@@ -47,13 +47,13 @@ async def test_file_systems_and_ipv6_need_what_their_features_say(
     assert taken - set(actions(Mode.MANAGED, [Feature.EFS, Feature.IPV6])) == set()
 
 
-@pytest.mark.parametrize(("brings_group", "features"), [(True, []), (False, ["security-group"])])
+@pytest.mark.parametrize(("byo_group", "features"), [(True, []), (False, ["security-group"])])
 async def test_a_network_of_a_user_needs_no_more(
-    aws: CorrectedAws, client: AwsClient, features: list[str], *, brings_group: bool
+    aws: CorrectedAws, client: AwsClient, features: list[str], *, byo_group: bool
 ) -> None:
     network = await Network.complete(client, zones=("a", "b"))
-    group = await network.security_group() if brings_group else ""
-    cluster = StepsOf.brought(client, network, group=group)
+    group = await network.security_group() if byo_group else ""
+    cluster = StepsOf.byo(client, network, group=group)
 
     taken = await live(aws, cluster)
 
@@ -64,7 +64,7 @@ async def test_a_group_of_a_user_is_never_written_as_long_as_the_cluster_lives(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.complete(client, zones=("a",))
-    cluster = StepsOf.brought(client, network, group=await network.security_group())
+    cluster = StepsOf.byo(client, network, group=await network.security_group())
 
     taken = await live(aws, cluster)
 
@@ -74,7 +74,7 @@ async def test_a_group_of_a_user_is_never_written_as_long_as_the_cluster_lives(
 
 async def test_looking_needs_no_more(aws: CorrectedAws, client: AwsClient) -> None:
     network = await Network.complete(client, zones=("a",))
-    cluster = StepsOf.brought(client, network)
+    cluster = StepsOf.byo(client, network)
     aws.taken()
 
     await cluster.work()

@@ -145,7 +145,7 @@ async def test_the_chart_s_role_is_enough_for_all_that_runs(
     assert names == ["infrastructure", "infrastructure-healthcheck", "bastion"]
     assert reached["status"]["ingress"]["ip"]
     about = {event["regarding"]["kind"]: event["note"] for event in told}
-    assert f"security group {group} was brought and is not changed" in about["Bastion"]
+    assert f"security group {group} is user-provided and is not changed" in about["Bastion"]
     found = {c["type"]: c["status"] for c in maps_at(checked, "status", "conditions")}
     assert found["NodesSecurityGroupValid"] == "True"
     value = metrics.registry.get_sample_value

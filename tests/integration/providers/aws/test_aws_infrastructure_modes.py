@@ -39,7 +39,7 @@ async def test_requests_are_not_more_than_they_have_to_be(
     assert len(delete) <= 45
 
 
-async def test_a_network_that_is_brought_costs_few_requests(
+async def test_a_network_that_is_user_provided_costs_few_requests(
     site: AwsSite, client: AwsClient
 ) -> None:
     network = await Network.complete(client)
@@ -95,18 +95,18 @@ async def without_a_way_out(site: AwsSite, client: AwsClient) -> JsonObject:
     return config
 
 
-async def brought_and_private(site: AwsSite, client: AwsClient) -> JsonObject:
+async def byo_and_private(site: AwsSite, client: AwsClient) -> JsonObject:
     network = await Network.create(client, zones="ab")
     return network.config(group=await network.security_group())
 
 
-async def brought_with_dual_stack(site: AwsSite, client: AwsClient) -> JsonObject:
+async def byo_with_dual_stack(site: AwsSite, client: AwsClient) -> JsonObject:
     await site.put_cluster(shoot_with("IPv4", "IPv6"))
     network = await Network.complete(client, zones="ab", ipv6=True)
     return network.config(group=await network.security_group())
 
 
-async def brought_without_a_group(site: AwsSite, client: AwsClient) -> JsonObject:
+async def byo_without_a_group(site: AwsSite, client: AwsClient) -> JsonObject:
     network = await Network.complete(client, zones="a")
     return network.config()
 
@@ -121,9 +121,9 @@ MODES = (
     in_a_vpc_that_exists,
     with_a_security_group_that_exists,
     without_a_way_out,
-    brought_and_private,
-    brought_with_dual_stack,
-    brought_without_a_group,
+    byo_and_private,
+    byo_with_dual_stack,
+    byo_without_a_group,
     with_a_file_system,
 )
 
@@ -156,7 +156,9 @@ def shoot_with(*families: str) -> JsonObject:
     return {**SHOOT, "spec": {"networking": networking}}
 
 
-async def test_a_network_that_is_brought_is_only_tagged(site: AwsSite, client: AwsClient) -> None:
+async def test_a_network_that_is_user_provided_is_only_tagged(
+    site: AwsSite, client: AwsClient
+) -> None:
     network = await Network.complete(client)
     group = await network.security_group()
     before = await everything(client)

@@ -29,7 +29,7 @@ REPLACED = ["ec2 DeleteKeyPair", "ec2 ImportKeyPair"]
 @pytest.fixture
 async def cluster(aws: CorrectedAws, client: AwsClient) -> StepsOf:
     """A cluster with its key pair."""
-    cluster = StepsOf.brought(client, await Network.create(client))
+    cluster = StepsOf.byo(client, await Network.create(client))
     aws.writes()
     await cluster.ensure(key_pair.steps)
     return cluster
@@ -111,7 +111,7 @@ async def test_a_run_that_was_killed_after_the_import_does_not_repeat_it(
     moto_server: str, *, is_rotation: bool
 ) -> None:
     async with MortalAws(moto_server) as aws, aws.client("eu-west-1", retry=QUICK) as client:
-        wanted = StepsOf.brought(client, await Network.create(client)).wanted
+        wanted = StepsOf.byo(client, await Network.create(client)).wanted
         cluster = Flows(aws, client, wanted)
         if is_rotation:
             await cluster.run(only_key_pair)
@@ -132,7 +132,7 @@ async def test_a_run_that_was_killed_between_deletion_and_import_of_a_rotation_i
     moto_server: str,
 ) -> None:
     async with MortalAws(moto_server) as aws, aws.client("eu-west-1", retry=QUICK) as client:
-        wanted = StepsOf.brought(client, await Network.create(client)).wanted
+        wanted = StepsOf.byo(client, await Network.create(client)).wanted
         cluster = Flows(aws, client, wanted)
         await cluster.run(only_key_pair)
         before = await fingerprint(client)
@@ -169,7 +169,7 @@ async def test_without_a_public_key_there_is_no_key_pair(
 async def test_a_key_that_is_not_seen_yet_is_no_obstacle(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
-    cluster = StepsOf.brought(client, await Network.create(client))
+    cluster = StepsOf.byo(client, await Network.create(client))
 
     async def first(_: object) -> None:
         await client.call("ec2", "ImportKeyPair", KeyName=NAME, PublicKeyMaterial=OTHER_PUBLIC_KEY)
@@ -181,7 +181,7 @@ async def test_a_key_that_is_not_seen_yet_is_no_obstacle(
 
 
 async def test_a_public_key_that_is_none_is_refused(client: AwsClient) -> None:
-    cluster = StepsOf.brought(client, await Network.create(client))
+    cluster = StepsOf.byo(client, await Network.create(client))
     cluster.want(ssh_public_key=b"ssh-rsa AAAA")
 
     with pytest.raises(FlowFailed, match="InvalidKey"):

@@ -153,7 +153,7 @@ async def test_whoever_changes_may_be_killed_after_any_write(
     assert write > LEAST_WRITES
 
 
-async def test_with_a_network_that_is_brought_one_may_be_killed_after_any_write(
+async def test_with_a_network_that_is_user_provided_one_may_be_killed_after_any_write(
     mortal: MortalAws, client: AwsClient
 ) -> None:
     network = await Network.complete(client, zones=("a", "b"))
@@ -164,7 +164,7 @@ async def test_with_a_network_that_is_brought_one_may_be_killed_after_any_write(
         whole = await cluster.picture()
         await cluster.run(deletion)
         cluster.saved = {}
-        brought = await cluster.picture()
+        byo = await cluster.picture()
 
     for write in count(1):
         created = await is_killed_once(cluster, creation, write)
@@ -173,7 +173,7 @@ async def test_with_a_network_that_is_brought_one_may_be_killed_after_any_write(
         )
         deleted = await is_killed_once(cluster, deletion, write)
         cluster.saved = {}
-        assert differences(await cluster.picture(), brought) == [], (
+        assert differences(await cluster.picture(), byo) == [], (
             f"deletion was killed after write {write}"
         )
         if not (created or deleted):

@@ -200,7 +200,7 @@ async def test_a_zone_that_gets_a_public_range_gets_a_way_out(
     ]
 
 
-async def test_nothing_is_created_where_subnets_are_brought(
+async def test_nothing_is_created_where_subnets_that_is_user_provided(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.complete(client, zones=("a",))

@@ -47,7 +47,7 @@ async def with_identity(client: AwsClient) -> None:
     await client.call("ec2", "CreateKeyPair", KeyName=f"{TECHNICAL_ID}-ssh-publickey")
 
 
-async def test_a_network_that_is_brought_takes_twelve_reads_for_three_zones(
+async def test_a_network_that_is_user_provided_takes_twelve_reads_for_three_zones(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.complete(client)
@@ -77,8 +77,8 @@ async def test_a_network_that_is_brought_takes_twelve_reads_for_three_zones(
     assert found.vpc["VpcId"] == network.id
     assert found.vpc_attributes == {"enableDnsSupport": True, "enableDnsHostnames": True}
     assert list(found.dhcp_options) == [found.vpc["DhcpOptionsId"]]
-    brought = (network.workers, network.public, network.internal)
-    assert set(found.subnets) == {subnet for several in brought for subnet in several.values()}
+    byo = (network.workers, network.public, network.internal)
+    assert set(found.subnets) == {subnet for several in byo for subnet in several.values()}
     assert set(found.route_tables) > set(network.tables.values())
     assert set(found.nat_gateways) == set(network.nats.values())
     assert group in found.security_groups

@@ -302,7 +302,7 @@ async def test_with_a_group_of_the_user_none_is_created_and_no_rule_written(
 ) -> None:
     network = await Network.complete(client, zones=("a",))
     group = await network.security_group(rules=False)
-    cluster = StepsOf.brought(client, network, group=group)
+    cluster = StepsOf.byo(client, network, group=group)
     before = await cluster.groups()
     aws.writes()
 
@@ -326,7 +326,7 @@ async def test_a_group_of_the_user_may_protect_subnets_that_are_created(
 
     assert aws.writes() == []
     (step,) = security_group.steps(cluster.wanted)
-    assert step.skip == (f"security group {group} is brought by the user, who alone manages it")
+    assert step.skip == (f"security group {group} is user-provided, and managed by the user alone")
 
 
 async def test_additional_groups_join_a_group_with_the_rules_that_every_cluster_needs(

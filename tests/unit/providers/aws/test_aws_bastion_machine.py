@@ -136,7 +136,7 @@ def test_an_infrastructure_that_is_not_ready_is_waited_for() -> None:
     ("change", "text"),
     [
         ({"ingress": []}, "spec.ingress is empty"),
-        ({"userData": "§"}, "spec.userData is no base64"),
+        ({"userData": "§"}, "spec.userData is not valid base64"),
     ],
 )
 def test_a_wrong_bastion_is_refused(change: JsonObject, text: str) -> None:

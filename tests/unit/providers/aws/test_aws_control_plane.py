@@ -150,7 +150,7 @@ def shoot(
         (shoot(overlay=False, switch=True, families=""), 1, "there is no overlay"),
         (shoot(overlay=False, switch=True, asleep=True), 0, "the Shoot sleeps"),
         (shoot(overlay=False, switch=True, families="IPv6"), 0, "only IPv6"),
-        (shoot(overlay=False), 0, "nobody writes routes to pods"),
+        (shoot(overlay=False), 0, "no controller writes pod routes"),
         (shoot(overlay=False, switch=False), 0, "useCustomRouteController to true"),
         (shoot(overlay=True, switch=True), 1, "useCustomRouteController is true, though"),
     ],
@@ -179,7 +179,7 @@ def test_a_switch_that_is_neither_on_nor_off_is_named() -> None:
     ("namespace", "provider_status", "said"),
     [
         ("", status("nodes"), "Infrastructure s: metadata.namespace is missing"),
-        (NAME, {"kind": "InfrastructureStatus"}, "is no InfrastructureStatus.aws.provider"),
+        (NAME, {"kind": "InfrastructureStatus"}, "is not an InfrastructureStatus.aws.provider"),
     ],
 )
 def test_an_infrastructure_that_tells_nothing_of_a_network_in_aws_is_refused(

@@ -1,4 +1,4 @@
-"""Conditions about what users bring: spec 30 §6.4, Beyond 10."""
+"""Conditions about user-provided resources: spec 30 §6.4, Beyond 10."""
 
 from dataclasses import replace
 
@@ -149,7 +149,7 @@ def test_what_a_prefix_list_allows_cannot_be_told() -> None:
     said = nodes_security_group_valid(wanted(), group(SELF, UDP_PORTS, OUT, prefix_list=allowed))
 
     assert said[:2] == ("Unknown", "CheckFailed")
-    assert "cannot be told" in said.message
+    assert "is unknown" in said.message
 
 
 def test_what_another_group_allows_cannot_be_told() -> None:
@@ -167,7 +167,7 @@ def test_a_missing_rule_weighs_more_than_one_that_cannot_be_told() -> None:
 
     assert said.status == "False"
     assert str(SELF) in said.message
-    assert "cannot be told" in said.message
+    assert "is unknown" in said.message
 
 
 def test_narrow_egress_is_only_noted() -> None:

@@ -18,7 +18,7 @@ from pergola.providers.aws.wanted import Wanted
 REGION = "eu-west-1"
 A, B = f"{REGION}a", f"{REGION}b"
 CLUSTER = "kubernetes.io/cluster/shoot--p--s"
-BROUGHT: JsonObject = {
+BYO: JsonObject = {
     "networks": {
         "vpc": {"id": "vpc-1"},
         "nodesSecurityGroupID": "sg-1",
@@ -52,7 +52,7 @@ Change = Callable[[Snapshot], object]
 
 
 def wanted(
-    config: JsonObject = BROUGHT,
+    config: JsonObject = BYO,
     *,
     families: tuple[str, ...] = ("IPv4",),
     node_range: str = "",
@@ -442,7 +442,7 @@ def test_l10_a_security_group_in_another_vpc_names_both() -> None:
 
 
 def test_l10_additional_security_groups_are_checked_too() -> None:
-    more = config(BROUGHT, "networks.additionalNodesSecurityGroupIDs", ["sg-1", "sg-2"])
+    more = config(BYO, "networks.additionalNodesSecurityGroupIDs", ["sg-1", "sg-2"])
 
     assert only(blocking(wanted(more)))[0] == "networks.additionalNodesSecurityGroupIDs[1]"
 
@@ -494,7 +494,7 @@ def test_l12_an_elastic_ip_is_free_or_of_this_clusters_nat_gateway(
     assert all("--association-id eipassoc-1" in finding.fix for finding in found)
 
 
-EFS = config(BROUGHT, "elasticFileSystem", {"enabled": True, "id": "fs-1"})
+EFS = config(BYO, "elasticFileSystem", {"enabled": True, "id": "fs-1"})
 
 
 @pytest.mark.parametrize(
@@ -659,7 +659,7 @@ def test_an_internal_subnet_has_none() -> None:
 
 
 def untagged() -> JsonObject:
-    changed = deepcopy(BROUGHT)
+    changed = deepcopy(BYO)
     for zone in changed["networks"]["zones"]:
         del zone["publicSubnetID"], zone["internalSubnetID"]
     return changed

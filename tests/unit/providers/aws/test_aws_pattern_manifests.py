@@ -17,7 +17,7 @@ from pergola.providers.aws.validation import check_written, facts_of
 
 EXAMPLES = Path(__file__).parents[4] / "examples" / "aws"
 IDENTITY = {iam.ROLE, iam.INSTANCE_PROFILE, iam.ROLE_POLICY, key_pair.NAME}
-BROUGHT = {byo.READ, byo.TAG, byo.UNTAG, byo.FIND}
+BYO = {byo.READ, byo.TAG, byo.UNTAG, byo.FIND}
 NAT = {names.address("eu-west-1a"), names.nat("eu-west-1a")}
 GATEWAYS = {names.INTERNET_GATEWAY, names.MAIN_ROUTE_TABLE}
 
@@ -47,9 +47,9 @@ def test_each_manifest_is_valid(pattern: str) -> None:
 @pytest.mark.parametrize(
     ("pattern", "there", "missing"),
     [
-        ("1", NAT | GATEWAYS | {security_group.NODES_GROUP}, BROUGHT),
-        ("2", BROUGHT, NAT | GATEWAYS | {security_group.NODES_GROUP, names.GATEWAY_ENDPOINTS}),
-        ("3", BROUGHT, NAT | GATEWAYS | {security_group.NODES_GROUP, names.GATEWAY_ENDPOINTS}),
+        ("1", NAT | GATEWAYS | {security_group.NODES_GROUP}, BYO),
+        ("2", BYO, NAT | GATEWAYS | {security_group.NODES_GROUP, names.GATEWAY_ENDPOINTS}),
+        ("3", BYO, NAT | GATEWAYS | {security_group.NODES_GROUP, names.GATEWAY_ENDPOINTS}),
         (
             "4",
             {
@@ -58,12 +58,12 @@ def test_each_manifest_is_valid(pattern: str) -> None:
                 names.subnets("eu-west-1a"),
                 names.route_table("eu-west-1a"),
             },
-            NAT | GATEWAYS | BROUGHT,
+            NAT | GATEWAYS | BYO,
         ),
         (
             "5",
             NAT | {names.subnets("eu-west-1a"), names.MAIN_ROUTE_TABLE},
-            BROUGHT | {security_group.NODES_GROUP, names.DHCP_OPTIONS},
+            BYO | {security_group.NODES_GROUP, names.DHCP_OPTIONS},
         ),
     ],
 )

@@ -29,7 +29,7 @@ MANAGED: JsonObject = {
         for n, zone in enumerate(ZONES)
     ],
 }
-BROUGHT: JsonObject = {
+BYO: JsonObject = {
     "vpc": {"id": "vpc-1"},
     "nodesSecurityGroupID": "sg-1",
     "zones": [{"name": zone, "workersSubnetID": f"subnet-{zone[-1]}"} for zone in ZONES],
@@ -41,7 +41,7 @@ PRIVATE: JsonObject = {
         for n, zone in enumerate(ZONES)
     ],
 }
-PATTERNS = {"managed": MANAGED, "brought": BROUGHT, "private": PRIVATE}
+PATTERNS = {"managed": MANAGED, "byo": BYO, "private": PRIVATE}
 FAMILIES = (("IPv4",), ("IPv4", "IPv6"), ("IPv6",))
 
 
@@ -115,8 +115,8 @@ def test_the_identity_of_nodes_waits_for_no_network() -> None:
     )
 
 
-def test_of_a_network_that_is_brought_nothing_is_created_but_identities() -> None:
-    asked = wanted(BROUGHT)
+def test_of_a_network_that_is_user_provided_nothing_is_created_but_identities() -> None:
+    asked = wanted(BYO)
     steps = [step for step in reconcile_steps(asked) if not step.skip]
 
     creating = {

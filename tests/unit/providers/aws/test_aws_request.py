@@ -101,7 +101,7 @@ def test_one_pool_with_an_elastic_fabric_adapter_is_enough(
     ("change", "said"),
     [
         ({"region": None}, "Infrastructure shoot--p--s/s: spec.region is missing"),
-        ({"sshPublicKey": "ssh-rsa no base64"}, "spec.sshPublicKey is no base64"),
+        ({"sshPublicKey": "ssh-rsa no base64"}, "spec.sshPublicKey is not valid base64"),
     ],
 )
 def test_what_the_spec_has_to_say_is_asked_for(change: JsonObject, said: str) -> None:

@@ -17,7 +17,6 @@ from pergola.providers.aws.resources.security_group.desired import (
     Ranges,
     bastion_groups,
     desired_rules,
-    nodes_security_groups,
     zone_ranges,
 )
 from pergola.providers.aws.resources.security_group.rules import (
@@ -38,6 +37,7 @@ from pergola.providers.aws.resources.security_group.rules import (
     rules_of,
 )
 from pergola.providers.aws.snapshot import Snapshot
+from pergola.providers.aws.status import nodes_security_groups
 from pergola.providers.aws.wanted import Wanted
 
 GROUP = "sg-0a"
@@ -166,7 +166,7 @@ def test_nodes_with_ipv6_only_have_no_range_of_ipv4() -> None:
     assert found.internal == ("10.0.1.0/24", "2001:db8:1234:1a01::/64")
 
 
-def test_ranges_of_brought_subnets_are_the_real_ones() -> None:
+def test_ranges_of_user_provided_subnets_are_the_real_ones() -> None:
     state = State(
         {
             "VPCIPv6CidrBlock": BLOCK,

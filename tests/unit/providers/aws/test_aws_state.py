@@ -59,8 +59,8 @@ def test_a_state_of_unset_values_is_empty() -> None:
         ({"encoding": "base64", "data": "H4sI"}, "Terraform"),
         ({"version": 3, "terraform_version": "0.15", "modules": []}, "Terraform"),
         ({"kind": "Other"}, '"Other"'),
-        ({**WRITTEN, "data": ["x"]}, "no map of texts"),
-        ({**WRITTEN, "data": {"VPC": 1}}, "no map of texts"),
+        ({**WRITTEN, "data": ["x"]}, "not a map of strings"),
+        ({**WRITTEN, "data": {"VPC": 1}}, "not a map of strings"),
     ],
 )
 def test_what_is_no_state_is_refused_with_what_to_do(raw: dict[str, object], said: str) -> None:

@@ -82,7 +82,7 @@ def test_the_order_does_not_depend_on_what_was_created_first() -> None:
     assert len(texts) == 1
 
 
-def test_what_is_brought_wins_over_what_the_state_knows() -> None:
+def test_what_is_user_provided_wins_over_what_the_state_knows() -> None:
     zone = Zone(name=A, workers_subnet_id="subnet-1", public_subnet_id="subnet-2")
     config = InfrastructureConfig(
         networks=Networks(vpc=Vpc(id="vpc-mine"), zones=[zone], nodes_security_group_id="sg-mine"),

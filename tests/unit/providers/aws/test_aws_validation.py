@@ -35,7 +35,7 @@ def managed_zone(name: str = "eu-west-1a", index: int = 0, /, **other: Any) -> J
     return _without_none({"name": name, **ranges, **other})
 
 
-def brought_zone(name: str = "eu-west-1a", index: int = 0, /, **other: Any) -> JsonObject:
+def byo_zone(name: str = "eu-west-1a", index: int = 0, /, **other: Any) -> JsonObject:
     return _without_none({"name": name, "workersSubnetID": f"subnet-workers{index}", **other})
 
 
@@ -49,8 +49,8 @@ def managed(*zones: JsonObject, vpc: JsonObject | None = None, **networks: Any) 
     }
 
 
-def brought(*zones: JsonObject, vpc: JsonObject | None = None, **networks: Any) -> JsonObject:
-    return managed(*(zones or (brought_zone(),)), vpc=vpc or {"id": "vpc-1"}, **networks)
+def byo(*zones: JsonObject, vpc: JsonObject | None = None, **networks: Any) -> JsonObject:
+    return managed(*(zones or (byo_zone(),)), vpc=vpc or {"id": "vpc-1"}, **networks)
 
 
 def _without_none(value: JsonObject) -> JsonObject:
@@ -70,16 +70,12 @@ def found(value: JsonObject, facts: ShootFacts = FACTS) -> set[tuple[str, str]]:
 
 
 PATTERN_1 = managed(managed_zone(), managed_zone("eu-west-1b", 1), managed_zone("eu-west-1c", 2))
-PATTERN_2 = brought(
-    brought_zone(publicSubnetID="subnet-public0", internalSubnetID="subnet-internal0"),
-    brought_zone(
-        "eu-west-1b", 1, publicSubnetID="subnet-public1", internalSubnetID="subnet-internal1"
-    ),
+PATTERN_2 = byo(
+    byo_zone(publicSubnetID="subnet-public0", internalSubnetID="subnet-internal0"),
+    byo_zone("eu-west-1b", 1, publicSubnetID="subnet-public1", internalSubnetID="subnet-internal1"),
     nodesSecurityGroupID="sg-0123456789abcdef0",
 )
-PATTERN_3 = brought(
-    brought_zone(), brought_zone("eu-west-1b", 1), nodesSecurityGroupID="sg-private"
-)
+PATTERN_3 = byo(byo_zone(), byo_zone("eu-west-1b", 1), nodesSecurityGroupID="sg-private")
 PATTERN_4 = managed(
     managed_zone(public=None), vpc={"id": "vpc-private", "gatewayEndpoints": ["s3", "dynamodb"]}
 )
@@ -106,7 +102,7 @@ LEGACY = managed(
         PATTERN_4,
         PATTERN_5,
         LEGACY,
-        brought(),
+        byo(),
         managed(vpc={"id": "vpc-1"}),
     ],
 )
@@ -125,13 +121,13 @@ def test_v2_a_zone_needs_workers_of_one_kind() -> None:
 
 
 def test_v2_a_zone_may_not_have_workers_of_both_kinds() -> None:
-    both = brought_zone(workers="10.250.0.0/19")
+    both = byo_zone(workers="10.250.0.0/19")
 
-    assert found(brought(both)) == {(INVALID, "networks.zones[0].workers")}
+    assert found(byo(both)) == {(INVALID, "networks.zones[0].workers")}
 
 
 def test_v3_subnets_that_exist_and_subnets_to_be_created_cannot_be_mixed() -> None:
-    mixed = brought(brought_zone(), managed_zone("eu-west-1b"))
+    mixed = byo(byo_zone(), managed_zone("eu-west-1b"))
 
     assert found(mixed) == {(FORBIDDEN, "networks.zones")}
 
@@ -146,17 +142,17 @@ def test_v3_zones_without_any_workers_are_told_as_a_whole_too() -> None:
 def test_v3_without_ipv4_a_zone_without_workers_still_cannot_be_mixed_with_one_that_exists() -> (
     None
 ):
-    mixed = brought(brought_zone(), {"name": "eu-west-1b"})
+    mixed = byo(byo_zone(), {"name": "eu-west-1b"})
 
     assert found(mixed, IPV6) == {(FORBIDDEN, "networks.zones")}
 
 
 @pytest.mark.parametrize("name", ["internal", "public"])
 def test_v4_no_subnet_is_created_beside_workers_that_exist(name: str) -> None:
-    zone = brought_zone(**{name: "10.250.32.0/20"})
+    zone = byo_zone(**{name: "10.250.32.0/20"})
 
-    assert found(brought(zone)) == {(FORBIDDEN, f"networks.zones[0].{name}")}
-    (cause,) = findings(brought(zone))
+    assert found(byo(zone)) == {(FORBIDDEN, f"networks.zones[0].{name}")}
+    (cause,) = findings(byo(zone))
     assert f"{name}SubnetID" in cause.message
 
 
@@ -170,9 +166,9 @@ def test_v5_load_balancer_subnets_are_for_workers_that_exist(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["publicSubnetID", "internalSubnetID"])
 def test_v5_load_balancer_subnets_need_a_vpc_that_exists(name: str) -> None:
-    zone = brought_zone(**{name: "subnet-1"})
+    zone = byo_zone(**{name: "subnet-1"})
 
-    assert found(brought(zone, vpc={"cidr": "10.250.0.0/16"})) == {
+    assert found(byo(zone, vpc={"cidr": "10.250.0.0/16"})) == {
         (FORBIDDEN, f"networks.zones[0].{name}"),
         (FORBIDDEN, "networks.zones[0].workersSubnetID"),
     }
@@ -180,11 +176,9 @@ def test_v5_load_balancer_subnets_need_a_vpc_that_exists(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["publicSubnetID", "internalSubnetID"])
 def test_v5_a_load_balancer_subnet_is_of_one_zone(name: str) -> None:
-    zones = [
-        brought_zone(zone, i, **{name: "subnet-1"}) for i, zone in enumerate(FACTS.zones or ())
-    ]
+    zones = [byo_zone(zone, i, **{name: "subnet-1"}) for i, zone in enumerate(FACTS.zones or ())]
 
-    assert found(brought(*zones)) == {
+    assert found(byo(*zones)) == {
         (DUPLICATE, f"networks.zones[1].{name}"),
         (DUPLICATE, f"networks.zones[2].{name}"),
     }
@@ -205,26 +199,26 @@ def test_v5_a_load_balancer_subnet_is_of_one_zone(name: str) -> None:
     ],
 )
 def test_v5_v9_a_subnet_is_named_as_aws_names_it(name: str, subnet: str, reason: str) -> None:
-    zone = brought_zone(**{name: subnet})
+    zone = byo_zone(**{name: subnet})
 
-    assert found(brought(zone)) == {(reason, f"networks.zones[0].{name}")}
+    assert found(byo(zone)) == {(reason, f"networks.zones[0].{name}")}
 
 
 def test_v9_the_longest_name_of_a_subnet_is_accepted() -> None:
-    assert found(brought(brought_zone(workersSubnetID="subnet-" + "1" * 248))) == set()
+    assert found(byo(byo_zone(workersSubnetID="subnet-" + "1" * 248))) == set()
 
 
 @pytest.mark.parametrize("name", ["publicSubnetID", "internalSubnetID"])
 def test_v6_all_zones_have_a_load_balancer_subnet_or_none_has(name: str) -> None:
-    zones = [brought_zone(), brought_zone("eu-west-1b", 1, **{name: "subnet-1"})]
+    zones = [byo_zone(), byo_zone("eu-west-1b", 1, **{name: "subnet-1"})]
 
-    assert found(brought(*zones)) == {(REQUIRED, f"networks.zones[0].{name}")}
+    assert found(byo(*zones)) == {(REQUIRED, f"networks.zones[0].{name}")}
 
 
 def test_v7_a_subnet_is_not_public_and_internal_at_once() -> None:
-    zone = brought_zone(publicSubnetID="subnet-1", internalSubnetID="subnet-1")
+    zone = byo_zone(publicSubnetID="subnet-1", internalSubnetID="subnet-1")
 
-    assert found(brought(zone)) == {
+    assert found(byo(zone)) == {
         (INVALID, "networks.zones[0].internalSubnetID"),
         (DUPLICATE, "networks.zones[0].internalSubnetID"),
     }
@@ -232,19 +226,19 @@ def test_v7_a_subnet_is_not_public_and_internal_at_once() -> None:
 
 @pytest.mark.parametrize("name", ["publicSubnetID", "internalSubnetID"])
 def test_v8_nodes_and_load_balancers_may_share_a_subnet(name: str) -> None:
-    assert found(brought(brought_zone(**{name: "subnet-workers0"}))) == set()
+    assert found(byo(byo_zone(**{name: "subnet-workers0"}))) == set()
 
 
 def test_v9_workers_that_exist_need_a_vpc_that_exists() -> None:
-    assert found(brought(vpc={"cidr": "10.250.0.0/16"})) == {
+    assert found(byo(vpc={"cidr": "10.250.0.0/16"})) == {
         (FORBIDDEN, "networks.zones[0].workersSubnetID")
     }
 
 
 def test_v9_a_worker_subnet_is_of_one_zone() -> None:
-    zones = [brought_zone(), brought_zone("eu-west-1b")]
+    zones = [byo_zone(), byo_zone("eu-west-1b")]
 
-    assert found(brought(*zones)) == {(DUPLICATE, "networks.zones[1].workersSubnetID")}
+    assert found(byo(*zones)) == {(DUPLICATE, "networks.zones[1].workersSubnetID")}
 
 
 def test_v10_a_security_group_needs_a_vpc_that_exists() -> None:
@@ -255,12 +249,10 @@ def test_v10_a_security_group_needs_a_vpc_that_exists() -> None:
 
 @pytest.mark.parametrize("group", ["", "sg-", "sg-A", "subnet-1", "sg-" + "1" * 253])
 def test_v10_a_security_group_is_named_as_aws_names_it(group: str) -> None:
-    assert found(brought(nodesSecurityGroupID=group)) == {
-        (INVALID, "networks.nodesSecurityGroupID")
-    }
+    assert found(byo(nodesSecurityGroupID=group)) == {(INVALID, "networks.nodesSecurityGroupID")}
 
 
-def test_v10_a_security_group_may_be_brought_without_subnets() -> None:
+def test_v10_a_security_group_may_be_user_provided_without_subnets() -> None:
     assert found(PATTERN_5) == set()
 
 
@@ -273,9 +265,9 @@ def test_v11_an_elastic_ip_needs_workers_and_a_public_subnet(missing: str) -> No
 
 
 def test_v11_an_elastic_ip_is_not_for_subnets_that_exist() -> None:
-    zone = brought_zone(elasticIPAllocationID="eipalloc-1")
+    zone = byo_zone(elasticIPAllocationID="eipalloc-1")
 
-    assert found(brought(zone)) == {(FORBIDDEN, "networks.zones[0].elasticIPAllocationID")}
+    assert found(byo(zone)) == {(FORBIDDEN, "networks.zones[0].elasticIPAllocationID")}
 
 
 def test_v11_without_ipv4_an_elastic_ip_needs_no_range_for_workers() -> None:
@@ -301,7 +293,7 @@ def test_v11_an_elastic_ip_is_of_one_zone() -> None:
 
 
 def test_v12_gateway_endpoints_are_forbidden_with_subnets_that_exist() -> None:
-    value = brought(vpc={"id": "vpc-1", "gatewayEndpoints": ["s3"]})
+    value = byo(vpc={"id": "vpc-1", "gatewayEndpoints": ["s3"]})
 
     (cause,) = findings(value)
     assert (cause.reason, cause.field) == (FORBIDDEN, "networks.vpc.gatewayEndpoints")
@@ -444,7 +436,7 @@ def test_v16_without_ipv4_there_may_be_no_range_of_workers() -> None:
 
 
 def test_v17_a_file_system_in_subnets_that_exist_has_to_exist_too() -> None:
-    value = brought() | {"elasticFileSystem": {"enabled": True}}
+    value = byo() | {"elasticFileSystem": {"enabled": True}}
 
     assert found(value) == {(REQUIRED, "elasticFileSystem.id")}
 
@@ -455,7 +447,7 @@ def test_v17_a_file_system_in_subnets_that_exist_has_to_exist_too() -> None:
 def test_v17_a_file_system_that_exists_or_is_not_wanted_is_accepted(
     file_system: JsonObject,
 ) -> None:
-    assert found(brought() | {"elasticFileSystem": file_system}) == set()
+    assert found(byo() | {"elasticFileSystem": file_system}) == set()
 
 
 def test_v17_a_file_system_may_be_created_beside_subnets_that_are_created() -> None:
@@ -463,7 +455,7 @@ def test_v17_a_file_system_may_be_created_beside_subnets_that_are_created() -> N
 
 
 def test_v17_a_file_system_is_named_as_aws_names_it() -> None:
-    value = brought() | {"elasticFileSystem": {"enabled": True, "id": "efs"}}
+    value = byo() | {"elasticFileSystem": {"enabled": True, "id": "efs"}}
 
     assert found(value) == {(INVALID, "elasticFileSystem.id")}
 
@@ -542,7 +534,7 @@ MORE = "networks.additionalNodesSecurityGroupIDs"
 def test_security_groups_may_be_added_to_that_of_the_nodes() -> None:
     groups = ["sg-1", "sg-2"]
 
-    assert found(brought(additionalNodesSecurityGroupIDs=groups)) == set()
+    assert found(byo(additionalNodesSecurityGroupIDs=groups)) == set()
     assert found(managed(vpc={"id": "vpc-1"}, additionalNodesSecurityGroupIDs=groups)) == set()
 
 
@@ -551,13 +543,13 @@ def test_added_security_groups_need_a_vpc_that_exists() -> None:
 
 
 def test_nothing_is_added_to_a_security_group_of_the_user() -> None:
-    value = brought(nodesSecurityGroupID="sg-1", additionalNodesSecurityGroupIDs=["sg-2"])
+    value = byo(nodesSecurityGroupID="sg-1", additionalNodesSecurityGroupIDs=["sg-2"])
 
     assert found(value) == {(FORBIDDEN, MORE)}
 
 
 def test_added_security_groups_are_named_as_aws_names_them_and_once() -> None:
-    value = brought(additionalNodesSecurityGroupIDs=["sg-1", "group", "sg-1"])
+    value = byo(additionalNodesSecurityGroupIDs=["sg-1", "group", "sg-1"])
 
     assert found(value) == {(INVALID, f"{MORE}[1]"), (DUPLICATE, f"{MORE}[2]")}
 
@@ -567,7 +559,7 @@ def test_all_findings_are_told_at_once() -> None:
         "networks": {
             "vpc": {"cidr": "10.250.0.1/16", "gatewayEndpoints": ["S3"]},
             "nodesSecurityGroupID": "group",
-            "zones": [brought_zone("", internal="x"), managed_zone("eu-west-1d")],
+            "zones": [byo_zone("", internal="x"), managed_zone("eu-west-1d")],
         },
         "elasticFileSystem": {"enabled": True},
         "ignoreTags": {"keys": ["Name"]},
@@ -603,7 +595,7 @@ def written(value: JsonObject) -> list[tuple[str, str]]:
 
 
 def test_findings_have_their_place_in_the_object() -> None:
-    value = TYPED | brought(nodesSecurityGroupID="")
+    value = TYPED | byo(nodesSecurityGroupID="")
 
     assert written(value) == [(INVALID, "spec.providerConfig.networks.nodesSecurityGroupID")]
 

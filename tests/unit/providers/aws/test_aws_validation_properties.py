@@ -123,8 +123,8 @@ def test_a_config_without_findings_is_of_one_kind(
 
     if not list(check_config(config, ShootFacts(families=families))):
         kinds = {zone.workers_subnet_id is not None for zone in config.networks.zones}
-        assert kinds == {config.brings_subnets}
-        if config.brings_subnets:
+        assert kinds == {config.byo_subnets}
+        if config.byo_subnets:
             assert not any(zone.public or zone.internal for zone in config.networks.zones)
 
 

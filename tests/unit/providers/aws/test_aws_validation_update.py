@@ -22,7 +22,7 @@ MANAGED: JsonObject = {
         "zones": [{"name": "eu-west-1a", "workers": "10.250.0.0/19"}],
     }
 }
-BROUGHT: JsonObject = {
+BYO: JsonObject = {
     "networks": {
         "vpc": {"id": "vpc-1"},
         "zones": [{"name": "eu-west-1a", "workersSubnetID": "subnet-1"}],
@@ -127,7 +127,7 @@ def test_the_rest_may_change_in_all_directions(
     assert causes(changed(MANAGED, path, now), changed(MANAGED, path, before)) == []
 
 
-@pytest.mark.parametrize("config", [MANAGED, BROUGHT])
+@pytest.mark.parametrize("config", [MANAGED, BYO])
 def test_an_unchanged_config_is_no_change(config: JsonObject) -> None:
     assert causes(copy.deepcopy(config), config) == []
 
@@ -162,12 +162,12 @@ def with_zones(config: JsonObject, *names: str) -> JsonObject:
     return changed(config, ("networks", "zones"), zones)
 
 
-@pytest.mark.parametrize("config", [MANAGED, BROUGHT])
+@pytest.mark.parametrize("config", [MANAGED, BYO])
 def test_a_zone_of_the_same_kind_may_be_appended(config: JsonObject) -> None:
     assert all_causes(with_zones(config, "a", "b"), with_zones(config, "a")) == []
 
 
-@pytest.mark.parametrize("config", [MANAGED, BROUGHT])
+@pytest.mark.parametrize("config", [MANAGED, BYO])
 def test_a_zone_is_never_removed(config: JsonObject) -> None:
     assert causes(with_zones(config, "a"), with_zones(config, "a", "b")) == [
         (FORBIDDEN, "networks.zones")
@@ -181,7 +181,7 @@ def test_the_zone_that_was_removed_is_named() -> None:
     assert "removing zones is not allowed: a" in next(check_update(now, before)).message
 
 
-@pytest.mark.parametrize("config", [MANAGED, BROUGHT])
+@pytest.mark.parametrize("config", [MANAGED, BYO])
 def test_a_zone_is_never_renamed(config: JsonObject) -> None:
     assert causes(with_zones(config, "c"), with_zones(config, "a")) == [
         (INVALID, "networks.zones[0].name")
@@ -210,16 +210,16 @@ def test_a_cluster_does_not_go_over_to_subnets_that_exist() -> None:
 
 def test_a_cluster_does_not_go_over_to_subnets_that_are_created() -> None:
     now = changed(
-        changed(BROUGHT, (*ZONE, "workersSubnetID"), None), (*ZONE, "workers"), "10.250.0.0/19"
+        changed(BYO, (*ZONE, "workersSubnetID"), None), (*ZONE, "workers"), "10.250.0.0/19"
     )
 
-    assert all_causes(now, BROUGHT) == [(INVALID, "networks.zones[0].workersSubnetID")]
+    assert all_causes(now, BYO) == [(INVALID, "networks.zones[0].workersSubnetID")]
 
 
 @pytest.mark.parametrize(
     ("config", "zone"),
     [
-        (BROUGHT, {"name": "eu-west-1b", "workers": "10.250.32.0/19"}),
+        (BYO, {"name": "eu-west-1b", "workers": "10.250.32.0/19"}),
         (
             changed(
                 changed(MANAGED, ("networks", "vpc", "cidr"), None),
@@ -237,18 +237,18 @@ def test_a_zone_of_the_other_kind_is_refused(config: JsonObject, zone: JsonObjec
 
 
 def test_load_balancer_subnets_may_be_named_later() -> None:
-    now = changed(BROUGHT, (*ZONE, "publicSubnetID"), "subnet-2")
+    now = changed(BYO, (*ZONE, "publicSubnetID"), "subnet-2")
 
-    assert all_causes(now, BROUGHT) == []
+    assert all_causes(now, BYO) == []
 
 
 def test_a_change_that_is_refused_says_so_in_the_words_of_the_api_server() -> None:
     now = read_strict(
         InfrastructureConfig,
-        changed(BROUGHT, ("networks", "vpc", "id"), "vpc-2"),
+        changed(BYO, ("networks", "vpc", "id"), "vpc-2"),
         INFRASTRUCTURE_CONFIG,
     )
-    before = read_strict(InfrastructureConfig, BROUGHT, INFRASTRUCTURE_CONFIG)
+    before = read_strict(InfrastructureConfig, BYO, INFRASTRUCTURE_CONFIG)
 
     assert [str(cause) for cause in check_update(now, before)] == [
         f'networks.vpc.id: Invalid value: "vpc-2": {IMMUTABLE}'

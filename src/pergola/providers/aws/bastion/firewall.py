@@ -1,6 +1,6 @@
 """Who may reach a bastion, and what it may reach: its security group and a rule for the nodes'.
 
-The rules of a security group that a user brought are never written (spec 30 §10.1 c).
+The rules of a user-provided security group are never written (spec 30 §10.1 c).
 """
 
 from contextlib import suppress
@@ -61,8 +61,9 @@ async def open_for(aws: AwsClient, site: Site) -> tuple[str, str]:
         return name, ""
     if site.is_users_group:
         return name, (
-            f"security group {site.nodes_group} was brought and is not changed: let tcp 22 in from "
-            f"{name}, as long as there is the bastion (aws ec2 authorize-security-group-ingress "
+            f"security group {site.nodes_group} is user-provided and is not changed: let tcp 22 "
+            f"in from {name}, as long as there is the bastion "
+            "(aws ec2 authorize-security-group-ingress "
             f"--group-id {site.nodes_group} --protocol tcp --port 22 --source-group {name})"
         )
     with suppress(AlreadyExists):

@@ -28,7 +28,7 @@ class Site:
         uid: of the Bastion, by which AWS tells two requests for the same instance.
         subnet: public; empty if there is none.
         nodes_group: the security group of the nodes; empty if it is not known.
-        is_users_group: whether that was brought, so that its rules are never written.
+        is_users_group: whether that was byo, so that its rules are never written.
         sources: CIDRs from which it may be reached.
         ipv6: whether it gets an IPv6 address.
     """
@@ -107,7 +107,7 @@ def _sources(bastion: JsonObject) -> tuple[str, ...]:
             found.append(str(parse_network(cidr)))
         except ValueError:
             raise _problem(
-                f'Bastion {Key.of(bastion)}: {where}.cidr: "{cidr}" is no CIDR'
+                f'Bastion {Key.of(bastion)}: {where}.cidr: "{cidr}" is not a valid CIDR'
             ) from None
         if block.get("except"):  # to pass over it would let in whoever shall be kept out
             raise _problem(
@@ -125,7 +125,7 @@ def _user_data(bastion: JsonObject) -> bytes:
     try:
         return b64decode(str(map_at(bastion, "spec").get("userData") or ""), validate=True)
     except (NotBase64, ValueError):
-        raise _problem(f"Bastion {Key.of(bastion)}: spec.userData is no base64") from None
+        raise _problem(f"Bastion {Key.of(bastion)}: spec.userData is not valid base64") from None
 
 
 def _problem(text: str) -> ExtensionError:

@@ -36,7 +36,7 @@ def byo_steps(wanted: Wanted, after: tuple[str, ...] = ()) -> list[Step]:
     Args:
         after: the steps that come before the first of these.
     """
-    if not wanted.config.brings_subnets:
+    if not wanted.config.byo_subnets:
         return []
     first = replace(subnets.STEP, after=after)
     return [first, tagging.STEP, tables.STEP, balancers.STEP]
@@ -51,7 +51,7 @@ def byo_delete_steps(
         after: the steps that come before all of these.
         remove_pod_routes: whether pod routes of nodes that are gone are deleted, too.
     """
-    if not wanted.config.brings_subnets:
+    if not wanted.config.byo_subnets:
         return []
     return [
         pod_routes.delete_step(after, allowed=remove_pod_routes),

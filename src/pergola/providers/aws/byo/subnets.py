@@ -86,7 +86,7 @@ async def _look_again(work: Work) -> None:
 
 def _write_down(work: Work) -> None:
     """Record ids and tags without a pause, so that they are saved together."""
-    things = tagging.brought(work)
+    things = tagging.user_provided(work)
     records.record(work, things, tagging.missing(work.wanted, things))
     for zone in work.wanted.config.networks.zones:
         keys.suffix_of(work.state, zone.name)

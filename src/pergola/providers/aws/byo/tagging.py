@@ -47,7 +47,7 @@ def advice(region: str, things: Iterable[str], tags: Mapping[str, str]) -> str:
     return f"aws ec2 create-tags --region {region} --resources {' '.join(things)} --tags {pairs}"
 
 
-def brought(work: Work) -> dict[str, JsonObject]:
+def user_provided(work: Work) -> dict[str, JsonObject]:
     """Return the user-provided resources that are tagged: named subnets, and route tables."""
     subnets = {each.id: work.snapshot.subnets.get(each.id) for each in named(work.wanted)}
     known = {name: subnet for name, subnet in subnets.items() if subnet is not None}
@@ -78,7 +78,7 @@ def _lacking(tags: Tags, there: Tags) -> Tags:
 
 
 def _plan(work: Work) -> Note:
-    lacking = missing(work.wanted, brought(work))
+    lacking = missing(work.wanted, user_provided(work))
     if not lacking:
         return Note(Fate.KEEP, "all tags are there")
     return Note(
@@ -87,7 +87,7 @@ def _plan(work: Work) -> Note:
 
 
 async def _ensure(work: Work) -> None:
-    things = brought(work)
+    things = user_provided(work)
     alike: dict[tuple[tuple[str, str], ...], list[str]] = defaultdict(list)
     for name, tags in missing(work.wanted, things).items():
         alike[tuple(tags.items())].append(name)

@@ -13,7 +13,7 @@ from pergola.providers.aws.wanted import Wanted
 
 def steps(wanted: Wanted) -> list[Step]:
     """Return the step that checks an existing VPC; none if the VPC is managed."""
-    if not wanted.config.brings_vpc:
+    if not wanted.config.byo_vpc:
         return []
     return [Step(name=names.VPC, plan=_plan, ensure=_ensure)]
 

@@ -57,7 +57,9 @@ def _why_routes(shoot: Shoot, config: ControlPlaneConfig | None) -> str:
     if not has_switch and overlay:
         return "pods talk through an overlay, and need no routes"
     if not has_switch:
-        return f"nobody writes routes to pods, though there is no overlay: set {_SWITCH} to true"
+        return (
+            f"no controller writes pod routes, although there is no overlay: set {_SWITCH} to true"
+        )
     if shoot.hibernation_enabled:
         return "the Shoot sleeps"
     if overlay:

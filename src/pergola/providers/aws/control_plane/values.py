@@ -63,7 +63,7 @@ def _provider_status(infrastructure: JsonObject) -> JsonObject:
     found = GroupVersionKind.of(status)
     if found.group_kind != INFRASTRUCTURE_STATUS.group_kind:
         raise problem(
-            f"{where}: status.providerStatus is no {INFRASTRUCTURE_STATUS.group_kind}; only an "
+            f"{where}: status.providerStatus is not an {INFRASTRUCTURE_STATUS.group_kind}; only an "
             "Infrastructure of type aws has one"
         )
     return status

@@ -43,7 +43,7 @@ def delete_steps(wanted: Wanted, state: State, *, remove_pod_routes: bool = Fals
         remove_pod_routes: whether pod routes of nodes that are gone are deleted from user-provided
             route tables (§7.2).
     """
-    if wanted.config.brings_subnets:
+    if wanted.config.byo_subnets:
         network = _leave_user_provided(wanted, remove_pod_routes=remove_pod_routes)
     else:
         network = _delete_managed(wanted, state)
@@ -63,7 +63,7 @@ def _leave_user_provided(wanted: Wanted, *, remove_pod_routes: bool) -> list[Ste
 
 
 def _delete_managed(wanted: Wanted, state: State) -> list[Step]:
-    skip = _BYO_VPC if wanted.config.brings_vpc else None
+    skip = _BYO_VPC if wanted.config.byo_vpc else None
     zones = _zones(wanted, state)
     ends = tuple(end for zone in zones for end in _ends_of_zone(zone))
     before_subnets = (load_balancers.DELETE, efs.DELETE)

@@ -51,7 +51,7 @@ _AFTER_READ: Final = (
 
 def reconcile_steps(wanted: Wanted) -> list[Step]:
     """Return all steps that create a cluster's infrastructure and keep it, in every mode."""
-    read = (byo.READ,) if wanted.config.brings_subnets else ()
+    read = (byo.READ,) if wanted.config.byo_subnets else ()
     steps = [
         *network_steps(wanted),
         *byo_steps(wanted, after=(names.VPC,)),

@@ -126,7 +126,7 @@ def _may_be_met(need: _Need, rules: Iterable[Rule], group: str) -> bool:
 def _unclear(needs: Sequence[_Need]) -> list[str]:
     if not needs:
         return []
-    text = "cannot be told: a prefix list or another security group is the peer"
+    text = "is unknown: a prefix list or another security group is the peer"
     return [f"whether it has {_listed(needs)} {text}"]
 
 

@@ -4,7 +4,7 @@ check           `findings`: all of them; `demand`: raises if one of them forbids
 finding         what a finding is: where, what, and the AWS CLI line that repairs it
 vpc             L1 to L4: DNS, IPv6, gateways, DHCP options
 ranges          L5: ranges of subnets to be created
-subnets         L6 to L9: subnets that are brought
+subnets         L6 to L9: user-provided subnets
 others          L10, L12, L13: security groups, elastic IPs, the file system
 ambiguity       subnets for load balancers that compete with each other
 hints           what may be wrong, but forbids nothing: routes, endpoints, free addresses, tags

@@ -15,7 +15,7 @@ from pergola.providers.aws.wanted import Wanted
 
 def check(wanted: Wanted, snapshot: Snapshot) -> Iterator[Finding]:
     """Yield a finding for each zone and role with several subnets, named or tagged."""
-    if snapshot.vpc is None or not wanted.config.brings_subnets:
+    if snapshot.vpc is None or not wanted.config.byo_subnets:
         return
     for field in ROLES:
         explicit = {each.id for each in named(wanted) if each.field == field}

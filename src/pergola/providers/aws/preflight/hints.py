@@ -28,7 +28,7 @@ ROLES: Final = {PUBLIC: Role.PUBLIC, INTERNAL: Role.INTERNAL}
 
 def check(wanted: Wanted, snapshot: Snapshot) -> Iterator[Finding]:
     """Yield hints about user-provided subnets."""
-    if snapshot.vpc is None or not wanted.config.brings_subnets:
+    if snapshot.vpc is None or not wanted.config.byo_subnets:
         return
     for each in named(wanted):
         if each.id not in snapshot.subnets:

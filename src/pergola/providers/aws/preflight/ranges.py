@@ -16,7 +16,7 @@ Network = IPv4Network | IPv6Network
 def check(wanted: Wanted, snapshot: Snapshot) -> Iterator[Finding]:
     """Yield the ranges that lie in none of the VPC's."""
     vpc = snapshot.vpc
-    if vpc is None or not wanted.config.brings_vpc:
+    if vpc is None or not wanted.config.byo_vpc:
         return
     blocks = ipv4_blocks(vpc)
     for index, zone in enumerate(wanted.config.networks.zones):

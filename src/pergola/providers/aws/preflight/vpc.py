@@ -62,7 +62,7 @@ def _gateways(wanted: Wanted, snapshot: Snapshot, name: str) -> Iterator[Finding
             f"--internet-gateway-id $({created} --output text --region {wanted.region})"
         )
         yield Finding(invalid(VPC_ID, name, text), ec2(wanted, command))
-    managed_ipv6 = wanted.ipv6 and not wanted.config.brings_subnets
+    managed_ipv6 = wanted.ipv6 and not wanted.config.byo_subnets
     if managed_ipv6 and not _attached(snapshot.egress_only_gateways, name):
         text = "no egress-only internet gateway found, which nodes with IPv6 need"
         command = f"create-egress-only-internet-gateway --vpc-id {name}"

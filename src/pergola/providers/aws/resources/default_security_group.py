@@ -23,7 +23,7 @@ def steps(wanted: Wanted) -> list[Step]:
             plan=_plan,
             ensure=_ensure,
             after=(names.VPC,),
-            skip="the VPC exists already" if wanted.config.brings_vpc else None,
+            skip="the VPC exists already" if wanted.config.byo_vpc else None,
         )
     ]
 

@@ -21,7 +21,7 @@ DELETE: Final = "delete egress-only internet gateway"
 
 def steps(wanted: Wanted) -> list[Step]:
     """Return the step for the gateway; skipped for user-provided subnets."""
-    existing = wanted.config.brings_vpc
+    existing = wanted.config.byo_vpc
     return [
         Step(
             name=names.EGRESS_ONLY_GATEWAY,
@@ -36,7 +36,7 @@ def steps(wanted: Wanted) -> list[Step]:
 def _skip(wanted: Wanted) -> str | None:
     if not wanted.ipv6:
         return "the cluster has no IPv6"
-    return "the subnets are brought" if wanted.config.brings_subnets else None
+    return "the subnets are user-provided" if wanted.config.byo_subnets else None
 
 
 def _existing(work: Work) -> str | None:

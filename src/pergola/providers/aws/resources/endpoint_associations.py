@@ -28,7 +28,7 @@ def steps(wanted: Wanted) -> list[Step]:
 
 
 def _why_skipped(wanted: Wanted) -> str | None:
-    if wanted.config.brings_subnets:
+    if wanted.config.byo_subnets:
         return BYO
     return None if wanted.config.networks.vpc.gateway_endpoints else "no gateway endpoints"
 

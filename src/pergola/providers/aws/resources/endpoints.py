@@ -16,7 +16,9 @@ from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.waiting import all_done, once_visible
 from pergola.providers.aws.wanted import Wanted
 
-BYO: Final = "the subnets are brought: create the endpoints yourself, and associate your tables"
+BYO: Final = (
+    "the subnets are user-provided: create the endpoints yourself, and associate your tables"
+)
 _GOING: Final = frozenset({"deleting", "deleted"})
 _IPV4: Final = "ipv4"
 _IPV6: Final = "ipv6"
@@ -33,7 +35,7 @@ def steps(wanted: Wanted) -> list[Step]:
             plan=_plan,
             ensure=_ensure,
             after=(names.VPC,),
-            skip=BYO if wanted.config.brings_subnets else None,
+            skip=BYO if wanted.config.byo_subnets else None,
         )
     ]
 

@@ -31,7 +31,7 @@ def steps(wanted: Wanted) -> list[Step]:
     """Return the step for the gateway; an existing VPC without public zones needs none."""
     config = wanted.config
     skip = "no zone has a public subnet" if not config.has_public_zone else None
-    if config.brings_vpc:
+    if config.byo_vpc:
         step = Step(
             name=names.INTERNET_GATEWAY,
             plan=_plan_existing,

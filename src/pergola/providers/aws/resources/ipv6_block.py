@@ -53,7 +53,7 @@ async def _ensure(work: Work) -> None:
 async def _associate(work: Work) -> None:
     """Associate a block with a VPC that was created before the cluster got IPv6."""
     vpc = work.state.get(keys.VPC)
-    if work.wanted.config.brings_vpc:
+    if work.wanted.config.byo_vpc:
         raise ExtensionError(
             f"VPC {vpc} has no IPv6 block, which the cluster needs; associate one",
             Code.CONFIGURATION_PROBLEM,

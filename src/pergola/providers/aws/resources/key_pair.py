@@ -81,7 +81,7 @@ def _why_replaced(work: Work) -> str:
     if known is None and work.wanted.owns(tags_of(pair)):
         return ""  # a run that was killed imported it
     if known != pair.get("KeyFingerprint"):
-        return "somebody changed it in AWS"
+        return "it was changed in AWS"
     return ""
 
 

@@ -61,8 +61,8 @@ def _groups(work: Work) -> Iterator[str]:
 def _is_of_user(work: Work, group: JsonObject) -> bool:
     """Whether a group is the user's, and must not change although it may have our tag."""
     networks = work.wanted.config.networks
-    brought = [networks.nodes_security_group_id, *networks.additional_nodes_security_group_ids]
-    return group["GroupId"] in brought or not is_ours(work, group)
+    byo = [networks.nodes_security_group_id, *networks.additional_nodes_security_group_ids]
+    return group["GroupId"] in byo or not is_ours(work, group)
 
 
 async def _remove(work: Work, name: str) -> None:

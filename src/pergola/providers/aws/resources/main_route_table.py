@@ -37,7 +37,7 @@ DELETE: Final = "delete main route table"
 
 def steps(wanted: Wanted) -> list[Step]:
     """Return the step for the table and its routes; skipped if nothing is public."""
-    private = wanted.config.brings_vpc and not wanted.config.has_public_zone
+    private = wanted.config.byo_vpc and not wanted.config.has_public_zone
     return [
         Step(
             name=names.MAIN_ROUTE_TABLE,

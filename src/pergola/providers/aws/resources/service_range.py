@@ -49,9 +49,9 @@ def release_step(after: tuple[str, ...]) -> Step:
 
 def worker_subnets(work: Work) -> list[str]:
     """Return the ids of all worker subnets, sorted, both user-provided and managed."""
-    brought = (zone.workers_subnet_id for zone in work.wanted.config.networks.zones)
+    byo = (zone.workers_subnet_id for zone in work.wanted.config.networks.zones)
     ours = (name for _, name in keys.in_zones(work.state, keys.SUBNET_WORKERS))
-    return sorted({name for name in (*brought, *ours) if name})
+    return sorted({name for name in (*byo, *ours) if name})
 
 
 def _plan(work: Work) -> Note:

@@ -28,7 +28,7 @@ DELETE: Final = "delete VPC"
 
 def steps(wanted: Wanted) -> list[Step]:
     """Return the step that creates the VPC, and keeps it; `byo.vpc` has that of an existing one."""
-    if wanted.config.brings_vpc:
+    if wanted.config.byo_vpc:
         return []
     return [Step(name=names.VPC, plan=_plan, ensure=_ensure, after=(names.DHCP_OPTIONS,))]
 

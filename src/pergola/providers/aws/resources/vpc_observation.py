@@ -20,7 +20,7 @@ async def observe_vpc(seen: Observation) -> None:
     by = filters_by({"vpc-id": seen.vpc})
     vpcs = await seen.aws.pages("ec2", "DescribeVpcs", "Vpcs", Filters=by)
     seen.snapshot.vpc = vpc = vpcs[0] if vpcs else None
-    if vpc is not None and seen.wanted.config.brings_vpc:
+    if vpc is not None and seen.wanted.config.byo_vpc:
         options = filters_by({"dhcp-options-id": str(vpc.get("DhcpOptionsId"))})
         await describe(seen, DHCP_OPTIONS, options)
 

@@ -11,7 +11,7 @@ FILLS: Final = {
     Owner.OURS: "#d3f9d8",
     Owner.USERS: "#e7f5ff",
     Owner.TAGGED: "#fff3bf",
-    Owner.NOBODYS: "#ffffff",
+    Owner.UNKNOWN: "#ffffff",
 }
 _BESIDE: Final = "zone"
 """Resources of this kind are placed side by side; all others below each other."""

@@ -12,13 +12,10 @@ from pergola.api.objects import JsonObject
 from pergola.cloud.aws.network import destination_of, tags_of
 from pergola.flow import State
 from pergola.providers.aws.config import Zone
-from pergola.providers.aws.resources.security_group.desired import (
-    bastion_groups,
-    nodes_security_groups,
-)
+from pergola.providers.aws.resources.security_group.desired import bastion_groups
 from pergola.providers.aws.routing import table_of
 from pergola.providers.aws.snapshot import Snapshot
-from pergola.providers.aws.status import NODES, subnets_of
+from pergola.providers.aws.status import NODES, nodes_security_groups, subnets_of
 from pergola.providers.aws.wanted import SHARED, Wanted
 
 _TARGETS: Final = (
@@ -39,7 +36,7 @@ class Owner(StrEnum):
     OURS = "ours"
     USERS = "the user's"
     TAGGED = "the user's, with our tag"
-    NOBODYS = ""
+    UNKNOWN = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +53,7 @@ class Thing:
     kind: str
     name: str = ""
     detail: str = ""
-    owner: Owner = Owner.NOBODYS
+    owner: Owner = Owner.UNKNOWN
     parts: tuple["Thing", ...] = ()
 
     @property

@@ -22,8 +22,8 @@ def check_networks(config: InfrastructureConfig) -> Iterator[Cause]:
     """Yield findings about what all zones share."""
     networks = config.networks
     yield from _vpc(networks.vpc)
-    brings_subnets = any(zone.workers_subnet_id is not None for zone in networks.zones)
-    yield from _endpoints(networks.vpc.gateway_endpoints, brings_subnets=brings_subnets)
+    byo_subnets = any(zone.workers_subnet_id is not None for zone in networks.zones)
+    yield from _endpoints(networks.vpc.gateway_endpoints, byo_subnets=byo_subnets)
     yield from _security_groups(networks)
 
 
@@ -55,8 +55,8 @@ def _ipam_pool(pool: Ipv6IpamPool) -> Iterator[Cause]:
         yield invalid(_BLOCK, block, f"must be a /{_BLOCK_BITS}")
 
 
-def _endpoints(endpoints: list[str], *, brings_subnets: bool) -> Iterator[Cause]:
-    if endpoints and brings_subnets:
+def _endpoints(endpoints: list[str], *, byo_subnets: bool) -> Iterator[Cause]:
+    if endpoints and byo_subnets:
         yield forbidden(
             _ENDPOINTS,
             "must not be set together with workersSubnetID: an endpoint works only where it is "

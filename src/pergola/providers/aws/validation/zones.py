@@ -27,7 +27,7 @@ def check_zones(
     for index, zone in enumerate(zones):
         path = f"{PATH}[{index}]"
         yield from _workers(path, zone, facts)
-        yield from _subnets(path, zone, brings_vpc=config.networks.vpc.id is not None)
+        yield from _subnets(path, zone, byo_vpc=config.networks.vpc.id is not None)
         yield from _elastic_ip(path, zone, facts)
     yield from _missing_load_balancer_subnets(zones)
     yield from _repeated(zones)
@@ -50,15 +50,15 @@ def _names(zones: list[Zone], facts: ShootFacts, old: list[Zone]) -> Iterator[Ca
 
 def _kinds(zones: list[Zone], facts: ShootFacts) -> Iterator[Cause]:
     """A zone with both kinds of workers has a finding of its own, and counts as neither."""
-    brought = [zone.workers_subnet_id is not None for zone in zones]
+    byo = [zone.workers_subnet_id is not None for zone in zones]
     ranged = [zone.workers is not None for zone in zones]
-    if not any(brought) and not any(ranged) and not facts.has_only_ipv6:
+    if not any(byo) and not any(ranged) and not facts.has_only_ipv6:
         yield required(PATH, "the zones have neither workers nor workersSubnetID")
-    is_some_brought = any(b and not r for b, r in zip(brought, ranged, strict=True))
+    is_some_byo = any(b and not r for b, r in zip(byo, ranged, strict=True))
     is_some_managed = any(
-        not b and (r or facts.has_only_ipv6) for b, r in zip(brought, ranged, strict=True)
+        not b and (r or facts.has_only_ipv6) for b, r in zip(byo, ranged, strict=True)
     )
-    if is_some_brought and is_some_managed:
+    if is_some_byo and is_some_managed:
         yield forbidden(
             PATH,
             "all zones must have workers, or all must have workersSubnetID: subnets to be created "
@@ -78,9 +78,9 @@ def _workers(path: str, zone: Zone, facts: ShootFacts) -> Iterator[Cause]:
         )
 
 
-def _subnets(path: str, zone: Zone, *, brings_vpc: bool) -> Iterator[Cause]:
-    brings_workers = zone.workers_subnet_id is not None
-    if brings_workers:
+def _subnets(path: str, zone: Zone, *, byo_vpc: bool) -> Iterator[Cause]:
+    byo_workers = zone.workers_subnet_id is not None
+    if byo_workers:
         for name, cidr in (("internal", zone.internal), ("public", zone.public)):
             if cidr is not None:
                 yield forbidden(
@@ -88,11 +88,11 @@ def _subnets(path: str, zone: Zone, *, brings_vpc: bool) -> Iterator[Cause]:
                     "must not be set together with workersSubnetID, with which no subnet is "
                     f"created: name one that exists with {name}SubnetID, or leave this out",
                 )
-    yield from _subnet(f"{path}.workersSubnetID", zone.workers_subnet_id, brings_vpc=brings_vpc)
+    yield from _subnet(f"{path}.workersSubnetID", zone.workers_subnet_id, byo_vpc=byo_vpc)
     for name, subnet in _load_balancer_subnets(zone):
-        if subnet is not None and not brings_workers:
+        if subnet is not None and not byo_workers:
             yield forbidden(f"{path}.{name}", "can only be used with workersSubnetID")
-        yield from _subnet(f"{path}.{name}", subnet, brings_vpc=brings_vpc)
+        yield from _subnet(f"{path}.{name}", subnet, byo_vpc=byo_vpc)
     if zone.public_subnet_id and zone.public_subnet_id == zone.internal_subnet_id:
         yield invalid(
             f"{path}.internalSubnetID",
@@ -102,10 +102,10 @@ def _subnets(path: str, zone: Zone, *, brings_vpc: bool) -> Iterator[Cause]:
         )
 
 
-def _subnet(path: str, subnet: str | None, *, brings_vpc: bool) -> Iterator[Cause]:
+def _subnet(path: str, subnet: str | None, *, byo_vpc: bool) -> Iterator[Cause]:
     if subnet is None:
         return
-    if not brings_vpc:
+    if not byo_vpc:
         yield forbidden(path, NEEDS_VPC)
     if subnet:
         yield from check_id(path, subnet, SUBNET)
@@ -128,10 +128,10 @@ def _elastic_ip(path: str, zone: Zone, facts: ShootFacts) -> Iterator[Cause]:
 
 def _missing_load_balancer_subnets(zones: list[Zone]) -> Iterator[Cause]:
     """Each role has a named subnet in every zone, or all are found by tags."""
-    brought = [(i, zone) for i, zone in enumerate(zones) if zone.workers_subnet_id is not None]
+    byo = [(i, zone) for i, zone in enumerate(zones) if zone.workers_subnet_id is not None]
     for name in ("publicSubnetID", "internalSubnetID"):
-        missing = [i for i, zone in brought if dict(_load_balancer_subnets(zone))[name] is None]
-        if len(missing) == len(brought):
+        missing = [i for i, zone in byo if dict(_load_balancer_subnets(zone))[name] is None]
+        if len(missing) == len(byo):
             continue
         for index in missing:
             yield required(f"{PATH}[{index}].{name}", "must be set in all zones or in none")

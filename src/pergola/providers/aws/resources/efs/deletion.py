@@ -26,7 +26,7 @@ def delete_step(wanted: Wanted, state: State) -> Step:
     """Return the step that deletes the file system and its mount targets."""
     is_known = state.get(keys.FILE_SYSTEM) or state.under(keys.MOUNT_TARGETS)
     skip = None if wanted.config.wants_efs or is_known else "there is no file system"
-    if wanted.config.brings_subnets:
+    if wanted.config.byo_subnets:
         skip = "file system and mount targets are the user's"
     return Step(name=DELETE, plan=_plan, ensure=_ensure, skip=skip, timeout=LONG_TIMEOUT)
 

@@ -29,7 +29,7 @@ def step(wanted: Wanted, skip: str | None) -> Step:
         name=NAME,
         plan=_plan,
         ensure=_ensure,
-        skip=skip or (byo if wanted.config.brings_subnets else None),
+        skip=skip or (byo if wanted.config.byo_subnets else None),
         timeout=LONG_TIMEOUT,
     )
 
@@ -37,7 +37,7 @@ def step(wanted: Wanted, skip: str | None) -> Step:
 def _plan(work: Work) -> Note:
     named = user_provided(work)
     if named:
-        return Note(Fate.KEEP, f"{named}, brought by the user")
+        return Note(Fate.KEEP, f"{named}, user-provided")
     system = work.snapshot.file_system
     if system is None or system.get("LifeCycleState") in GOING:
         return Note(Fate.CREATE, f'file system "{work.wanted.name()}"')

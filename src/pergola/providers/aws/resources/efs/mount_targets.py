@@ -21,10 +21,9 @@ from pergola.providers.aws.resources.efs.file_system import (
     user_provided,
 )
 from pergola.providers.aws.resources.security_group import NODES_GROUP
-from pergola.providers.aws.resources.security_group.desired import nodes_security_groups
 from pergola.providers.aws.resources.step import LONG_TIMEOUT, Step, Work
 from pergola.providers.aws.resources.waiting import all_done, wait_until
-from pergola.providers.aws.status import file_system_of
+from pergola.providers.aws.status import file_system_of, nodes_security_groups
 from pergola.providers.aws.wanted import Wanted
 
 NAME: Final = "ensure EFS mount targets"
@@ -47,7 +46,7 @@ class _Target(NamedTuple):
 
 def step(wanted: Wanted, skip: str | None) -> Step:
     """Return the step that creates the mount targets, or remembers the user's."""
-    zones = () if wanted.config.brings_subnets else wanted.config.networks.zones
+    zones = () if wanted.config.byo_subnets else wanted.config.networks.zones
     subnets = [names.subnets(zone.name) for zone in zones]
     return Step(
         name=NAME,
@@ -60,8 +59,8 @@ def step(wanted: Wanted, skip: str | None) -> Step:
 
 
 def _plan(work: Work) -> Note:
-    if work.wanted.config.brings_subnets:
-        return Note(Fate.KEEP, "mount targets are the user's; they are only looked at")
+    if work.wanted.config.byo_subnets:
+        return Note(Fate.KEEP, "mount targets are the user's; they are only observed")
     missing = [t.zone for t in _desired(work) if _target_of(work, t) is None]
     if missing or not file_system_of(work.wanted, work.state):
         zones = missing or [zone.name for zone in work.wanted.config.networks.zones]
@@ -73,7 +72,7 @@ def _plan(work: Work) -> Note:
 
 
 async def _ensure(work: Work) -> None:
-    if work.wanted.config.brings_subnets:
+    if work.wanted.config.byo_subnets:
         _remember_users(work)
         return
     await all_done(*(_remove(work, key, name) for key, name in _outdated(work).items()))

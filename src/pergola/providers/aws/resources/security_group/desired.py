@@ -23,7 +23,6 @@ from pergola.providers.aws.resources.security_group.rules import (
 )
 from pergola.providers.aws.snapshot import Snapshot
 from pergola.providers.aws.state import (
-    NODES_SECURITY_GROUP,
     SUBNET_INTERNAL,
     SUBNET_INTERNAL_CIDR,
     SUBNET_INTERNAL_IPV6_CIDR,
@@ -50,14 +49,6 @@ class Ranges(NamedTuple):
     public: tuple[str, ...] = ()
 
 
-def nodes_security_groups(wanted: Wanted, state: State) -> list[str]:
-    """Return all security groups of a node, its own first: for status and workers (§6.5)."""
-    networks = wanted.config.networks
-    own = networks.nodes_security_group_id or state.get(NODES_SECURITY_GROUP)
-    several = [*([own] if own else []), *networks.additional_nodes_security_group_ids]
-    return list(dict.fromkeys(several))
-
-
 def desired_rules(wanted: Wanted, group: str, zones: Iterable[Ranges]) -> frozenset[Rule]:
     """Return the rules of the managed group (§6.1).
 
@@ -77,7 +68,7 @@ def zone_ranges(wanted: Wanted, state: State, snapshot: Snapshot) -> list[Ranges
     """Return the CIDRs of each zone of the config.
 
     Those of subnets that are created come from the config, and for IPv6 from the subnets, or as
-    long as there are none from the VPC's block; those of subnets that were brought from the state.
+    long as there are none from the VPC's block; those of user-provided subnets from the state.
     """
     return [
         _byo(state, zone)

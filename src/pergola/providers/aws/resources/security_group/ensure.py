@@ -59,7 +59,7 @@ def steps(wanted: Wanted, *, after: tuple[str, ...] = ()) -> list[Step]:
             plan=_plan,
             ensure=_ensure,
             after=(names.VPC, *_ranges_from(wanted), *after),
-            skip=f"security group {own} is brought by the user, who alone manages it"
+            skip=f"security group {own} is user-provided, and managed by the user alone"
             if own
             else None,
         )
@@ -69,7 +69,7 @@ def steps(wanted: Wanted, *, after: tuple[str, ...] = ()) -> list[Step]:
 def _ranges_from(wanted: Wanted) -> tuple[str, ...]:
     """Return the steps after which the zones' ranges are known; those of the config always are."""
     config = wanted.config
-    if config.brings_subnets:
+    if config.byo_subnets:
         return (byo.FIND,)
     if not wanted.needs_ipv6_block:
         return ()

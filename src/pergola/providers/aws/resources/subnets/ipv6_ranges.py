@@ -60,7 +60,7 @@ async def in_free_range(
                 raise
     raise ExtensionError(
         f"VPC {work.state.get(keys.VPC)} has no free IPv6 range for the subnet "
-        f'"{subnet.prefix}" in {subnet.zone}: delete subnets that nobody uses',
+        f'"{subnet.prefix}" in {subnet.zone}: delete unused subnets',
         Code.DEPENDENCIES,
     )
 

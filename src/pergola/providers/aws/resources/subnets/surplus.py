@@ -33,7 +33,7 @@ def steps(wanted: Wanted) -> list[Step]:
             plan=_plan,
             ensure=_ensure,
             after=(names.VPC,),
-            skip="the subnets are brought" if wanted.config.brings_subnets else None,
+            skip="the subnets are user-provided" if wanted.config.byo_subnets else None,
             timeout=LONG_TIMEOUT,
         )
     ]

@@ -1,4 +1,4 @@
-"""Two clusters in networks that were brought, and the tags that they leave there."""
+"""Two clusters in user-provided networks, and the tags that they leave there."""
 
 from typing import Final
 
