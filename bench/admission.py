@@ -53,7 +53,7 @@ class Figures(NamedTuple):
     cpu: float
 
     def row(self) -> tuple[str, ...]:
-        """The cells of the table."""
+        """Return the cells of the table."""
         return (
             self.server,
             f"{self.per_second:,.0f}",
@@ -66,7 +66,7 @@ class Figures(NamedTuple):
 
 
 def pod() -> JsonObject:
-    """A pod of 5 KB, as the API server sends it: with its defaults, and who manages its fields."""
+    """Return a pod of 5 KB as the API server sends it, with defaults and managed fields."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -194,7 +194,7 @@ def _container(name: str, port: int) -> JsonObject:
 
 
 def review() -> bytes:
-    """The review of the pod's creation."""
+    """Return the review of the pod's creation."""
     kind = {"group": "", "version": "v1", "kind": "Pod"}
     resource = {"group": "", "version": "v1", "resource": "pods"}
     return orjson.dumps(
@@ -234,7 +234,7 @@ async def cost(endpoint: Endpoint, body: bytes, times: int = 3000) -> float:
 
 
 async def heaviest(body: bytes) -> str:
-    """The path of the webhook that takes longest; all of them are printed."""
+    """Measure all webhooks, and return the path of the slowest."""
     costs = {path: await cost(endpoint, body) for path, endpoint in endpoints().items()}
     rows = [(path, f"{micros:.0f} µs") for path, micros in costs.items() if NOTHING not in path]
     show([*rows], ("webhook", "from bytes to bytes"))
@@ -243,7 +243,7 @@ async def heaviest(body: bytes) -> str:
 
 
 def build(folder: Path) -> None:
-    """Builds the Go programs: `loadgen` and `webhook`."""
+    """Build the Go programs: `loadgen` and `webhook`."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pergola"
     cache.mkdir(parents=True, exist_ok=True)
     try:
@@ -258,7 +258,7 @@ def build(folder: Path) -> None:
 
 
 def pinned(core: int, line: list[str]) -> list[str]:
-    """A command that runs on one core only, where the machine has two and a way to say so."""
+    """Return a command pinned to one core, if the machine supports that."""
     if not hasattr(os, "sched_getaffinity"):
         return line
     cores = sorted(os.sched_getaffinity(0))
@@ -287,7 +287,7 @@ def serving(line: list[str], folder: Path) -> Iterator[tuple[Process, int]]:
 
 
 def load(folder: Path, url: str, seconds: float) -> dict[str, float]:
-    """What the load generator says."""
+    """Run the load generator and return its report."""
     line = [str(folder / "loadgen"), "-url", url, "-body", str(folder / "body.json")]
     line += ["-connections", str(CONNECTIONS), "-warm", "0s", "-for", f"{seconds}s"]
     done = subprocess.run(
@@ -302,7 +302,7 @@ def load(folder: Path, url: str, seconds: float) -> dict[str, float]:
 def measure(
     name: str, line: list[str], path: str, folder: Path, seconds: float, runs: int
 ) -> Figures:
-    """One server under load, after a second of warming up; the best of several runs."""
+    """Measure one server after a second of warm-up; return the best of several runs."""
     with serving(line, folder) as (process, port):
         url = f"https://127.0.0.1:{port}{path}"
         load(folder, url, 1)
@@ -317,7 +317,7 @@ def measure(
 
 
 def run(folder: Path, *, seconds: float, runs: int, everything: bool) -> list[Figures]:
-    """All servers, one after another."""
+    """Measure all servers, one after another."""
     build(folder)
     now, day = datetime.now(UTC), timedelta(days=1)
     pair = Authority.create("bench", now, day).issue_server("bench", ("localhost",), now, day)
@@ -341,7 +341,7 @@ def run(folder: Path, *, seconds: float, runs: int, everything: bool) -> list[Fi
 
 
 def main() -> None:
-    """Parses the arguments and prints the tables."""
+    """Parse the arguments and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--seconds", type=float, default=5.0, help="for each server")
     parser.add_argument("--runs", type=int, default=3, help="of which the best counts")

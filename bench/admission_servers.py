@@ -44,12 +44,12 @@ TAINTS: Final = [
 
 
 async def system_taints() -> Sequence[Taint]:
-    """What a cache of nodes would say."""
+    """Return the answer of a cache of nodes."""
     return TAINTS
 
 
 async def mounts_token(_: Key) -> bool:
-    """What a cache of ServiceAccounts would say."""
+    """Return the answer of a cache of ServiceAccounts."""
     return True
 
 
@@ -65,7 +65,7 @@ class Nothing:
 
 
 def endpoints() -> dict[str, Endpoint]:
-    """All webhooks about pods that a cluster of worker nodes has."""
+    """Return all pod webhooks of a cluster with worker nodes."""
     handlers: dict[str, Handler] = {
         projected_token_mount.PATH: projected_token_mount.ProjectedTokenMount(mounts_token, 43200),
         seccomp_profile.PATH: seccomp_profile.review,
@@ -92,7 +92,7 @@ Server = Callable[[dict[str, Endpoint], Certificates], AbstractAsyncContextManag
 def pergola(
     served: dict[str, Endpoint], certificates: Certificates
 ) -> AbstractAsyncContextManager[int]:
-    """What is in the product."""
+    """Return the server of the product."""
     return serve("127.0.0.1", 0, served, certificates)
 
 
@@ -151,7 +151,7 @@ SERVERS: Final[dict[str, Server]] = {
 
 
 async def run(name: str, folder: Path) -> None:
-    """Serves until the process is ended."""
+    """Serve until the process is stopped."""
     configure("error")
     certificates = Certificates(folder, Metrics().certificates())
     async with SERVERS[name](endpoints(), certificates) as port:

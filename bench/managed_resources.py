@@ -89,7 +89,7 @@ class Figures:
 
 
 def objects(number: int) -> list[JsonObject]:
-    """The ten objects of one ManagedResource."""
+    """Return the ten objects of one ManagedResource."""
     name = f"app-{number:04}"
 
     def named(api: str, kind: str, suffix: str = "", **content: object) -> JsonObject:
@@ -141,7 +141,7 @@ def objects(number: int) -> list[JsonObject]:
 
 
 async def fill(client: Client, count: int) -> None:
-    """Creates the namespace, the Secrets and the ManagedResources."""
+    """Create the namespace, the Secrets and the ManagedResources."""
     await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
     limit = asyncio.Semaphore(16)
 
@@ -172,7 +172,7 @@ async def fill(client: Client, count: int) -> None:
 
 
 async def bare(count: int) -> float:
-    """Seconds that a client needs which only creates the objects."""
+    """Return the seconds that a bare client needs to create the objects."""
     started = await sandbox.start(f"bare-{os.getpid()}", progress=lambda _: None)
     try:
         async with Client.connect(load(started.kubeconfig)) as client:
@@ -196,7 +196,7 @@ async def bare(count: int) -> float:
 
 
 async def requests(client: Client) -> tuple[int, int]:
-    """All requests that the API server counted, and the status writes of ManagedResources.
+    """Return the requests that the API server counted, and the status writes of ManagedResources.
 
     The server's own, and those of its controllers to itself, are in it as in the reference's count;
     watches count when they end, and reads of /metrics are left out.
@@ -235,7 +235,7 @@ class Process:
         return int(found[1]) / 1024
 
     def check(self) -> None:
-        """Fails if the process ended."""
+        """Fail if the process ended."""
         if self._process.poll() is not None:
             raise SystemExit(f"the resource manager ended with {self._process.returncode}")
 
@@ -270,7 +270,7 @@ def resource_manager(kubeconfig: Path, folder: Path) -> Iterator[Process]:
 
 
 async def run(count: int, *, quiet: float, edits: int, until: float) -> Figures:
-    """One run with `count` ManagedResources."""
+    """Measure one run with `count` ManagedResources."""
     figures = Figures(count)
     started = await sandbox.start(f"bench-{os.getpid()}", progress=lambda _: None)
     try:
@@ -328,7 +328,7 @@ async def measure(
 
 
 async def emptied(waiting: set[Key], changed: asyncio.Event, process: Process) -> None:
-    """Returns when nothing is waited for any more."""
+    """Wait until nothing is pending."""
     deadline = time.monotonic() + PATIENCE
     while waiting:
         process.check()
@@ -342,13 +342,13 @@ async def emptied(waiting: set[Key], changed: asyncio.Event, process: Process) -
 
 
 async def wait_until(moment: float, process: Process) -> None:
-    """Sleeps until a moment of the monotonic clock, as the reference was measured."""
+    """Sleep until a time on the monotonic clock, as the reference was measured."""
     await asyncio.sleep(max(0.0, moment - time.monotonic()))
     process.check()
 
 
 async def rest(client: Client, process: Process, figures: Figures, seconds: float) -> None:
-    """Counts what happens while nothing happens; the two readings are left out."""
+    """Count the requests of a quiet period, without the two readings."""
     before, cpu = (await requests(client))[0], process.cpu
     await asyncio.sleep(seconds)
     figures.quiet_seconds = seconds
@@ -357,7 +357,7 @@ async def rest(client: Client, process: Process, figures: Figures, seconds: floa
 
 
 async def repairs(client: Client, count: int, edits: int) -> list[float]:
-    """Edits ConfigMaps by hand, one after another; seconds until each is back."""
+    """Edit ConfigMaps one after another; return the seconds until each is repaired."""
     resource = await client.resource(CONFIG_MAP)
     seconds = []
     for number in range(edits):
@@ -382,14 +382,14 @@ async def repairs(client: Client, count: int, edits: int) -> list[float]:
 
 
 def show(rows: list[tuple[str, ...]], headings: tuple[str, ...]) -> None:
-    """Prints a table."""
+    """Print a table."""
     widths = [max(len(row[n]) for row in [headings, *rows]) for n in range(len(headings))]
     for row in [headings, tuple("-" * width for width in widths), *rows]:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)))
 
 
 def scale(runner: Callable[[int], Figures]) -> None:
-    """Prints how cost grows with the number of ManagedResources."""
+    """Print how cost grows with the number of ManagedResources."""
     rows: list[tuple[str, ...]] = []
     for count in (100, 300, 1000, 3000):
         figures = runner(count)
@@ -409,7 +409,7 @@ def scale(runner: Callable[[int], Figures]) -> None:
 
 
 def main() -> None:
-    """Parses the arguments and prints the table."""
+    """Parse the arguments and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("-n", "--count", type=int, default=300)
     parser.add_argument("--scale", action="store_true")

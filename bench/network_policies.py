@@ -50,12 +50,12 @@ Requests = Counter[tuple[str, str]]
 
 
 def group(number: int) -> str:
-    """The group of a namespace."""
+    """Return the group of a namespace."""
     return f"g{number % GROUPS}"
 
 
 def namespace(number: int) -> JsonObject:
-    """A namespace of a group; the first does the scraping."""
+    """Return a namespace of a group; the first does the scraping."""
     labels = {"group": group(number)} | ({"role": "monitoring"} if number == 0 else {})
     return {
         "apiVersion": "v1",
@@ -65,7 +65,7 @@ def namespace(number: int) -> JsonObject:
 
 
 def services(number: int) -> list[JsonObject]:
-    """The five Services of a namespace."""
+    """Return the five Services of a namespace."""
 
     def service(name: str, *targets: int, **annotations: object) -> JsonObject:
         texts = {
@@ -99,7 +99,7 @@ def services(number: int) -> list[JsonObject]:
 
 
 def expected(namespaces: int) -> int:
-    """How many policies these Services ask for (spec 11 §4.3), counted by hand."""
+    """Return how many policies these Services require (spec 11 §4.3), computed independently."""
     plain, double, world = 2, 4, 3
     scraped = 4 * namespaces + 4 * (namespaces - 1)
     sizes = Counter(group(number) for number in range(namespaces))
@@ -108,13 +108,13 @@ def expected(namespaces: int) -> int:
 
 
 async def fill(client: Client, namespaces: int) -> None:
-    """Creates the namespaces and the Services."""
+    """Create the namespaces and the Services."""
     await create(client, [namespace(number) for number in range(namespaces)])
     await create(client, [obj for number in range(namespaces) for obj in services(number)])
 
 
 async def create(client: Client, objects: list[JsonObject]) -> float:
-    """Creates objects, 16 at a time; the seconds that took."""
+    """Create objects, 16 at a time; return the duration in seconds."""
     limit = asyncio.Semaphore(16)
 
     async def one(obj: JsonObject) -> None:
@@ -129,7 +129,7 @@ async def create(client: Client, objects: list[JsonObject]) -> float:
 
 
 async def requests(client: Client) -> Requests:
-    """What the API server counted so far, without watches, which count when they end.
+    """Return the requests that the API server counted, without watches, which count when they end.
 
     Leases are left out: they are the server's own, which renews its identity every ten seconds.
     """
@@ -152,7 +152,7 @@ class Policies:
         cache.subscribe(self._note)
 
     async def settled(self, count: int, process: Process) -> None:
-        """Returns when there are so many, and nothing changed for two seconds."""
+        """Wait until there are that many, and nothing changed for two seconds."""
         deadline = time.monotonic() + PATIENCE
         while await self._changes() or len(self._cache) != count:
             process.check()
@@ -189,7 +189,7 @@ class Meter:
     async def settle(
         self, name: str, process: Process, count: int, *, own: int = 0, cpu: float = 0.0
     ) -> None:
-        """Waits until there are `count` policies and peace, and notes a row.
+        """Wait until there are `count` policies and no more changes, and record a row.
 
         Args:
             own: writes that were the benchmark's.
@@ -218,7 +218,7 @@ def _writes(verb: str, kind: str) -> bool:
 
 
 async def events(client: Client, meter: Meter, process: Process, namespaces: int) -> None:
-    """Changes one thing at a time."""
+    """Change one thing at a time."""
     count, number = expected(namespaces), namespaces // 2
     service, space = Key(f"team-{number:03}", "plain"), Key("", f"team-{number:03}")
 
@@ -253,7 +253,7 @@ async def rest(meter: Meter, process: Process, seconds: float) -> None:
 
 
 async def run(namespaces: int, quiet: float) -> None:
-    """Measures and prints."""
+    """Measure and print."""
     count = expected(namespaces)
     async with cluster() as (client, kubeconfig):
         await fill(client, namespaces)
@@ -277,7 +277,7 @@ async def run(namespaces: int, quiet: float) -> None:
 
 
 async def creates_alone(namespaces: int, policies: list[JsonObject]) -> float:
-    """Seconds that a client needs on an empty cluster which only creates the same policies."""
+    """Return the seconds that a bare client needs to create the same policies."""
     for policy in policies:
         metadata = policy["metadata"]
         kept = ("name", "namespace", "labels", "annotations")
@@ -335,7 +335,7 @@ async def control(kubeconfig: Path) -> None:
 
 
 def main() -> None:
-    """Parses the arguments and prints the table."""
+    """Parse the arguments and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("-n", "--namespaces", type=int, default=100)
     parser.add_argument("--quiet", type=float, default=60.0, help="seconds of rest to measure")

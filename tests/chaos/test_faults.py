@@ -27,7 +27,7 @@ async def fill(world: World, count: int = COUNT) -> None:
 
 
 def content(world: World, number: int, revision: int) -> list[JsonObject]:
-    """What a ManagedResource describes at a revision; one name changes with each revision."""
+    """Return the objects at a revision; one name changes with each revision."""
     return [
         world.config_map(f"stays-{number}", revision=str(revision)),
         world.config_map(f"moves-{number}-{revision}", revision=str(revision)),
@@ -35,7 +35,7 @@ def content(world: World, number: int, revision: int) -> list[JsonObject]:
 
 
 async def converged(world: World, revision: int, count: int = COUNT) -> None:
-    """Waits until all is as described, and looks at the objects themselves."""
+    """Wait until all is as described, and look at the objects themselves."""
     async with asyncio.TaskGroup() as group:
         for number in range(count):
             group.create_task(world.until(f"mr-{number}", is_ready, patience=120))
@@ -56,7 +56,7 @@ async def converged(world: World, revision: int, count: int = COUNT) -> None:
 
 
 async def change_all(world: World, revision: int, count: int = COUNT) -> None:
-    """Writes a new revision of every Secret, all at once; tries again while the server is hurt."""
+    """Write a new revision of every Secret, all at once; try again while the server is hurt."""
 
     async def one(number: int) -> None:
         while True:

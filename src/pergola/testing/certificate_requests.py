@@ -13,12 +13,12 @@ from pergola.api.objects import JsonObject
 
 
 def new_key() -> ec.EllipticCurvePrivateKey:
-    """A fresh private key."""
+    """Return a fresh private key."""
     return ec.generate_private_key(ec.SECP256R1())
 
 
 def private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    """A private key as PEM, unencrypted."""
+    """Return a private key as PEM, unencrypted."""
     return key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,
@@ -33,7 +33,7 @@ def request_pem(
     dns_names: Sequence[str] = (),
     ip_addresses: Sequence[str] = (),
 ) -> bytes:
-    """A PKCS#10 request in PEM, signed by its key."""
+    """Return a PKCS#10 request in PEM, signed by its key."""
     groups = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, name) for name in organizations]
     subject = x509.Name([*groups, x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
     names: list[x509.GeneralName] = [x509.DNSName(name) for name in dns_names]
@@ -45,7 +45,7 @@ def request_pem(
 
 
 def signing_request(name: str, signer: str, pem: bytes) -> JsonObject:
-    """A CertificateSigningRequest for a signer, with the usages that the signer allows."""
+    """Return a CertificateSigningRequest for a signer, with the usages that the signer allows."""
     usage = "server auth" if signer == "kubernetes.io/kubelet-serving" else "client auth"
     return {
         "apiVersion": "certificates.k8s.io/v1",

@@ -1,4 +1,4 @@
-"""A Node, its Machine and those who ask for certificates there, for tests of the CSR approver.
+"""A Node, its Machine and their users who request certificates, for tests of the CSR approver.
 
     async with certificate_site(load(kubeconfig), cluster_client, namespace) as site:
         async with running(site.unit()):
@@ -52,7 +52,7 @@ class OwnRequests(RecordingClient):
     async def get(
         self, gvk: GroupVersionKind, key: Key, *, metadata_only: bool = False
     ) -> JsonObject:
-        """Counts the read."""
+        """Count the read."""
         self._read(gvk)
         return await super().get(gvk, key, metadata_only=metadata_only)
 
@@ -65,7 +65,7 @@ class OwnRequests(RecordingClient):
         fields: str | None = None,
         metadata_only: bool = False,
     ) -> list[JsonObject]:
-        """Counts the read."""
+        """Count the read."""
         self._read(gvk)
         return await super().list(
             gvk, namespace, labels=labels, fields=fields, metadata_only=metadata_only
@@ -81,7 +81,7 @@ class OwnRequests(RecordingClient):
         metadata_only: bool = False,
         page_size: int = PAGE,
     ) -> AsyncGenerator[ObjectList]:
-        """Adds the label of the test."""
+        """Add the label of the test."""
         labels = self.label if gvk == CSR else labels
         return super().pages(
             gvk,
@@ -93,13 +93,13 @@ class OwnRequests(RecordingClient):
         )
 
     def _read(self, gvk: GroupVersionKind) -> None:
-        """Objects of a kind are about to be asked for."""
+        """Count the list."""
         self.reads += 1
 
     def stream(
         self, path: str, query: dict[str, str], *, accept: str, silence: float
     ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
-        """Adds the label of the test to what is watched."""
+        """Add the label of the test to what is watched."""
         if path.endswith("/certificatesigningrequests"):
             query = query | {"labelSelector": self.label}
         return super().stream(path, query, accept=accept, silence=silence)
@@ -107,7 +107,7 @@ class OwnRequests(RecordingClient):
 
 @dataclass
 class Site:
-    """A Node, its Machine's namespace, and who asks for certificates there.
+    """A Node, its Machine's namespace, and the users who request certificates.
 
     Attributes:
         recorder: as whom the approver works.
@@ -135,7 +135,7 @@ class Site:
         return f"system:bootstrap:{self.name}"
 
     def unit(self, clock: Clock | None = None, **settings: Any) -> Unit:
-        """An approver for this site that denies at once; `settings` are fields of its Settings."""
+        """Return an approver for this site that denies at once; `settings` overrides Settings."""
         chosen = Settings(machine_namespace=self.namespace, patience=timedelta(0))
         return csr_approver(
             self.recorder,
@@ -146,11 +146,11 @@ class Site:
         )
 
     async def add_node(self, *addresses: tuple[str, str], name: str = "") -> JsonObject:
-        """A Node that is ready, and to which nothing is scheduled."""
+        """Create a ready Node to which nothing is scheduled."""
         return await self.client.create(node(name or self.name, addresses))
 
     async def add_machine(self, name: str = "", node: str | None = None) -> JsonObject:
-        """A Machine of the Node, unless told otherwise."""
+        """Create a Machine, of the Node by default."""
         labels = {"node": self.name if node is None else node}
         metadata = {"name": name or self.name, "namespace": self.namespace, "labels": labels}
         machine = {"apiVersion": MACHINE.api_version, "kind": MACHINE.kind, "metadata": metadata}
@@ -167,7 +167,7 @@ class Site:
         ip_addresses: Sequence[str] = (),
         pem: bytes = b"",
     ) -> Key:
-        """A CertificateSigningRequest by a user, by default by the Node's kubelet."""
+        """Return a CertificateSigningRequest by a user, by default by the Node's kubelet."""
         pem = pem or request_pem(
             KEY, common_name or self.user, organizations, dns_names, ip_addresses
         )
@@ -175,30 +175,30 @@ class Site:
             return await self.send(client, signer, pem)
 
     async def send(self, client: Client, signer: str, pem: bytes) -> Key:
-        """Creates a CertificateSigningRequest that the approver sees."""
+        """Create a CertificateSigningRequest that the approver sees."""
         name = f"{self.name}-{secrets.token_hex(3)}"
         created = await client.create(self.labelled(signing_request(name, signer, pem)))
         return Key.of(created)
 
     def labelled(self, csr: JsonObject) -> JsonObject:
-        """The same CertificateSigningRequest, so that the approver sees it."""
+        """Return the same CertificateSigningRequest, so that the approver sees it."""
         return {**csr, "metadata": {**csr["metadata"], "labels": {"site": self.name}}}
 
     async def decision(self, key: Key) -> tuple[str, str, str]:
-        """Type, reason and message of the first condition of a request, when there is one."""
+        """Wait for the first condition of a request; return its type, reason and message."""
         csr = await until(self.client, CSR, key, lambda csr: bool(conditions(csr)))
         first = conditions(csr)[0]
         assert first["status"] == "True"
         return first["type"], first["reason"], first["message"]
 
     async def denial(self, key: Key) -> str:
-        """The message with which a request is denied."""
+        """Return the message with which a request is denied."""
         kind, reason, message = await self.decision(key)
         assert (kind, reason) == ("Denied", "RequestDenied")
         return message
 
     async def is_untouched(self, key: Key) -> bool:
-        """Whether nobody decided a request."""
+        """Return whether a request is undecided."""
         csr = await self.client.get(CSR, key)
         return not conditions(csr)
 
@@ -214,7 +214,7 @@ class Site:
 
 
 def node(name: str, addresses: Sequence[tuple[str, str]]) -> JsonObject:
-    """A Node that says itself that it is ready, so that nobody else sets its addresses."""
+    """Return a Node that reports itself ready, so that kwok does not set its addresses."""
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -228,12 +228,12 @@ def node(name: str, addresses: Sequence[tuple[str, str]]) -> JsonObject:
 
 
 def conditions(csr: JsonObject) -> list[JsonObject]:
-    """Approved, Denied or Failed."""
+    """Return the conditions `Approved`, `Denied` and `Failed`."""
     return maps_at(csr, "status", "conditions")
 
 
 def as_user(config: ClusterConfig, user: str) -> ClusterConfig:
-    """The same cluster, as somebody else in the group of nodes."""
+    """Return a config for the same cluster as another user in the group of nodes."""
     headers = {"Impersonate-User": user, "Impersonate-Group": "system:nodes"}
     return replace(config, credentials=Combined([Constant(headers), config.credentials]))
 
@@ -242,7 +242,7 @@ def as_user(config: ClusterConfig, user: str) -> ClusterConfig:
 async def certificate_site(
     config: ClusterConfig, client: Client, namespace: str
 ) -> AsyncGenerator[Site]:
-    """A site without Node and Machine, whose users may ask for certificates."""
+    """Yield a site without Node and Machine, whose users may request certificates."""
     name = f"n-{secrets.token_hex(4)}"
     async with AsyncExitStack() as stack:
         recorder = await stack.enter_async_context(OwnRequests.connect(config))
@@ -261,7 +261,7 @@ async def _serve_machines(client: Client) -> None:
 
 
 async def _let_ask(site: Site) -> None:
-    """Grants the users of a site what nodes and bootstrap tokens may do."""
+    """Grant the users of a site the rights of nodes and bootstrap tokens."""
     users = [site.user, site.agent, site.bootstrap, "somebody", f"{site.agent}-2"]
     group = CLUSTER_ROLE.group
     await site.client.create(
@@ -283,7 +283,7 @@ async def _let_ask(site: Site) -> None:
 
 
 async def _leave(client: Client, name: str) -> None:
-    """Removes what belongs to a site and to no namespace."""
+    """Delete the cluster-scoped objects of a site."""
     for gvk in (NODE, CLUSTER_ROLE_BINDING):
         with suppress(NotFound):
             await client.delete(gvk, Key("", name))

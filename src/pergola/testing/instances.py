@@ -1,4 +1,4 @@
-"""The resource manager as processes of their own, to be killed."""
+"""Resource managers as separate processes, to be killed."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ class Instance:
         self.process = process
 
     async def kill(self) -> None:
-        """Kill -9, and wait until it is dead."""
+        """Kill it with SIGKILL, and wait until it is dead."""
         if self.process.returncode is None:
             self.process.send_signal(signal.SIGKILL)
         await self.process.wait()
@@ -31,7 +31,7 @@ class Instances:
         self._started: list[Instance] = []
 
     async def start(self, *, elect: bool = False, name: str = "a") -> Instance:
-        """Starts one instance; several share a Lease with `elect`."""
+        """Start one instance; several share a Lease with `elect`."""
         config = {
             "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",
             "kind": "ResourceManagerConfiguration",
@@ -67,6 +67,6 @@ class Instances:
         return instance
 
     async def kill_all(self) -> None:
-        """Kill -9 for what still runs."""
+        """Kill all running instances with SIGKILL."""
         for instance in self._started:
             await instance.kill()

@@ -1,4 +1,4 @@
-"""Namespaces for tests: fresh, telling whose they were, and gone afterwards."""
+"""Namespaces for tests: fresh, named after their test, and deleted afterwards."""
 
 import asyncio
 import contextlib
@@ -29,9 +29,9 @@ _INTERVAL: Final = 0.02
 
 
 async def create_namespace(client: Client, test: str) -> str:
-    """Creates a namespace that is named after a test.
+    """Create a namespace named after a test.
 
-    Returns when its `default` ServiceAccount is there, without which no pod can be created.
+    Returns once its `default` ServiceAccount exists, which pods require.
     """
     words = re.sub(r"[^a-z0-9]+", "-", test.lower()).strip("-")[:_LONGEST].strip("-")
     name = f"{words or 'test'}-{secrets.token_hex(3)}"
@@ -43,10 +43,10 @@ async def create_namespace(client: Client, test: str) -> str:
 
 
 async def delete_namespace(client: Client, name: str) -> None:
-    """Asks the API server to delete a namespace, which then happens in the background.
+    """Delete a namespace in the background.
 
-    Finalizers whose controllers ended with the test are taken off: a namespace that cannot go costs
-    the server some hundred requests a minute, for as long as the sandbox lives.
+    Removes finalizers whose controllers ended with the test: a namespace that cannot be deleted
+    costs the server hundreds of requests a minute while the sandbox lives.
     """
     await asyncio.gather(*(_release(client, gvk, name) for gvk in _HELD))
     with contextlib.suppress(NotFound):  # the test may have done it

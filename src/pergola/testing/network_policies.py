@@ -1,4 +1,4 @@
-"""What NetworkPolicies come to: may this pod reach that pod on that port?
+"""The effect of NetworkPolicies: may this pod reach that pod on that port?
 
 For tests that ask for the effect of policies and not for their text, without a network plugin:
 
@@ -31,7 +31,7 @@ class NamedPort(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """A pod, as far as NetworkPolicies see it."""
+    """A pod as NetworkPolicies see it."""
 
     namespace: str
     labels: Mapping[str, str]
@@ -40,7 +40,7 @@ class Pod:
 
     @classmethod
     def of(cls, obj: JsonObject) -> "Pod":
-        """Reads a manifest."""
+        """Read a manifest."""
         containers = [*maps_at(obj, "spec", "initContainers"), *maps_at(obj, "spec", "containers")]
         ports = {
             NamedPort(port["name"], port.get("protocol") or "TCP"): port["containerPort"]
@@ -97,7 +97,7 @@ class Network:
             self._policies.setdefault(namespace_of(policy), []).append(policy)
 
     def may_reach(self, source: Endpoint, target: Endpoint, protocol: Protocol, port: int) -> bool:
-        """Whether a connection from `source` to a port of `target` can be opened.
+        """Return whether a connection from `source` to a port of `target` can be opened.
 
         It can if egress at the source and ingress at the target allow it, and always from a pod to
         itself. Answers belong to their connection, so that only who opens it matters.
@@ -115,7 +115,7 @@ class Network:
         protocol: Protocol,
         port: int,
     ) -> Verdict:
-        """What the policies at one end say: `Ingress` is judged at the target."""
+        """Return the verdict of the policies at one end; `Ingress` is judged at the target."""
         end, peer = (target, source) if direction == "Ingress" else (source, target)
         if end is peer or not isinstance(end, Pod):
             return Verdict((), ())
@@ -125,7 +125,7 @@ class Network:
         return Verdict(tuple(map(Key.of, isolating)), tuple(map(Key.of, allowing)))
 
     def _isolating(self, direction: Direction, pod: Pod) -> Iterator[JsonObject]:
-        """The policies that select the pod, and so deny what none of them allows."""
+        """Return the policies that select the pod, and so deny what none of them allows."""
         for policy in self._policies.get(pod.namespace, ()):
             if direction in _directions(policy) and matches(
                 map_at(policy, "spec", "podSelector"), pod.labels
@@ -141,7 +141,7 @@ class Network:
     def _lets_pass(
         self, rule: JsonObject, direction: Direction, namespace: str, connection: "_Connection"
     ) -> bool:
-        """An absent or empty list of peers means anyone, one of ports any port."""
+        """Return whether a rule matches; an absent or empty list matches every peer or port."""
         peers = maps_at(rule, "from" if direction == "Ingress" else "to")
         ports = maps_at(rule, "ports")
         return (not ports or any(_is_port(port, connection) for port in ports)) and (
@@ -149,7 +149,7 @@ class Network:
         )
 
     def _is_peer(self, peer: JsonObject, namespace: str, end: Endpoint) -> bool:
-        """A peer without a namespaceSelector is in the namespace of the policy."""
+        """Return whether a peer matches; by default it is in the policy's namespace."""
         if isinstance(end, Outside):
             return _contains(map_at(peer, "ipBlock"), end.address)
         if "ipBlock" in peer:
@@ -176,13 +176,13 @@ class _Connection(NamedTuple):
 
 
 def _directions(policy: JsonObject) -> list[str]:
-    """What a policy is about; without `policyTypes` also egress if it has rules for that."""
+    """Return the directions of a policy; egress by default only if it has egress rules."""
     spec = map_at(policy, "spec")
     return spec.get("policyTypes") or (["Ingress", "Egress"] if spec.get("egress") else ["Ingress"])
 
 
 def _is_port(port: JsonObject, connection: _Connection) -> bool:
-    """A name stands for the number that the pod which is called gives it, in both directions."""
+    """Return the number of a port; the called pod defines what a name means, in both directions."""
     if (port.get("protocol") or "TCP") != connection.protocol:
         return False
     first = port.get("port")

@@ -1,10 +1,10 @@
-"""Objects that several tests need."""
+"""Objects for several tests."""
 
 from pergola.api.objects import GroupVersionKind, JsonObject, namespace_of, uid_of
 
 
 def definition(gvk: GroupVersionKind) -> JsonObject:
-    """A CustomResourceDefinition that takes anything; the plural is the kind with an `s`."""
+    """Return a CustomResourceDefinition that takes anything; the plural is the kind with an `s`."""
     plural = f"{gvk.kind.lower()}s"
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {
@@ -27,7 +27,7 @@ def definition(gvk: GroupVersionKind) -> JsonObject:
 
 
 def warning(obj: JsonObject, text: str) -> JsonObject:
-    """An Event of type Warning about an object that exists, as the service controller writes it."""
+    """Return a Warning Event about an object, as the service controller writes it."""
     name = obj["metadata"]["name"]
     return {
         "apiVersion": "v1",

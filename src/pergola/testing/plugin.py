@@ -5,7 +5,7 @@
 | `sandbox` | session | one control plane, shared by all workers of pytest-xdist |
 | `second_sandbox` | session | another one, etcd and API server only: a target cluster |
 | `node_sandbox` | session | one with a real node, shared likewise; skips where there can be none |
-| `private_sandbox` | function | one's own, to break |
+| `private_sandbox` | function | a private one, to break |
 | `kubeconfig` | session | of `sandbox`, or the cluster of `PERGOLA_TEST_KUBECONFIG` |
 | `cluster_client` | function | a `pergola.kube.client.Client` of that cluster |
 | `namespace` | function | the name of a fresh namespace there |
@@ -102,7 +102,7 @@ async def cluster_client(kubeconfig: Path) -> AsyncIterator[Client]:
 
 @async_fixture
 async def namespace(cluster_client: Client, request: pytest.FixtureRequest) -> AsyncIterator[str]:
-    """A fresh namespace in which pods can be created; asked to go afterwards, not waited for."""
+    """A fresh namespace in which pods can be created; deleted afterwards without waiting."""
     from pergola.testing.namespaces import create_namespace, delete_namespace
 
     name = await create_namespace(cluster_client, request.node.name)
@@ -111,19 +111,19 @@ async def namespace(cluster_client: Client, request: pytest.FixtureRequest) -> A
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Registers the marker of tests that need a real node."""
+    """Register the marker of tests that need a real node."""
     config.addinivalue_line("markers", "node: needs a real node: root, and Linux")
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Tells a worker of pytest-xdist who owns the sandboxes."""
+    """Pass the owner of the sandboxes to a worker of pytest-xdist."""
     node.workerinput["pergola_owner"] = os.getpid()
     node.config.stash[_WORKERS] = True
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Stops the shared sandboxes, in the process that owns them."""
+    """Stop the shared sandboxes, in the process that owns them."""
     owner = _owner(session.config)
     if owner == os.getpid() and (session.config.stash.get(_WORKERS, False) or _was_used()):
         from pergola.testing.shared import stop_shared

@@ -1,4 +1,4 @@
-"""A namespace whose Services get NetworkPolicies, and what tests do there and look at."""
+"""A namespace whose Services get NetworkPolicies, with the actions and checks of tests."""
 
 import asyncio
 import json
@@ -33,11 +33,11 @@ L: Final = "networking.resources.gardener.cloud/"
 SITE: Final = "test.pergola/site"
 PEER: Final = "test.pergola/peer"
 X: Final = "web-tcp-8443"
-"""What the port of the Service `web` is called."""
+"""The name of the Service `web`'s port in policies."""
 
 
 class PolicySite:
-    """A namespace whose Services are served, and what a test does there.
+    """A namespace whose Services are served, with the actions of a test.
 
     Attributes:
         handled: the labels of the namespaces that the controller under test serves.
@@ -69,7 +69,7 @@ class PolicySite:
     # The controller
 
     async def start(self, client: Client | None = None, **changes: Any) -> Unit:
-        """Starts the controller; `changes` are fields of its settings."""
+        """Start the controller; `changes` are fields of its settings."""
         selectors = ({"matchLabels": self.handled},)
         settings = Settings(**({"namespace_selectors": selectors} | changes))
         self._working = network_policy(client or self.recorder, settings, metrics=self.metrics)
@@ -79,11 +79,11 @@ class PolicySite:
         return self._working
 
     async def stop(self) -> None:
-        """Ends the controller, as a kill would, and the looking."""
+        """Stop the controller, as a kill would, and the watches of the test."""
         await self._running.aclose()
 
     async def rest(self) -> list[str]:
-        """Waits until there is nothing to do; what was written since, without Events."""
+        """Wait until there is nothing to do, and return the writes since, without Events."""
         assert self._working is not None
         await settled(self._working, self.client)
         return [w for w in self.recorder.taken() if not w.split()[1].startswith("Event")]
@@ -100,7 +100,7 @@ class PolicySite:
     # What is there
 
     async def names(self, *expected: str) -> None:
-        """Waits until the site's Services have exactly these policies.
+        """Wait until the site's Services have exactly these policies.
 
         Each is a name, or `namespace/name` in another namespace.
         """
@@ -112,11 +112,11 @@ class PolicySite:
         await self._when(lambda: found() == wanted, lambda: f"{found()} is not {wanted}")
 
     async def policy(self, name: str, holds: Callable[[JsonObject], bool]) -> JsonObject:
-        """Waits until a policy of the namespace is as `holds` says."""
+        """Wait until a policy of the namespace satisfies `holds`."""
         return await until(self.client, NETWORK_POLICY, self.key(name), holds)
 
     async def warning(self, reason: str) -> str:
-        """Waits for an Event about the Service `web`, and returns what it says."""
+        """Wait for an Event about the Service `web`, and return its note."""
 
         def found() -> list[str]:
             return [
@@ -147,17 +147,17 @@ class PolicySite:
     # What a test does
 
     def key(self, name: str) -> Key:
-        """The key of something in the namespace."""
+        """Return the key of something in the namespace."""
         return Key(self.namespace, name)
 
     async def label(self, namespace: str, labels: Mapping[str, str | None]) -> None:
-        """Labels a namespace; None takes a label off."""
+        """Label a namespace; None removes a label."""
         await self.client.patch(
             NAMESPACE, Key("", namespace), {"metadata": {"labels": dict(labels)}}
         )
 
     async def serve(self, name: str = "web", namespace: str = "", **changes: Any) -> None:
-        """Creates a Service; annotations without prefix, with `_` for `-`."""
+        """Create a Service; annotations without prefix, with `_` for `-`."""
         annotations = changes.pop("annotations", {})
         metadata = {
             "name": name,
@@ -175,16 +175,16 @@ class PolicySite:
         )
 
     async def change(self, name: str = "web", **spec: Any) -> None:
-        """Changes fields of a Service's spec."""
+        """Change fields of a Service's spec."""
         await self.client.patch(SERVICE, self.key(name), {"spec": spec})
 
     async def annotate(self, **annotations: object) -> None:
-        """Annotates the Service `web`, as `serve` does; None takes an annotation off."""
+        """Annotate the Service `web`, as `serve` does; None removes an annotation."""
         patch = {"metadata": {"annotations": _annotations(annotations)}}
         await self.client.patch(SERVICE, self.key("web"), patch)
 
     async def put_policy(self, name: str, labels: dict[str, str], namespace: str = "") -> None:
-        """Somebody creates a NetworkPolicy by hand."""
+        """Create a NetworkPolicy as another client would."""
         await self.client.create(
             {
                 "apiVersion": NETWORK_POLICY.api_version,
@@ -199,7 +199,7 @@ class PolicySite:
         )
 
     async def put_pod(self, name: str, namespace: str, *keys: str, **labels: str) -> None:
-        """A Pod that is allowed to call by these labels."""
+        """Create a Pod that these labels allow to call."""
         allowed = {L + key: "allowed" for key in keys} | labels
         await self.client.create(
             {
@@ -211,12 +211,12 @@ class PolicySite:
         )
 
     async def delete_pod(self, name: str, namespace: str) -> None:
-        """Returns when the Pod is gone."""
+        """Wait until the Pod is gone."""
         await self.client.delete(POD, Key(namespace, name))
         await until_gone(self.client, POD, Key(namespace, name))
 
     async def put_ingress(self, number: int, name: str = "web") -> None:
-        """An Ingress with one path, to a port of the Service `web`."""
+        """Create an Ingress with one path, to a port of the Service `web`."""
         backend = {"service": {"name": "web", "port": {"number": number}}}
         path = {"path": "/", "pathType": "Prefix", "backend": backend}
         await self.client.create(
@@ -230,39 +230,39 @@ class PolicySite:
 
 
 def port(number: int, target: int | str, protocol: str = "TCP") -> JsonObject:
-    """A port of a Service."""
+    """Return a port of a Service."""
     name = f"p{number}-{protocol.lower()}"
     return {"name": name, "port": number, "targetPort": target, "protocol": protocol}
 
 
 def chosen(team: str) -> list[JsonObject]:
-    """The value of `namespace-selectors` that chooses namespaces with the label `PEER`."""
+    """Return the value of `namespace-selectors` that chooses namespaces with the label `PEER`."""
     return [{"matchLabels": {PEER: team}}]
 
 
 def pair(base: str = X) -> list[str]:
-    """The policies within the namespace."""
+    """Return the policies within the namespace."""
     return [f"ingress-to-{base}", f"egress-to-{base}"]
 
 
 def peer_pair(site: PolicySite, peer: str, base: str = X) -> list[str]:
-    """The policies of a peer namespace."""
+    """Return the policies of a peer namespace."""
     return [f"ingress-to-{base}-from-{peer}", f"{peer}/egress-to-{site.namespace}-{base}"]
 
 
 def written(site: PolicySite, verb: str, names: Iterable[str]) -> list[str]:
-    """As the recorder notes writes, sorted."""
+    """Return writes as the recorder notes them, sorted."""
     keys = (name if "/" in name else f"{site.namespace}/{name}" for name in names)
     return sorted(f"{verb} NetworkPolicy {key}" for key in keys)
 
 
 def ports_of(policy: JsonObject) -> object:
-    """The ports of a policy's only ingress rule."""
+    """Return the ports of a policy's only ingress rule."""
     return policy["spec"]["ingress"][0].get("ports")
 
 
 async def install_istio(client: Client) -> None:
-    """Returns when VirtualServices and Gateways are served."""
+    """Return when VirtualServices and Gateways are served."""
     for gvk in (VIRTUAL_SERVICE, GATEWAY):
         crd = definition(gvk)
         with suppress(AlreadyExists):
@@ -271,7 +271,7 @@ async def install_istio(client: Client) -> None:
 
 
 def virtual_service(site: PolicySite, *gateways: str) -> JsonObject:
-    """A VirtualService `web` that sends traffic of Gateways to the Service `web`."""
+    """Return a VirtualService `web` that sends traffic of Gateways to the Service `web`."""
     host = f"web.{site.namespace}.svc.cluster.local"
     route = {"destination": {"host": host, "port": {"number": 443}}}
     spec = {"gateways": list(gateways), "tls": [{"route": [route]}]}
@@ -279,12 +279,12 @@ def virtual_service(site: PolicySite, *gateways: str) -> JsonObject:
 
 
 def gateway(namespace: str, pods: str) -> JsonObject:
-    """A Gateway `web` whose pods have this value of the label `istio`."""
+    """Return a Gateway `web` whose pods have this value of the label `istio`."""
     return _istio_object(GATEWAY, namespace, {"selector": {"istio": pods}})
 
 
 def gateway_pair(site: PolicySite, namespace: str) -> list[str]:
-    """The policies for the pods of a Gateway in another namespace."""
+    """Return the policies for the pods of a Gateway in another namespace."""
     return [
         f"ingress-to-{X}-from-{namespace}",
         f"{namespace}/egress-to-{site.namespace}-{X}-from-istio",
@@ -292,7 +292,7 @@ def gateway_pair(site: PolicySite, namespace: str) -> list[str]:
 
 
 async def until_served(unit: Unit) -> None:
-    """Lets the caches look for their kinds now, instead of every half minute."""
+    """Let the caches look for their kinds now instead of every half minute."""
     for cache in unit.caches:
         if isinstance(cache, Cache) and cache.gvk in (VIRTUAL_SERVICE, GATEWAY):
             while not cache.served:

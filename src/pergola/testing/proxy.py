@@ -83,7 +83,7 @@ class CuttableProxy:
         return len(self._connections)
 
     def cut(self) -> int:
-        """Resets all open connections; returns how many there were."""
+        """Reset all open connections; return how many there were."""
         cut = list(self._connections)
         self._connections.clear()
         for task in cut:
@@ -91,19 +91,19 @@ class CuttableProxy:
         return len(cut)
 
     def stall(self) -> None:
-        """Lets no byte through from now on, in either direction, and closes nothing."""
+        """Let no byte through from now on, in either direction, and close nothing."""
         self._flowing.clear()
 
     def flow(self) -> None:
-        """Lets bytes through again, also those that waited."""
+        """Let bytes through again, including those that waited."""
         self._flowing.set()
 
     def refuse(self) -> None:
-        """Resets every new connection at once; open ones stay."""
+        """Reset every new connection at once; open ones stay."""
         self._refuses = True
 
     def accept(self) -> None:
-        """Lets new connections through again."""
+        """Let new connections through again."""
         self._refuses = False
 
     async def _serve(self, listener: socket.socket) -> None:
@@ -123,7 +123,7 @@ class CuttableProxy:
         self._connections.add(task)
 
     async def _connect(self, client: socket.socket) -> None:
-        """Carries bytes both ways until one side is done or fails, or the connection is cut."""
+        """Carry bytes both ways until one side ends or fails, or the connection is cut."""
         server = _socket()
         try:
             # What fails here fails for the client too: it sees a reset.
@@ -173,7 +173,7 @@ def _socket() -> socket.socket:
 
 
 def _reset(connection: socket.socket) -> None:
-    """Closes without a goodbye: the other side gets an error instead of an end."""
+    """Reset the connection, so that the peer gets an error instead of an end of file."""
     with suppress(OSError):
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
     connection.close()

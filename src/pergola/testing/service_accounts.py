@@ -1,4 +1,4 @@
-"""Clients that are not the administrator: ServiceAccounts of the tests, and what they may do."""
+"""Clients that authenticate as a ServiceAccount instead of the administrator."""
 
 import asyncio
 from dataclasses import replace
@@ -20,7 +20,7 @@ _LIMIT: Final = 30.0
 async def service_account_config(
     admin: ClusterConfig, namespace: str, name: str = "default"
 ) -> ClusterConfig:
-    """The same cluster, as a ServiceAccount that is there, by a token of the TokenRequest API."""
+    """Return a config for the same cluster as a ServiceAccount, with a requested token."""
     transport = Transport(admin)
     request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
     try:
@@ -50,9 +50,9 @@ async def until_allowed(
 
 
 async def until_rejected(config: ClusterConfig) -> None:
-    """Returns when the API server does not know these credentials any more.
+    """Wait until the API server rejects these credentials.
 
-    It remembers for ten seconds that a token was good, also when its ServiceAccount is gone.
+    It caches for ten seconds that a token was good, even after its ServiceAccount was deleted.
     """
     async with asyncio.timeout(_LIMIT), Client.connect(config) as client:
         while True:

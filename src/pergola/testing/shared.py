@@ -22,9 +22,9 @@ T = TypeVar("T")
 
 
 def shared_sandbox(purpose: str, owner: int, components: Components) -> Sandbox:
-    """The sandbox that the test run of process `owner` shares for a purpose.
+    """Return the sandbox that the test run of process `owner` shares for a purpose.
 
-    The first that asks starts it; the others wait until it is ready.
+    The first caller starts it; the others wait until it is ready.
     """
     name = _name(purpose, owner)
     with _lock(root() / f"{name}.starting"):
@@ -42,7 +42,7 @@ def require_node() -> None:
 
 
 def stop_shared(owner: int) -> None:
-    """Stops all sandboxes that the test run of process `owner` shared.
+    """Stop all sandboxes that the test run of process `owner` shared.
 
     Also removes the lock files of runs that were killed.
     """
@@ -77,7 +77,7 @@ def _lock(path: Path) -> Iterator[None]:
 
 
 def _run(work: Coroutine[Any, Any, T]) -> T:
-    # In a thread, because a fixture may be asked for while the test's own event loop runs.
+    # In a thread, because the test's own event loop may be running.
     with ThreadPoolExecutor(max_workers=1) as thread:
         return thread.submit(asyncio.run, work).result()
 

@@ -38,7 +38,7 @@ from pergola.testing.world import RecordingClient
 
 
 class Recording(RecordingClient):
-    """Also notes what is posted to subresources; can be cut off, or stopped before a patch."""
+    """A recording client for subresources too; it can be cut off, or stopped before a patch."""
 
     unreachable = False
     before_patch: asyncio.Event | None = None
@@ -46,7 +46,7 @@ class Recording(RecordingClient):
     async def create_subresource(
         self, gvk: GroupVersionKind, key: Key, subresource: str, body: JsonObject
     ) -> JsonObject:
-        """Notes `create/subresource`."""
+        """Record `create/subresource`."""
         self._note("create", gvk.kind, key, subresource)
         self._check()
         return await super().create_subresource(gvk, key, subresource, body)
@@ -54,12 +54,12 @@ class Recording(RecordingClient):
     async def get(
         self, gvk: GroupVersionKind, key: Key, *, metadata_only: bool = False
     ) -> JsonObject:
-        """Fails while the server is unreachable."""
+        """Fail while the server is unreachable."""
         self._check()
         return await super().get(gvk, key, metadata_only=metadata_only)
 
     async def create(self, obj: JsonObject, *, dry_run: bool = False) -> JsonObject:
-        """Fails while the server is unreachable."""
+        """Fail while the server is unreachable."""
         self._check()
         return await super().create(obj, dry_run=dry_run)
 
@@ -71,7 +71,7 @@ class Recording(RecordingClient):
         *,
         subresource: str = "",
     ) -> JsonObject:
-        """Waits for ever if the test wants to kill who patches."""
+        """Block forever if the test is going to kill the instance."""
         if self.before_patch is not None:
             self.before_patch.set()
             await asyncio.Event().wait()
@@ -83,10 +83,10 @@ class Recording(RecordingClient):
 
 
 class NoJitter(random.Random):
-    """Spreads nothing."""
+    """A random source without randomness."""
 
     def random(self) -> float:
-        """Zero."""
+        """Return zero."""
         return 0.0
 
 
@@ -106,7 +106,7 @@ class Clusters:
     unit: Unit | None = None
 
     def start(self, **settings: Any) -> AbstractAsyncContextManager[None]:
-        """Runs an instance that looks at these two namespaces only."""
+        """Run an instance for these two namespaces only."""
         chosen = {
             "source_namespaces": (self.namespace,),
             "target_namespaces": (self.target_namespace,),
@@ -123,22 +123,22 @@ class Clusters:
         return running(self.unit)
 
     async def settle(self) -> None:
-        """Waits until the instance has nothing to do."""
+        """Wait until the instance has nothing to do."""
         assert self.unit is not None
         await settled(self.unit, self.source)
 
     async def reconcile(self, name: str = "access") -> Outcome:
-        """One run more, for what it returns."""
+        """Run one reconciliation and return its outcome."""
         assert self.unit is not None
         controller = self.unit.controllers[0]
         assert isinstance(controller, Controller)
-        # What a controller is told to do is all that it has; nothing of it is public.
+        # The controller keeps its reconcile function private.
         outcome = await controller._reconcile(Key(self.namespace, name))  # noqa: SLF001
         assert isinstance(outcome, Done | Again)
         return outcome
 
     def taken(self) -> list[str]:
-        """The writes of both clients since the last call, without Events."""
+        """Return the writes of both clients since the last call, without Events."""
         writes = self.source_recorder.taken() + self.target_recorder.taken()
         return [write for write in writes if " Event " not in write]
 
@@ -152,7 +152,7 @@ class Clusters:
         labels: JsonObject | None = None,
         data: dict[str, bytes] | None = None,
     ) -> JsonObject:
-        """A Secret that asks for a token of ServiceAccount `robot`; a None takes a part away."""
+        """Create a Secret that requests a token of ServiceAccount `robot`; None removes a part."""
         asked = {names.NAME: "robot", names.NAMESPACE: self.target_namespace}
         marked = {names.PURPOSE: "token-requestor", names.CLASS: "shoot"}
         return await self.source.create(
@@ -170,20 +170,20 @@ class Clusters:
         )
 
     async def secret(self, name: str = "access") -> JsonObject:
-        """The Secret as it is now."""
+        """Return the current Secret."""
         return await self.source.get(SECRET, Key(self.namespace, name))
 
     async def edit(self, patch: JsonObject, name: str = "access") -> JsonObject:
-        """Changes the Secret by a merge patch."""
+        """Change the Secret by a merge patch."""
         return await self.source.patch(SECRET, Key(self.namespace, name), patch)
 
     async def annotate(self, name: str = "access", **annotations: str | None) -> JsonObject:
-        """Sets annotations by the names of their constants."""
+        """Set annotations by the names of their constants."""
         values = {getattr(names, constant): value for constant, value in annotations.items()}
         return await self.edit({"metadata": {"annotations": values}}, name)
 
     async def issued(self, name: str = "access", *, other_than: bytes = b"") -> JsonObject:
-        """Waits until the Secret has a token."""
+        """Wait until the Secret has a token."""
         return await until(
             self.source,
             SECRET,
@@ -194,11 +194,11 @@ class Clusters:
     # ServiceAccounts
 
     async def account(self, name: str = "robot") -> JsonObject:
-        """The ServiceAccount as it is now."""
+        """Return the current ServiceAccount."""
         return await self.target.get(SERVICE_ACCOUNT, Key(self.target_namespace, name))
 
     async def has_account(self, name: str = "robot") -> bool:
-        """Whether the ServiceAccount is there."""
+        """Return whether the ServiceAccount exists."""
         try:
             await self.account(name)
         except NotFound:
@@ -206,11 +206,11 @@ class Clusters:
         return True
 
     async def delete_account(self) -> None:
-        """Deletes the ServiceAccount."""
+        """Delete the ServiceAccount."""
         await self.target.delete(SERVICE_ACCOUNT, Key(self.target_namespace, "robot"))
 
     async def warning(self, reason: str) -> str:
-        """Waits for a Warning Event of that reason; its note."""
+        """Wait for a Warning Event of that reason, and return its note."""
         async with asyncio.timeout(PATIENCE):
             while True:
                 for event in await self.source.list(EVENT, self.namespace):
@@ -224,22 +224,22 @@ class Clusters:
         return {names.TARGET_NAME: "moved", names.TARGET_NAMESPACE: self.target_namespace}
 
     async def target_secret(self) -> JsonObject:
-        """The Secret `moved` of the target cluster."""
+        """Return the Secret `moved` of the target cluster."""
         return await self.target.get(SECRET, Key(self.target_namespace, "moved"))
 
     async def moved(self) -> JsonObject:
-        """Waits until a token has moved to the target cluster; the Secret there."""
+        """Wait until a token has moved to the target cluster, and return its Secret."""
         await until(self.source, SECRET, Key(self.namespace, "access"), _has_moved)
         return await self.target_secret()
 
     def as_bearer(self, token: bytes) -> Client:
-        """A client of the target cluster that has nothing but a token."""
+        """Return a client of the target cluster that has nothing but a token."""
         credentials = StaticToken(token.decode())
         return Client.connect(replace(self.target_config, credentials=credentials))
 
 
 def encoded(data: dict[str, bytes]) -> dict[str, str]:
-    """The data of a Secret, as JSON has it."""
+    """Return the data of a Secret, as JSON has it."""
     return {key: base64.b64encode(value).decode() for key, value in data.items()}
 
 
@@ -252,17 +252,17 @@ def _has_moved(secret: JsonObject) -> bool:
 
 
 def has_renewal(secret: JsonObject) -> bool:
-    """Whether a token was issued."""
+    """Return whether a token was issued."""
     return names.RENEW in annotations_of(secret)
 
 
 def renewal(secret: JsonObject) -> datetime:
-    """The time at which the token is renewed."""
+    """Return the time at which the token is renewed."""
     return datetime.fromisoformat(annotations_of(secret)[names.RENEW])
 
 
 def kubeconfig_with(token: str | None = None, ca: bytes = b"an old CA", **more: Any) -> bytes:
-    """A kubeconfig with fields that Pergola does not know."""
+    """Return a kubeconfig with fields that Pergola does not know."""
     return dump(
         {
             "apiVersion": "v1",
@@ -293,7 +293,7 @@ def kubeconfig_with(token: str | None = None, ca: bytes = b"an old CA", **more: 
 
 
 def kubeconfig_in(secret: JsonObject) -> JsonObject:
-    """The kubeconfig of a Secret."""
+    """Return the kubeconfig of a Secret."""
     config = parse(data_of(secret, "kubeconfig"))
     assert isinstance(config, dict)
     return config
@@ -303,7 +303,7 @@ def kubeconfig_in(secret: JsonObject) -> JsonObject:
 async def token_clusters(
     source_config: ClusterConfig, target_config: ClusterConfig, source: Client, namespace: str
 ) -> AsyncGenerator[Clusters]:
-    """The clusters, with a namespace in each; the target's is made here."""
+    """Yield the clusters with a namespace in each; creates the one in the target."""
     target_namespace = f"{namespace}-target"
     metadata = {"name": target_namespace}
     async with (

@@ -1,4 +1,4 @@
-"""Waiting for objects of a real API server to be as a test expects: by watching, never by polling.
+"""Waiting for the expected state of objects on a real API server: by watching, never by polling.
 
 service = await until(client, SERVICE, Key("demo", "web"), lambda obj: "web" in labels_of(obj))
 await until_gone(client, POLICY, Key("demo", "ingress-to-web-tcp-80"))
@@ -32,7 +32,7 @@ async def until(
     *,
     patience: float = PATIENCE,
 ) -> JsonObject:
-    """Waits until an object is there and as `holds` says; fails with its last state."""
+    """Wait until an object is there and as `holds` says; fail with its last state."""
     last: JsonObject | None = None
     try:
         async with asyncio.timeout(patience), _states(client, gvk, key) as states:
@@ -47,7 +47,7 @@ async def until(
 async def until_gone(
     client: Client, gvk: GroupVersionKind, key: Key, *, patience: float = PATIENCE
 ) -> None:
-    """Waits until an object is gone."""
+    """Wait until an object is gone."""
     last: JsonObject | None = None
     try:
         async with asyncio.timeout(patience), _states(client, gvk, key) as states:
@@ -60,18 +60,18 @@ async def until_gone(
 
 
 class MayBeIdle(Protocol):
-    """Something that has queues."""
+    """An object with queues."""
 
     @property
     def is_idle(self) -> bool:
-        """Whether it has nothing to do now."""
+        """Whether all queues are empty."""
         ...
 
 
 async def settled(working: MayBeIdle, client: Client, *, patience: float = PATIENCE) -> None:
-    """Waits until there is nothing to do, and the server holds nothing that has not arrived.
+    """Wait until there is nothing to do, and no cache is behind the server.
 
-    That counts for the caches of all units that are `running`: a server under load tells its
+    This includes the caches of all units that are `running`: a server under load notifies its
     watches late.
     """
     async with asyncio.timeout(patience):
@@ -93,7 +93,7 @@ def _caches() -> list[Cache[Any]]:
 async def running(*units: Unit) -> AsyncGenerator[None]:
     """Runs units until the block ends; their caches are filled when it begins.
 
-    The end is like a kill: between any two awaits. What a unit raised meanwhile is raised here.
+    The end is like a kill, at any await. An exception of a unit is raised here.
     """
     tasks = [asyncio.create_task(unit.run()) for unit in units]
     _RUNNING.extend(units)
@@ -119,7 +119,7 @@ async def running(*units: Unit) -> AsyncGenerator[None]:
 async def _states(
     client: Client, gvk: GroupVersionKind, key: Key
 ) -> AsyncGenerator[AsyncIterator[JsonObject | None]]:
-    """The present state of an object and all that follow, also while the server is hurt."""
+    """Yield the current state of an object and all later ones, through faults of the server."""
     changed: asyncio.Queue[JsonObject | None] = asyncio.Queue()
     cache = Cache(client, gvk, _whole, namespace=key.namespace, fields=select_name(key.name))
     cache.subscribe(lambda change: changed.put_nowait(change.new))

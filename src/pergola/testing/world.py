@@ -34,7 +34,7 @@ from pergola.testing.waiting import PATIENCE
 
 
 class RecordingClient(Client):
-    """A client that remembers what it wrote: `verb Kind namespace/name`, `verb/subresource …`."""
+    """A client that records its writes: `verb Kind namespace/name`, `verb/subresource …`."""
 
     writes: list[str]
 
@@ -45,12 +45,12 @@ class RecordingClient(Client):
         self.writes.append(f"{verb} {kind} {key}")
 
     async def create(self, obj: JsonObject, *, dry_run: bool = False) -> JsonObject:
-        """Notes `create`."""
+        """Record `create`."""
         self._note("create", obj.get("kind", ""), Key.of(obj))
         return await super().create(obj, dry_run=dry_run)
 
     async def update(self, obj: JsonObject, *, subresource: str = "") -> JsonObject:
-        """Notes `update`."""
+        """Record `update`."""
         self._note("update", obj["kind"], Key.of(obj), subresource)
         return await super().update(obj, subresource=subresource)
 
@@ -62,12 +62,12 @@ class RecordingClient(Client):
         *,
         subresource: str = "",
     ) -> JsonObject:
-        """Notes `patch`."""
+        """Record `patch`."""
         self._note("patch", gvk.kind, key, subresource)
         return await super().patch(gvk, key, body, subresource=subresource)
 
     async def apply(self, obj: JsonObject, *, manager: str, force: bool = False) -> JsonObject:
-        """Notes `apply`."""
+        """Record `apply`."""
         self._note("apply", obj["kind"], Key.of(obj))
         return await super().apply(obj, manager=manager, force=force)
 
@@ -80,14 +80,14 @@ class RecordingClient(Client):
         resource_version: str = "",
         propagation: str = "",
     ) -> bool:
-        """Notes `delete`."""
+        """Record `delete`."""
         self._note("delete", gvk.kind, key)
         return await super().delete(
             gvk, key, uid=uid, resource_version=resource_version, propagation=propagation
         )
 
     def taken(self) -> list[str]:
-        """What was written since the last call."""
+        """Return the writes since the last call."""
         taken, self.writes = getattr(self, "writes", []), []
         return taken
 
@@ -131,7 +131,7 @@ class World:
     async def start(
         self, options: Options | None = None, *, clock: Clock | None = None, **changes: Any
     ) -> ResourceManager:
-        """Starts an instance for this namespace; `changes` are fields of its options."""
+        """Start an instance for this namespace; `changes` are fields of its options."""
         options = instance_options(options, **({"source_namespaces": (self.namespace,)} | changes))
         manager = ResourceManager(self.recorder, self.recorder, options, clock=clock)
         self.manager = manager
@@ -140,7 +140,7 @@ class World:
         return manager
 
     async def stop(self) -> None:
-        """Stops all instances, as a kill would: between any two awaits."""
+        """Stop all instances at any await, as a kill would."""
         tasks, self._tasks = self._tasks, []
         for task in tasks:
             task.cancel()
@@ -148,17 +148,17 @@ class World:
             if isinstance(outcome, Exception):
                 raise outcome
 
-    # ManagedResources and what they describe
+    # ManagedResources and their objects
 
     async def create(self, name: str, *objects: JsonObject, **spec: Any) -> JsonObject:
-        """Creates a Secret of the name with the objects, and a ManagedResource that names it."""
+        """Create a Secret of the name with the objects, and a ManagedResource that names it."""
         await self.put_secret(name, *objects)
         return await self.create_resource(name, [name], **spec)
 
     async def create_resource(
         self, name: str, secrets: list[str], metadata: JsonObject | None = None, **spec: Any
     ) -> JsonObject:
-        """Creates a ManagedResource; `spec` has further fields of its spec."""
+        """Create a ManagedResource; `spec` has additional fields of its spec."""
         return await self.client.create(
             {
                 "apiVersion": MANAGED_RESOURCE.api_version,
@@ -169,14 +169,14 @@ class World:
         )
 
     async def put_secret(self, name: str, *objects: JsonObject) -> None:
-        """Makes the Secret hold exactly these objects, one data key each."""
+        """Make the Secret hold exactly these objects, one data key each."""
         await self.put_data(
             name,
             {f"{number:03}.yaml": orjson.dumps(obj) for number, obj in enumerate(objects)},
         )
 
     async def put_data(self, name: str, data: dict[str, bytes]) -> None:
-        """Makes the Secret hold exactly this data."""
+        """Make the Secret hold exactly this data."""
         secret: JsonObject = {
             "apiVersion": "v1",
             "kind": "Secret",
@@ -190,23 +190,23 @@ class World:
         await self.client.update({**live, "data": secret["data"]})
 
     async def edit(self, name: str, patch: JsonObject) -> JsonObject:
-        """Merge-patches a ManagedResource."""
+        """Apply a merge patch to a ManagedResource."""
         return await self.client.patch(MANAGED_RESOURCE, self.key(name), patch)
 
     async def delete(self, name: str) -> None:
-        """Asks for a ManagedResource to be deleted."""
+        """Delete a ManagedResource, without waiting."""
         await self.client.delete(MANAGED_RESOURCE, self.key(name))
 
     async def resource(self, name: str) -> JsonObject:
-        """A ManagedResource as it is now."""
+        """Return the current ManagedResource."""
         return await self.client.get(MANAGED_RESOURCE, self.key(name))
 
     def key(self, name: str) -> Key:
-        """The key of something in this world's namespace."""
+        """Return the key of something in this world's namespace."""
         return Key(self.namespace, name)
 
     def config_map(self, name: str, labels: JsonObject | None = None, **data: str) -> JsonObject:
-        """A ConfigMap in this world's namespace."""
+        """Return a ConfigMap in this world's namespace."""
         return config_map(name, self.namespace, labels=labels, **data)
 
     # Waiting, by watching
@@ -214,7 +214,7 @@ class World:
     async def until(
         self, name: str, holds: Callable[[JsonObject], bool], *, patience: float = PATIENCE
     ) -> JsonObject:
-        """Waits until a ManagedResource is as `holds` says; fails with its last state."""
+        """Wait until a ManagedResource is as `holds` says; fail with its last state."""
         return await self.until_object(MANAGED_RESOURCE, self.key(name), holds, patience=patience)
 
     async def until_object(
@@ -225,37 +225,37 @@ class World:
         *,
         patience: float = PATIENCE,
     ) -> JsonObject:
-        """Waits until an object is there and as `holds` says; fails with its last state."""
+        """Wait until an object is there and as `holds` says; fail with its last state."""
         return await waiting.until(self.client, gvk, key, holds, patience=patience)
 
     async def until_gone(
         self, gvk: GroupVersionKind, key: Key, *, patience: float = PATIENCE
     ) -> None:
-        """Waits until an object is gone."""
+        """Wait until an object is gone."""
         await waiting.until_gone(self.client, gvk, key, patience=patience)
 
     async def applied(self, name: str) -> JsonObject:
-        """Waits until the present generation is applied."""
+        """Wait until the current generation is applied."""
         return await self.until(name, is_applied)
 
     async def healthy(self, name: str) -> JsonObject:
-        """Waits until the present generation is applied, healthy and rolled out."""
+        """Wait until the current generation is applied, healthy and rolled out."""
         return await self.until(name, is_ready)
 
     async def settled(self) -> None:
-        """Waits until no controller of the instance started last has anything to do."""
+        """Wait until no controller of the instance started last has anything to do."""
         assert self.manager is not None
         await waiting.settled(self.manager, self.client)
 
     async def exists(self, gvk: GroupVersionKind, name: str) -> bool:
-        """Whether an object of this world's namespace is there."""
+        """Return whether an object of this world's namespace exists."""
         return await self.client.find(gvk, self.key(name)) is not None
 
 
 def config_map(
     name: str, namespace: str, labels: JsonObject | None = None, **data: str
 ) -> JsonObject:
-    """A ConfigMap."""
+    """Return a ConfigMap."""
     metadata: JsonObject = {"name": name, "namespace": namespace}
     if labels:
         metadata["labels"] = labels
@@ -263,7 +263,7 @@ def config_map(
 
 
 def condition(resource: JsonObject, kind: str) -> tuple[str, str]:
-    """Status and reason of a condition; two empty strings if it is not there."""
+    """Return the status and reason of a condition, or two empty strings."""
     for found in maps_at(resource, "status", "conditions"):
         if found.get("type") == kind:
             return found.get("status", ""), found.get("reason", "")
@@ -271,7 +271,7 @@ def condition(resource: JsonObject, kind: str) -> tuple[str, str]:
 
 
 def message(resource: JsonObject, kind: str) -> str:
-    """The message of a condition; empty if it is not there."""
+    """Return the message of a condition, or an empty string."""
     for found in maps_at(resource, "status", "conditions"):
         if found.get("type") == kind:
             return found.get("message") or ""
@@ -279,14 +279,14 @@ def message(resource: JsonObject, kind: str) -> str:
 
 
 def is_applied(resource: JsonObject) -> bool:
-    """Whether the present generation is applied."""
+    """Return whether the current generation is applied."""
     observed = (resource.get("status") or {}).get("observedGeneration")
     applied = condition(resource, "ResourcesApplied")[0]
     return observed == generation_of(resource) and applied == "True"
 
 
 def is_ready(resource: JsonObject) -> bool:
-    """Whether the present generation is applied, healthy and rolled out."""
+    """Return whether the current generation is applied, healthy and rolled out."""
     return (
         is_applied(resource)
         and condition(resource, "ResourcesHealthy")[0] == "True"
@@ -295,5 +295,5 @@ def is_ready(resource: JsonObject) -> bool:
 
 
 def has(kind: str, status: str, reason: str) -> Callable[[JsonObject], bool]:
-    """A predicate: the condition has this status and reason."""
+    """Return a predicate that checks a condition's status and reason."""
     return lambda resource: condition(resource, kind) == (status, reason)
