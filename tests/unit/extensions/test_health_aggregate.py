@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pergola.api.conditions import timestamp
 from pergola.api.objects import JsonObject
 from pergola.extension_api.errors import Code
-from pergola.extensions.health_checks.aggregate import Result, Said, aggregate, unable
+from pergola.extensions.health_checks.aggregate import ConditionUpdate, Result, aggregate, unable
 from pergola.extensions.health_checks.checks import Verdict
 
 NOW = datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC)
@@ -33,7 +33,7 @@ def old(status: str, age: float) -> JsonObject:
 
 
 def test_if_no_check_could_run_the_condition_is_unknown_with_the_error() -> None:
-    assert unable(ValueError("spec.shoot is no object")) == Said(
+    assert unable(ValueError("spec.shoot is no object")) == ConditionUpdate(
         "Unknown",
         "ConditionCheckError",
         "unable to execute any health check: spec.shoot is no object",
@@ -41,7 +41,7 @@ def test_if_no_check_could_run_the_condition_is_unknown_with_the_error() -> None
 
 
 def test_one_check_that_raised_makes_it_unknown_in_the_singular() -> None:
-    assert aggregate([HEALTHY, raised()], None, NOW) == Said(
+    assert aggregate([HEALTHY, raised()], None, NOW) == ConditionUpdate(
         "Unknown", "ConditionCheckError", "failed to execute 1 health check: no route to host."
     )
 
@@ -53,7 +53,7 @@ def test_several_checks_that_raised_are_numbered() -> None:
 
 
 def test_an_unhealthy_check_makes_it_false_with_its_codes() -> None:
-    assert aggregate([HEALTHY, BROKEN], None, NOW) == Said(
+    assert aggregate([HEALTHY, BROKEN], None, NOW) == ConditionUpdate(
         "False", "HealthCheckUnsuccessful", "the agent is down.", (Code.DEPENDENCIES,)
     )
 
@@ -80,7 +80,7 @@ def test_what_only_progresses_has_time_until_the_threshold(
 ) -> None:
     said = aggregate([HEALTHY, rolling(threshold)], before, NOW)
     reason = "HealthCheckProgressing" if status == "Progressing" else "HealthCheckUnsuccessful"
-    assert said == Said(status, reason, "2 of 3 are ready.")
+    assert said == ConditionUpdate(status, reason, "2 of 3 are ready.")
 
 
 def test_of_several_thresholds_the_smallest_counts() -> None:
@@ -89,7 +89,7 @@ def test_of_several_thresholds_the_smallest_counts() -> None:
 
 
 def test_if_all_is_well_the_condition_is_true() -> None:
-    assert aggregate([HEALTHY, HEALTHY], None, NOW) == Said(
+    assert aggregate([HEALTHY, HEALTHY], None, NOW) == ConditionUpdate(
         "True", "HealthCheckSuccessful", "All health checks successful"
     )
 
@@ -123,14 +123,14 @@ def test_the_order_of_checks_does_not_change_the_status(
 @pytest.mark.parametrize("status", ["True", "False", "Unknown"])
 def test_a_check_that_a_condition_is_all_about_uses_its_own_words(status: Any) -> None:
     verdict = Verdict(status, "tcp 443 is missing", (Code.CONFIGURATION_PROBLEM,), reason="Rules")
-    assert aggregate([Result("rules", verdict)], None, NOW) == Said(
+    assert aggregate([Result("rules", verdict)], None, NOW) == ConditionUpdate(
         status, "Rules", "tcp 443 is missing", (Code.CONFIGURATION_PROBLEM,)
     )
 
 
 def test_beside_other_checks_it_speaks_as_they_do() -> None:
     cannot_tell = Result("rules", Verdict("Unknown", "a prefix list is used", reason="Rules"))
-    assert aggregate([HEALTHY, cannot_tell], None, NOW) == Said(
+    assert aggregate([HEALTHY, cannot_tell], None, NOW) == ConditionUpdate(
         "Unknown", "ConditionCheckError", "failed to execute 1 health check: a prefix list is used."
     )
     fine = Result("rules", Verdict("True", "with a note", reason="Rules"))

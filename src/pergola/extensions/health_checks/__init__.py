@@ -1,8 +1,10 @@
-"""Health checks of extensions: what they look at, and how conditions come of it (spec 40 §2.6).
+"""Health checks of extensions, and the conditions that they result in (spec 40 §2.6).
 
-checks       what a check is, and those that are shipped
+checks       the interface of a check, and the checks that are shipped
+execution    runs the checks of one resource
 aggregate    from the results of several checks to one condition; pure
-controller   runs the checks of a kind and type, and writes the conditions
+conditions   writes the conditions
+controller   watches the resources of a kind and type, and what their checks depend on
 """
 
 from pergola.extensions.health_checks.checks import (

@@ -1,4 +1,4 @@
-"""From what several checks found to what a condition says: the table of spec 40 §2.6; pure."""
+"""From the results of several checks to one condition: the table of spec 40 §2.6; pure."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -17,14 +17,14 @@ CHECK_ERROR: Final = "ConditionCheckError"
 
 
 class Result(NamedTuple):
-    """What came of one check: its verdict, or what kept it from giving one."""
+    """The result of one check: its verdict, or the exception that it raised."""
 
     name: str
     outcome: Verdict | Exception
 
 
-class Said(NamedTuple):
-    """What a condition shall say."""
+class ConditionUpdate(NamedTuple):
+    """The content of a condition."""
 
     status: str
     reason: str
@@ -32,50 +32,54 @@ class Said(NamedTuple):
     codes: tuple[Code, ...] = ()
 
 
-ALL_HEALTHY: Final = Said(TRUE, SUCCESSFUL, "All health checks successful")
-HIBERNATED: Final = Said(TRUE, SUCCESSFUL, "Shoot is hibernated")
+ALL_HEALTHY: Final = ConditionUpdate(TRUE, SUCCESSFUL, "All health checks successful")
+HIBERNATED: Final = ConditionUpdate(TRUE, SUCCESSFUL, "Shoot is hibernated")
 
 
-def unable(error: Exception) -> Said:
-    """What all conditions say if no check could even begin."""
-    return Said(UNKNOWN, CHECK_ERROR, f"unable to execute any health check: {_text(error)}")
+def unable(error: Exception) -> ConditionUpdate:
+    """Return the condition for the case that no check could even start."""
+    return ConditionUpdate(
+        UNKNOWN, CHECK_ERROR, f"unable to execute any health check: {_text(error)}"
+    )
 
 
-def aggregate(results: Iterable[Result], old: JsonObject | None, now: datetime) -> Said:
-    """What the condition says about all of its checks.
+def aggregate(results: Iterable[Result], old: JsonObject | None, now: datetime) -> ConditionUpdate:
+    """Return the condition that summarizes its checks.
 
     Args:
-        old: the condition as it is; None if there is none.
+        old: the present condition; None if there is none.
     """
     results = list(results)
-    if len(results) == 1 and (said := _in_own_words(results[0].outcome)):
-        return said
+    if len(results) == 1 and (update := _in_own_words(results[0].outcome)):
+        return update
     raised, unhealthy, rolling = _sorted(results)
     details = _details(raised, unhealthy, rolling)
     if raised:
         checks = "health check" if len(raised) == 1 else "health checks"
-        return Said(UNKNOWN, CHECK_ERROR, f"failed to execute {len(raised)} {checks}: {details}")
+        return ConditionUpdate(
+            UNKNOWN, CHECK_ERROR, f"failed to execute {len(raised)} {checks}: {details}"
+        )
     if unhealthy:
-        return Said(FALSE, UNSUCCESSFUL, details, _codes(unhealthy))
+        return ConditionUpdate(FALSE, UNSUCCESSFUL, details, _codes(unhealthy))
     if rolling and _may_go_on(rolling, old, now):
-        return Said(PROGRESSING, STILL_PROGRESSING, details)
+        return ConditionUpdate(PROGRESSING, STILL_PROGRESSING, details)
     if rolling:
-        return Said(FALSE, UNSUCCESSFUL, details, _codes(rolling))
+        return ConditionUpdate(FALSE, UNSUCCESSFUL, details, _codes(rolling))
     return ALL_HEALTHY
 
 
 _Found = list[tuple[str, Verdict]]
 
 
-def _in_own_words(outcome: Verdict | Exception) -> Said | None:
-    """What a check says that its condition is all about; None if it uses the common words."""
+def _in_own_words(outcome: Verdict | Exception) -> ConditionUpdate | None:
+    """Return the condition in a check's own words; None if it uses the common ones."""
     if not isinstance(outcome, Verdict) or not outcome.reason:
         return None
-    return Said(outcome.status, outcome.reason, outcome.detail, outcome.codes)
+    return ConditionUpdate(outcome.status, outcome.reason, outcome.detail, outcome.codes)
 
 
 def _sorted(results: Iterable[Result]) -> tuple[list[tuple[str, Exception]], _Found, _Found]:
-    """Those that raised or cannot tell, those that are unhealthy, those that progress."""
+    """Return the checks that raised or cannot tell, that are unhealthy, and that progress."""
     raised: list[tuple[str, Exception]] = []
     found: dict[str, _Found] = {TRUE: [], FALSE: [], PROGRESSING: []}
     for name, outcome in results:
@@ -89,7 +93,10 @@ def _sorted(results: Iterable[Result]) -> tuple[list[tuple[str, Exception]], _Fo
 
 
 def _may_go_on(rolling: _Found, old: JsonObject | None, now: datetime) -> bool:
-    """Whether what progresses still has time; its condition knows since when it is not True."""
+    """Return whether the progressing checks still have time.
+
+    The condition records since when it is not True.
+    """
     thresholds = [v.threshold for _, v in rolling if v.threshold is not None]
     if old is None or old.get("status") == TRUE or not thresholds:
         return True

@@ -1,4 +1,4 @@
-"""Which IP families a Network has now, while the nodes of its Shoot are migrated (spec 40 §1.4)."""
+"""The IP families of a Network while the nodes of its Shoot migrate (spec 40 §1.4)."""
 
 from typing import Final
 
@@ -9,16 +9,16 @@ DUAL_STACK_NODES_MIGRATION: Final = "DualStackNodesMigrationReady"
 _DEFAULT: Final = ("IPv4",)
 
 
-def wanted_families(network: JsonObject) -> tuple[str, ...]:
-    """The families that a Network asks for, primary first; IPv4 if it does not say."""
+def desired_families(network: JsonObject) -> tuple[str, ...]:
+    """Return the families in the spec of a Network, primary first; IPv4 by default."""
     families = map_at(network, "spec").get("ipFamilies")
     return tuple(families) if isinstance(families, list) and families else _DEFAULT
 
 
 def effective_families(wanted: tuple[str, ...], shoot: Shoot) -> tuple[str, ...]:
-    """The families to be rolled out now: only the first until all nodes are ready for the second.
+    """Return the families to roll out now: the first until all nodes are ready for the second.
 
-    The constraint is there only during a migration, so that new clusters have all at once.
+    The constraint exists only during a migration, so new clusters get all families at once.
     """
     ready = shoot.constraint(DUAL_STACK_NODES_MIGRATION)
     return wanted if ready in (None, "True") else wanted[:1]

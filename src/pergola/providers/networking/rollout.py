@@ -21,7 +21,7 @@ from pergola.extensions.managed_resources import ManagedResources
 from pergola.extensions.managed_resources import delete as delete_managed_resource
 from pergola.extensions.provider_config import read_strict
 from pergola.kube.errors import KubeError
-from pergola.providers.networking.families import effective_families, wanted_families
+from pergola.providers.networking.families import desired_families, effective_families
 from pergola.providers.networking.plan import C, Plan, Rendered
 from pergola.providers.networking.seed_objects import SeedObjects
 from pergola.runtime.logging import get_logger
@@ -97,7 +97,7 @@ def plan_of(plugin: "NetworkPlugin[C]", context: Context, obj: JsonObject) -> Pl
     if findings := list(check_network(obj)):
         raise _problem(f"invalid network resource: {sentence(findings)}")
     shoot = _shoot_of(context, obj)
-    spec, families = map_at(obj, "spec"), wanted_families(obj)
+    spec, families = map_at(obj, "spec"), desired_families(obj)
     return Plan(
         config=_checked_config(plugin, spec.get("providerConfig"), families, shoot),
         pod_range=spec["podCIDR"],

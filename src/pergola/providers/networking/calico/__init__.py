@@ -1,7 +1,7 @@
 """Calico: the network plugin `calico` (spec 40 §5).
 
-`config` says what users may say, `checks` what is wrong with it, `advice` what has no effect,
-`values` what it means, `render` what runs, `plugin` puts them together.
+`config` has the settings, `checks` finds errors in them, `advice` finds settings without effect,
+`values` applies defaults, `render` returns the objects, `plugin` combines them.
 """
 
 from pergola.providers.networking.calico.config import NetworkConfig

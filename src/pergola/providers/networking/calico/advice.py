@@ -1,4 +1,4 @@
-"""What a user should know about a config that works: what wins, what has no effect (Beyond 11)."""
+"""Warnings about a config that works: what is overridden, what has no effect (Beyond 11)."""
 
 from collections.abc import Iterator
 
@@ -6,17 +6,17 @@ from pergola.providers.networking.calico.config import NetworkConfig
 from pergola.providers.networking.calico.values import (
     auto_scaling_of,
     backend_of,
+    chosen_ipv4_mode,
     ipv4_mode,
     ipv6_mode,
     is_vxlan_overlay,
     overlay_of,
-    wanted_ipv4_mode,
 )
 from pergola.providers.networking.plugin import Plan
 
 
 def advice(plan: Plan[NetworkConfig]) -> Iterator[str]:
-    """One sentence for each contradiction, in the order of the config's fields."""
+    """Yield a sentence for each contradiction, in the order of the config's fields."""
     config = plan.config
     yield from _overridden(plan)
     yield from _without_effect(config)
@@ -33,7 +33,7 @@ def _overridden(plan: Plan[NetworkConfig]) -> Iterator[str]:
     config, backend = plan.config, backend_of(plan)
     if config.backend and config.backend != backend:
         yield f'backend "{config.backend}" is overridden by the overlay: it is "{backend}"'
-    wanted = wanted_ipv4_mode(config)
+    wanted = chosen_ipv4_mode(config)
     if plan.ipv4 and wanted and wanted != ipv4_mode(plan):
         where = "ipv4.mode" if config.ipv4 else "ipip"
         yield f'{where} "{wanted}" is overridden by the overlay: it is "{ipv4_mode(plan)}"'

@@ -1,4 +1,4 @@
-"""What may be wrong with a config of Calico; every finding has its path in the config.
+"""Checks of a config of Calico; each finding has its path in the config.
 
 Whatever passes here renders: what rendering could only refuse is found here already.
 """
@@ -33,7 +33,7 @@ MODE_WITHOUT_KUBE_PROXY: Final = "kube-proxy mode must not be set if kube-proxy 
 
 
 def check(config: NetworkConfig, families: Sequence[str]) -> Iterator[Cause]:
-    """What is wrong with a config in a cluster of these IP families."""
+    """Yield what is wrong with a config for these IP families."""
     yield from _one_of("backend", config.backend, BACKENDS)
     yield from _ipam(config.ipam, families)
     yield from _ipv4(config.ipv4, families)
@@ -47,7 +47,7 @@ def check(config: NetworkConfig, families: Sequence[str]) -> Iterator[Cause]:
 
 
 def check_shoot(config: NetworkConfig, shoot: Shoot) -> Iterator[Cause]:
-    """Whether Services are routed: without kube-proxy only the eBPF dataplane does (§7.2)."""
+    """Yield why Services would not be routed: without kube-proxy, only eBPF does (§7.2)."""
     if shoot.kube_proxy_enabled:
         return
     if not (config.ebpf_dataplane and config.ebpf_dataplane.enabled):
@@ -126,7 +126,7 @@ def _is_positive(amount: int | str) -> bool:
 
 
 def _auto_detection(path: str, method: str | None) -> Iterator[Cause]:
-    """`cidr=` takes a list, because that is what Calico takes and what is rendered here."""
+    """`cidr=` takes a list, as Calico does and as is rendered for the nodes."""
     if method is None or (not method and path != "ipAutodetectionMethod"):
         return
     name, equals, parameter = method.partition("=")

@@ -1,4 +1,4 @@
-"""`calico.networking.extensions.gardener.cloud/v1alpha1`: the config of Calico (spec 40 §5.1).
+"""The config of Calico: `calico.networking.extensions.gardener.cloud/v1alpha1` (spec 40 §5.1).
 
 Enumerations are plain strings here, because their findings name the supported values (`checks`).
 Nothing is defaulted: `values` knows what an absent field means.
@@ -15,65 +15,65 @@ class IPAM(Value):
     type: str | None = None
     """`host-local` (default) or, with IPv4 alone, `calico-ipam`."""
     cidr: str | None = None
-    """Of host-local: `usePodCIDR` (default) or a CIDR; nothing in dual-stack."""
+    """The range of host-local: `usePodCIDR` (default) or a CIDR; unused in dual-stack."""
 
 
 class IPv4(Value):
-    """Pods' IPv4 traffic between nodes."""
+    """The IPv4 traffic of pods between nodes."""
 
     pool: str | None = None
     """The encapsulation: `ipip` (default) or `vxlan`."""
     mode: str | None = None
     """When to encapsulate: `Always` (default), `Never`, `CrossSubnet` or `Off`."""
     auto_detection_method: str | None = None
-    """How a node finds its address, such as `can-reach=10.0.0.1`; by the nodes' CIDRs if absent."""
+    """How a node finds its address, e.g. `can-reach=10.0.0.1`; by default, the nodes' CIDRs."""
 
 
 class IPv6(Value):
-    """Pods' IPv6 traffic between nodes."""
+    """The IPv6 traffic of pods between nodes."""
 
     pool: str | None = None
     """The encapsulation: `vxlan`."""
     mode: str | None = None
     """When to encapsulate: `Never` (default), `Always` or `CrossSubnet`."""
     auto_detection_method: str | None = None
-    """How a node finds its address; by the nodes' CIDRs if absent."""
+    """How a node finds its address; by default, the nodes' CIDRs."""
     source_nat_enabled: bool | None = field(name="sourceNATEnabled", default=None)
-    """Whether traffic that leaves the cluster gets the node's address."""
+    """Whether packets that leave the cluster get the node's address."""
 
 
 class Typha(Value):
     """A cache between the nodes and the API server."""
 
     enabled: bool
-    """Whether it runs; it does by default."""
+    """Whether Typha runs (default: true)."""
 
 
 class EbpfDataplane(Value):
-    """The dataplane that needs neither iptables nor kube-proxy."""
+    """The dataplane that replaces iptables and kube-proxy."""
 
     enabled: bool | None = None
-    """Whether it is used."""
+    """Whether eBPF is used."""
 
 
 class Overlay(Value):
-    """Whether pods' packets travel inside of packets between nodes."""
+    """The encapsulation of pods' packets between nodes."""
 
     enabled: bool | None = None
-    """Whether there is an overlay; absent leaves it to the backend and the modes."""
+    """Whether there is an overlay; by default, the backend and the modes decide."""
     create_pod_routes: bool | None = None
-    """Without an overlay: whether Calico announces the routes to the pods of each node."""
+    """Whether Calico announces the routes to the pods of each node; only without an overlay."""
 
 
 class SnatToUpstreamDNS(Value):
-    """Without an overlay: how pods reach name servers outside of the cluster."""
+    """How pods reach name servers outside the cluster; only without an overlay."""
 
     enabled: bool | None = None
-    """Whether such packets get the node's address; they do by default."""
+    """Whether such packets get the node's address (default: true)."""
 
 
 class StaticResources(Value):
-    """Amounts of `cpu` and `memory`: requests in mode `static`, least ones in mode `vpa`."""
+    """Amounts of `cpu` and `memory`: the requests in mode `static`, the minimum in mode `vpa`."""
 
     node: dict[str, int | str] | None = None
     """For calico-node."""
@@ -87,14 +87,14 @@ class AutoScaling(Value):
     mode: str | None = None
     """`cluster-proportional` (default), `vpa` or `static`."""
     resources: StaticResources | None = None
-    """Where the requests start."""
+    """The requests, or their minimum."""
 
 
 class VXLAN(Value):
     """VXLAN instead of IP-in-IP."""
 
     enabled: bool | None = None
-    """Whether the overlay is VXLAN; nothing without an overlay."""
+    """Whether the overlay is VXLAN; no effect without an overlay."""
 
 
 class BirdExporter(Value):
@@ -110,11 +110,11 @@ class Multus(Value):
     enabled: bool | None = None
     """Whether Multus is installed before Calico."""
     install_cni_plugins: bool | None = field(name="installCNIPlugins", default=None)
-    """Whether the reference CNI plugins are installed, too."""
+    """Whether the reference CNI plugins are installed as well."""
 
 
 class NetworkConfig(Value):
-    """What a Shoot's owner may say about Calico."""
+    """The settings of Calico that the owner of a Shoot can change."""
 
     backend: str | None = None
     """What routes between nodes: `bird` (default), `vxlan` or `none`."""
@@ -133,7 +133,7 @@ class NetworkConfig(Value):
     overlay: Overlay | None = None
     """Whether there is an overlay; wins over the backend and the mode."""
     snat_to_upstream_dns: SnatToUpstreamDNS | None = field(name="snatToUpstreamDNS", default=None)
-    """How pods reach name servers outside of the cluster."""
+    """How pods reach name servers outside the cluster."""
     auto_scaling: AutoScaling | None = None
     """How requests grow with the cluster."""
     vxlan: VXLAN | None = None

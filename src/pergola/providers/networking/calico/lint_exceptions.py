@@ -1,4 +1,4 @@
-"""Where Calico's objects cannot follow a house rule, and why (see `pergola.bundle.lint`)."""
+"""House rules that Calico's objects cannot follow, with the reasons (`pergola.bundle.lint`)."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -12,10 +12,10 @@ EXCEPTIONS: Final[Mapping[str, str]] = {
         "without privileges, the programs of calico-node need their file capabilities"
     ),
     "probes Deployment kube-system/calico-typha-vertical-autoscaler": (
-        "the cluster proportional vertical autoscaler can be asked nothing"
+        "the cluster proportional vertical autoscaler has no health endpoint"
     ),
     "probes Deployment kube-system/calico-node-vertical-autoscaler": (
-        "the cluster proportional vertical autoscaler can be asked nothing"
+        "the cluster proportional vertical autoscaler has no health endpoint"
     ),
 }
-"""By rule and object, the reason."""
+"""The reason, by rule and object."""

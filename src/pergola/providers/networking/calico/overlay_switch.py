@@ -1,7 +1,7 @@
-"""When an overlay may go: as soon as every node has its routes (spec 40 §5.3 step 5).
+"""Removing an overlay only when every node has its routes (spec 40 §5.3 step 5).
 
-Before, packets between nodes would find no way. A policy of the Shoot's API server sees to it that
-nodes tell of their routes, so this is only asked for where there can be one.
+Without routes, packets between nodes would be lost. A policy of the Shoot's API server makes nodes
+report their routes, so this applies only to API servers that support such policies.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -28,7 +28,7 @@ _POLICY_VERSION: Final = (1, 36)
 
 
 async def nodes_of_shoot(context: Context) -> Sequence[JsonObject]:
-    """The nodes of the Shoot; none while it sleeps.
+    """Return the nodes of the Shoot; none while it is hibernated.
 
     Raises:
         ExtensionError: the Shoot cannot be reached yet.
@@ -43,11 +43,11 @@ async def nodes_of_shoot(context: Context) -> Sequence[JsonObject]:
 async def wait_for_routes(
     context: Context, resource: str, shoot: Shoot, nodes: Nodes = nodes_of_shoot
 ) -> None:
-    """Returns when an overlay that is still there may be taken away.
+    """Return when an existing overlay may be removed.
 
     Args:
-        resource: the ManagedResource with what runs in the Shoot now.
-        nodes: how the nodes of the Shoot are found.
+        resource: the ManagedResource with the objects that run in the Shoot now.
+        nodes: reads the nodes of the Shoot.
 
     Raises:
         RequeueAfter: some nodes have no routes yet.
@@ -67,7 +67,7 @@ async def wait_for_routes(
 
 
 def can_have_policy(shoot: Shoot) -> bool:
-    """Whether the Shoot's API server knows MutatingAdmissionPolicies."""
+    """Return whether the Shoot's API server supports MutatingAdmissionPolicies."""
     try:
         version = Version.parse(shoot.kubernetes_version)
     except VersionError:
@@ -82,7 +82,7 @@ def can_have_policy(shoot: Shoot) -> bool:
 
 
 def has_overlay(daemon_set: JsonObject) -> bool:
-    """Whether a calico-node makes tunnels."""
+    """Return whether a calico-node creates tunnels."""
     return any(
         variable.get("name") in _TUNNELS and variable.get("value") == "true"
         for container in maps_at(daemon_set, "spec", "template", "spec", "containers")
@@ -91,7 +91,7 @@ def has_overlay(daemon_set: JsonObject) -> bool:
 
 
 def without_routes(nodes: Sequence[JsonObject]) -> list[str]:
-    """The names of nodes that did not say that their routes are created."""
+    """Return the names of the nodes that have not reported their routes."""
     return sorted(name_of(node) for node in nodes if not _has_routes(node))
 
 

@@ -44,9 +44,9 @@ class Calico(NetworkPlugin[NetworkConfig]):
     """Networks of type `calico`.
 
     Args:
-        images: what runs; by default the package's own, as `IMAGEVECTOR_OVERWRITE` changes them.
-        gates: what the operator switched on.
-        nodes: how the nodes of a Shoot are found.
+        images: by default those of the package, overridden by `IMAGEVECTOR_OVERWRITE`.
+        gates: the feature gates that the operator switched on.
+        nodes: reads the nodes of a Shoot.
     """
 
     type = "calico"
@@ -65,34 +65,34 @@ class Calico(NetworkPlugin[NetworkConfig]):
         self._nodes = nodes
 
     def configure(self, gates: Mapping[str, bool]) -> None:
-        """Switches on what an operator asks for; what was switched on by hand stays on."""
-        asked = {_GATES[gate]: True for gate, is_on in gates.items() if is_on}
-        self._gates = replace(self._gates, **asked)
+        """Switch feature gates on; those of the constructor stay on."""
+        switched_on = {_GATES[gate]: True for gate, is_on in gates.items() if is_on}
+        self._gates = replace(self._gates, **switched_on)
 
     def check(self, config: NetworkConfig, families: Sequence[str]) -> Iterator[Cause]:
-        """What is wrong with a config; `families` are those that the Network asks for."""
+        """Yield what is wrong with a config; `families` are those in the Network's spec."""
         return checks.check(config, families)
 
     def check_shoot(self, config: NetworkConfig, shoot: Shoot) -> Iterator[Cause]:
-        """Whether Services are routed without kube-proxy."""
+        """Yield why Services would not be routed without kube-proxy."""
         return checks.check_shoot(config, shoot)
 
     async def observe(self, context: Context, plan: Plan[NetworkConfig]) -> Plan[NetworkConfig]:
-        """Looks whether an overlay that is to go may go already; changes nothing in the plan.
+        """Return the plan unchanged, once an overlay may be removed.
 
         Raises:
             RequeueAfter: not all nodes have routes.
-            ExtensionError, KubeError: the Shoot cannot be asked.
+            ExtensionError, KubeError: the nodes of the Shoot cannot be read.
         """
         if self._gates.seamless_overlay_switch and overlay_of(plan.config) is False:
             await wait_for_routes(context, self.managed_resource(), plan.shoot, self._nodes)
         return plan
 
     def render(self, plan: Plan[NetworkConfig]) -> Rendered:
-        """The objects of a plan.
+        """Return the objects of a plan.
 
         Raises:
-            ExtensionError: the range of pods of an IP family in use is not known yet.
+            ExtensionError: the pod range of an IP family in use is not known yet.
         """
         values = compute(plan, self._gates)
         images = self._images_for(plan.shoot)
@@ -108,7 +108,7 @@ class Calico(NetworkPlugin[NetworkConfig]):
 
 
 def status(values: Values, images: Images) -> JsonObject:
-    """What came of the config, for whoever looks at the Network (Beyond 15)."""
+    """Return the effective settings, for `providerStatus` (Beyond 15)."""
     return {
         "backend": values.backend,
         "dataplane": _dataplane(values),

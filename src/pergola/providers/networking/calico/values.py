@@ -1,7 +1,7 @@
-"""What the objects of Calico are made from: the config with every default and rule applied.
+"""The config of Calico with every default and rule applied; pure (spec 40 §5.3, §5.4, §5.6).
 
-Pure; spec 40 §5.3 steps 3 to 6, §5.4 and §5.6. What overlay says wins over the backend and the
-mode; what a user says about auto-detection wins over the nodes' CIDRs (Beyond 10).
+`overlay` wins over the backend and the mode. A user's auto-detection method wins over the nodes'
+CIDRs (Beyond 10).
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,11 +22,11 @@ POD_CIDR: Final = {"IPv4": "usePodCidr", "IPv6": "usePodCidrIPv6"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeatureGates:
-    """What an operator may switch on for all Shoots.
+    """Features that an operator can switch on for all Shoots.
 
     Attributes:
         non_privileged_calico_node: run calico-node without privileges, except with eBPF.
-        seamless_overlay_switch: switch an overlay off only when every node has its routes.
+        seamless_overlay_switch: remove an overlay only when every node has its routes.
     """
 
     non_privileged_calico_node: bool = False
@@ -42,7 +42,7 @@ class Pool:
         encapsulation: `ipip` or `vxlan`.
         mode: `Always`, `Never`, `CrossSubnet` or `Off`.
         auto_detection: how a node finds its address; None for the first one that it finds.
-        nat_outgoing: whether traffic out of the cluster gets the node's address.
+        nat_outgoing: whether packets that leave the cluster get the node's address.
     """
 
     cidr: str
@@ -63,16 +63,16 @@ class Ipam:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Values:
-    """Everything that rendering needs.
+    """The input of rendering.
 
     Attributes:
         ipv4: None if IPv4 is not in use.
         ipv6: None if IPv6 is not in use.
-        overlay: what the config says; None if it says nothing.
+        overlay: `overlay.enabled` of the config; None if unset.
         vxlan_overlay: whether the overlay is VXLAN.
         node_range: the IPv4 CIDR of nodes; None if it is not known.
-        api_server: host and port by which nodes reach the API server without kube-proxy.
-        auto_scaling: `cluster-proportional`, `vpa` or `static`, as it can be done in the Shoot.
+        api_server: host and port of the API server for nodes without kube-proxy.
+        auto_scaling: `cluster-proportional`, `vpa` or `static`, if the Shoot supports it.
         resources: amounts of `cpu` and `memory` by `node` and `typha`.
     """
 
@@ -103,15 +103,15 @@ class Values:
 
     @property
     def kube_controllers(self) -> bool:
-        """Whether Calico's controllers run: with backend none there is nothing for them to do."""
+        """Whether Calico's controllers run; backend `none` needs none of them."""
         return self.backend != "none"
 
 
 def compute(plan: Plan[NetworkConfig], gates: FeatureGates | None = None) -> Values:
-    """The values of a plan.
+    """Return the values of a plan.
 
     Raises:
-        ExtensionError: the range of pods of an IP family in use is not known.
+        ExtensionError: the pod range of an IP family in use is not known.
     """
     config, shoot = plan.config, plan.shoot
     gates = gates or FeatureGates()
@@ -146,17 +146,17 @@ def compute(plan: Plan[NetworkConfig], gates: FeatureGates | None = None) -> Val
 
 
 def overlay_of(config: NetworkConfig) -> bool | None:
-    """Whether an overlay is wanted; None if that is left to the backend and the mode."""
+    """Return whether the config has an overlay; None if the backend and the mode decide."""
     return config.overlay.enabled if config.overlay else None
 
 
 def is_vxlan_overlay(config: NetworkConfig) -> bool:
-    """Whether the overlay shall be VXLAN."""
+    """Return whether the overlay is VXLAN."""
     return bool(overlay_of(config) and config.vxlan and config.vxlan.enabled)
 
 
 def overlay_mode(plan: Plan[NetworkConfig]) -> str | None:
-    """The mode that the overlay dictates; None if it dictates none (§5.3 step 6)."""
+    """Return the mode that the overlay dictates, or None (§5.3 step 6)."""
     overlay = overlay_of(plan.config)
     if overlay is None:
         return "Never" if plan.ipv6 else None
@@ -164,7 +164,7 @@ def overlay_mode(plan: Plan[NetworkConfig]) -> str | None:
 
 
 def backend_of(plan: Plan[NetworkConfig]) -> str:
-    """What routes between nodes."""
+    """Return what routes between nodes."""
     config, mode = plan.config, overlay_mode(plan)
     if mode == "Always":
         return "vxlan" if is_vxlan_overlay(config) else "bird"
@@ -174,33 +174,33 @@ def backend_of(plan: Plan[NetworkConfig]) -> str:
 
 
 def ipv4_mode(plan: Plan[NetworkConfig]) -> str:
-    """When IPv4 packets are encapsulated."""
+    """Return when IPv4 packets are encapsulated."""
     mode = overlay_mode(plan)
     if mode is not None and not plan.ipv6:
         return mode
     if overlay_of(plan.config) is False:  # dual-stack: never an overlay for one family alone
         return "Never"
-    return wanted_ipv4_mode(plan.config) or ("Never" if _is_off(plan) else "Always")
+    return chosen_ipv4_mode(plan.config) or ("Never" if _is_off(plan) else "Always")
 
 
 def ipv6_mode(plan: Plan[NetworkConfig]) -> str:
-    """When IPv6 packets are encapsulated; the overlay always says it."""
+    """Return when IPv6 packets are encapsulated; the overlay always decides."""
     return overlay_mode(plan) or "Never"
 
 
-def wanted_ipv4_mode(config: NetworkConfig) -> str | None:
-    """The mode that the user chose, possibly in the deprecated field."""
+def chosen_ipv4_mode(config: NetworkConfig) -> str | None:
+    """Return the mode that the user set, possibly in the deprecated field."""
     return config.ipv4.mode if config.ipv4 else config.ipip
 
 
 def auto_scaling_of(config: NetworkConfig, shoot: Shoot) -> str:
-    """How requests grow: `vpa` only where there is a vertical pod autoscaler."""
+    """Return how requests grow; `vpa` needs a vertical pod autoscaler in the Shoot."""
     mode = (config.auto_scaling and config.auto_scaling.mode) or "cluster-proportional"
     return "cluster-proportional" if mode == "vpa" and not vpa_enabled(shoot) else mode
 
 
 def vpa_enabled(shoot: Shoot) -> bool:
-    """Whether the Shoot has a vertical pod autoscaler."""
+    """Return whether the Shoot has a vertical pod autoscaler."""
     autoscaler = map_at(shoot.raw, "spec", "kubernetes", "verticalPodAutoscaler")
     return autoscaler.get("enabled") is True
 
@@ -252,7 +252,7 @@ def _pod_range(plan: Plan[NetworkConfig], family: str, candidates: Iterable[obje
     if cidr is None:
         raise ExtensionError(
             f"no {family} range of pods is known: neither spec.podCIDR nor status.networking.pods "
-            f"of the Shoot of {plan.namespace} has one; wait until its infrastructure reported it",
+            f"of the Shoot of {plan.namespace} has one; wait until its infrastructure reports it",
             Code.RETRYABLE_DEPENDENCIES,
         )
     return cidr
@@ -272,7 +272,7 @@ def _ipam(plan: Plan[NetworkConfig]) -> Ipam:
 
 
 def _by_node_ranges(shoot: Shoot, family: str) -> str | None:
-    """The reported CIDRs tell all families; before, the spec tells one."""
+    """The reported CIDRs cover all families; until they exist, the spec covers one."""
     known = shoot.node_ranges or [shoot.node_range]
     ranges = [cidr for cidr in known if _family(cidr) == family]
     return f"cidr={','.join(ranges)}" if ranges else None

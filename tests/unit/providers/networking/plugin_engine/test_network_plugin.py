@@ -10,7 +10,7 @@ from pergola.api.objects import JsonObject
 from pergola.api.schema.declare import Value
 from pergola.extensions import Cluster, Code, Context, ExtensionError, Shoot
 from pergola.kube.client import Client
-from pergola.providers.networking.families import effective_families, wanted_families
+from pergola.providers.networking.families import desired_families, effective_families
 from pergola.providers.networking.plugin import NetworkPlugin, Plan, Rendered
 from pergola.providers.networking.rollout import plan_of
 from pergola.runtime.clock import SystemClock
@@ -206,7 +206,7 @@ def test_the_second_family_waits_for_the_nodes(
     ],
 )
 def test_no_families_mean_ipv4(families: list[str] | None, wanted: tuple[str, ...]) -> None:
-    assert wanted_families(network(ipFamilies=families)) == wanted
+    assert desired_families(network(ipFamilies=families)) == wanted
     assert effective_families(wanted, Shoot({})) == wanted
 
 

@@ -1,4 +1,4 @@
-"""The objects of Calico, made from `Values` alone: the same values give the same bytes."""
+"""The objects of Calico; the same `Values` render the same bytes."""
 
 from pergola.api.objects import JsonObject
 from pergola.manifests import Images
@@ -18,7 +18,7 @@ __all__ = ["Images", "monitoring_objects", "shoot_objects"]
 
 
 def shoot_objects(values: Values, images: Images) -> list[JsonObject]:
-    """Everything that runs in the Shoot."""
+    """Return all objects for the Shoot."""
     config = calico_config(values)
     return [
         *calico_crds(),

@@ -122,7 +122,7 @@ def horizontal(images: Images) -> list[JsonObject]:
 
 
 def vertical(growth: Growth, images: Images) -> list[JsonObject]:
-    """Return the objects that scale the requests of one container."""
+    """Return what sets the requests of one container by the number of nodes."""
     scaler = growth.autoscaler
     arguments = [
         "/cpvpa",

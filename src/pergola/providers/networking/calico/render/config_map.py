@@ -1,4 +1,4 @@
-"""`calico-config`: what calico-node and the CNI plugin read (spec 40 §5.5)."""
+"""The ConfigMap `calico-config` of calico-node and the CNI plugin (spec 40 §5.5)."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ CONFLIST: Final = "10-calico.conflist"
 
 
 def calico_config(values: Values) -> JsonObject:
-    """The ConfigMap; the CNI installer replaces the words between double underscores."""
+    """Return the ConfigMap; the CNI installer replaces the words between double underscores."""
     data = {
         "typha_service_name": "calico-typha" if values.typha else "none",
         "calico_backend": values.backend,
@@ -26,12 +26,12 @@ def calico_config(values: Values) -> JsonObject:
 
 
 def checksum(config: JsonObject) -> str:
-    """Changes when the ConfigMap does, so that pods start again."""
+    """Return a hash of the ConfigMap, so that a change of it restarts pods."""
     return hashlib.sha256(orjson.dumps(config, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def cni_network_config(values: Values) -> JsonObject:
-    """The chain of plugins that makes pods' interfaces."""
+    """Return the chain of plugins that creates the interfaces of pods."""
     calico: JsonObject = {
         "type": "calico",
         "log_level": "info",
@@ -50,9 +50,9 @@ def cni_network_config(values: Values) -> JsonObject:
 def _ipam(values: Values) -> JsonObject:
     ipam = values.ipam
     if ipam.type == "calico-ipam":
-        wanted = {"assign_ipv4": values.ipv4, "assign_ipv6": values.ipv6}
+        pools = {"assign_ipv4": values.ipv4, "assign_ipv6": values.ipv6}
         return {"type": ipam.type} | {
-            name: "true" if pool else "false" for name, pool in wanted.items()
+            name: "true" if pool else "false" for name, pool in pools.items()
         }
     if ipam.ranges:
         return {"type": ipam.type, "ranges": [[{"subnet": subnet}] for subnet in ipam.ranges]}

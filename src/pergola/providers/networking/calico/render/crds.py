@@ -1,8 +1,7 @@
-"""The kinds of Calico, taught to the Shoot's API server (spec 40 §5.5).
+"""The CustomResourceDefinitions of Calico (spec 40 §5.5).
 
-Their schemas are open: what is in them is Calico's matter, it validates what it reads, and a schema
-here would have to follow each of its versions. What an API server has to know is only which kinds
-there are, their names and their scope.
+Their schemas are open: Calico validates what it reads, and a schema here would have to follow each
+of its versions. The API server only needs the names and the scope of the kinds.
 """
 
 from collections.abc import Iterator, Mapping
@@ -48,7 +47,7 @@ _PLURALS: Final = {
     "CalicoNodeStatus": "caliconodestatuses",
     "KubeControllersConfiguration": "kubecontrollersconfigurations",
 }
-# Groups of *.k8s.io are protected: their kinds name the review in which they were approved.
+# Groups of *.k8s.io are protected: their kinds must name the review that approved them.
 _APPROVED: Final = {
     "api-approved.kubernetes.io": "https://github.com/kubernetes-sigs/network-policy-api/pull/30"
 }
@@ -56,7 +55,7 @@ _OPEN: Final[JsonObject] = {"type": "object", "x-kubernetes-preserve-unknown-fie
 
 
 def calico_crds() -> Iterator[JsonObject]:
-    """The 24 kinds, by name."""
+    """Yield the 24 definitions, by name."""
     for kind in sorted((*NAMESPACED, *CLUSTER_SCOPED)):
         yield _crd(CALICO, "v1", kind, namespaced=kind in NAMESPACED)
     for kind in ADMIN_POLICIES:
@@ -64,14 +63,14 @@ def calico_crds() -> Iterator[JsonObject]:
 
 
 def network_attachment_definition() -> JsonObject:
-    """How Multus is told about further networks."""
+    """Return the definition of the extra networks of Multus."""
     return _crd(
         MULTUS, "v1", "NetworkAttachmentDefinition", namespaced=True, labels=None, dashes=True
     )
 
 
 def plural_of(kind: str) -> str:
-    """The name of a kind in paths and roles."""
+    """Return the name of a kind in paths and roles."""
     word = kind.lower()
     return _PLURALS.get(kind) or (f"{word[:-1]}ies" if word.endswith("y") else f"{word}s")
 

@@ -1,4 +1,4 @@
-"""`calico-kube-controllers`: tidies up Calico's objects when nodes and Services go."""
+"""`calico-kube-controllers`: cleans up Calico's objects after nodes and Services."""
 
 from typing import Final
 
@@ -28,7 +28,7 @@ _USER: Final = 999
 
 
 def controller_objects(values: Values, images: Images) -> list[JsonObject]:
-    """Its objects; none if nothing is routed by Calico."""
+    """Return its objects; none if Calico routes nothing."""
     if not values.kube_controllers:
         return []
     return [
@@ -47,7 +47,7 @@ def _deployment(images: Images) -> JsonObject:
     spec: JsonObject = {
         "replicas": 1,
         "revisionHistoryLimit": 2,
-        "strategy": {"type": "Recreate"},  # two of them would tidy up against each other
+        "strategy": {"type": "Recreate"},  # two of them would interfere
         "selector": selector(_LABELS),
         "template": {
             "metadata": {"labels": {**labels, **GARDENER, **EGRESS}},

@@ -1,4 +1,4 @@
-"""How the seed's Prometheus scrapes Calico, and dashboards for it (spec 40 §5.3 step 9)."""
+"""ScrapeConfigs for the seed's Prometheus, and dashboards (spec 40 §5.3 step 9)."""
 
 import json
 from collections.abc import Sequence
@@ -82,7 +82,7 @@ def _scrape_config(component: str, namespace: str) -> JsonObject:
 
 
 def _through_api_server() -> JsonObject:
-    """Nothing of the seed reaches pods of the Shoot directly."""
+    """The seed reaches pods of the Shoot only through its API server."""
     token = {"name": "shoot-access-prometheus-shoot", "key": "token"}
     return {
         "authorization": {"credentials": token},

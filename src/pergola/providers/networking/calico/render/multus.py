@@ -1,4 +1,4 @@
-"""Multus, the first CNI plugin: it gives pods networks beside Calico's (spec 40 §5.5)."""
+"""Multus, a CNI plugin in front of Calico that gives pods extra networks (spec 40 §5.5)."""
 
 from typing import Final
 
@@ -35,7 +35,7 @@ _NET: Final = mount("cni", _CONF)
 
 
 def multus_objects(values: Values, images: Images) -> list[JsonObject]:
-    """Its objects; none if it is off."""
+    """Return its objects; none if it is off."""
     if not values.multus:
         return []
     rules = [

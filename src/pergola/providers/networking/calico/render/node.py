@@ -1,4 +1,4 @@
-"""The DaemonSet `calico-node` and the Services by which it is monitored (spec 40 §5.5)."""
+"""The DaemonSet `calico-node` and the Services of its metrics (spec 40 §5.5)."""
 
 from typing import Final
 
@@ -44,7 +44,7 @@ _REQUESTS: Final = {"cpu": "250m", "memory": "100Mi"}
 
 
 def daemon_set(values: Values, images: Images, checksum: str) -> JsonObject:
-    """One calico-node for each node; a new ConfigMap makes new pods."""
+    """Return the DaemonSet; a change of the ConfigMap restarts its pods."""
     labels = {"k8s-app": NAME, **SYSTEM_COMPONENT, **CRITICAL_COMPONENT}
     spec: JsonObject = {
         "revisionHistoryLimit": 2,
@@ -70,7 +70,7 @@ def daemon_set(values: Values, images: Images, checksum: str) -> JsonObject:
 
 
 def monitoring_services(values: Values) -> list[JsonObject]:
-    """Where metrics are scraped."""
+    """Return the Services whose endpoints are scraped."""
     return [
         _metrics("felix", FELIX_METRICS),
         *([_metrics("bird", BIRD_METRICS)] if exports_bird(values) else []),
@@ -134,7 +134,7 @@ def _security(values: Values) -> JsonObject:
         return PRIVILEGED
     return {
         "privileged": False,
-        "allowPrivilegeEscalation": True,  # file capabilities of its programs need it
+        "allowPrivilegeEscalation": True,  # its programs have file capabilities
         "runAsNonRoot": True,
         "runAsUser": NODE_USER,
         "runAsGroup": 0,

@@ -1,4 +1,4 @@
-"""The environment of calico-node (spec 40 §5.5), by what each part of it decides."""
+"""The environment of calico-node, by subject (spec 40 §5.5)."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ _IPV6_MTUS: Final = ("FELIX_VXLANMTUV6", "FELIX_WIREGUARDMTUV6")
 
 
 def node_environment(values: Values) -> list[JsonObject]:
-    """All variables, always in the same order."""
+    """Return all variables, always in the same order."""
     return [
         *api_server(values),
         *_process(values),
@@ -27,7 +27,7 @@ def node_environment(values: Values) -> list[JsonObject]:
 
 
 def api_server(values: Values) -> list[JsonObject]:
-    """Where the API server is while nothing routes Services yet; empty if kube-proxy does."""
+    """Return the address of the API server until Services are routed; none with kube-proxy."""
     if values.api_server is None:
         return []
     host, port = values.api_server
@@ -35,7 +35,7 @@ def api_server(values: Values) -> list[JsonObject]:
 
 
 def node_address(values: Values) -> list[JsonObject]:
-    """How a node finds its own addresses, for whatever else runs calico-node's start-up code."""
+    """Return how a node finds its addresses, for sidecars that run calico-node's start-up."""
     return [
         *_address("IP", values.ipv4),
         *(_address("IP6", values.ipv6) if values.ipv6 else []),
@@ -91,7 +91,7 @@ def _ipv6(pool: Pool | None) -> list[JsonObject]:
 
 
 def _encapsulation(values: Values) -> list[JsonObject]:
-    """Which tunnels Felix makes; the pools decide who uses them."""
+    """Felix creates the tunnels; the pools decide what uses them."""
     if values.ipv4 is not None and values.ipv4.encapsulation == "vxlan":
         return env(FELIX_VXLANENABLED=flag(values.ipv4.mode != "Never"))
     return env(FELIX_IPINIPENABLED=flag(values.felix_ipip))

@@ -1,4 +1,4 @@
-"""What runs in calico-node's pods beside calico-node: init containers and sidecars (§5.5)."""
+"""The init containers and sidecars of calico-node (spec 40 §5.5)."""
 
 from functools import cache
 from importlib.resources import files
@@ -32,7 +32,7 @@ _ALIVE: Final = "[ $(($(date +%s) - $(cat /tmp/alive))) -lt 180 ]"
 
 
 def init_containers(values: Values, images: Images) -> list[JsonObject]:
-    """What happens on a node before calico-node starts, in this order."""
+    """Return the init containers, in their order."""
     return [
         *([_cleanup_routes(values, images)] if values.overlay is False else []),
         _log_mtu(images),
@@ -43,7 +43,7 @@ def init_containers(values: Values, images: Images) -> list[JsonObject]:
 
 
 def sidecars(values: Values, images: Images) -> list[JsonObject]:
-    """What runs as long as calico-node does."""
+    """Return the sidecars."""
     return [
         *([_network_condition(values, images)] if values.backend != "none" else []),
         *([_snat_to_upstream_dns(values, images)] if values.snat_to_upstream_dns else []),
@@ -52,7 +52,7 @@ def sidecars(values: Values, images: Images) -> list[JsonObject]:
 
 
 def exports_bird(values: Values) -> bool:
-    """Whether there are metrics of BIRD: its socket can only be read with privileges."""
+    """Return whether BIRD has metrics; reading its socket takes privileges."""
     return values.bird_exporter and not values.non_privileged
 
 
@@ -199,5 +199,5 @@ def _bird_exporter(values: Values, images: Images) -> JsonObject:
 
 
 def _alive_probe() -> JsonObject:
-    """The scripts write the time on every round."""
+    """Return a probe of the file to which the scripts write the time in each round."""
     return exec_probe("sh", "-c", _ALIVE, initialDelaySeconds=30, periodSeconds=60)

@@ -1,4 +1,4 @@
-"""The IPPools that Pergola keeps itself, where calico-node's own default would be wrong (§5.5)."""
+"""The IPPools that replace a wrong default of calico-node (spec 40 §5.5)."""
 
 from pergola.api.objects import JsonObject
 from pergola.manifests import manifest
@@ -7,10 +7,10 @@ from pergola.providers.networking.calico.values import Pool, Values
 
 
 def ip_pools(values: Values) -> list[JsonObject]:
-    """The pools, IPv4 first.
+    """Return the pools, IPv4 first.
 
-    calico-node makes a pool only where there is none and never changes one. So as soon as the
-    overlay is said explicitly, the pool is an object here and follows the config.
+    calico-node creates a missing pool and never changes one. If the config sets the overlay, the
+    pool is rendered, so that it follows the config.
     """
     return [
         *([_ipv4(values, values.ipv4)] if values.ipv4 and values.overlay is not None else []),
@@ -35,7 +35,7 @@ def _ipv4(values: Values, pool: Pool) -> JsonObject:
 
 
 def _no_snat(values: Values) -> list[JsonObject]:
-    """Calico translates addresses towards everything that is no pool; so nodes are made one."""
+    """Calico translates addresses of packets to whatever is not a pool, so nodes become one."""
     if values.overlay is not False or values.node_range is None:
         return []
     return [

@@ -1,4 +1,4 @@
-"""What calico-node, Typha, the CNI plugin and the controllers may do (spec 40 §5.5)."""
+"""The permissions of calico-node, Typha, the CNI plugin and the controllers (spec 40 §5.5)."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -23,7 +23,7 @@ _IPAM: Final = ("blockaffinities", "ipamblocks", "ipamhandles")
 
 
 def roles(values: Values) -> list[JsonObject]:
-    """Accounts and roles of everything that runs."""
+    """Return the accounts and roles of all components."""
     return [
         *_node(),
         *_cni_plugin(),
@@ -39,7 +39,7 @@ def _node() -> list[JsonObject]:
         rule("", ["serviceaccounts/token"], ["create"], [CNI_PLUGIN]),
         rule("", ["nodes/status"], ["patch", "update"]),
         rule("", ["pods/status"], ["patch"]),
-        rule("apps", ["daemonsets"], ["get"], [node.NAME]),  # is it being deleted, or a node?
+        rule("apps", ["daemonsets"], ["get"], [node.NAME]),  # to find out why it is stopping
         rule(
             CALICO,
             ["bgpconfigurations", "bgppeers", "clusterinformations", "felixconfigurations"],
@@ -127,7 +127,7 @@ def _kube_controllers() -> list[JsonObject]:
 
 
 def _tier_getter() -> list[JsonObject]:
-    """The garbage collector looks at policies, which Calico allows to who may get their tier."""
+    """The garbage collector reads policies, which Calico allows to readers of their tier."""
     subject: JsonObject = {
         "apiGroup": "rbac.authorization.k8s.io",
         "kind": "User",

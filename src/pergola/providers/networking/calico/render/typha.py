@@ -1,4 +1,4 @@
-"""Typha: between the nodes and the API server, so that a thousand nodes are few watches."""
+"""Typha, which fans out a few watches of the API server to all nodes (spec 40 §5.5)."""
 
 from typing import Final
 
@@ -35,13 +35,13 @@ PORT: Final = 5473
 METRICS: Final = 9093
 HEALTH: Final = 9098
 _LABELS: Final = {"k8s-app": NAME}
-_GRACE: Final = 300  # connections are handed over to others meanwhile
+_GRACE: Final = 300  # meanwhile, connections move to other replicas
 _NOBODY: Final = 65534
 _REQUESTS: Final = {"cpu": "200m", "memory": "100Mi"}
 
 
 def typha_objects(values: Values, images: Images) -> list[JsonObject]:
-    """All objects of Typha, and who may talk to it; nothing but that if it is off."""
+    """Return the objects of Typha, and always the NetworkPolicy for its port."""
     policy = _network_policy()
     if not values.typha:
         return [policy]
@@ -57,7 +57,7 @@ def typha_objects(values: Values, images: Images) -> list[JsonObject]:
 def _deployment(values: Values, images: Images) -> JsonObject:
     labels = {**_LABELS, **SYSTEM_COMPONENT}
     strategy = {"rollingUpdate": {"maxSurge": "100%", "maxUnavailable": 1}, "type": "RollingUpdate"}
-    spec: JsonObject = {  # no replicas: they are the horizontal autoscaler's
+    spec: JsonObject = {  # no replicas: the horizontal autoscaler sets them
         "revisionHistoryLimit": 2,
         "selector": selector(_LABELS),
         "strategy": strategy,
