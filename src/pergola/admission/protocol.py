@@ -36,6 +36,7 @@ BUDGET_SECONDS: Final = 9.5
 _KIND: Final = "AdmissionReview"
 _V1: Final = "admission.k8s.io/v1"
 _VERSIONS: Final = (_V1, "admission.k8s.io/v1beta1")
+_TOO_DEEP: Final = "the object is nested too deeply"
 _OPERATIONS: Final = ("CREATE", "UPDATE", "DELETE", "CONNECT")
 
 
@@ -120,17 +121,23 @@ class Reviewer:
         return errored(HTTPStatus.INTERNAL_SERVER_ERROR, text)
 
     def _stumbled(self, error: Exception) -> Verdict:
-        """An API server's refusal keeps its code and reason; what is no answer is a bug of ours."""
+        """Return the answer to an error: a refusal by the API server keeps its code and reason."""
         if isinstance(error, ApiError):
             return Verdict(allowed=False, code=error.code, reason=error.reason, message=str(error))
         if isinstance(error, KubeError):
             return denied(str(error))
+        if isinstance(error, RecursionError):
+            return errored(HTTPStatus.BAD_REQUEST, _TOO_DEEP)
         self._metrics.panicked()
         log.error("handler failed", webhook=self._path, exc_info=error)
         return errored(HTTPStatus.INTERNAL_SERVER_ERROR, f"panic: {error} [recovered]")
 
     def _answered(self, version: str, uid: str, verdict: Verdict, began: float) -> bytes:
-        answer = render_review(version, uid, verdict)
+        try:
+            answer = render_review(version, uid, verdict)
+        except orjson.JSONEncodeError:  # it reads deeper values than it writes
+            verdict = errored(HTTPStatus.BAD_REQUEST, _TOO_DEEP)
+            answer = render_review(version, uid, verdict)
         self._metrics.observe(HTTPStatus.OK, time.perf_counter() - began)
         self._metrics.judged(_outcome(verdict))
         if log.is_enabled_for(logging.DEBUG):

@@ -40,7 +40,7 @@ from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists, ApiError, Forbidden, Invalid, KubeError, NotFound
 from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.pki import read_bundle, renewal_of
-from pergola.providers.networking.plugin import NetworkPlugin
+from pergola.providers.networking.plugin import NetworkPlugin, Plan, Rendered
 from pergola.providers.networking.shoot_validator import shoot_validator
 from pergola.runtime.clock import Clock, FakeClock
 from pergola.runtime.controlling.unit import Unit
@@ -79,6 +79,9 @@ class Weft(NetworkPlugin[Config]):
     def check_shoot(self, config: Config, shoot: Shoot) -> Iterator[Cause]:
         if not shoot.kube_proxy_enabled and not config.ebpf:
             yield forbidden(PROXY, TEXT)
+
+    def render(self, plan: Plan[Config]) -> Rendered:
+        return Rendered(shoot=[])
 
 
 class Site:

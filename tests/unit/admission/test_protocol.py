@@ -20,7 +20,7 @@ from pergola.admission.review import (
 )
 from pergola.api.field_errors import Cause
 from pergola.api.kinds import POD
-from pergola.api.objects import JsonObject
+from pergola.api.objects import JsonObject, JsonValue
 from pergola.kube.errors import NotFound, Unreachable
 from pergola.runtime.metrics import Metrics
 
@@ -272,3 +272,28 @@ async def test_verdicts_are_counted_by_their_outcome() -> None:
         for name in ("unchanged", "mutated", "denied", "errored")
     }
     assert counts == {"unchanged": 2, "mutated": 1, "denied": 1, "errored": 1}
+
+
+@pytest.mark.parametrize("depth", [300, 900])
+def test_an_object_that_is_nested_too_deeply_is_refused(depth: int) -> None:
+    deep = b'{"a":' * depth + b"1" + b"}" * depth
+
+    def copies(request: Request) -> Verdict:
+        assert request.object is not None
+        count(request.object)
+        return Verdict(edits=(Edit("add", "/b", request.object["deep"], "a copy"),))
+
+    def count(value: JsonValue) -> int:
+        return 1 + sum(map(count, value.values())) if isinstance(value, dict) else 0
+
+    reviewer = Reviewer("/x", copies, Metrics().webhook("/x"))
+    body = (
+        b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":'
+        b'{"uid":"1","operation":"CREATE","object":{"deep":' + deep + b"}}}"
+    )
+    answer = reviewer("application/json", body)
+    assert isinstance(answer, bytes)
+    response = orjson.loads(answer)["response"]
+    assert (response["uid"], response["allowed"]) == ("1", False)
+    assert response["status"]["code"] == 400
+    assert "nested too deeply" in response["status"]["message"]

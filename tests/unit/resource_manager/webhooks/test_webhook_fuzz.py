@@ -1,0 +1,437 @@
+"""Whatever is sent to a webhook, it answers with a valid review and never fails.
+
+Each example is a review that an API server could send, with some of its parts replaced by other
+JSON. `--hypothesis-profile=nightly` tries 20,000 of them for each webhook.
+"""
+
+import asyncio
+import base64
+import copy
+from collections.abc import Awaitable, Sequence
+from typing import Any, Final
+
+import jsonpatch
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pergola.admission.protocol import Reviewer
+from pergola.admission.webhook import handlers
+from pergola.api.objects import GroupVersionKind, JsonObject, JsonValue, Key
+from pergola.api.resource_manager_config.controllers import Switch
+from pergola.api.resource_manager_config.webhooks import KubernetesServiceHost, Webhooks
+from pergola.resource_manager.webhooks.catalog import webhooks
+from pergola.resource_manager.webhooks.dependencies import Dependencies
+from pergola.resource_manager.webhooks.extension_validation.kinds import KINDS
+from pergola.resource_manager.webhooks.extension_validation.review import path_of
+from pergola.resource_manager.webhooks.high_availability_config.settings import (
+    NamespaceSettings,
+    read_namespace,
+)
+from pergola.resource_manager.webhooks.installation import Installation
+from pergola.resource_manager.webhooks.node_agent_authorizer.decide import (
+    GROUP,
+    USER_PREFIX,
+    Agent,
+)
+from pergola.resource_manager.webhooks.node_agent_authorizer.protocol import NodeAgentAuthorizer
+from pergola.resource_manager.webhooks.system_components_config import Taint
+from pergola.runtime.metrics import Metrics
+
+HA: Final = "high-availability-config.resources.gardener.cloud"
+PANICS: Final = "controller_runtime_webhook_panics_total"
+
+
+class KnownCluster:
+    """The lookups of a cluster in which everything exists."""
+
+    async def mounts_token(self, account: Key) -> bool:
+        return account.name != "robot"
+
+    async def system_taints(self) -> Sequence[Taint]:
+        return [Taint("a", "b", "NoSchedule")]
+
+    async def namespace(self, name: str) -> NamespaceSettings:
+        return read_namespace({f"{HA}/zones": "a,b", f"{HA}/failure-tolerance-type": "zone"})
+
+    async def most_replicas(self, workload: GroupVersionKind, key: Key) -> int | None:
+        return 5
+
+    async def many_nodes(self) -> bool:
+        return True
+
+    async def config_map(self, key: Key) -> JsonObject:
+        return {"data": {"hosts": "a,b", "istio-namespace": "istio"}}
+
+    async def service(self, key: Key) -> JsonObject:
+        return {"spec": {"clusterIPs": ["10.0.0.1", "2001:db8::1"]}}
+
+    async def objects(self, gvk: GroupVersionKind, namespace: str, labels: str) -> list[JsonObject]:
+        return []
+
+    async def agent(self, name: str) -> Agent:
+        return Agent(name, "node-1", {})
+
+    async def requester(self, signing_request: str) -> str | None:
+        return None
+
+    async def node_of_pod(self, pod: Key) -> str | None:
+        return "node-1"
+
+    async def own_secrets(self, agent: Agent) -> frozenset[str]:
+        return frozenset()
+
+
+CONTAINER: Final[JsonObject] = {
+    "name": "c",
+    "image": "i",
+    "env": [{"name": "X", "value": "y"}],
+    "volumeMounts": [{"name": "v", "mountPath": "/v"}],
+}
+SELECTOR: Final[JsonObject] = {
+    "matchLabels": {"app": "x"},
+    "matchExpressions": [{"key": "app", "operator": "In", "values": ["x"]}],
+}
+POD_SPEC: Final[JsonObject] = {
+    "serviceAccountName": "robot",
+    "automountServiceAccountToken": True,
+    "schedulerName": "default-scheduler",
+    "containers": [CONTAINER],
+    "initContainers": [CONTAINER],
+    "securityContext": {"runAsUser": 1, "seccompProfile": {"type": "Unconfined"}},
+    "nodeSelector": {"pool": "x"},
+    "hostAliases": [{"ip": "10.0.0.1", "hostnames": ["a"]}],
+    "volumes": [
+        {"name": "k", "secret": {"secretName": "generic-token-kubeconfig"}},
+        {"name": "p", "projected": {"sources": [{"secret": {"name": "s"}}]}},
+    ],
+    "tolerations": [
+        {"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1}
+    ],
+    "affinity": {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [
+                    {"matchExpressions": [{"key": "z", "operator": "In", "values": ["a"]}]}
+                ]
+            }
+        }
+    },
+    "topologySpreadConstraints": [
+        {
+            "topologyKey": "kubernetes.io/hostname",
+            "maxSkew": 1,
+            "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": SELECTOR,
+            "matchLabelKeys": ["pod-template-hash"],
+        }
+    ],
+}
+METADATA: Final[JsonObject] = {
+    "name": "x",
+    "namespace": "n",
+    "uid": "u",
+    "labels": {"app": "x", "pod-template-hash": "1", f"{HA}/type": "controller"},
+    "annotations": {
+        f"{HA}/replicas": "3",
+        "confirmation.gardener.cloud/deletion": "true",
+        "gardener.cloud/timestamp": "2030-01-01T00:00:00Z",
+    },
+    "ownerReferences": [{"apiVersion": "apps/v1", "kind": "DaemonSet", "controller": True}],
+    "finalizers": ["a/b"],
+    "deletionTimestamp": None,
+}
+REFERENCE: Final[JsonObject] = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "x"}
+EXTENSION_SPEC: Final[JsonObject] = {
+    "type": "aws",
+    "providerConfig": {"a": 1},
+    "region": "r",
+    "secretRef": {"name": "s", "namespace": "n"},
+    "purpose": "reconcile",
+    "podCIDR": "10.0.0.0/8",
+    "serviceCIDR": "11.0.0.0/8",
+    "ipFamilies": ["IPv4"],
+    "bucketName": "b",
+    "name": "a.example.org",
+    "recordType": "A",
+    "values": ["10.0.0.1"],
+    "ttl": 1,
+    "binaryPath": "/b",
+    "workerPool": {"name": "p", "selector": SELECTOR},
+    "userData": "Zm9v",
+    "ingress": [{"ipBlock": {"cidr": "10.0.0.0/8"}}],
+    "port": 443,
+    "endpoints": [{"nodeName": "n", "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}]}],
+    "backup": {"store": {"prefix": "n--x", "provider": "aws"}},
+    "units": [{"name": "u", "dropIns": [{"name": "d", "content": "c"}], "filePaths": ["/f"]}],
+    "files": [
+        {"path": "/f", "content": {"inline": {"encoding": "b64", "data": "x"}}},
+        {"path": "/g", "content": {"secretRef": {"name": "s", "dataKey": "k"}}},
+    ],
+    "criConfig": {
+        "name": "containerd",
+        "cgroupDriver": "systemd",
+        "containerd": {
+            "sandboxImage": "i",
+            "registries": [{"upstream": "u", "server": "https://s", "hosts": [{"url": "h"}]}],
+            "plugins": [{"op": "add", "path": ["a"], "values": {}}],
+        },
+    },
+    "pools": [
+        {
+            "name": "p",
+            "machineType": "m",
+            "machineImage": {"name": "i", "version": "1"},
+            "architecture": "amd64",
+            "nodeTemplate": {"capacity": {"cpu": "1", "pods": 1}},
+        }
+    ],
+}
+
+
+def of_kind(api_version: str, kind: str, **parts: JsonValue) -> JsonObject:
+    return {"apiVersion": api_version, "kind": kind, "metadata": METADATA, **parts}
+
+
+DEPLOYMENT: Final = of_kind(
+    "apps/v1",
+    "Deployment",
+    spec={
+        "replicas": 1,
+        "selector": SELECTOR,
+        "template": {"metadata": METADATA, "spec": POD_SPEC},
+    },
+)
+SAMPLES: Final[tuple[tuple[str, str, JsonObject], ...]] = (
+    ("", "pods", of_kind("v1", "Pod", spec=POD_SPEC)),
+    ("", "secrets", of_kind("v1", "Secret", data={"token": "AAAA"}, type="Opaque")),
+    ("apps", "deployments", DEPLOYMENT),
+    ("apps", "statefulsets", DEPLOYMENT | {"kind": "StatefulSet"}),
+    (
+        "autoscaling",
+        "horizontalpodautoscalers",
+        of_kind(
+            "autoscaling/v2",
+            "HorizontalPodAutoscaler",
+            spec={"minReplicas": 1, "maxReplicas": 2, "scaleTargetRef": REFERENCE},
+        ),
+    ),
+    (
+        "autoscaling.k8s.io",
+        "hvpas",
+        of_kind(
+            "autoscaling.k8s.io/v1alpha1",
+            "Hvpa",
+            spec={"hpa": {"template": {"spec": {"minReplicas": 1, "maxReplicas": 2}}}},
+        ),
+    ),
+    (
+        "discovery.k8s.io",
+        "endpointslices",
+        of_kind(
+            "discovery.k8s.io/v1",
+            "EndpointSlice",
+            endpoints=[{"zone": "a", "hints": {"forZones": [{"name": "b"}]}}],
+        ),
+    ),
+    (
+        "autoscaling.k8s.io",
+        "verticalpodautoscalers",
+        of_kind(
+            "autoscaling.k8s.io/v1",
+            "VerticalPodAutoscaler",
+            spec={"updatePolicy": {"updateMode": "Auto"}},
+        ),
+    ),
+    *(
+        (kind.group, kind.plural, of_kind(f"{kind.group}/v1alpha1", kind.kind, spec=EXTENSION_SPEC))
+        for kind in KINDS
+    ),
+)
+
+DEEP: Final[JsonValue] = orjson.loads(b'{"a":' * 200 + b"1" + b"}" * 200)
+JUNK: Final = st.one_of(
+    st.sampled_from(
+        [
+            None,
+            True,
+            0,
+            -1,
+            2**53,
+            -(2**63),
+            1e300,
+            0.5,
+            "",
+            "a",
+            "..",
+            "%",
+            "a/b~0~1",
+            "\x00\n",
+            "é" * 300,
+            [],
+            [None],
+            ["a", 1],
+            [[]],
+            {},
+            {"": None},
+            {"a": {"b": []}},
+            DEEP,
+        ]
+    ),
+    st.text(max_size=5),
+    st.integers(-3, 3),
+)
+
+
+@st.composite
+def nearly(draw: st.DrawFn, sample: JsonObject) -> JsonObject:
+    """The sample with up to four of its parts replaced, removed or added."""
+    value = copy.deepcopy(sample)
+    for _ in range(draw(st.integers(0, 4))):
+        _mangle(draw, value)
+    return value
+
+
+def _mangle(draw: st.DrawFn, root: JsonObject) -> None:
+    node: Any = root
+    while True:
+        steps: list[Any] = list(node) if isinstance(node, dict) else list(range(len(node)))
+        if not steps:
+            return
+        step = draw(st.sampled_from(steps))
+        if isinstance(node[step], dict | list) and draw(st.integers(0, 3)):
+            node = node[step]
+            continue
+        match draw(st.sampled_from(["replace", "replace", "remove", "add"])):
+            case "replace":
+                node[step] = copy.deepcopy(draw(JUNK))
+            case "remove":
+                del node[step]
+            case _ if isinstance(node, dict):
+                node[draw(st.sampled_from(["", "a", "name", "x-new"]))] = copy.deepcopy(draw(JUNK))
+            case _:
+                node.append(copy.deepcopy(draw(JUNK)))
+        return
+
+
+def enabled() -> Webhooks:
+    found = Webhooks(kubernetes_service_host=KubernetesServiceHost(host="api.example.org"))
+    for name in found.__struct_fields__:
+        switch: Switch = getattr(found, name)
+        switch.enabled = True
+    found.high_availability_config.default_not_ready_toleration_seconds = 60
+    found.system_components_config.pod_node_selector = {"pool": "system"}
+    return found
+
+
+NIGHTLY: Final = 1000
+# There are many webhooks: a usual run tries a few examples of each.
+EXAMPLES: Final = settings().max_examples if settings().max_examples > NIGHTLY else 25
+METRICS: Final = Metrics()
+SERVED: Final = {
+    path: Reviewer(path, handler, METRICS.webhook(path))
+    for path, handler in handlers(
+        webhooks(enabled(), Dependencies(Installation("runtime", hvpa=True), KnownCluster()))
+    ).items()
+}
+OF_EXTENSIONS: Final = {path_of(kind): kind.kind for kind in KINDS}
+
+
+def samples_for(path: str) -> list[tuple[str, str, JsonObject]]:
+    """The objects that a webhook is about, and a pod that it may be sent by mistake."""
+    if path in OF_EXTENSIONS:
+        return [s for s in SAMPLES if s[2]["kind"] in (OF_EXTENSIONS[path], "Pod")]
+    return list(SAMPLES)
+
+
+def called(answer: bytes | Awaitable[bytes]) -> JsonObject:
+    async def wait(awaitable: Awaitable[bytes]) -> bytes:
+        return await awaitable
+
+    body = answer if isinstance(answer, bytes) else asyncio.run(wait(answer))
+    value: JsonObject = orjson.loads(body)
+    return value
+
+
+@pytest.mark.parametrize("path", sorted(SERVED))
+@given(data=st.data())
+@settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
+def test_a_webhook_answers_whatever_it_is_sent(path: str, data: st.DataObject) -> None:
+    group, plural, sample = data.draw(st.sampled_from(samples_for(path)))
+    operation = data.draw(st.sampled_from(["CREATE", "CREATE", "UPDATE", "DELETE", "CONNECT"]))
+    obj, old = (data.draw(st.none() | nearly(sample)) for _ in range(2))
+    version = str(sample["apiVersion"]).rpartition("/")[2]
+    request: JsonObject = {
+        "uid": "1",
+        "operation": operation,
+        "kind": {"group": group, "version": version, "kind": sample["kind"]},
+        "resource": {"group": group, "version": version, "resource": plural},
+        "namespace": "n",
+        "name": data.draw(st.sampled_from(["x", ""])),
+        "userInfo": {"username": "alice", "groups": ["a"]},
+        "object": obj,
+        "oldObject": old,
+    }
+    review: JsonObject = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
+    sent = data.draw(st.just(request) | nearly(request))
+    before = METRICS.registry.get_sample_value(PANICS)
+    answer = called(SERVED[path]("application/json", orjson.dumps(review | {"request": sent})))
+    assert METRICS.registry.get_sample_value(PANICS) == before, answer
+    _check(answer, sent)
+
+
+def _check(answer: JsonObject, request: JsonObject) -> None:
+    assert (answer["apiVersion"], answer["kind"]) == ("admission.k8s.io/v1", "AdmissionReview")
+    response = answer["response"]
+    uid = request.get("uid")
+    assert response["uid"] == (uid if isinstance(uid, str) else "")
+    if not response["allowed"]:
+        assert 400 <= response["status"]["code"] <= 500
+        assert response["status"]["message"]
+        assert "patch" not in response
+    elif "patch" in response:
+        assert response["patchType"] == "JSONPatch"
+        patch = orjson.loads(base64.b64decode(response["patch"]))
+        assert jsonpatch.apply_patch(request["object"], patch) != request["object"]
+
+
+AUTHORIZER: Final = NodeAgentAuthorizer(KnownCluster(), by_selectors=True)
+SUBJECT_ACCESS: Final[JsonObject] = {
+    "apiVersion": "authorization.k8s.io/v1",
+    "kind": "SubjectAccessReview",
+    "spec": {
+        "user": f"{USER_PREFIX}machine-1",
+        "groups": [GROUP],
+        "resourceAttributes": {
+            "verb": "list",
+            "group": "",
+            "resource": "pods",
+            "subresource": "",
+            "namespace": "n",
+            "name": "x",
+            "fieldSelector": {
+                "requirements": [{"key": "spec.nodeName", "operator": "In", "values": ["node-1"]}]
+            },
+        },
+    },
+}
+
+
+@given(review=nearly(SUBJECT_ACCESS))
+@settings(suppress_health_check=[HealthCheck.too_slow])
+def test_the_authorizer_answers_whatever_it_is_sent(review: JsonObject) -> None:
+    answer = called(AUTHORIZER("application/json", orjson.dumps(review)))
+    assert answer["kind"] == "SubjectAccessReview"
+    status = answer["status"]
+    assert isinstance(status["allowed"], bool)
+    assert not str(status.get("evaluationError", "")).startswith("500")
+    if status["allowed"]:
+        assert GROUP in review["spec"]["groups"]
+
+
+@given(body=st.binary(max_size=50))
+def test_bodies_that_are_not_reviews_are_answered(body: bytes) -> None:
+    for reviewer in SERVED.values():
+        response = called(reviewer("application/json", body))["response"]
+        assert (response["allowed"], response["status"]["code"]) == (False, 400)
