@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from pergola.api.cluster_api import CONTRACT_VERSIONS, ContractVersion, contract_label
 from pergola.api.objects import GroupKind, GroupVersionKind, JsonObject, labels_of, map_at, name_of
+from pergola.externally_managed.hosts import host_problem
 from pergola.externally_managed.versions import newest
 
 _HOST_CHARACTERS: Final = 512
@@ -46,6 +47,16 @@ class Endpoint(NamedTuple):
         return (
             bool(self.host) and 0 < self.port <= _LAST_PORT and len(self.host) <= _HOST_CHARACTERS
         )
+
+    @property
+    def problem(self) -> str | None:
+        """Why clients could not connect to it, as the end of a sentence; None if they can."""
+        problem = host_problem(self.host)
+        if problem:
+            return f'host "{self.host}" {problem}'
+        if not 0 < self.port <= _LAST_PORT:
+            return f"port {self.port} must be between 1 and {_LAST_PORT}"
+        return None
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host

@@ -12,15 +12,18 @@ A plain description, in a ConfigMap or Secret under the key `network.yaml`, look
       network: {id: net-1}
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Annotated
 
 from msgspec import Meta
 from msgspec import field as value_field
 
-from pergola.api.objects import JsonObject, JsonValue
+from pergola.api.objects import JsonObject, JsonValue, map_at, maps_at
 from pergola.api.schema import Finding, Value, read, schema_of, validate
+from pergola.api.schema.validate import NO_EFFECT
 from pergola.externally_managed.contract import Endpoint, FailureDomain
+from pergola.externally_managed.hosts import host_problem
 from pergola.externally_managed.ownership import ENDPOINT
 
 
@@ -36,7 +39,7 @@ class EndpointValue(Value):
 class DomainValue(Value):
     """A part of the infrastructure that fails on its own."""
 
-    name: Annotated[str, Meta(min_length=1)]
+    name: Annotated[str, Meta(min_length=1, max_length=256)]
     """Its name."""
     control_plane: bool = True
     """Whether control planes may be there."""
@@ -49,7 +52,7 @@ class NetworkValue(Value):
 
     endpoint: EndpointValue | None = None
     """Where the control plane is reached; may be given on the InfraCluster instead."""
-    failure_domains: list[DomainValue] = []  # noqa: RUF012 - Structs copy an empty default
+    failure_domains: Annotated[list[DomainValue], Meta(max_length=100)] = []  # noqa: RUF012 - Structs copy an empty default
     """What fails on its own."""
     spec: JsonObject = value_field(default_factory=dict)
     """Further fields of the InfraCluster's spec."""
@@ -79,30 +82,41 @@ class Network:
 
 
 def read_network(value: JsonValue, of: str) -> Network | list[str]:
-    """A description, or all that is wrong with it: one sentence each, with its path.
+    """Return the described network, or everything that is wrong with it: a sentence each.
 
     Args:
-        of: where it is from, such as `ConfigMap demo/net`.
+        of: where the description is, such as `ConfigMap demo/net`.
     """
-    findings = [f for f in validate(schema_of(NetworkValue), value) if f.severity == "error"]
+    findings = [*_malformed(value), *_impossible(value)]
     if findings:
-        return [_sentence(finding, of) for finding in findings]
-    said = read(NetworkValue, value, of=of)
-    names = [domain.name for domain in said.failure_domains]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        return [f"{of}: failureDomains: {', '.join(twice)} is there more than once"]
-    if ENDPOINT in said.spec:
-        return [f"{of}: spec.{ENDPOINT}: write it as endpoint instead"]
+        return [f"{of}: {finding}" for finding in findings]
+    described = read(NetworkValue, value, of=of)
+    endpoint = described.endpoint
     return Network(
-        endpoint=Endpoint(said.endpoint.host, said.endpoint.port) if said.endpoint else None,
+        endpoint=Endpoint(endpoint.host, endpoint.port) if endpoint else None,
         failure_domains=tuple(
             FailureDomain(domain.name, domain.control_plane, domain.attributes)
-            for domain in said.failure_domains
+            for domain in described.failure_domains
         ),
-        spec=said.spec,
+        spec=described.spec,
     )
 
 
-def _sentence(finding: Finding, of: str) -> str:
-    return f"{of}: {finding}"
+def _malformed(value: JsonValue) -> Iterator[Finding]:
+    """Find what the schema does not allow; a misspelt field is an error, it would be lost."""
+    for finding in validate(schema_of(NetworkValue), value):
+        yield finding._replace(problem=finding.problem.replace(NO_EFFECT, ""))
+
+
+def _impossible(value: JsonValue) -> Iterator[Finding]:
+    """Find what the schema cannot express, in whatever is well formed."""
+    endpoint = map_at(value, "endpoint") if isinstance(value, dict) else {}
+    host = endpoint.get("host")
+    if isinstance(host, str) and host and (problem := host_problem(host)):
+        yield Finding("endpoint.host", problem)
+    domains = maps_at(value, "failureDomains") if isinstance(value, dict) else []
+    names = [domain["name"] for domain in domains if isinstance(domain.get("name"), str)]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield Finding("failureDomains", f'name "{name}" appears more than once')
+    if isinstance(value, dict) and ENDPOINT in map_at(value, "spec"):
+        yield Finding(f"spec.{ENDPOINT}", "must be written as endpoint instead")

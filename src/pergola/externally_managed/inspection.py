@@ -178,11 +178,12 @@ def _links(seen: Seen) -> Iterator[Finding]:
 
 def _content(seen: Seen) -> Iterator[Finding]:
     version = seen.managed.contract.version
-    has_endpoint = endpoint_of(seen.obj).is_valid or (
-        seen.cluster is not None and endpoint_of(seen.cluster).is_valid
-    )
-    if not has_endpoint:
+    endpoints = [endpoint_of(each) for each in (seen.obj, seen.cluster) if each is not None]
+    given = next((endpoint for endpoint in endpoints if endpoint.is_valid), None)
+    if given is None:
         yield Finding("error", "spec.controlPlaneEndpoint has no host and port")
+    elif given.problem:
+        yield Finding("error", f"spec.controlPlaneEndpoint: {given.problem}")
     for read in (is_provisioned, failure_domains_of):
         try:
             read(seen.obj, version)

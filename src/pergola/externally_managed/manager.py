@@ -4,7 +4,7 @@ It handles InfraClusters whose annotation has its own name, and no others. It ne
 or deletes what a network consists of; when an InfraCluster goes, nothing is left to be done.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -181,13 +181,12 @@ class ExternalManager:
         except SourceProblem as problem:
             await self._report(obj, Outcome(problem.reason, problem.problems))
             return
+        if network.endpoint is not None and network.endpoint.problem:
+            text = f"the network's endpoint can never be changed, and {network.endpoint.problem}"
+            await self._report(obj, Outcome(INVALID, [text]))
+            return
         obj, conflicts = await self._apply_spec(obj, network)
-        problems = [*conflicts, *network.problems]
-        if not endpoint_of(obj).is_valid:
-            problems.append(
-                "there is no control plane endpoint: neither the network nor "
-                "spec.controlPlaneEndpoint has a host and a port"
-            )
+        problems = [*conflicts, *network.problems, *_endpoint_problems(obj)]
         reason = CONFLICT if conflicts else INCOMPLETE if problems else Outcome().reason
         outcome = Outcome(reason, problems, network.failure_domains, network.status or None)
         await self._report(obj, outcome._replace(notes=self._left_behind(obj)))
@@ -265,6 +264,17 @@ class ExternalManager:
         )
         self._objects.observe(written)
         log.info("status written", object=f"{self._managed.gvk.kind} {name_of(obj)}")
+
+
+def _endpoint_problems(obj: JsonObject) -> Iterator[str]:
+    endpoint = endpoint_of(obj)
+    if not endpoint.is_valid:
+        yield (
+            "there is no control plane endpoint: neither the network nor "
+            "spec.controlPlaneEndpoint has a host and a port"
+        )
+    elif endpoint.problem:
+        yield f"spec.controlPlaneEndpoint: {endpoint.problem}"
 
 
 def _own(obj: JsonObject) -> JsonObject:

@@ -51,10 +51,14 @@ def decide_mark(
     if value != "true":
         text = f'annotation {READY_BY_HAND} is "{value}"; only "true" marks it ready'
         return Outcome(INVALID, [text])
-    if endpoint_of(obj).is_valid or (cluster is not None and endpoint_of(cluster).is_valid):
-        return Outcome(MARKED)
-    text = "set host and port of spec.controlPlaneEndpoint, here or on the Cluster"
-    return Outcome(NO_ENDPOINT, [text])
+    endpoints = [endpoint_of(each) for each in (obj, cluster) if each is not None]
+    given = next((endpoint for endpoint in endpoints if endpoint.is_valid), None)
+    if given is None:
+        text = "set host and port of spec.controlPlaneEndpoint, here or on the Cluster"
+        return Outcome(NO_ENDPOINT, [text])
+    if given.problem:
+        return Outcome(NO_ENDPOINT, [f"spec.controlPlaneEndpoint: {given.problem}"])
+    return Outcome(MARKED)
 
 
 def _ignored(

@@ -116,6 +116,24 @@ def test_a_description_is_read() -> None:
         ({"failureDomains": [{"name": "a"}, {"name": "a"}]}, ["failureDomains"]),
         ({"spec": {"controlPlaneEndpoint": {}}}, ["spec.controlPlaneEndpoint"]),
         ("nothing", [""]),
+        (
+            {"failuredomains": []},
+            ['failuredomains: is no known field; did you mean "failureDomains"'],
+        ),
+        (
+            {
+                "endpoint": {"host": "api:6443", "prot": 1},
+                "failureDomains": [{"name": "a"}, {"name": "a"}],
+                "spec": {"controlPlaneEndpoint": {}},
+            },
+            [
+                "endpoint.port: is required",
+                'endpoint.prot: is no known field; did you mean "port"',
+                "endpoint.host: must be a host without a port",
+                'failureDomains: name "a" appears more than once',
+                "spec.controlPlaneEndpoint: must be written as endpoint",
+            ],
+        ),
     ],
 )
 def test_all_that_is_wrong_with_a_description_is_named(
