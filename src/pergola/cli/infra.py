@@ -11,7 +11,7 @@ from cyclopts import App, Parameter
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject, Key
     from pergola.externally_managed.inspection import Finding, Seen
-    from pergola.externally_managed.manager import Managed
+    from pergola.externally_managed.kinds import Managed
     from pergola.kube.client import Client
 
 _WATCH_SECONDS: Final = 10.0

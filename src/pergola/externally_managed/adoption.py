@@ -18,7 +18,7 @@ from pergola.api.objects import (
 )
 from pergola.externally_managed.description import Network
 from pergola.externally_managed.inspection import Seen, errors, findings, look
-from pergola.externally_managed.manager import Managed
+from pergola.externally_managed.kinds import Managed
 from pergola.externally_managed.predicate import manager_of
 from pergola.externally_managed.sources import PlainSource, Source
 from pergola.kube.client import Client

@@ -9,10 +9,8 @@ from pergola import __version__
 from pergola.api.objects import GroupKind
 from pergola.cloud.aws.metrics import AwsMetrics
 from pergola.externally_managed.aws import AWS, AWS_CLUSTER, AwsSettings, AwsSource
-from pergola.externally_managed.kinds import managed_kind
-from pergola.externally_managed.manager import Settings, external_manager
-from pergola.externally_managed.ready_by_hand import ready_by_hand
-from pergola.externally_managed.sources import PlainSource, Source
+from pergola.externally_managed.manager import Settings
+from pergola.externally_managed.units import KindUnits
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import ClusterConfig
 from pergola.runtime.controlling.unit import Unit
@@ -81,15 +79,10 @@ async def assemble(
         aws: if given, AWSClusters may name AWS as their source.
 
     Raises:
-        ContractError: a kind is not installed, or does not follow a contract.
+        ContractError: none of the kinds is served and follows a contract.
     """
-    units = []
-    for kind in options.kinds:
-        managed = await managed_kind(client, kind)
-        sources: dict[str, Source] = {"plain": PlainSource(client)}
-        if aws is not None and kind == AWS_CLUSTER:
-            sources[AWS] = aws
-        units.append(external_manager(client, managed, sources, options.settings, metrics=metrics))
-        if options.marks_ready:
-            units.append(ready_by_hand(client, managed, options.settings, metrics=metrics))
-    return units
+    sources = {AWS_CLUSTER: {AWS: aws}} if aws is not None else {}
+    kinds = KindUnits(
+        client, options.settings, metrics, sources=sources, marks_ready=options.marks_ready
+    )
+    return await kinds.build(options.kinds)

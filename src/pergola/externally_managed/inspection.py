@@ -27,7 +27,7 @@ from pergola.externally_managed.contract import (
     is_provisioned,
 )
 from pergola.externally_managed.description import Network
-from pergola.externally_managed.manager import Managed
+from pergola.externally_managed.kinds import Managed
 from pergola.externally_managed.mapping import infrastructure_reference, owner_cluster
 from pergola.externally_managed.ownership import decide_fields, owned_fields
 from pergola.externally_managed.predicate import is_paused, manager_of

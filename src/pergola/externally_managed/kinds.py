@@ -1,12 +1,26 @@
-"""Which kinds of InfraClusters a cluster serves, and how each of them is to be read."""
+"""Which kinds of InfraClusters a cluster serves, and how each of them is read."""
+
+from dataclasses import dataclass
 
 from pergola.api.cluster_api import crd_name
 from pergola.api.kinds import CRD
-from pergola.api.objects import GroupKind, JsonObject, Key
-from pergola.externally_managed.contract import ContractError, contract_of, kind_of
-from pergola.externally_managed.manager import Managed
+from pergola.api.objects import GroupKind, GroupVersionKind, JsonObject, Key
+from pergola.externally_managed.contract import Contract, ContractError, contract_of, kind_of
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
+
+
+@dataclass(frozen=True, slots=True)
+class Managed:
+    """A kind of InfraCluster.
+
+    Attributes:
+        finalizers: those that the kind's provider puts on its InfraClusters.
+    """
+
+    gvk: GroupVersionKind
+    contract: Contract
+    finalizers: tuple[str, ...] = ()
 
 
 def parse_kind(text: str) -> GroupKind:
@@ -45,7 +59,15 @@ async def managed_kind(client: Client, kind: GroupKind) -> Managed:
     Raises:
         ContractError: there is no such kind, or its CRD follows no contract.
     """
-    crd = await read_crd(client, kind)
+    return managed_by_crd(await read_crd(client, kind), kind)
+
+
+def managed_by_crd(crd: JsonObject, kind: GroupKind) -> Managed:
+    """Return how InfraClusters of a CRD are read.
+
+    Raises:
+        ContractError: the CRD follows no contract.
+    """
     contract = contract_of(crd)
     return Managed(kind_of(crd, contract), contract, (provider_finalizer(kind),))
 

@@ -5,17 +5,13 @@ server: an annotation sets what otherwise only a controller could write, the sta
 """
 
 from pergola.api.cluster_api import CLUSTER
-from pergola.api.objects import (
-    JsonObject,
-    Key,
-    deletion_timestamp_of,
-    resource_version_of,
-)
-from pergola.externally_managed.manager import Managed, Settings
+from pergola.api.objects import JsonObject, Key, deletion_timestamp_of
+from pergola.externally_managed.kinds import Managed
+from pergola.externally_managed.manager import Settings
 from pergola.externally_managed.mapping import infrastructure_reference, owner_cluster
 from pergola.externally_managed.mark import Ignored, decide_mark
 from pergola.externally_managed.predicate import is_externally_managed, is_paused
-from pergola.externally_managed.status import Outcome, status_patch
+from pergola.externally_managed.status_writer import StatusWriter
 from pergola.kube.client import Client
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.clock import Clock, SystemClock
@@ -34,7 +30,7 @@ def ready_by_hand(
     metrics: Metrics,
     clock: Clock | None = None,
 ) -> Unit:
-    """The controller for one kind.
+    """Return the controller of one kind.
 
     Args:
         settings: InfraClusters of `settings.name` are left to the external manager.
@@ -42,7 +38,8 @@ def ready_by_hand(
     objects = Cache(client, managed.gvk, _whole, namespace=settings.namespace or None)
     clusters = Cache(client, CLUSTER, _whole, namespace=settings.namespace or None)
     recorder = Recorder(client, "ready-by-hand-controller", clock=clock)
-    reconciler = ReadyByHand(client, managed, settings, objects, clusters, recorder, clock)
+    status = StatusWriter(client, managed, objects, recorder, clock or SystemClock())
+    reconciler = ReadyByHand(settings.name, managed, (objects, clusters), status, recorder)
     controller = Controller(
         f"ready-by-hand-{managed.gvk.kind.lower()}",
         reconciler.reconcile,
@@ -62,25 +59,25 @@ def ready_by_hand(
 
 
 class ReadyByHand:
-    """The reconciler of one kind."""
+    """The reconciler of one kind.
+
+    Args:
+        name: the external manager of this process, whose InfraClusters are left to it.
+    """
 
     def __init__(
         self,
-        client: Client,
+        name: str,
         managed: Managed,
-        settings: Settings,
-        objects: Cache[JsonObject],
-        clusters: Cache[JsonObject],
+        caches: tuple[Cache[JsonObject], Cache[JsonObject]],
+        status: StatusWriter,
         recorder: Recorder,
-        clock: Clock | None = None,
     ) -> None:
-        self._client = client
+        self._name = name
         self._managed = managed
-        self._settings = settings
-        self._objects = objects
-        self._clusters = clusters
+        self._objects, self._clusters = caches
+        self._status = status
         self._recorder = recorder
-        self._clock = clock or SystemClock()
 
     async def reconcile(self, key: Key) -> runtime.Outcome:
         """Write what the annotation of one InfraCluster means into its status."""
@@ -92,25 +89,12 @@ class ReadyByHand:
         if is_externally_managed(obj) and is_paused(obj, cluster):
             return DONE
         managed = self._managed
-        decision = decide_mark(
-            obj, cluster, managed.contract, managed.finalizers, self._settings.name
-        )
+        decision = decide_mark(obj, cluster, managed.contract, managed.finalizers, self._name)
         if isinstance(decision, Ignored):
             self._recorder.warning(Regarding.of(obj), decision.reason, decision.note)
         elif decision is not None:
-            await self._report(obj, decision)
+            await self._status.patch_outcome(obj, decision)
         return DONE
-
-    async def _report(self, obj: JsonObject, outcome: Outcome) -> None:
-        patch = status_patch(obj, self._managed.contract, outcome, self._clock.now())
-        if patch:
-            written = await self._client.patch(
-                self._managed.gvk,
-                Key.of(obj),
-                {"metadata": {"resourceVersion": resource_version_of(obj)}, "status": patch},
-                subresource="status",
-            )
-            self._objects.observe(written)
 
 
 def _whole(obj: JsonObject) -> JsonObject:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
 from pergola.api.cluster_api import SOURCE
+from pergola.api.core_v1_validation import is_dns_subdomain
 from pergola.api.kinds import CONFIG_MAP, SECRET
 from pergola.api.objects import (
     GroupVersionKind,
@@ -17,12 +18,13 @@ from pergola.api.objects import (
 )
 from pergola.externally_managed.description import Network, read_network
 from pergola.kube.client import Client
-from pergola.kube.errors import NotFound
+from pergola.kube.errors import Forbidden, NotFound
 from pergola.kube.yaml import YamlError, parse
 
 DATA_KEY: Final = "network.yaml"
 NOT_FOUND: Final = "SourceNotFound"
 INVALID: Final = "SourceInvalid"
+FORBIDDEN: Final = "SourceForbidden"
 _KINDS: Final = {"configmap": CONFIG_MAP, "secret": SECRET}
 
 
@@ -54,10 +56,13 @@ class Source(Protocol):
 
 
 def source_object(obj: Mapping[str, Any]) -> tuple[GroupVersionKind, Key] | None:
-    """The ConfigMap or Secret that the annotation names; None if it names none."""
+    """Return the ConfigMap or Secret that the annotation names; None if it names none.
+
+    The name reaches a URL and a selector, so only one that an object can have counts.
+    """
     kind, _, name = annotations_of(obj).get(SOURCE, "").partition("/")
     gvk = _KINDS.get(kind.lower())
-    return (gvk, Key(namespace_of(obj), name)) if gvk and name else None
+    return (gvk, Key(namespace_of(obj), name)) if gvk and is_dns_subdomain(name) else None
 
 
 class PlainSource:
@@ -82,6 +87,12 @@ class PlainSource:
         except NotFound:
             raise SourceProblem(
                 NOT_FOUND, f"{of}, which annotation {SOURCE} names, does not exist"
+            ) from None
+        except Forbidden:
+            raise SourceProblem(
+                FORBIDDEN,
+                f"{of}, which annotation {SOURCE} names, cannot be read: grant the manager get, "
+                f"list and watch on it with a Role in namespace {key.namespace}",
             ) from None
         network = read_network(_content(found, gvk, of), of)
         if isinstance(network, list):

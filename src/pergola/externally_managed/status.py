@@ -24,16 +24,17 @@ IS_READY: Final = "NetworkReady"
 INCOMPLETE: Final = "NetworkIncomplete"
 CONFLICT: Final = "Conflict"
 WAITING_FOR_CLUSTER: Final = "WaitingForCluster"
-REJECTED: Final = "SpecRejected"
+REFUSED: Final = "SpecRefused"
 """The API server, or a webhook of the provider, refuses the spec."""
 PERGOLA_REASONS: Final = (
     IS_READY,
     INCOMPLETE,
     CONFLICT,
     WAITING_FOR_CLUSTER,
-    REJECTED,
+    REFUSED,
     "SourceNotFound",
     "SourceInvalid",
+    "SourceForbidden",
     "CredentialsInvalid",
     "CredentialsInsufficient",
 )

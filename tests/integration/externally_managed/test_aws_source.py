@@ -6,6 +6,7 @@ import secrets
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,18 +28,19 @@ from pergola.api.cluster_api import (
     SOURCE,
 )
 from pergola.api.conditions import get_condition
-from pergola.api.kinds import SECRET
+from pergola.api.kinds import CONFIG_MAP, EVENT, SECRET
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at
 from pergola.cloud.aws import AwsClient, Retry
 from pergola.externally_managed.aws import AwsSettings, AwsSource, iam_policy
-from pergola.externally_managed.kinds import managed_kind
-from pergola.externally_managed.manager import Managed, Settings, external_manager
+from pergola.externally_managed.kinds import Managed, managed_kind
+from pergola.externally_managed.manager import Settings, external_manager
 from pergola.externally_managed.sources import PlainSource
+from pergola.kube.yaml import dump
 from pergola.runtime.metrics import Metrics
 from pergola.testing.aws.moto import ACCOUNT, AwsDouble, moto
 from pergola.testing.cluster_api import aws_provider_crds, cluster, infra_cluster, install
 from pergola.testing.waiting import running, settled, until
-from pergola.testing.world import RecordingClient
+from pergola.testing.world import RecordingClient, config_map
 
 AWS_CLUSTER = GroupVersionKind(INFRASTRUCTURE_GROUP, "v1beta2", "AWSCluster")
 TEMPLATE = AWS_CLUSTER._replace(kind="AWSMachineTemplate")
@@ -596,6 +598,35 @@ async def test_the_status_of_a_cluster_that_the_provider_left_is_kept_up(
         await vpc.aws.call("ec2", "DeleteSubnet", SubnetId=vpc.private["b"])
         await site.annotate(touch="1")
         await until(site.client, AWS_CLUSTER, site.key, lambda obj: len(domains(obj)) == 1)
+
+
+# What the provider's CRD refuses
+
+
+async def test_a_network_that_the_crd_refuses_is_explained(site: Site) -> None:
+    described: JsonObject = {"endpoint": {"host": "api.example.org", "port": 6443}}
+    wrong = dump({**described, "spec": {"network": {"vpc": {"idd": "vpc-1"}}}})
+    await site.client.create({**config_map("net", site.namespace), "data": {"network.yaml": wrong}})
+    await site.create({SOURCE: "configmap/net"})
+    async with site.managing():
+        obj = await site.until_ready("False", "SpecRefused", said=".spec.network.vpc.idd")
+        assert "controlPlaneEndpoint" not in obj["spec"]
+        change = {"data": {"network.yaml": dump(described)}}
+        await site.client.patch(CONFIG_MAP, Key(site.namespace, "net"), change)
+        await site.until_ready("True", "NetworkReady")
+
+
+async def test_a_status_that_the_crd_refuses_is_an_event(site: Site, vpc: Vpc) -> None:
+    await vpc.balancer("api", 6443)
+    await site.create({AWS_VPC: vpc.id, AWS_LOAD_BALANCER: "api"})
+    site.managed = replace(site.managed, contract=site.managed.contract._replace(version="v1beta2"))
+    async with site.managing():
+        async with asyncio.timeout(30):
+            while not (events := await site.client.list(EVENT, site.namespace)):
+                pass
+    (event,) = events
+    assert (event["type"], event["reason"]) == ("Warning", "StatusRefused")
+    assert "status.failureDomains" in event["note"]
 
 
 # AWS in trouble

@@ -36,8 +36,8 @@ from pergola.externally_managed.contract import (
     is_provisioned,
     render_failure_domains,
 )
-from pergola.externally_managed.kinds import managed_kind
-from pergola.externally_managed.manager import Managed, Settings, external_manager
+from pergola.externally_managed.kinds import Managed, managed_kind
+from pergola.externally_managed.manager import Settings, external_manager
 from pergola.externally_managed.ready_by_hand import ready_by_hand
 from pergola.externally_managed.sources import PlainSource
 from pergola.kube.client import Client

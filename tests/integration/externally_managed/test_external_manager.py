@@ -17,7 +17,8 @@ from pergola.externally_managed.contract import (
     failure_domains_of,
     is_provisioned,
 )
-from pergola.externally_managed.manager import Managed, Settings, external_manager
+from pergola.externally_managed.kinds import Managed
+from pergola.externally_managed.manager import Settings, external_manager
 from pergola.externally_managed.sources import PlainSource
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import dump
@@ -252,7 +253,10 @@ async def test_a_source_that_is_missing_or_wrong_is_explained_and_followed(site:
         await site.until_ready("True", "NetworkReady")
 
 
-@pytest.mark.parametrize("source", ["", "net", "deployment/net", "configmap/"])
+@pytest.mark.parametrize(
+    "source",
+    ["", "net", "deployment/net", "configmap/", "secret/=", "secret/a,b", "configmap/../x"],
+)
 async def test_an_annotation_that_names_no_source_is_explained(site: Site, source: str) -> None:
     await site.create(source=source)
     async with running(site.manager()):
@@ -305,6 +309,56 @@ async def test_a_network_that_vanishes_is_reported_but_readiness_stays(site: Sit
         obj = await site.until_ready("False", "SourceNotFound")
     assert is_provisioned(obj, site.contract.version)
     assert failure_domains_of(obj, site.contract.version)
+
+
+async def test_an_endpoint_that_the_cluster_has_taken_stays_and_the_finding_names_both(
+    site: Site,
+) -> None:
+    await site.describe()
+    await site.create()
+    async with running(site.manager()):
+        await site.until_ready("True", "NetworkReady")
+        taken = {"spec": {"controlPlaneEndpoint": {"host": "api.example.org", "port": 6443}}}
+        await site.client.patch(CLUSTER, site.key, taken)
+        await site.change({**NETWORK, "endpoint": {"host": "new.example.org", "port": 443}})
+        obj = await site.until_ready("False", "NetworkIncomplete")
+        assert "new.example.org:443" in site.message(obj)
+        assert str(endpoint_of(obj)) == "api.example.org:6443"
+        await site.change({name: NETWORK[name] for name in NETWORK if name != "endpoint"})
+        obj = await site.until_ready("True", "NetworkReady")
+        assert str(endpoint_of(obj)) == "api.example.org:6443"
+
+
+async def test_an_endpoint_is_corrected_before_the_cluster_takes_it(site: Site) -> None:
+    await site.describe()
+    await site.create()
+    async with running(site.manager()):
+        await site.until_ready("True", "NetworkReady")
+        await site.change({**NETWORK, "endpoint": {"host": "new.example.org", "port": 443}})
+        await until(
+            site.client,
+            site.gvk,
+            site.key,
+            lambda obj: str(endpoint_of(obj)) == "new.example.org:443",
+        )
+
+
+async def test_a_users_endpoint_that_is_not_a_host_is_never_declared_ready(site: Site) -> None:
+    await site.describe({"failureDomains": [{"name": "a"}]})
+    await site.create(controlPlaneEndpoint={"host": "https://api.example.org", "port": 443})
+    async with running(site.manager()):
+        obj = await site.until_ready("False", "NetworkIncomplete")
+        assert "without a scheme" in site.message(obj)
+        assert not is_provisioned(obj, site.contract.version)
+
+
+async def test_an_empty_host_that_somebody_wrote_is_filled(site: Site) -> None:
+    await site.describe()
+    empty = {"host": "", "port": 0} if site.gvk == OLD else None
+    await site.create(controlPlaneEndpoint=empty)
+    async with running(site.manager()):
+        obj = await site.until_ready("True", "NetworkReady")
+    assert str(endpoint_of(obj)) == "api.example.org:6443"
 
 
 async def test_without_an_endpoint_it_is_not_ready(site: Site) -> None:

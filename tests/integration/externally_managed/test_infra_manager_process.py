@@ -1,6 +1,7 @@
 """`pergola infra-manager` as a process, with nothing but its ClusterRole."""
 
 import asyncio
+import secrets
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,10 +12,17 @@ import pytest
 
 from pergola.api.cluster_api import MANAGED_BY, SOURCE
 from pergola.api.conditions import get_condition
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
+from pergola.api.kinds import CRD
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at, name_of
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import dump, parse_documents
-from pergola.testing.cluster_api import NEW, cluster, infra_cluster
+from pergola.testing.cluster_api import (
+    NEW,
+    cluster,
+    infra_cluster,
+    infra_cluster_crd,
+    install,
+)
 from pergola.testing.service_accounts import service_account_config, until_allowed
 from pergola.testing.waiting import until
 from pergola.testing.world import RecordingClient, config_map
@@ -35,19 +43,7 @@ async def restricted(
 ) -> AsyncIterator[Path]:
     """The kubeconfig of an identity that has the ClusterRole, and nothing else."""
     name = f"infra-manager-{namespace}"[:63]
-    (document,) = parse_documents(ROLE.read_bytes())
-    assert isinstance(document.value, dict)
-    role: JsonObject = {**document.value, "metadata": {"name": name}}
-    await infra_client.create(role)
-    account = {"kind": "ServiceAccount", "name": "default", "namespace": namespace}
-    binding = {
-        "apiVersion": f"{RBAC}/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": name},
-        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": name},
-        "subjects": [account],
-    }
-    await infra_client.create(binding)
+    await bind(infra_client, "pergola:infra-manager", name, namespace, "ClusterRoleBinding")
     admin = load(kubeconfig)
     config = await service_account_config(admin, namespace)
     headers = await config.credentials.headers()
@@ -58,6 +54,24 @@ async def restricted(
     yield path
     for kind in ("ClusterRole", "ClusterRoleBinding"):
         await infra_client.delete(GroupVersionKind(RBAC, "v1", kind), Key("", name))
+
+
+async def bind(client: RecordingClient, role: str, name: str, namespace: str, binding: str) -> None:
+    """Grants a role of the chart, under another name, to the namespace's default account."""
+    documents = [document.value for document in parse_documents(ROLE.read_bytes())]
+    (found,) = (value for value in documents if isinstance(value, dict) and name_of(value) == role)
+    await client.create({**found, "metadata": {"name": name}})
+    metadata = {"name": name} | ({"namespace": namespace} if binding == "RoleBinding" else {})
+    account = {"kind": "ServiceAccount", "name": "default", "namespace": namespace}
+    await client.create(
+        {
+            "apiVersion": f"{RBAC}/v1",
+            "kind": binding,
+            "metadata": metadata,
+            "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": name},
+            "subjects": [account],
+        }
+    )
 
 
 def restricted_kubeconfig(admin: Path, authorization: str) -> str:
@@ -155,3 +169,61 @@ async def test_a_mistake_is_one_sentence(
     assert process.returncode == 1
     assert said.startswith("pergola: ")
     assert sentence in said
+
+
+async def test_secrets_are_read_only_where_a_role_allows_it(
+    restricted: Path, infra_client: RecordingClient, namespace: str
+) -> None:
+    secret: JsonObject = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "net", "namespace": namespace},
+        "stringData": {"network.yaml": dump(NETWORK)},
+    }
+    await infra_client.create(secret)
+    annotations = {MANAGED_BY: "pergola", SOURCE: "secret/net"}
+    await infra_client.create(infra_cluster(NEW, "demo", namespace, annotations))
+    await infra_client.create(cluster("demo", namespace, NEW))
+    name = f"infra-manager-secrets-{namespace}"[:63]
+    async with running(restricted, "--kind", KIND) as process:
+        await health_port(process)
+        key = Key(namespace, "demo")
+        obj = await until(infra_client, NEW, key, lambda obj: reason(obj) == "SourceForbidden")
+        condition = get_condition(maps_at(obj, "status", "conditions"), "Ready") or {}
+        assert f"with a Role in namespace {namespace}" in condition["message"]
+        await bind(infra_client, "pergola:infra-manager:secrets", name, namespace, "RoleBinding")
+        await until(infra_client, NEW, key, is_complete)
+    await infra_client.delete(GroupVersionKind(RBAC, "v1", "ClusterRole"), Key("", name))
+
+
+async def test_a_kind_whose_crd_is_missing_does_not_stop_the_others_and_starts_later(
+    restricted: Path, infra_client: RecordingClient, namespace: str
+) -> None:
+    suffix = secrets.token_hex(3)
+    late = GroupVersionKind(NEW.group, "v1beta2", f"Late{suffix}Cluster")
+    described = config_map("net", namespace)
+    await infra_client.create({**described, "data": {"network.yaml": dump(NETWORK)}})
+    annotations = {MANAGED_BY: "pergola", SOURCE: "configmap/net"}
+    await infra_client.create(infra_cluster(NEW, "early", namespace, annotations))
+    await infra_client.create(cluster("early", namespace, NEW))
+    kinds = ("--kind", f"{late.kind}.{late.group}", "--kind", KIND)
+    async with running(restricted, *kinds, "-n", namespace) as process:
+        await health_port(process)
+        await until(infra_client, NEW, Key(namespace, "early"), is_complete)
+        await install(infra_client, infra_cluster_crd(late))
+        await infra_client.create(infra_cluster(late, "late", namespace, annotations))
+        await infra_client.create(cluster("late", namespace, late))
+        await until(infra_client, late, Key(namespace, "late"), is_complete)
+        process.terminate()
+        assert await asyncio.wait_for(process.wait(), 10) == 0
+    crd = Key("", f"{late.kind.lower()}s.{late.group}")
+    await infra_client.delete(CRD, crd)
+
+
+def is_complete(obj: JsonObject) -> bool:
+    return reason(obj) == "NetworkReady"
+
+
+def reason(obj: JsonObject) -> str:
+    condition = get_condition(maps_at(obj, "status", "conditions"), "Ready") or {}
+    return str(condition.get("reason"))

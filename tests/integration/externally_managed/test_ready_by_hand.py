@@ -10,7 +10,8 @@ from pergola.api.conditions import get_condition
 from pergola.api.kinds import EVENT
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
 from pergola.externally_managed.contract import contract_of, is_provisioned
-from pergola.externally_managed.manager import Managed, Settings
+from pergola.externally_managed.kinds import Managed
+from pergola.externally_managed.manager import Settings
 from pergola.externally_managed.ready_by_hand import ready_by_hand
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
