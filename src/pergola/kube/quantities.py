@@ -1,7 +1,7 @@
 """Amounts of resources as Kubernetes writes them: `100m`, `1.5Gi`, `2e3`.
 
-Kubernetes counts in thousandths of a millionth and rounds smaller parts away from zero, so that a
-request is never less than what was asked for.
+Kubernetes counts in billionths and rounds smaller parts away from zero, so that no request becomes
+smaller than it was written.
 """
 
 import re
@@ -11,11 +11,12 @@ from typing import Final
 
 from pergola.kube.errors import KubeError
 
-_DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15}
-_DECIMAL_SUFFIXES: Final = {exponent: suffix for suffix, exponent in _DECIMAL.items()} | {18: "E"}
+_DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0} | {
+    suffix: 3 * power for power, suffix in enumerate("kMGTPE", 1)
+}
 _BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _FACTORS: Final = (
-    {suffix: Decimal(1).scaleb(exponent) for exponent, suffix in _DECIMAL_SUFFIXES.items()}
+    {suffix: Decimal(1).scaleb(exponent) for suffix, exponent in _DECIMAL.items()}
 ) | {suffix: Decimal(1024**power) for power, suffix in enumerate(_BINARY) if power}
 _QUANTITY: Final = re.compile(
     r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:([KMGTPE]i|[numkMGTPE])|[eE]([+-]?[0-9]+))?"
@@ -28,59 +29,34 @@ _EXACT: Final = Context(prec=1000, rounding=ROUND_UP)
 
 
 class QuantityError(KubeError):
-    """A value is no quantity; the text quotes it."""
+    """A value is not a quantity; the text quotes it."""
 
     def __init__(self, quantity: object) -> None:
         text = str(quantity)
         shown = text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
-        super().__init__(f'"{shown}" is no quantity; write for example 500m, 2 or 1Gi')
+        super().__init__(f'"{shown}" is not a quantity; write for example 500m, 2 or 1Gi')
 
 
 @lru_cache(maxsize=4096, typed=True)
 def parse_quantity(quantity: str | float) -> Decimal:
-    """The exact amount: `100m` → 0.1. Numbers of JSON are quantities too.
+    """Return the exact amount: `100m` → 0.1. JSON numbers are quantities too.
 
     Raises:
-        QuantityError: it is no quantity, or has more than 100 characters.
+        QuantityError: it is not a quantity, or has more than 100 characters.
     """
-    return _parse(quantity)[0]
+    return _parse(quantity)
 
 
 def equal_quantities(one: str | float, other: str | float) -> bool:
     """Whether two quantities are the same amount: `1` and `1000m` are.
 
     Raises:
-        QuantityError: one of them is no quantity.
+        QuantityError: one of them is not a quantity.
     """
     return parse_quantity(one) == parse_quantity(other)
 
 
-def canonical_quantity(quantity: str | float) -> str:
-    """The shortest form without a fraction, in the notation given: `1.5Gi` → `1536Mi`.
-
-    Raises:
-        QuantityError: it is no quantity.
-    """
-    amount, suffix, has_exponent = _parse(quantity)
-    if suffix in _BINARY[1:] and abs(amount) >= 1024 and amount == int(amount):
-        return _in_binary(int(amount))
-    mantissa, exponent = int(_EXACT.scaleb(amount, 9)), -9
-    while mantissa and mantissa % 1000 == 0 and (has_exponent or exponent < 18):
-        mantissa, exponent = mantissa // 1000, exponent + 3
-    if not mantissa or not exponent:
-        return str(mantissa)
-    return f"{mantissa}{f'e{exponent}' if has_exponent else _DECIMAL_SUFFIXES[exponent]}"
-
-
-def _in_binary(amount: int) -> str:
-    power = 0
-    while amount % 1024 == 0 and power < len(_BINARY) - 1:
-        amount, power = amount // 1024, power + 1
-    return f"{amount}{_BINARY[power]}"
-
-
-def _parse(quantity: str | float) -> tuple[Decimal, str, bool]:
-    """The amount, its suffix, and whether it has an exponent instead."""
+def _parse(quantity: str | float) -> Decimal:
     text = quantity if isinstance(quantity, str) else repr(quantity)
     match = _QUANTITY.fullmatch(text) if len(text) <= _LONGEST else None
     if match is None:
@@ -94,7 +70,7 @@ def _parse(quantity: str | float) -> tuple[Decimal, str, bool]:
         raise QuantityError(quantity)
     if suffix in _BINARY[1:]:
         amount = max(min(amount, _LARGEST_BINARY), -_LARGEST_BINARY)
-    return _rounded(amount), suffix, exponent is not None
+    return _rounded(amount)
 
 
 def _rounded(amount: Decimal) -> Decimal:

@@ -1,7 +1,6 @@
 import copy
 from typing import Any
 
-import jsonpatch
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +9,6 @@ from pergola.api.objects import JsonObject, JsonValue
 from pergola.kube.patches import (
     apply_merge_patch,
     escape_pointer,
-    json_patch,
     merge_patch,
     same,
 )
@@ -71,7 +69,6 @@ def test_a_merge_patch_leads_from_the_old_object_to_the_new_one(
 def test_an_object_that_did_not_change_needs_no_patch(obj: JsonObject) -> None:
     twin = copy.deepcopy(obj)
     assert merge_patch(obj, twin) == {}
-    assert json_patch(obj, twin) == []
 
 
 @pytest.mark.parametrize(
@@ -103,59 +100,6 @@ def test_applying_a_merge_patch_shares_what_it_does_not_touch() -> None:
     assert obj["c"]["d"] == {"e": 1}
     assert result["a"] is obj["a"]
     assert result["c"]["f"] is obj["c"]["f"]
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "operations"),
-    [
-        ({"a": 1}, {"a": 1.0}, []),
-        ({"a": 1}, {"a": True}, [{"op": "replace", "path": "/a", "value": True}]),
-        ({"a": 1}, {"a": None}, [{"op": "replace", "path": "/a", "value": None}]),
-        ({"a": 1}, {}, [{"op": "remove", "path": "/a"}]),
-        ({}, {"a": {"b": 1}}, [{"op": "add", "path": "/a", "value": {"b": 1}}]),
-        ({}, {"a/b~c": 1}, [{"op": "add", "path": "/a~1b~0c", "value": 1}]),
-        ({}, {"": 1}, [{"op": "add", "path": "/", "value": 1}]),
-        ({"a": {"b": 1, "c": 2}}, {"a": {"b": 1}}, [{"op": "remove", "path": "/a/c"}]),
-        ({"a": [1, 2, 3]}, {"a": [1, 3]}, [{"op": "remove", "path": "/a/1"}]),
-        ({"a": [1, 3]}, {"a": [1, 2, 3]}, [{"op": "add", "path": "/a/1", "value": 2}]),
-        ({"a": [1]}, {"a": [0, 1]}, [{"op": "add", "path": "/a/0", "value": 0}]),
-        ({"a": [1]}, {"a": [1, 2]}, [{"op": "add", "path": "/a/1", "value": 2}]),
-        (
-            {"a": [1, 2, 3]},
-            {"a": []},
-            [{"op": "remove", "path": f"/a/{index}"} for index in (2, 1, 0)],
-        ),
-        (
-            {"a": [{"n": "x", "v": 1}, {"n": "y", "v": 1}]},
-            {"a": [{"n": "x", "v": 1}, {"n": "y", "v": 2}]},
-            [{"op": "replace", "path": "/a/1/v", "value": 2}],
-        ),
-        ({"a": [1]}, {"a": {"b": 1}}, [{"op": "replace", "path": "/a", "value": {"b": 1}}]),
-    ],
-)
-def test_a_json_patch_says_only_what_changes(
-    old: JsonObject, new: JsonObject, operations: list[JsonObject]
-) -> None:
-    assert same(json_patch(old, new), operations)  # type: ignore[arg-type]  # lists are invariant
-
-
-@given(objects(SCALARS), objects(SCALARS))
-def test_a_json_patch_leads_from_the_old_object_to_the_new_one(
-    old: JsonObject, new: JsonObject
-) -> None:
-    before = copy.deepcopy(old)
-    result = jsonpatch.apply_patch(old, json_patch(old, new))
-    assert same(result, new)
-    assert same(old, before)
-
-
-@given(st.lists(st.integers(0, 3), max_size=6), st.lists(st.integers(0, 3), max_size=6))
-def test_lists_of_any_two_lengths_are_changed_into_each_other(
-    old: list[int], new: list[int]
-) -> None:
-    patch = json_patch({"a": old}, {"a": new})
-    assert jsonpatch.apply_patch({"a": old}, patch) == {"a": new}
-    assert len(patch) <= max(len(old), len(new))
 
 
 def test_escaping_keeps_names_apart() -> None:
