@@ -85,5 +85,5 @@ class Bastion(Object):
 
 
 def bastion_crd() -> JsonObject:
-    """The CustomResourceDefinition of Bastions."""
+    """Return the CustomResourceDefinition of Bastions."""
     return crd(Bastion)

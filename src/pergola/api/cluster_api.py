@@ -53,17 +53,17 @@ CONTRACT_VERSIONS: Final[tuple[ContractVersion, ...]] = ("v1beta2", "v1beta1")
 
 
 def contract_label(version: str) -> str:
-    """The label of a CRD that lists its API versions for a contract version."""
+    """Return the label of a CRD that lists its API versions for a contract version."""
     return f"{CLUSTER_GROUP}/{version}"
 
 
 def crd_name(kind: GroupKind) -> str:
-    """The name of a kind's CRD as core computes it: it does not look it up (spec 50 §4.1)."""
+    """Return the name of a kind's CRD as core computes it, without a look-up (spec 50 §4.1)."""
     return f"{plural_of(kind.kind)}.{kind.group}"
 
 
 def plural_of(kind: str) -> str:
-    """The plural by Kubernetes' fixed rule: `FooCluster` → `fooclusters`, `Policy` → `policies`."""
+    """Form the plural by Kubernetes' rule: `FooCluster` → `fooclusters`, `Policy` → `policies`."""
     lowered = kind.lower()
     if lowered.endswith("s"):
         return f"{lowered}es"

@@ -24,7 +24,7 @@ INITIALIZED_MESSAGE: Final = "The condition has not been determined yet."
 
 
 def get_condition(conditions: Iterable[JsonObject], kind: str) -> JsonObject | None:
-    """The condition of a type, or None."""
+    """Return the condition of a type, or None."""
     return next((c for c in conditions if c.get("type") == kind), None)
 
 
@@ -38,7 +38,7 @@ def set_condition(
     now: datetime,
     codes: Sequence[str] = (),
 ) -> list[JsonObject]:
-    """A new list in which the condition of a type says this; in place, or appended if it is new."""
+    """Return a new list with this condition of a type: in its place, or appended if it is new."""
     condition = get_condition(conditions, kind) or init_condition(kind, now)
     updated = update_condition(
         condition, status=status, reason=reason, message=message, now=now, codes=codes
@@ -47,7 +47,7 @@ def set_condition(
 
 
 def init_condition(kind: str, now: datetime) -> JsonObject:
-    """A condition about which nothing is known yet."""
+    """Return a condition that has not been determined yet."""
     time = timestamp(now)
     return {
         "type": kind,
@@ -68,7 +68,7 @@ def update_condition(
     now: datetime,
     codes: Sequence[str] = (),
 ) -> JsonObject:
-    """A new condition with this content.
+    """Return a new condition with this content.
 
     `lastTransitionTime` moves when the status changes, `lastUpdateTime` when the reason, the
     message or the codes do. Fields that are not named here are kept. A message that is longer than
@@ -88,14 +88,14 @@ def update_condition(
 
 
 def merge_conditions(existing: Iterable[JsonObject], *new: JsonObject) -> list[JsonObject]:
-    """A new list: each new condition in the place of its type, new types at the end."""
+    """Return a new list: each new condition in the place of its type, new types at the end."""
     merged = {c.get("type"): c for c in existing}
     merged.update((c.get("type"), c) for c in new)
     return list(merged.values())
 
 
 def timestamp(time: datetime) -> str:
-    """As the API server writes times: UTC, whole seconds, `Z`."""
+    """Format a time as the API server does: UTC, whole seconds, `Z`."""
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -38,13 +38,13 @@ def is_dns_label(text: str) -> bool:
 
 
 def label_value_findings(value: str, path: str) -> Iterator[Finding]:
-    """What is wrong with the value of a label."""
+    """Yield the findings about a label's value."""
     if not is_label_value(value):
         yield Finding(path, _NOT_A_VALUE)
 
 
 def label_findings(labels: dict[str, str], path: str) -> Iterator[Finding]:
-    """What is wrong with a map of labels."""
+    """Yield the findings about a map of labels."""
     for key, value in labels.items():
         if not is_label_key(key):
             yield Finding(item(path, key), _NOT_A_KEY)
@@ -52,7 +52,7 @@ def label_findings(labels: dict[str, str], path: str) -> Iterator[Finding]:
 
 
 def selector_findings(selector: LabelSelector, path: str) -> Iterator[Finding]:
-    """What is wrong with a label selector."""
+    """Yield the findings about a label selector."""
     yield from label_findings(selector.match_labels, child(path, "matchLabels"))
     for index, requirement in enumerate(selector.match_expressions):
         at = item(child(path, "matchExpressions"), index)
@@ -72,7 +72,7 @@ def _requirement_findings(requirement: LabelSelectorRequirement, path: str) -> I
 
 
 def toleration_findings(toleration: Toleration, path: str) -> Iterator[Finding]:
-    """What is wrong with a toleration."""
+    """Yield the findings about a toleration."""
     exists = toleration.operator == "Exists"
     if toleration.key and not is_label_key(toleration.key):
         yield Finding(child(path, "key"), _NOT_A_KEY)

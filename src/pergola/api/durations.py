@@ -27,7 +27,7 @@ _PART: Final = re.compile(r"(?P<whole>[0-9]*)(?P<point>\.(?P<fraction>[0-9]*))?(
 
 
 class DurationError(ValueError):
-    """A text that is no Go duration; says what is wrong with it."""
+    """A text that is not a Go duration; the message says why."""
 
     def __init__(self, text: str, problem: str) -> None:
         self.text = text
@@ -35,10 +35,10 @@ class DurationError(ValueError):
 
 
 def parse_duration(text: str) -> timedelta:
-    """A sign, then decimal numbers each with a unit (`1h30m`, `1.5h`, `-1h`), or a bare `0`.
+    """Parse a Go duration: `1h30m`, `1.5h`, `-1h`, or a bare `0`.
 
     Raises:
-        DurationError: anything else, blanks around it and more than 292 years included.
+        DurationError: for anything else, also for blanks around it and more than 292 years.
     """
     unsigned = text[1:] if text[:1] in ("-", "+") else text
     if unsigned == "0":
@@ -51,7 +51,7 @@ def parse_duration(text: str) -> timedelta:
 
 
 def format_duration(duration: timedelta) -> str:
-    """As Go prints it: `1h0m0s`, `1m30s`, `1.5s`, `100ms`, `0s`."""
+    """Format a duration as Go does: `1h0m0s`, `1m30s`, `1.5s`, `100ms`, `0s`."""
     microseconds = duration // timedelta(microseconds=1)
     sign, microseconds = ("-", -microseconds) if microseconds < 0 else ("", microseconds)
     if microseconds == 0:

@@ -208,10 +208,10 @@ class Cluster(Object):
 
 
 def network_crd() -> JsonObject:
-    """The CustomResourceDefinition of Networks."""
+    """Return the CustomResourceDefinition of Networks."""
     return crd(Network)
 
 
 def cluster_crd() -> JsonObject:
-    """The CustomResourceDefinition of Clusters."""
+    """Return the CustomResourceDefinition of Clusters."""
     return crd(Cluster)

@@ -26,22 +26,22 @@ class Cause(NamedTuple):
         return f"{self.field}: {self.message}"
 
     def under(self, prefix: str) -> "Cause":
-        """The same finding in an object that holds this one at `prefix`."""
+        """Return the finding for an object that holds this one at `prefix`."""
         return self._replace(field=f"{prefix}.{self.field}" if self.field else prefix)
 
 
 def required(path: str, detail: str = "field is required") -> Cause:
-    """Something is missing or empty."""
+    """Return the finding for a missing or empty value."""
     return Cause("FieldValueRequired", f"Required value: {detail}", path)
 
 
 def invalid(path: str, value: JsonValue, detail: str) -> Cause:
-    """Something has a value that it may not have."""
+    """Return the finding for an invalid value."""
     return Cause("FieldValueInvalid", f"Invalid value: {shown(value)}: {detail}", path)
 
 
 def unsupported(path: str, value: JsonValue, supported: Iterable[str]) -> Cause:
-    """Something has none of the values that it may have."""
+    """Return the finding for a value that is not one of the supported ones."""
     values = ", ".join(f'"{name}"' for name in supported)
     return Cause(
         "FieldValueNotSupported",
@@ -51,22 +51,22 @@ def unsupported(path: str, value: JsonValue, supported: Iterable[str]) -> Cause:
 
 
 def duplicate(path: str, value: JsonValue) -> Cause:
-    """Something is there a second time."""
+    """Return the finding for a duplicate."""
     return Cause("FieldValueDuplicate", f"Duplicate value: {shown(value)}", path)
 
 
 def forbidden(path: str, detail: str) -> Cause:
-    """Something may not be said here at all."""
+    """Return the finding for a forbidden field."""
     return Cause("FieldValueForbidden", f"Forbidden: {detail}", path)
 
 
 def shown(value: JsonValue) -> str:
-    """A value as it is quoted in a finding: strings in quotes, the rest as JSON."""
+    """Quote a value for a finding: strings in quotes, the rest as JSON."""
     # Not orjson, which refuses numbers of more than 64 bits: a finding may be about one.
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def sentence(causes: Iterable[Cause]) -> str:
-    """All findings in one text; several as the API server lists them."""
+    """Return all findings in one text; several as the API server lists them."""
     texts = list(map(str, causes))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

@@ -91,5 +91,5 @@ class Infrastructure(Object):
 
 
 def infrastructure_crd() -> JsonObject:
-    """The CustomResourceDefinition of Infrastructures."""
+    """Return the CustomResourceDefinition of Infrastructures."""
     return crd(Infrastructure)

@@ -40,15 +40,15 @@ class Reason:
 
     @staticmethod
     def missing(kind: str) -> str:
-        """`DeploymentMissing`: an object is absent, or its kind unknown to the target."""
+        """Return `DeploymentMissing`: an object is absent, or its kind unknown to the target."""
         return f"{kind}Missing"
 
     @staticmethod
     def unhealthy(kind: str) -> str:
-        """`DeploymentUnhealthy`: an object fails its health check."""
+        """Return `DeploymentUnhealthy`: an object fails its health check."""
         return f"{kind}Unhealthy"
 
     @staticmethod
     def progressing(kind: str) -> str:
-        """`DeploymentProgressing`: an object is being rolled out."""
+        """Return `DeploymentProgressing`: an object is being rolled out."""
         return f"{kind}Progressing"

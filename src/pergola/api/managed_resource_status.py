@@ -12,7 +12,7 @@ _DELETION_REASONS = frozenset({Reason.DELETION_PENDING, Reason.DELETION_FAILED})
 
 
 def applied_problem(resource: JsonObject) -> str | None:
-    """Why the present generation does not count as applied."""
+    """Return why the current generation does not count as applied."""
     observed, generation = _observed_generation(resource), generation_of(resource)
     if observed != generation:
         return f"generation {generation} was not applied yet; the last one was {observed}"
@@ -20,17 +20,17 @@ def applied_problem(resource: JsonObject) -> str | None:
 
 
 def healthy_problem(resource: JsonObject) -> str | None:
-    """Why the objects do not count as healthy."""
+    """Return why the objects do not count as healthy."""
     return _condition_problem(resource, HEALTHY, TRUE)
 
 
 def progressing_problem(resource: JsonObject) -> str | None:
-    """Why the objects do not count as rolled out."""
+    """Return why the objects do not count as rolled out."""
     return _condition_problem(resource, PROGRESSING, FALSE)
 
 
 def deletion_problem(resource: JsonObject) -> str | None:
-    """What holds a deletion up, as the Applied condition tells; None if it tells nothing of it."""
+    """Return what blocks a deletion according to the Applied condition, or None."""
     condition = get_condition(maps_at(resource, "status", "conditions"), APPLIED) or {}
     if condition.get("reason") not in _DELETION_REASONS:
         return None

@@ -57,7 +57,7 @@ def is_truthy(value: object) -> bool:
 
 
 def finalizer_for(resource_class: str) -> str:
-    """The finalizer that an instance of `resource_class` puts on ManagedResources."""
+    """Return the finalizer that an instance of `resource_class` puts on ManagedResources."""
     if resource_class in ("resources", "*"):
         return FINALIZER
     return f"{FINALIZER}-{resource_class}"

@@ -26,7 +26,7 @@ _BOTH: Final[list[JsonValue]] = ["IPv4", "IPv6"]
 
 
 def check_network(obj: JsonObject, rules: Rules = "relaxed") -> Iterator[Cause]:
-    """What is wrong with a Network, all at once; after a wrong family nothing else is looked at."""
+    """Return all findings about a Network; with a wrong family, only that one."""
     spec = map_at(obj, "spec")
     kind = spec.get("type")
     if not isinstance(kind, str) or not kind:

@@ -32,12 +32,12 @@ class GroupVersionKind(NamedTuple):
 
     @classmethod
     def of(cls, obj: Mapping[str, Any]) -> "GroupVersionKind":
-        """Reads `apiVersion` and `kind`; what is absent or no string reads as empty."""
+        """Read `apiVersion` and `kind`; what is absent or no string reads as empty."""
         return cls.parse(_string(obj.get("apiVersion")), _string(obj.get("kind")))
 
     @classmethod
     def parse(cls, api_version: str, kind: str) -> "GroupVersionKind":
-        """`apps/v1`, `Deployment` → (`apps`, `v1`, `Deployment`)."""
+        """Parse `apps/v1`, `Deployment` into (`apps`, `v1`, `Deployment`)."""
         group, slash, version = api_version.rpartition("/")
         return cls(group if slash else "", version, kind)
 
@@ -63,7 +63,7 @@ class Key(NamedTuple):
 
     @classmethod
     def of(cls, obj: Mapping[str, Any]) -> "Key":
-        """The key of an object."""
+        """Return the key of an object."""
         return cls(namespace_of(obj), name_of(obj))
 
     def __str__(self) -> str:
@@ -71,66 +71,66 @@ class Key(NamedTuple):
 
 
 def metadata_of(obj: Mapping[str, Any]) -> JsonObject:
-    """The metadata, or an empty map (not attached to the object) if there is none."""
+    """Return the metadata, or an empty map (not attached to the object) if there is none."""
     metadata = obj.get("metadata")
     return metadata if isinstance(metadata, dict) else {}
 
 
 def name_of(obj: Mapping[str, Any]) -> str:
-    """`metadata.name`."""
+    """Return `metadata.name`, empty if absent."""
     return _string(metadata_of(obj).get("name"))
 
 
 def namespace_of(obj: Mapping[str, Any]) -> str:
-    """`metadata.namespace`, empty if absent."""
+    """Return `metadata.namespace`, empty if absent."""
     return _string(metadata_of(obj).get("namespace"))
 
 
 def uid_of(obj: Mapping[str, Any]) -> str:
-    """`metadata.uid`, empty before the object was created."""
+    """Return `metadata.uid`, empty before the object is created."""
     return _string(metadata_of(obj).get("uid"))
 
 
 def resource_version_of(obj: Mapping[str, Any]) -> str:
-    """`metadata.resourceVersion`, empty before the object was created."""
+    """Return `metadata.resourceVersion`, empty before the object is created."""
     return _string(metadata_of(obj).get("resourceVersion"))
 
 
 def generation_of(obj: Mapping[str, Any]) -> int:
-    """`metadata.generation`; 0 for kinds that have none."""
+    """Return `metadata.generation`; 0 for kinds without one."""
     generation = metadata_of(obj).get("generation")
     return generation if isinstance(generation, int) else 0
 
 
 def labels_of(obj: Mapping[str, Any]) -> dict[str, str]:
-    """`metadata.labels`, or an empty map (not attached to the object) if there are none."""
+    """Return `metadata.labels`, or an empty map (not attached to the object)."""
     return _string_map(metadata_of(obj).get("labels"))
 
 
 def annotations_of(obj: Mapping[str, Any]) -> dict[str, str]:
-    """`metadata.annotations`, or an empty map (not attached to the object)."""
+    """Return `metadata.annotations`, or an empty map (not attached to the object)."""
     return _string_map(metadata_of(obj).get("annotations"))
 
 
 def finalizers_of(obj: Mapping[str, Any]) -> list[str]:
-    """`metadata.finalizers`, or an empty list."""
+    """Return `metadata.finalizers`, or an empty list."""
     finalizers = metadata_of(obj).get("finalizers")
     return finalizers if isinstance(finalizers, list) else []
 
 
 def deletion_timestamp_of(obj: Mapping[str, Any]) -> str | None:
-    """`metadata.deletionTimestamp` as RFC 3339, or None while the object is not being deleted."""
+    """Return `metadata.deletionTimestamp` (RFC 3339), or None unless the object is deleted."""
     return metadata_of(obj).get("deletionTimestamp") or None
 
 
 def owner_references_of(obj: Mapping[str, Any]) -> list[JsonObject]:
-    """`metadata.ownerReferences`, or an empty list."""
+    """Return `metadata.ownerReferences`, or an empty list."""
     owners = metadata_of(obj).get("ownerReferences")
     return [o for o in owners if isinstance(o, dict)] if isinstance(owners, list) else []
 
 
 def map_at(obj: Mapping[str, Any], *path: str) -> JsonObject:
-    """The map at `path`, or an empty one (not attached) where a step is missing or no map."""
+    """Return the map at `path`, or an empty one (not attached) if there is no map."""
     here: Any = obj
     for step in path:
         here = here.get(step) if isinstance(here, dict) else None
@@ -138,7 +138,7 @@ def map_at(obj: Mapping[str, Any], *path: str) -> JsonObject:
 
 
 def maps_at(obj: Mapping[str, Any], *path: str) -> list[JsonObject]:
-    """The maps in the list at `path`; what is missing or mistyped is left out."""
+    """Return the maps in the list at `path`; items of another type are left out."""
     *parents, last = path
     items = map_at(obj, *parents).get(last) if parents else obj.get(last)
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []

@@ -49,7 +49,7 @@ class ManagedResourceSpec(Value):
 
     @classmethod
     def from_object(cls, obj: JsonObject) -> Self:
-        """Reads `spec` of a ManagedResource; fields that are not known here are passed over.
+        """Read `spec` of a ManagedResource; fields that are not known here are passed over.
 
         An object without a spec, which the schema allows, has no Secrets.
 
@@ -84,7 +84,7 @@ class ManagedResourceStatus(Value):
 
     @classmethod
     def from_object(cls, obj: JsonObject) -> Self:
-        """Reads `status` of a ManagedResource; an object without one has an empty status.
+        """Read `status` of a ManagedResource; an object without one has an empty status.
 
         Raises:
             Malformed: the sentence names the object and every wrong field.
@@ -117,5 +117,5 @@ class ManagedResource(Object):
 
 
 def managed_resource_crd() -> JsonObject:
-    """The CustomResourceDefinition of ManagedResources."""
+    """Return the CustomResourceDefinition of ManagedResources."""
     return crd(ManagedResource)

@@ -32,7 +32,7 @@ _ATTEMPTS: Final = 10
 
 
 async def apply(client: Client, bundle: Bundle, *, clock: Clock | None = None) -> JsonObject:
-    """Creates the Secrets and then the ManagedResource, or changes what is there.
+    """Create or update the Secrets and then the ManagedResource.
 
     Secrets that are not read any more stay, labelled for the garbage collector.
 
@@ -52,7 +52,7 @@ async def apply(client: Client, bundle: Bundle, *, clock: Clock | None = None) -
 async def update(
     client: Client, bundle: Bundle, *, clock: Clock | None = None
 ) -> JsonObject | None:
-    """The same as `apply`, but writes nothing and returns None if there is no ManagedResource."""
+    """Like `apply`, but write nothing and return None if there is no ManagedResource."""
     live = await client.find(MANAGED_RESOURCE, bundle.key)
     if live is None:
         return None
@@ -83,7 +83,7 @@ async def delete(client: Client, key: Key, *, secret_prefix: bool = True) -> Non
 
 
 async def delete_by_origin(client: Client, namespace: str, origin: str) -> list[Key]:
-    """Asks for the deletion of all ManagedResources of a creator; returns which they are."""
+    """Request the deletion of all ManagedResources of a creator; return their keys."""
     labels = format_selector({"matchLabels": {marks.ORIGIN_LABEL: origin}})
     found = await client.list(MANAGED_RESOURCE, namespace, labels=labels, metadata_only=True)
     for resource in found:
@@ -93,7 +93,7 @@ async def delete_by_origin(client: Client, namespace: str, origin: str) -> list[
 
 
 async def set_keep_objects(client: Client, key: Key, keep: bool) -> None:
-    """Decides whether the objects stay when the ManagedResource goes; nothing if it is gone."""
+    """Set whether the objects outlive the ManagedResource; do nothing if it is gone."""
     with suppress(NotFound):
         await client.patch(MANAGED_RESOURCE, key, {"spec": {"keepObjects": keep}})
 
@@ -146,7 +146,7 @@ async def _apply_secrets(
 
 
 async def _read_or_create(client: Client, secret: JsonObject) -> JsonObject | None:
-    """The Secret that was there, or None if it was created."""
+    """Return the Secret that was there, or None if it was created."""
     there = await client.find(SECRET, Key.of(secret))
     if there is not None:
         return there
@@ -158,7 +158,7 @@ async def _read_or_create(client: Client, secret: JsonObject) -> JsonObject | No
 
 
 async def _replace(client: Client, bundle: Bundle, live: JsonObject | None) -> JsonObject | None:
-    """Changes the ManagedResource into what the bundle wants; None if there is none.
+    """Update the ManagedResource to what the bundle describes; return None if there is none.
 
     Decides anew when somebody else wrote in between, as the resource manager often does.
     """

@@ -12,7 +12,7 @@ class ImageReference(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "ImageReference":
-        """Takes a reference apart; a port of the registry is not taken for a tag."""
+        """Take a reference apart; a port of the registry is not taken for a tag."""
         name, _, digest = text.partition("@")
         head, colon, tag = name.rpartition(":")
         if not colon or "/" in tag:

@@ -54,7 +54,7 @@ class ImageSource:
     place: str
 
     def text(self, field: str) -> str:
-        """The value of a field that holds a string; empty if it is absent."""
+        """Return the value of a field that holds a string; empty if it is absent."""
         value = self.fields.get(field)
         return value if isinstance(value, str) else ""
 
@@ -106,7 +106,7 @@ class Identity(NamedTuple):
 
 
 def read_sources(text: str | bytes, origin: str, *, complete: bool = True) -> list[ImageSource]:
-    """The entries of a file.
+    """Return the entries of a file.
 
     Args:
         origin: how errors call the file.
@@ -140,7 +140,7 @@ def read_sources(text: str | bytes, origin: str, *, complete: bool = True) -> li
 def override_sources(
     sources: Sequence[ImageSource], overrides: Sequence[ImageSource], origin: str
 ) -> list[ImageSource]:
-    """The entries with those of another file in their place; new ones stand in front.
+    """Return the entries with those of another file in their place; new ones come first.
 
     Raises:
         ImageVectorError: an entry does not say where the image is, now that it is overridden.
@@ -192,7 +192,7 @@ def _check(entry: JsonValue, path: str) -> Iterator[Cause]:
 
 
 def _check_names(entry: JsonObject, path: str) -> Iterator[Cause]:
-    """What is not known may be of a later version, unless it looks like a slip of the pen."""
+    """Ignore unknown fields, which a later version may define, unless one looks like a typo."""
     for name in entry:
         if name not in _FIELDS and (meant := get_close_matches(name, _FIELDS, 1, 0.8)):
             yield forbidden(f"{path}.{name}", f"there is no such field; {meant[0]} may be meant")
@@ -265,7 +265,7 @@ def _incomplete(sources: Iterable[ImageSource]) -> Iterator[Cause]:
 
 
 def _moved(before: Sequence[ImageSource], after: Sequence[ImageSource]) -> Iterator[Cause]:
-    """Entries that lost the tag in their `ref` to a repository without one."""
+    """Return the entries whose `ref` lost its tag to a repository without one."""
     for old, new in zip(before, after, strict=True):
         if old.text("ref") and new.text("repository") and not new.text("tag"):
             detail = f"repository replaces the ref of {new.name}, and with it the tag"

@@ -60,7 +60,7 @@ class ImageVector:
 
     @classmethod
     def load(cls, text: str | bytes, origin: str = "image vector") -> "ImageVector":
-        """Reads a file.
+        """Read a file.
 
         Args:
             origin: how errors call it, its path for example.
@@ -74,7 +74,7 @@ class ImageVector:
     def from_environment(
         cls, package_file: Path | Traversable, environment: Mapping[str, str] = os.environ
     ) -> "ImageVector":
-        """Reads a file, and that which `IMAGEVECTOR_OVERWRITE` names, if it is set.
+        """Read a file, and that which `IMAGEVECTOR_OVERWRITE` names, if it is set.
 
         Raises:
             ImageVectorError: one of them is no image vector.
@@ -92,7 +92,7 @@ class ImageVector:
             ) from None
 
     def override(self, text: str | bytes | None, origin: str = "override") -> "ImageVector":
-        """Another one, in which the entries of a file replace those of this one.
+        """Return a vector in which the entries of a file replace those of this one.
 
         An entry replaces, field by field, those with the same name and versions (and the same
         architectures, if it names any); where there is none, it is added, and goes before others
@@ -115,7 +115,7 @@ class ImageVector:
         runtime_version: str = "",
         architecture: str = "amd64",
     ) -> str:
-        """The reference of the image, `repository:tag` or `repository@sha256:…`.
+        """Return the reference of the image, `repository:tag` or `repository@sha256:…`.
 
         Of the entries that fit, one that is limited to versions goes before one that is not, then
         one that names its architectures; then the first one. An entry for certain versions fits
@@ -169,7 +169,7 @@ def _architectures(source: ImageSource) -> Sequence[str]:
 
 
 def _rank(source: ImageSource) -> tuple[int, bool, bool]:
-    """How special an entry is; `max` takes the first of equal ones."""
+    """Return how specific an entry is; of equally specific ones, `max` takes the first."""
     target, runtime = bool(source.text("targetVersion")), bool(source.text("runtimeVersion"))
     return target + runtime, target, bool(source.architectures)
 

@@ -50,7 +50,7 @@ class Settings:
     delete_persistent_volume_claims: bool | None = None
 
     def spec(self, secrets: Sequence[str]) -> JsonObject:
-        """The spec of a ManagedResource that reads these Secrets."""
+        """Return the spec of a ManagedResource that reads these Secrets."""
         fields: JsonObject = {
             "class": self.resource_class,
             "secretRefs": [{"name": name} for name in secrets],
@@ -88,7 +88,7 @@ def build(
     secret_prefix: bool = True,
     quality: int = QUALITY,
 ) -> Bundle:
-    """A bundle of the objects; several Secrets if they do not fit into one, none if there are none.
+    """Return a bundle of the objects, in as many Secrets as they need.
 
     Large content takes seconds of CPU: where an event loop runs, call this through
     `asyncio.to_thread`.
@@ -129,7 +129,7 @@ def for_shoot(
     settings: Settings = Settings(),
     labels: Mapping[str, str] | None = None,
 ) -> Bundle:
-    """A bundle for the cluster of a Shoot, which the default class is responsible for.
+    """Return a bundle for the cluster of a Shoot, which the default class serves.
 
     Its objects are labelled so that the cleaning of a Shoot passes them over.
 
@@ -155,7 +155,7 @@ def for_seed(
     settings: Settings = Settings(),
     labels: Mapping[str, str] | None = None,
 ) -> Bundle:
-    """A bundle for the Seed cluster, which the class `seed` is responsible for.
+    """Return a bundle for the Seed cluster, which the class `seed` serves.
 
     Outside the namespaces of Shoots it is labelled as a component of the Seed itself.
 
@@ -171,12 +171,12 @@ def for_seed(
 
 
 def secret_name(name: str, *, prefix: bool = True) -> str:
-    """What the names of a ManagedResource's Secrets start with."""
+    """Return the prefix of the names of a ManagedResource's Secrets."""
     return f"{marks.SECRET_NAME_PREFIX}{name}" if prefix else name
 
 
 def secret_names(resource: JsonObject) -> set[str]:
-    """The Secrets that a ManagedResource reads."""
+    """Return the Secrets that a ManagedResource reads."""
     names = (ref.get("name") for ref in maps_at(resource, "spec", "secretRefs"))
     return {name for name in names if name}
 
@@ -187,7 +187,7 @@ def is_for_shoot(resource: JsonObject) -> bool:
 
 
 def merge_into(live: JsonObject, wanted: JsonObject) -> JsonObject:
-    """What a live ManagedResource is to become; equal to it if there is nothing to do.
+    """Return the desired state of a live ManagedResource; equal to it if nothing changes.
 
     The wanted spec replaces the live one, labels and annotations are added to those that are
     there, and annotations for Secrets that are not read any more go.

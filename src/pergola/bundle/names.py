@@ -31,7 +31,7 @@ _FIELDS: Final[Mapping[str, Mapping[str, bool]]] = {
 
 
 def make_unique(obj: JsonObject) -> JsonObject:
-    """A new Secret or ConfigMap: immutable, collectable, its name ending in its checksum.
+    """Return a new Secret or ConfigMap: immutable, collectable, its name ending in its checksum.
 
     Users of the old name have to be given the new one.
 
@@ -50,7 +50,7 @@ def make_unique(obj: JsonObject) -> JsonObject:
 
 
 def checksum(data: Mapping[str, bytes]) -> str:
-    """64 hex digits for the values in ascending order of their keys.
+    """Return 64 hex digits for the values in ascending order of their keys.
 
     The keys themselves do not count, which other implementations rely on: content whose keys were
     renamed has the same checksum (`check_same_content` finds that out).
@@ -60,7 +60,7 @@ def checksum(data: Mapping[str, bytes]) -> str:
 
 
 def content(obj: JsonObject) -> dict[str, bytes]:
-    """What a Secret or ConfigMap holds, decoded; `stringData` wins over `data`.
+    """Return the decoded content of a Secret or ConfigMap; `stringData` wins over `data`.
 
     Raises:
         InvalidObject: the object is of another kind, or a value is no base64 or no string.
@@ -77,7 +77,7 @@ def content(obj: JsonObject) -> dict[str, bytes]:
 
 
 def check_same_content(existing: JsonObject, wanted: JsonObject) -> None:
-    """Passes if an object that is there already holds what the wanted one of its name does.
+    """Pass if an object that is there already holds what the wanted one of its name does.
 
     Raises:
         NameTaken: it holds something else and, being immutable, cannot be changed.
@@ -99,7 +99,7 @@ def check_same_content(existing: JsonObject, wanted: JsonObject) -> None:
 
 
 def immutability_patch(existing: JsonObject, wanted: JsonObject) -> JsonObject:
-    """A merge patch that gives an object which is there what `make_unique` gave the wanted one.
+    """Return a merge patch that gives an existing object what `make_unique` gave the desired one.
 
     Empty if it lacks neither a label nor its immutability.
     """

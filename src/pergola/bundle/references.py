@@ -90,7 +90,7 @@ _SECRET_REFS: Final = (
 
 
 def references(obj: JsonObject) -> set[Reference]:
-    """What an object's spec uses; nothing for kinds that are known to use neither.
+    """Return what an object's spec uses; nothing for kinds that are known to use neither.
 
     Read are all containers (also init and ephemeral ones), every kind of volume that names a
     ConfigMap or Secret, and pull secrets; of a Prometheus also what its operator mounts.
@@ -109,13 +109,13 @@ def references(obj: JsonObject) -> set[Reference]:
 
 
 def reference_key(kind: ReferenceKind, name: str) -> str:
-    """The annotation for a used object, e.g. `…/secret-82a3537f`; its value is to be the name."""
+    """Return the key of the annotation for a used object, such as `…/secret-82a3537f`."""
     digest = sha256(name.encode()).hexdigest()[:8]
     return f"{marks.REFERENCE_PREFIX}{kind}-{digest}"
 
 
 def annotate(obj: JsonObject, *extra_keys: str) -> JsonObject:
-    """A new object, of which it and its templates carry annotations for all that it uses.
+    """Return a copy that names, in annotations of it and its templates, all that it uses.
 
     It has to be called when the spec is final. Reference annotations of before are replaced, other
     annotations stay.
@@ -140,12 +140,12 @@ def annotate(obj: JsonObject, *extra_keys: str) -> JsonObject:
 
 
 def reference_annotations(used: Iterable[Reference]) -> dict[str, str]:
-    """The annotations that name what is used, in ascending order."""
+    """Return the annotations that name what is used, in ascending order."""
     return {reference_key(r.kind, r.name): r.name for r in sorted(used)}
 
 
 def annotated_references(annotations: Mapping[str, str]) -> set[Reference]:
-    """What annotations say is used; the hash in a key means nothing, only the value counts."""
+    """Return what annotations declare as used; only the value counts, not the hash in the key."""
     found: set[Reference] = set()
     for key, name in annotations.items():
         if not name or not key.startswith(marks.REFERENCE_PREFIX):
@@ -216,7 +216,7 @@ def _names(sources: Iterable[JsonObject], field: str) -> Iterator[str]:
 
 
 def _annotated_at(obj: JsonObject, path: Path, added: dict[str, str]) -> JsonObject:
-    """A copy along the path; everything beside it is shared with the original."""
+    """Return a copy along the path; everything beside it is shared with the original."""
     if not path:
         return _annotated(obj, added)
     step, *rest = path

@@ -40,7 +40,7 @@ class Registry:
         return len(self._objects)
 
     def add(self, *objects: JsonObject | None) -> None:
-        """Takes objects in; None stands for an object that is not wanted here, and is skipped.
+        """Take objects in; None stands for an object that is not wanted here, and is skipped.
 
         Raises:
             DuplicateObject: an object of this kind, namespace and name was added before.
@@ -51,7 +51,7 @@ class Registry:
                 self._add(obj)
 
     def serialize(self, *, quality: int = QUALITY) -> dict[str, bytes]:
-        """All objects under one data key, compressed; large content takes seconds of CPU.
+        """Return all objects under one data key, compressed; large content takes seconds of CPU.
 
         Args:
             quality: of the compression, 0 to 11. The same for ever, or Secrets change their names.
@@ -59,7 +59,7 @@ class Registry:
         return {DATA_KEY: compress(self.documents(), quality=quality)}
 
     def documents(self) -> list[Document]:
-        """One for each object, in the order of their file names."""
+        """Return one document for each object, in the order of their file names."""
         return [
             Document(title, dump(orjson.loads(snapshot)).encode())
             for _, (title, snapshot) in sorted(self._objects.items())
@@ -81,14 +81,14 @@ class Registry:
 
 
 def file_name(obj: JsonObject) -> str:
-    """The name that gives an object its place: `/v1, kind=configmap__default__greeting.yaml`."""
+    """Return the name that sorts an object: `/v1, kind=configmap__default__greeting.yaml`."""
     gvk = GroupVersionKind.of(obj)
     kind = f"{gvk.group}/{gvk.version}, kind={gvk.kind}".lower()
     return f"{kind}__{namespace_of(obj)}__{name_of(obj).replace(':', '_')}.yaml"
 
 
 def compress(documents: Iterable[Document], *, quality: int = QUALITY) -> bytes:
-    """The documents as one compressed stream, the same bytes for the same documents."""
+    """Return the documents as one compressed stream, the same bytes for the same documents."""
     stream = b"---\n".join(document.text for document in documents)
     compressed: bytes = brotli.compress(stream, quality=quality)
     return compressed

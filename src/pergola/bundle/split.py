@@ -29,7 +29,7 @@ def split(
     secret_limit: int = SECRET_LIMIT,
     quality: int = QUALITY,
 ) -> list[bytes]:
-    """Compressed streams of at most `part_limit` bytes; their documents keep their order.
+    """Return compressed streams of at most `part_limit` bytes; the documents keep their order.
 
     Nothing is split that fits, and the same documents are always split at the same places. An
     object that exceeds `part_limit` gets a part of its own.
@@ -58,7 +58,7 @@ def _halve(documents: Sequence[Document], limit: int, quality: int) -> list[_Par
 
 
 def _middle(sizes: Sequence[int]) -> int:
-    """Where to cut so that both sides are as equal as they can be, and neither is empty."""
+    """Return where to cut so that both sides are as equal as possible, and neither is empty."""
     total = sum(sizes)
     sides = list(accumulate(sizes))[:-1]
     return 1 + min(range(len(sides)), key=lambda index: abs(total - 2 * sides[index]))

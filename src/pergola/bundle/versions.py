@@ -47,7 +47,7 @@ class Version(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Version":
-        """`v1.30.2-rc.1+build`, `1.30.2` or `1.30`; what is missing counts as 0.
+        """Parse `v1.30.2-rc.1+build`, `1.30.2` or `1.30`; missing numbers count as 0.
 
         Raises:
             VersionError: it is none.
@@ -77,7 +77,7 @@ class VersionRange:
 
     @classmethod
     def parse(cls, text: str) -> "VersionRange":
-        """Comparators, separated by commas or spaces; alternatives by `||`.
+        """Parse comparators, separated by commas or spaces; alternatives by `||`.
 
         Raises:
             VersionError: it is none; the message says where.
@@ -157,7 +157,7 @@ def _comparator(match: re.Match[str]) -> _Comparator:
 
 
 def _numbers(match: re.Match[str]) -> list[int]:
-    """The numbers in front of the first wildcard."""
+    """Return the numbers before the first wildcard."""
     known: list[int] = []
     for part in (match["major"], match["minor"], match["patch"]):
         if part is None or not part.isdigit():
@@ -167,7 +167,7 @@ def _numbers(match: re.Match[str]) -> list[int]:
 
 
 def _behind(low: Version, known: list[int]) -> Version:
-    """The least version behind all that begin with the known numbers."""
+    """Return the lowest version above all that begin with the known numbers."""
     if len(known) < 3:
         return _next(known)
     # Nothing has this version; it only stands between a version and what follows.
@@ -184,7 +184,7 @@ def _of(numbers: list[int]) -> Version:
 
 
 def _compatible(known: list[int]) -> list[int]:
-    """The numbers that may not grow: up to the first that is not 0."""
+    """Return the numbers that may not grow: up to the first that is not 0."""
     for count, number in enumerate(known, 1):
         if number:
             return known[:count]
@@ -199,7 +199,7 @@ def _version(match: re.Match[str]) -> Version:
 
 
 def _identifiers(prerelease: str) -> _Identifiers:
-    """Numbers come before words, and are compared as numbers."""
+    """Number come before words, and are compared as numbers."""
     return tuple(
         (0, int(part), "") if part.isdigit() else (1, 0, part) for part in prerelease.split(".")
     )

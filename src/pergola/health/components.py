@@ -28,34 +28,34 @@ _SEED: Final = (Wanted("GardenletReady"), Wanted("SeedSystemComponentsHealthy"))
 
 
 def check_node(obj: JsonObject) -> str | None:
-    """A Node is ready and under no pressure that it reports."""
+    """Check that a Node is ready and reports no pressure."""
     return conditions_problem(obj, _NODE)
 
 
 def check_api_service(obj: JsonObject) -> str | None:
-    """An APIService is served."""
+    """Check that an APIService is available."""
     return conditions_problem(obj, (Wanted("Available"),))
 
 
 def check_etcd(obj: JsonObject) -> str | None:
-    """An Etcd of the etcd operator is ready, and so is its backup if it has one."""
+    """Check that an Etcd of etcd-druid is ready, and so is its backup if it has one."""
     if map_at(obj, "status").get("ready") is not True:
         return "status.ready is not true"
     return conditions_problem(obj, (Wanted("BackupReady", optional=True),))
 
 
 def check_machine_deployment(obj: JsonObject) -> str | None:
-    """A MachineDeployment needs its minimum availability, and must not be frozen."""
+    """Check that a MachineDeployment has its minimum availability and is not frozen."""
     return generation_problem(obj) or conditions_problem(obj, _MACHINE_DEPLOYMENT)
 
 
 def check_managed_seed(obj: JsonObject) -> str | None:
-    """A ManagedSeed has a Shoot that is reconciled and registered as a Seed."""
+    """Check that the Shoot of a ManagedSeed is reconciled and registered as a Seed."""
     return generation_problem(obj) or conditions_problem(obj, _MANAGED_SEED)
 
 
 def check_seed(obj: JsonObject, gardener: JsonObject) -> str | None:
-    """A Seed is run by the expected Gardener, and its components are healthy.
+    """Check that the expected Gardener runs a Seed, and that its components are healthy.
 
     Args:
         gardener: the identity (`id`, `name`, `version`) that `status.gardener` must be equal to.

@@ -16,12 +16,12 @@ class Wanted(NamedTuple):
 
 
 def conditions_problem(obj: JsonObject, wanted: Sequence[Wanted]) -> str | None:
-    """What the conditions of an object say against its health, or None."""
+    """Return the first condition that makes an object unhealthy, as text, or None."""
     return next(_problems(obj, wanted), None)
 
 
 def requires(*wanted: Wanted) -> Callable[[JsonObject], str | None]:
-    """The rule of a kind that is judged by nothing but its conditions."""
+    """Return the rule of a kind whose health depends only on its conditions."""
 
     def problem(obj: JsonObject) -> str | None:
         return conditions_problem(obj, wanted)
@@ -30,7 +30,7 @@ def requires(*wanted: Wanted) -> Callable[[JsonObject], str | None]:
 
 
 def condition(obj: JsonObject, kind: str) -> JsonObject | None:
-    """The status condition of a type."""
+    """Return the status condition of a type."""
     return get_condition(maps_at(obj, "status", "conditions"), kind)
 
 
@@ -41,7 +41,7 @@ def has_status(obj: JsonObject, kind: str, *statuses: str) -> bool:
 
 
 def describe(found: JsonObject) -> str:
-    """Type, status, reason and message of a condition, as failure texts name them."""
+    """Format the type, status, reason and message of a condition for a failure text."""
     reason, message = found.get("reason") or "no reason", found.get("message")
     text = f"condition {found.get('type')} is {found.get('status')} ({reason})"
     return f"{text}: {message}" if message else text

@@ -17,19 +17,19 @@ from pergola.kube.selectors import SelectorError, is_empty, matches
 
 
 def daemon_set_unhealthy(obj: JsonObject) -> str | None:
-    """A DaemonSet needs a pod on each node; while it is updated some may be unavailable."""
+    """Check that a DaemonSet has a pod on each node; some may be unavailable during an update."""
     return generation_problem(obj) or _pods_problem(obj, forgiven=0)
 
 
 def daemon_set_progressing(obj: JsonObject) -> str | None:
-    """A DaemonSet is rolled out when all its pods are updated."""
+    """Check that all pods of a DaemonSet are updated."""
     return generation_problem(obj) or _update_problem(obj)
 
 
 def check_daemon_set_preserved(
     obj: JsonObject, nodes: Iterable[JsonObject], pods: Iterable[JsonObject]
 ) -> str | None:
-    """A pod that is not ready on a broken node that is preserved is no fault of the DaemonSet.
+    """Tolerate pods of a DaemonSet that are not ready because their broken node is preserved.
 
     Args:
         nodes: all; `status.conditions` are read.

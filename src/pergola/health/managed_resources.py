@@ -33,19 +33,19 @@ class CareFailure(NamedTuple):
 
 
 def check_ready(resource: JsonObject) -> str | None:
-    """Why the present content does not count as applied and healthy, or None."""
+    """Return why the current content does not count as applied and healthy, or None."""
     return applied_problem(resource) or healthy_problem(resource)
 
 
 def check_rolled_out(resource: JsonObject) -> str | None:
-    """Why the present content does not count as applied, healthy and rolled out, or None."""
+    """Return why the current content does not count as applied, healthy and rolled out, or None."""
     return check_ready(resource) or progressing_problem(resource)
 
 
 def care(
     resource: JsonObject, *, now: datetime, progressing_threshold: timedelta | None = None
 ) -> CareFailure | None:
-    """How a ManagedResource affects the health of the Shoot, Seed or Garden, or None.
+    """Return how a ManagedResource impairs the health of the Shoot, Seed or Garden, or None.
 
     Args:
         progressing_threshold: for how long a rollout may go on; without it not at all.

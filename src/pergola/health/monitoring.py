@@ -7,17 +7,17 @@ from pergola.health.workloads import replicas, updated_problem
 
 
 def monitoring_unhealthy(obj: JsonObject) -> str | None:
-    """A Prometheus or Alertmanager is available with all its replicas."""
+    """Check that all replicas of a Prometheus or Alertmanager are available."""
     return _current_problem(obj, "Available") or _available_problem(obj)
 
 
 def monitoring_progressing(obj: JsonObject) -> str | None:
-    """A Prometheus or Alertmanager is rolled out when it is reconciled and all is updated."""
+    """Check that a Prometheus or Alertmanager is reconciled and all its replicas are updated."""
     return _current_problem(obj, "Reconciled") or updated_problem(obj)
 
 
 def _current_problem(obj: JsonObject, kind: str) -> str | None:
-    """These kinds note the generation that was seen on each condition, not on the status."""
+    """Return these kinds note the generation that was seen on each condition, not on the status."""
     found = condition(obj, kind)
     observed, generation = number(found or {}, "observedGeneration"), generation_of(obj)
     if found is not None and observed < generation:

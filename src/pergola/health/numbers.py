@@ -4,7 +4,7 @@ from pergola.api.objects import JsonObject, generation_of, map_at
 
 
 def number(obj: JsonObject, *path: str, default: int = 0) -> int:
-    """The integer at a path."""
+    """Return the integer at a path."""
     *parents, last = path
     value = map_at(obj, *parents).get(last)
     return value if isinstance(value, int) and not isinstance(value, bool) else default
@@ -19,7 +19,7 @@ def generation_problem(obj: JsonObject) -> str | None:
 
 
 def scaled(value: object, total: int) -> int:
-    """A number, or a percentage of `total` rounded down; 0 for anything else."""
+    """Return a number, or a percentage of `total` rounded down; 0 for anything else."""
     if isinstance(value, int) and not isinstance(value, bool):
         return max(0, value)
     if not isinstance(value, str) or not value.endswith("%"):

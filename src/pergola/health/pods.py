@@ -55,7 +55,7 @@ def pods_problem(
 def check_deployment_updated(
     deployment: JsonObject, pods: Iterable[JsonObject], *, now: datetime | None = None
 ) -> str | None:
-    """What a wait for an update of a Deployment still has to wait for (spec 10 appendix A).
+    """Return why the update of a Deployment is not complete yet (spec 10 appendix A).
 
     It does not care whether the Deployment asks to be skipped. The arguments are those of
     `pods_problem`.
@@ -70,7 +70,7 @@ def check_deployment_updated(
 def pods_of(
     deployment: JsonObject, pods: Iterable[JsonObject], *, now: datetime | None = None
 ) -> Iterator[JsonObject]:
-    """The pods that count for a Deployment; none if its selector is empty.
+    """Yield the pods that count for a Deployment; none if its selector is empty.
 
     Raises:
         SelectorError: the selector has an unknown operator.

@@ -38,7 +38,7 @@ class Rule(NamedTuple):
 
 
 def check(obj: JsonObject) -> str | None:
-    """Why an object is unhealthy, or None; kinds without a rule are healthy by existing."""
+    """Return why an object is unhealthy, or None; kinds without a rule are always healthy."""
     rule = _RULES.get(GroupVersionKind.of(obj).group_kind)
     return None if rule is None or is_skipped(obj) else rule.unhealthy(obj)
 
@@ -65,7 +65,7 @@ def has_rule(gvk: GroupVersionKind) -> bool:
 
 
 def service_unhealthy(obj: JsonObject) -> str | None:
-    """A load balancer has an address."""
+    """Check that a load balancer has an address."""
     if map_at(obj, "spec").get("type") != "LoadBalancer":
         return None
     if maps_at(obj, "status", "loadBalancer", "ingress"):
@@ -74,7 +74,7 @@ def service_unhealthy(obj: JsonObject) -> str | None:
 
 
 def issuer_unhealthy(obj: JsonObject) -> str | None:
-    """An Issuer is ready."""
+    """Check that an Issuer is ready."""
     status = map_at(obj, "status")
     state, message = status.get("state"), status.get("message")
     if state == "Ready":
@@ -83,7 +83,7 @@ def issuer_unhealthy(obj: JsonObject) -> str | None:
 
 
 def certificate_unhealthy(obj: JsonObject) -> str | None:
-    """A Certificate is ready, in its state and in its condition if it has one."""
+    """Check that a Certificate is ready: by its state, and by its condition if it has one."""
     return conditions_problem(obj, (Wanted("Ready", optional=True),)) or issuer_unhealthy(obj)
 
 

@@ -10,7 +10,7 @@ _RFC3339: Final = re.compile(f"{_DATE}T{_TIME}", re.ASCII)
 
 
 def read_time(value: object) -> datetime | None:
-    """An RFC 3339 time, aware, cut to microseconds; None if it is anything else."""
+    """Parse an RFC 3339 time, aware and cut to microseconds; return None for anything else."""
     if not isinstance(value, str) or _RFC3339.fullmatch(value) is None:
         return None
     try:

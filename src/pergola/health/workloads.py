@@ -14,32 +14,32 @@ _AVAILABLE: Final = (
 
 
 def deployment_unhealthy(obj: JsonObject) -> str | None:
-    """A Deployment needs its minimum availability; a rolling update is none of its troubles."""
+    """Check that a Deployment has its minimum availability, also during a rolling update."""
     return generation_problem(obj) or conditions_problem(obj, _AVAILABLE)
 
 
 def deployment_progressing(obj: JsonObject) -> str | None:
-    """A Deployment is rolled out when its newest ReplicaSet is available."""
+    """Check that the newest ReplicaSet of a Deployment is available."""
     return generation_problem(obj) or _newest_problem(obj)
 
 
 def stateful_set_unhealthy(obj: JsonObject) -> str | None:
-    """A StatefulSet needs all its replicas ready."""
+    """Check that all replicas of a StatefulSet are ready."""
     return generation_problem(obj) or _ready_problem(obj, replicas(obj))
 
 
 def stateful_set_progressing(obj: JsonObject) -> str | None:
-    """A StatefulSet is rolled out when all its replicas are updated."""
+    """Check that all replicas of a StatefulSet are updated."""
     return generation_problem(obj) or updated_problem(obj)
 
 
 def replica_set_unhealthy(obj: JsonObject) -> str | None:
-    """A ReplicaSet or ReplicationController needs the replicas ready that it names, if any."""
+    """Check that a ReplicaSet or ReplicationController has its desired replicas ready."""
     return generation_problem(obj) or _ready_problem(obj, number(obj, "spec", "replicas"))
 
 
 def pod_unhealthy(obj: JsonObject) -> str | None:
-    """A Pod runs, or has run to its end."""
+    """Check that a Pod runs, or has completed."""
     phase = map_at(obj, "status").get("phase")
     if phase in ("Running", "Succeeded"):
         return None
@@ -47,7 +47,7 @@ def pod_unhealthy(obj: JsonObject) -> str | None:
 
 
 def replicas(obj: JsonObject) -> int:
-    """How many pods a workload wants."""
+    """Return the desired number of pods of a workload."""
     return number(obj, "spec", "replicas", default=1)
 
 

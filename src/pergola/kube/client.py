@@ -59,7 +59,7 @@ class Client:
         burst: int | None = None,
         observe: Observer = unobserved,
     ) -> Self:
-        """A client for the server of a kubeconfig; connects when the first request is made."""
+        """Return a client for the server of a kubeconfig; the first request connects."""
         return cls(Transport(config, qps=qps, burst=burst, observe=observe))
 
     async def __aenter__(self) -> Self:
@@ -74,7 +74,7 @@ class Client:
         await self.close()
 
     async def close(self) -> None:
-        """Closes all connections."""
+        """Close all connections."""
         await self._transport.close()
 
     def guarded(self, permission: Permission) -> Self:
@@ -89,11 +89,11 @@ class Client:
         return client
 
     async def resource(self, gvk: GroupVersionKind) -> Resource:
-        """How the server serves a kind."""
+        """Return how the server serves a kind."""
         return await self.discovery.resource(gvk)
 
     async def get_raw(self, path: str) -> bytes:
-        """What the server answers for a path that is no object, e.g. `/healthz`."""
+        """Return the answer for a path that is not an object's, e.g. `/healthz`."""
         return await self._transport.request("GET", path)
 
     async def find(
@@ -176,7 +176,7 @@ class Client:
             query["continue"] = metadata["continue"]
 
     async def create(self, obj: JsonObject, *, dry_run: bool = False) -> JsonObject:
-        """Creates the object; returns it as stored."""
+        """Create the object; returns it as stored."""
         gvk, key = GroupVersionKind.of(obj), Key.of(obj)
         resource = await self.resource(gvk)
         return await self._object(
@@ -190,14 +190,14 @@ class Client:
     async def create_subresource(
         self, gvk: GroupVersionKind, key: Key, subresource: str, body: JsonObject
     ) -> JsonObject:
-        """Posts to a subresource, such as `token` of a ServiceAccount; returns the answer."""
+        """Post to a subresource, such as `token` of a ServiceAccount; returns the answer."""
         resource = await self.resource(gvk)
         return await self._object(
             gvk, "POST", resource.item(key, subresource), body=orjson.dumps(body)
         )
 
     async def update(self, obj: JsonObject, *, subresource: str = "") -> JsonObject:
-        """Replaces the object, if its resourceVersion is still the present one."""
+        """Replace the object, if its resourceVersion is still the present one."""
         gvk, key = GroupVersionKind.of(obj), Key.of(obj)
         resource = await self.resource(gvk)
         return await self._object(
@@ -212,7 +212,7 @@ class Client:
         *,
         subresource: str = "",
     ) -> JsonObject:
-        """Changes parts of an object: a map is a merge patch, a list a JSON patch."""
+        """Change parts of an object: a map is a merge patch, a list a JSON patch."""
         resource = await self.resource(gvk)
         return await self._object(
             gvk,
@@ -223,7 +223,7 @@ class Client:
         )
 
     async def apply(self, obj: JsonObject, *, manager: str, force: bool = False) -> JsonObject:
-        """Server-side apply of the object's fields, owned by `manager` from then on."""
+        """Apply the object's fields on the server side; `manager` owns them from then on."""
         gvk, key = GroupVersionKind.of(obj), Key.of(obj)
         resource = await self.resource(gvk)
         return await self._object(
@@ -244,7 +244,7 @@ class Client:
         resource_version: str = "",
         propagation: str = "",
     ) -> bool:
-        """Asks the server to delete the object; it may stay until its finalizers are gone.
+        """Ask the server to delete the object; it may stay until its finalizers are gone.
 
         Args:
             uid: delete only this incarnation of the object.
@@ -300,7 +300,7 @@ class Client:
     def stream(
         self, path: str, query: dict[str, str], *, accept: str, silence: float
     ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
-        """See `Transport.stream`; what reads it is `pergola.kube.watch`."""
+        """See `Transport.stream`; used by `pergola.kube.watch`."""
         return self._transport.stream(path, query, accept=accept, silence=silence)
 
 

@@ -33,7 +33,7 @@ class ClientCertificate:
     key: bytes = field(repr=False)
 
     def load_into(self, context: ssl.SSLContext) -> None:
-        """Makes the context present this certificate.
+        """Make the context present this certificate.
 
         Raises:
             ConfigurationError: it is no certificate, no key, or they do not belong together.
@@ -57,7 +57,7 @@ class Credentials(Protocol):
         ...
 
     async def headers(self) -> dict[str, str]:
-        """The headers of the next request; refreshes what expired.
+        """Return the headers of the next request; refresh what expired.
 
         Raises:
             ConfigurationError: there are no usable credentials (now).
@@ -65,11 +65,11 @@ class Credentials(Protocol):
         ...
 
     def client_certificate(self) -> ClientCertificate | None:
-        """What the TLS handshake presents, if anything."""
+        """Return the client certificate for the TLS handshake, if there is one."""
         ...
 
     def rejected(self) -> bool:
-        """The server answered 401: forget what is cached; says whether a second try may help."""
+        """Forget what is cached after a 401; return whether a second attempt may help."""
         ...
 
 
@@ -89,7 +89,7 @@ class Constant:
         """None."""
 
     def rejected(self) -> bool:
-        """Nothing else is known, so no second try helps."""
+        """Report that a second attempt cannot help: there is nothing to read again."""
         return False
 
 
@@ -134,7 +134,7 @@ class TokenFile:
         self._path = path
 
     async def headers(self) -> dict[str, str]:
-        """The bearer token as the file has it."""
+        """Return the bearer token in the file."""
         if self._files.changed():
             with suppress(ConfigurationError):
                 self._read(self._path)
@@ -144,7 +144,7 @@ class TokenFile:
         """None."""
 
     def rejected(self) -> bool:
-        """The file is read before the next request."""
+        """Have the file read before the next request; return True."""
         self._files.look_again()
         return True
 
@@ -177,17 +177,17 @@ class Certificate:
         self.version = 0
 
     async def headers(self) -> dict[str, str]:
-        """None; but the moment to look whether the files changed."""
+        """Return no headers, but check whether the files changed."""
         if self._files.changed():
             self._renew()
         return {}
 
     def client_certificate(self) -> ClientCertificate:
-        """The pair that was last read whole."""
+        """Return the pair that was last read completely."""
         return self._pair
 
     def rejected(self) -> bool:
-        """Files are looked at before the next request."""
+        """Have the files checked before the next request."""
         self._files.look_again()
         return bool(self._files.paths)
 
@@ -224,30 +224,30 @@ class Combined:
         return sum(part.version for part in self._parts)
 
     async def headers(self) -> dict[str, str]:
-        """Those of all."""
+        """Return the headers of all sources."""
         headers: dict[str, str] = {}
         for part in reversed(self._parts):
             headers |= await part.headers()
         return headers
 
     def client_certificate(self) -> ClientCertificate | None:
-        """That of the first which has one."""
+        """Return the certificate of the first source that has one."""
         found = (part.client_certificate() for part in self._parts)
         return next((certificate for certificate in found if certificate), None)
 
     def rejected(self) -> bool:
-        """All are told."""
+        """Notify every source; return whether any can retry."""
         answers = [part.rejected() for part in self._parts]
         return any(answers)
 
 
 def bearer(token: str) -> dict[str, str]:
-    """The header of a bearer token."""
+    """Return the header of a bearer token."""
     return {"Authorization": f"Bearer {token}"}
 
 
 def read_file(path: Path, what: str) -> bytes:
-    """The content of a file that a configuration names.
+    """Return the content of a file that a configuration names.
 
     Raises:
         ConfigurationError: it cannot be read; `what` says in the text what the file was for.
@@ -277,7 +277,7 @@ class _Files:
         return self._seen != seen or self._seen is None
 
     def look_again(self) -> None:
-        """The next `changed` looks at once, and says yes."""
+        """Make the next `changed` check at once, and return True."""
         self._look_at, self._seen = self._monotonic(), None
 
     def _stat(self) -> list[tuple[int, int, int]] | None:
@@ -294,7 +294,7 @@ def _content(part: bytes | Path, what: str) -> bytes:
 
 @contextmanager
 def _private_file(content: bytes) -> Iterator[str]:
-    """A path under which only this process can read `content`; OpenSSL takes nothing but paths."""
+    """Yield a path where only this process can read `content`, as OpenSSL requires a path."""
     if sys.platform == "linux":
         # In memory: containers often have no writable file system.
         descriptor = os.memfd_create("client-certificate")

@@ -57,7 +57,7 @@ class Resource(NamedTuple):
 
 
 def group_version_path(group: str, version: str) -> str:
-    """`/api/v1` for the core group, else `/apis/<group>/<version>`."""
+    """Return `/api/v1` for the core group, else `/apis/<group>/<version>`."""
     if not group:
         return f"/api/{quote(version, safe='')}"
     return f"/apis/{quote(group, safe='')}/{quote(version, safe='')}"
@@ -87,11 +87,11 @@ class Discovery:
         self._locks: dict[tuple[str, str], asyncio.Lock] = {}
 
     def known(self, gvk: GroupVersionKind) -> Resource | None:
-        """What was learned already; never asks the server."""
+        """Return what was learned already, without a request."""
         return self._kinds.get(gvk[:2], {}).get(gvk.kind)
 
     async def resource(self, gvk: GroupVersionKind) -> Resource:
-        """How the server serves `gvk`.
+        """Return how the server serves `gvk`.
 
         Raises:
             UnknownKind: it does not, at least not at the last time that it was asked.
@@ -110,7 +110,7 @@ class Discovery:
         return found
 
     def forget(self, gvk: GroupVersionKind) -> None:
-        """Drops what is known of the kind's group and version: the server said otherwise."""
+        """Drop what is known of the kind's group and version: the server said otherwise."""
         self._kinds.pop(gvk[:2], None)
         self._asked.pop(gvk[:2], None)
 

@@ -123,7 +123,7 @@ _BY_CODE: dict[int, type[ApiError]] = {
 
 
 def api_error(code: int, status: JsonObject) -> ApiError:
-    """The error of the right class for a Status that came with HTTP status `code`."""
+    """Return the error of the right class for a Status that came with HTTP status `code`."""
     if code == 409 and status.get("reason") == "AlreadyExists":
         return AlreadyExists(code, status)
     return _BY_CODE.get(code, ApiError)(code, status)

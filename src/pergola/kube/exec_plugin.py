@@ -78,7 +78,7 @@ class ExecCredentials:
         self._running = asyncio.Lock()
 
     async def headers(self) -> dict[str, str]:
-        """The token as a header, if the program gave one out."""
+        """Return the token as a header, if the program issued one."""
         answer = self._valid()
         if answer is None:
             async with self._running:
@@ -86,11 +86,11 @@ class ExecCredentials:
         return answer.headers
 
     def client_certificate(self) -> ClientCertificate | None:
-        """The certificate, if the program gave one out; nothing before the first `headers`."""
+        """Return the certificate, if the program issued one; None before the first `headers`."""
         return self._answer.certificate if self._answer else None
 
     def rejected(self) -> bool:
-        """The program runs again before the next request.
+        """Have the program run again before the next request.
 
         An answer that is a few seconds old is kept: the rejected request was sent before it came.
         """
@@ -172,7 +172,7 @@ def _exec_info(plugin: ExecPlugin, *, interactive: bool) -> str:
 
 
 def _read_answer(plugin: ExecPlugin, output: bytes) -> _Answer:
-    """Judges what the program printed, without repeating any of it in an error."""
+    """Judge what the program printed, without repeating any of it in an error."""
     try:
         answer = orjson.loads(output)
     except orjson.JSONDecodeError:

@@ -52,7 +52,7 @@ def load(
     restricted: bool = False,
     environ: Mapping[str, str] = os.environ,
 ) -> ClusterConfig:
-    """The configuration that kubectl would use.
+    """Return the configuration that kubectl would use.
 
     The first of these counts: `path`; the files of the variable KUBECONFIG; `~/.kube/config`; the
     service account of the pod.
@@ -81,7 +81,7 @@ def load(
 def in_cluster(
     *, environ: Mapping[str, str] = os.environ, folder: Path = SERVICE_ACCOUNT
 ) -> ClusterConfig:
-    """The cluster whose pod we are, as the pod's service account.
+    """Return the cluster in which this pod runs, as the pod's service account.
 
     Raises:
         ConfigurationError: we are in no pod, or it mounts no service account token.
@@ -139,7 +139,7 @@ def _trust(context: ssl.SSLContext, config: ClusterConfig) -> None:
 
 
 def _files(path: str | Path | None, environ: Mapping[str, str]) -> list[Path]:
-    """The kubeconfig files that count; empty where there is none."""
+    """Return the kubeconfig files that apply; empty without any."""
     if path:
         return [Path(path).expanduser()]
     listed = [Path(entry) for entry in environ.get("KUBECONFIG", "").split(os.pathsep) if entry]

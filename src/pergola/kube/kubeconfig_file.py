@@ -30,7 +30,7 @@ class Entry:
     values: Mapping[str, Any] = field(repr=False)
 
     def text(self, name: str) -> str:
-        """A string; empty if absent."""
+        """Return a string; empty if absent."""
         value = self.values.get(name)
         if value is None:
             return ""
@@ -39,14 +39,14 @@ class Entry:
         return value
 
     def flag(self, name: str) -> bool:
-        """A boolean; false if absent."""
+        """Return a boolean; false if absent."""
         value = self.values.get(name)
         if value is not None and not isinstance(value, bool):
             raise self.error(name, "must be true or false")
         return value or False
 
     def texts(self, name: str) -> list[str]:
-        """A list of strings; empty if absent."""
+        """Return a list of strings; empty if absent."""
         value = self.values.get(name)
         if value is None:
             return []
@@ -55,7 +55,7 @@ class Entry:
         return value
 
     def items(self, name: str) -> list["Entry"]:
-        """A list of maps; empty if absent."""
+        """Return a list of maps; empty if absent."""
         value = self.values.get(name)
         if value is None:
             return []
@@ -67,7 +67,7 @@ class Entry:
         ]
 
     def part(self, name: str) -> "Entry | None":
-        """A map; None if absent."""
+        """Return a map; None if absent."""
         value = self.values.get(name)
         if value is None:
             return None
@@ -76,7 +76,7 @@ class Entry:
         return Entry(self.name, self.file, f"{self.path}.{name}", value)
 
     def data(self, name: str) -> bytes | None:
-        """Base64; None if absent or empty."""
+        """Return decoded base64; None if absent or empty."""
         text = self.text(name)
         if not text:
             return None
@@ -86,27 +86,27 @@ class Entry:
             raise self.error(name, "is no base64") from None
 
     def located(self, name: str) -> Path | None:
-        """A path, relative to the folder of the file; None if absent or empty."""
+        """Return a path, relative to the folder of the file; None if absent or empty."""
         text = self.text(name)
         return self.file.parent / text if text else None
 
     def source(self, name: str) -> bytes | Path | None:
-        """What `<name>-data` holds or, without that, the path that `<name>` names."""
+        """Return what `<name>-data` holds or, without that, the path in `<name>`."""
         return self.data(f"{name}-data") or self.located(name)
 
     def content(self, name: str) -> bytes | None:
-        """The same, with the path read."""
+        """Like `data_or_path`, but with the file read."""
         source = self.source(name)
         if isinstance(source, Path):
             return read_file(source, f"{self.where(name)}:")
         return source
 
     def where(self, name: str = "") -> str:
-        """File and field path, as error messages name them."""
+        """Return file and field path, as error messages name them."""
         return f"{self.file}: {'.'.join(filter(None, (self.path, name)))}"
 
     def error(self, name: str, problem: str) -> ConfigurationError:
-        """What to raise for a field."""
+        """Return the error to raise for a field."""
         return ConfigurationError(f"{self.where(name)} {problem}")
 
 
@@ -119,7 +119,7 @@ class Kubeconfig:
     entries: Mapping[str, Mapping[str, Entry]] = field(repr=False)
 
     def context(self, name: str | None = None) -> Entry:
-        """The context of that name, or the current one."""
+        """Return the context of that name, or the current one."""
         if name := name or self.current_context:
             return self._find("contexts", name, f'there is no context "{name}"')
         raise ConfigurationError(
@@ -127,11 +127,11 @@ class Kubeconfig:
         )
 
     def cluster(self, context: Entry) -> Entry:
-        """The cluster of a context."""
+        """Return the cluster of a context."""
         return self._referred("clusters", context, context.text("cluster"))
 
     def user(self, context: Entry) -> Entry:
-        """The user of a context; one without any credentials if the context names none."""
+        """Return the user of a context; without credentials if the context names none."""
         if name := context.text("user"):
             return self._referred("users", context, name)
         return Entry("", context.file, context.path, {})

@@ -31,7 +31,7 @@ _EXEC_CONFIG: Final = "client.authentication.k8s.io/exec"
 
 
 def credentials_of(user: Entry, cluster: Entry, *, restricted: bool = False) -> Credentials:
-    """The credentials of a user.
+    """Return the credentials of a user.
 
     Args:
         user: an entry of the list `users`.
@@ -63,7 +63,7 @@ def _check_restricted(user: Entry) -> None:
 
 
 def _who(user: Entry, cluster: Entry) -> list[Credentials]:
-    """At most one: a token, a password or a program."""
+    """Return at most one: a token, a password or a program."""
     file, token, name = user.located("tokenFile"), user.text("token"), user.text("username")
     plugin = user.part("exec")
     if name and (file or token):
@@ -138,7 +138,7 @@ def _interactive_mode(spec: Entry) -> _Mode:
 
 
 def _cluster_info(cluster: Entry) -> JsonObject:
-    """What KUBERNETES_EXEC_INFO says of the cluster."""
+    """Return what KUBERNETES_EXEC_INFO contains about the cluster."""
     ca = cluster.content("certificate-authority")
     info: JsonObject = {
         "server": cluster.text("server"),

@@ -54,7 +54,7 @@ def is_empty(selector: JsonObject) -> bool:
 
 
 def format_selector(selector: JsonObject) -> str:
-    """The selector as the API takes it in a query: `a=b,c in (x,y),!d`; empty for an empty one.
+    """Format a selector for a query: `a=b,c in (x,y),!d`; empty for an empty selector.
 
     Raises:
         SelectorError: the selector is malformed, or has what can be no label.
@@ -74,7 +74,7 @@ def select_name(name: str) -> str:
 
 
 def parse_selector(text: str) -> JsonObject:
-    """The selector that a query text stands for; `a!=b` is `a notin (b)`.
+    """Parse a query text into a selector; `a!=b` is `a notin (b)`.
 
     A blank text is the empty selector. The API's `a>1` and `a<1` have no form as an object.
 
@@ -93,7 +93,7 @@ def parse_selector(text: str) -> JsonObject:
 
 
 def _requirements(selector: JsonObject) -> Iterator[_Requirement]:
-    """What a selector demands, in a stable order."""
+    """Yield the requirements of a selector, in a stable order."""
     if unknown := selector.keys() - _FIELDS:
         raise SelectorError(f"a label selector has no field {min(unknown)!r}")
     labels = selector.get("matchLabels") or {}
@@ -142,7 +142,7 @@ def _formatted(requirement: _Requirement) -> str:
 
 
 def _checked(requirement: _Requirement) -> _Requirement:
-    """The requirement, if its parts are labels: a comma in a value would change its meaning."""
+    """Refuse parts that are not labels: a comma in a value would change the meaning."""
     domain, slash, name = requirement.key.rpartition("/")
     domain_fits = _DOMAIN.fullmatch(domain) and len(domain) <= _LONGEST_DOMAIN
     if not _fits(name) or (slash and not domain_fits):
@@ -197,7 +197,7 @@ def _set(tokens: deque[str], text: str) -> list[str]:
 
 
 def _value(tokens: deque[str]) -> str:
-    """The next word; values may be empty."""
+    """Return the next word; values may be empty."""
     return tokens.popleft() if tokens and tokens[0] not in _PUNCTUATION else ""
 
 

@@ -33,7 +33,7 @@ Permission = Callable[[], None]
 
 
 def unobserved(method: str, code: str, host: str, seconds: float) -> None:
-    """The observer of those who do not measure."""
+    """Ignore a request: the default observer."""
 
 
 class Transport:
@@ -110,7 +110,7 @@ class Transport:
     async def stream(
         self, path: str, query: Mapping[str, str], *, accept: str, silence: float
     ) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Opens an answer that goes on, as its lines.
+        """Open an answer that goes on, as its lines.
 
         Args:
             silence: seconds without a byte after which the connection counts as dead.
@@ -180,7 +180,7 @@ class Transport:
             self._observe(method, code, self._host, asyncio.get_running_loop().time() - began)
 
     async def _headers(self) -> dict[str, str]:
-        """The credentials; a client certificate that changed takes new connections."""
+        """Return the credentials; a client certificate that changed takes new connections."""
         headers = await self._config.credentials.headers()
         version = self._config.credentials.version
         if version != self._certificate_version:
@@ -214,12 +214,12 @@ class Transport:
 
 
 def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
-    """The body as the library wants it: it warns of larger ones that are not sent in pieces."""
+    """Return the body as the library expects it: it warns of large ones that are not streamed."""
     return io.BytesIO(body) if body is not None and len(body) > _SENT_AT_ONCE else body
 
 
 async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
-    """Whole lines of a stream; objects may be longer than any line limit of the library."""
+    """Yield whole lines of a stream; objects may exceed any line limit of the library."""
     rest = b""
     async for chunk in content.iter_any():
         *lines, rest = (rest + chunk).split(b"\n") if rest else chunk.split(b"\n")

@@ -47,7 +47,7 @@ async def watch(
     initial_events: bool = False,
     timeout_seconds: int,
 ) -> AsyncGenerator[WatchEvent]:
-    """Yields what changes, until the server ends the watch (after `timeout_seconds` at most).
+    """Yield what changes, until the server ends the watch (after `timeout_seconds` at most).
 
     Args:
         resource_version: the state after which changes are wanted.

@@ -65,7 +65,7 @@ def parse_documents(text: str | bytes, limit: ValueLimit | None = None) -> Itera
 
 
 def parse(text: str | bytes) -> JsonValue:
-    """The value of the only document; None if there is none with content.
+    """Return the value of the only document; None if no document has content.
 
     Raises:
         YamlError: it is broken, or there are several.
@@ -171,7 +171,7 @@ def _most_json_values(text: bytes) -> int:
 
 
 def _content(text: bytes, start: int) -> int:
-    """Where the first thing stands that is neither blank nor a comment."""
+    """Return the position of the first thing that is neither blank nor a comment."""
     skipped = _NO_CONTENT.match(text, start)
     return skipped.end() if skipped else start
 

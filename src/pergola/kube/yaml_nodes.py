@@ -146,7 +146,7 @@ class _Document:
             raise _at(event, error.problem) from None
 
     def _copy(self, value: JsonValue, depth: int) -> JsonValue:
-        """A copy, because whoever changes one place of the result must not change two."""
+        """Return a copy, so that a change in one place of the result does not change another."""
         self._aliased += 1 + len(value) // _CHARACTERS if isinstance(value, str) else 1
         if self._aliased > _ALIASED:
             raise YamlError("the aliases repeat too many values")

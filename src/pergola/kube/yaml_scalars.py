@@ -49,7 +49,7 @@ class YamlError(KubeError):
 
 
 def plain(text: str) -> Scalar:
-    """The value of a scalar that is neither quoted nor tagged.
+    """Return the value of a scalar that is neither quoted nor tagged.
 
     Raises:
         YamlError: it is infinite or not a number, which JSON cannot say.
@@ -64,7 +64,7 @@ def plain(text: str) -> Scalar:
 
 
 def tagged(tag: str, text: str) -> Scalar:
-    """The value of a scalar with a tag; tags that Kubernetes does not know make strings.
+    """Return the value of a scalar with a tag; unknown tags make strings.
 
     Raises:
         YamlError: the text does not fit the tag.
@@ -90,7 +90,7 @@ _KINDS: Final[dict[str, tuple[type, ...]]] = {
 
 
 def key(value: object) -> str:
-    """A map key as the string that JSON needs: `true`, `511`, `1.5`.
+    """Return a map key as the string that JSON needs: `true`, `511`, `1.5`.
 
     Raises:
         YamlError: it is null, a map or a list.
@@ -105,7 +105,7 @@ def key(value: object) -> str:
 
 
 def float_to_number(value: float) -> int | float:
-    """Floats without a fraction as integers, as far as 64 bits hold them."""
+    """Return floats without a fraction as integers, as far as 64 bits can hold them."""
     return int(value) if value.is_integer() and _LEAST <= value < _MOST else value
 
 

@@ -32,7 +32,7 @@ _NOT_LITERAL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff
 
 
 def dump(value: JsonValue) -> str:
-    """One document, with a line break at its end. `parse` reads the same value from it.
+    """Return one document, with a line break at its end. `parse` reads the same value from it.
 
     Raises:
         YamlError: a float that is not finite, a lone surrogate, or more than 200 levels.
@@ -49,7 +49,7 @@ class _Writer:
         self._append = append
 
     def write(self, value: JsonValue, indent: str, depth: int, first: str = "") -> None:
-        """A value at the place where `first` still has to be written (an indentation)."""
+        """Yield a value at a place where `first`, an indentation, has yet to be written."""
         if depth > DEEPEST:
             raise YamlError(f"nested more than {DEEPEST} levels deep")
         if isinstance(value, dict) and value:
@@ -66,7 +66,7 @@ class _Writer:
             self._below(items[name], indent, depth)
 
     def _below(self, value: JsonValue, indent: str, depth: int) -> None:
-        """What follows a key: lists stand below it without a further indentation."""
+        """Yield what follows a key: lists below it have no extra indentation."""
         if isinstance(value, dict) and value:
             self._append("\n")
             self.write(value, indent + _STEP, depth + 1, indent + _STEP)

@@ -17,7 +17,7 @@ class IdentityError(Exception):
 
 
 async def cluster_identity(client: Client, configured: str) -> str:
-    """The id to put before origins; empty for none.
+    """Return the id to prefix origins with; empty for none.
 
     Args:
         client: of the source cluster.

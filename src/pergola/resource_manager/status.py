@@ -26,7 +26,7 @@ class StatusWriter:
         self._source = source
 
     async def write(self, resource: JsonObject, change: Change) -> JsonObject | None:
-        """Changes the status, if `change` changes anything.
+        """Change the status, if `change` changes anything.
 
         Args:
             resource: as the caller knows it; a newer state that is known is taken instead.

@@ -6,7 +6,7 @@ from pergola.api.schema.structural import schema_of
 
 
 def crd(cls: type[Object]) -> JsonObject:
-    """The CustomResourceDefinition of a kind: one version, served and stored.
+    """Return the CustomResourceDefinition of a kind: one version, served and stored.
 
     The schema in it is shared: not to be changed.
     """

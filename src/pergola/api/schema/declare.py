@@ -31,7 +31,7 @@ class Value(msgspec.Struct, rename="camel", omit_defaults=True):
     """
 
     def to_json(self) -> JsonObject:
-        """As JSON, without what equals its default."""
+        """Return the object as JSON, without fields that equal their default."""
         value: JsonObject = msgspec.to_builtins(self, enc_hook=str)
         return value
 
@@ -47,7 +47,7 @@ class Scalar:
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Reads the text.
+        """Read the text.
 
         Raises:
             ValueError: it does not follow the schema.
@@ -81,7 +81,7 @@ AGE: Final = Column("Age", ".metadata.creationTimestamp", "date")
 
 
 def condition_column(name: str, condition: str) -> Column:
-    """Prints the status of a condition."""
+    """Declare a column with the status of a condition."""
     return Column(name, f'.status.conditions[?(@.type=="{condition}")].status')
 
 
@@ -122,7 +122,7 @@ def kind(
     columns: tuple[Column, ...] = (),
     labels: dict[str, str] | None = None,
 ) -> Callable[[type[S]], type[S]]:
-    """Declares a Struct to be a kind of `group/version`; its name is the class's.
+    """Declare a Struct to be a kind of `group/version`; its name is the class's.
 
     `plural` is the lower-case name with an `s` unless given.
     """
@@ -150,19 +150,19 @@ def kind(
 
 
 def default(value: JsonValue) -> Meta:
-    """The API server fills this in, where the field is absent."""
+    """Declare the value that the API server fills in for an absent field."""
     return Meta(extra_json_schema={"default": value})
 
 
 def rule(expression: str, message: str) -> Meta:
-    """A CEL expression that must hold; `message` is what the API server answers otherwise."""
+    """Declare a CEL expression that must hold; the API server answers `message` otherwise."""
     return Meta(
         extra_json_schema={"x-kubernetes-validations": [{"rule": expression, "message": message}]}
     )
 
 
 def keyed_by(*fields: str) -> Meta:
-    """Items of the list are told apart by these fields; server-side apply merges them."""
+    """Declare the fields that identify a list's items; server-side apply merges by them."""
     return Meta(
         extra_json_schema={
             "x-kubernetes-list-type": "map",

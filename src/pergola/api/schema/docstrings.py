@@ -11,7 +11,7 @@ _NONE: Mapping[str, str] = MappingProxyType({})
 
 
 def type_description(cls: type) -> str:
-    """The first paragraph of a class's own docstring, on one line; empty if there is none."""
+    """Return the first paragraph of a class's own docstring, on one line; empty without one."""
     return _paragraph(cls.__dict__.get("__doc__") or "")
 
 

@@ -15,7 +15,7 @@ class Duration(Scalar, timedelta):
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Reads a Go duration string; `DurationError` if it is none."""
+        """Read a Go duration string; `DurationError` if it is none."""
         span = parse_duration(text)
         return cls(days=span.days, seconds=span.seconds, microseconds=span.microseconds)
 

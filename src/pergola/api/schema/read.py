@@ -22,7 +22,7 @@ class Malformed(ValueError):
 
 
 def read(cls: type[V], value: JsonValue, *, path: str = "", of: str) -> V:
-    """The value as a declared type; fields that the type does not have are passed over.
+    """Return the value as a declared type; unknown fields are ignored.
 
     Args:
         cls: the type.
@@ -44,7 +44,7 @@ def read(cls: type[V], value: JsonValue, *, path: str = "", of: str) -> V:
 
 
 def _normalized(value: JsonValue) -> JsonValue:
-    """As the API server reads values: `3.0` is an integer, null in a map is absent."""
+    """Normalize values as the API server does: `3.0` is an integer, null in a map is absent."""
     match value:
         case dict():
             return {k: _normalized(v) for k, v in value.items() if v is not None}
@@ -56,7 +56,7 @@ def _normalized(value: JsonValue) -> JsonValue:
 
 
 def _custom(cls: type, value: object) -> object:
-    """Types that JSON does not have read themselves from text."""
+    """Let types that JSON lacks decode themselves from text."""
     if issubclass(cls, Scalar) and isinstance(value, str):
         return cls.from_text(value)
     raise TypeError(f"no {cls.__name__}")

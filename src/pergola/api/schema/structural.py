@@ -43,7 +43,7 @@ class SchemaError(TypeError):
 
 @cache
 def schema_of(cls: type[Value]) -> JsonObject:
-    """The structural schema of a declared type. It is shared: not to be changed."""
+    """Return the structural schema of a declared type. It is shared: do not change it."""
     return _struct(cls, ())
 
 
@@ -78,7 +78,7 @@ def _properties(info: types.StructType, above: Above) -> JsonObject:
 
 
 def _described(schema: JsonObject, description: str) -> JsonObject:
-    """A field's own description wins over that of its type."""
+    """Prefer a field's own description to that of its type."""
     return {**schema, "description": description} if description else schema
 
 
@@ -123,7 +123,7 @@ def _enum(values: list[object]) -> JsonObject:
 
 
 def _union(kind: types.UnionType, above: Above) -> JsonObject:
-    """Optional types and int-or-string; structural schemas have no other unions."""
+    """Return the schema of a union: optional types and int-or-string are the only ones."""
     members = [t for t in kind.types if not isinstance(t, types.NoneType)]
     if len(members) == 1:
         return _schema(members[0], above)

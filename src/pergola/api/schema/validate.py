@@ -35,7 +35,7 @@ class Finding(NamedTuple):
 
 
 def validate(schema: JsonObject, value: JsonValue, path: str = "") -> list[Finding]:
-    """All that is wrong with a value, in the order of the schema's fields.
+    """Return all findings about a value, in the order of the schema's fields.
 
     Args:
         schema: structural, see `schema_of`; CEL rules are left to the API server.
@@ -46,17 +46,17 @@ def validate(schema: JsonObject, value: JsonValue, path: str = "") -> list[Findi
 
 
 def child(path: str, field: str) -> str:
-    """The path of a field."""
+    """Return the path of a field."""
     return f"{path}.{field}" if path else field
 
 
 def item(path: str, key: int | str) -> str:
-    """The path of a list's item, or of an entry of a map whose keys are free."""
+    """Return the path of a list's item, or of an entry of a map whose keys are free."""
     return f"{path}[{key}]"
 
 
 def quoted(values: Iterable[object]) -> str:
-    """`"a", "b"`, for sentences."""
+    """Format values for a sentence: `"a", "b"`."""
     return ", ".join(f'"{value}"' for value in values)
 
 
@@ -96,7 +96,7 @@ def _findings(schema: JsonObject, value: JsonValue, path: str) -> Iterator[Findi
 
 
 def _takes_null(schema: JsonObject) -> bool:
-    """Where a field has a default, the API server takes null for absent."""
+    """Drop nulls of fields with a default, as the API server does."""
     return bool(schema.get("nullable")) or "default" in schema or "type" not in schema
 
 
@@ -160,7 +160,7 @@ def _unknown(properties: Collection[str], value: Collection[str], path: str) -> 
 
 
 def _near_miss(name: str, known: Iterable[str]) -> str:
-    """The known name that was probably meant: in other case, or misspelled."""
+    """Return the known name that was probably meant: other letter case, or a typo."""
     spellings = {spelling.lower(): spelling for spelling in known}
     near = get_close_matches(str(name).lower(), spellings, n=1, cutoff=0.75)
     return spellings[near[0]] if near else ""

@@ -100,20 +100,20 @@ class Applier:
         return settled is not None and settled[1] == digest
 
     def forget(self, object_keys: Sequence[str]) -> None:
-        """Drops what is remembered of objects that are not managed any more."""
+        """Drop what is remembered of objects that are not managed any more."""
         for object_key in object_keys:
             self._settled.pop(object_key, None)
             self._distrusted.discard(object_key)
 
     def distrust(self, object_keys: Sequence[str]) -> None:
-        """Has the next run ask the server for the objects, whatever the watch says of them."""
+        """Have the next run ask the server for the objects, whatever the watch says of them."""
         self.forget(object_keys)
         self._distrusted.update(object_keys)
 
     async def apply(
         self, objects: Sequence[Planned], options: MergeOptions, *, always: bool
     ) -> Applied:
-        """Applies all objects, in order of kind; goes on after an object that failed.
+        """Apply all objects, in order of kind; goes on after an object that failed.
 
         Args:
             always: send an update even where nothing differs.
@@ -160,7 +160,7 @@ class Applier:
         await self._update(planned, manifest, live, options, outcome, always=always)
 
     async def _read(self, planned: Planned) -> JsonObject | None:
-        """The live object, or None if it is not there as far as the watch knows."""
+        """Return the live object, or None if it does not exist as far as the watch knows."""
         trusted = planned.object_key not in self._distrusted
         if trusted and self._target.covers(planned.gvk, planned.key):
             seen = self._target.seen(planned.gvk, planned.key)
@@ -172,7 +172,7 @@ class Applier:
         return await self._target.live(planned.gvk, planned.key)
 
     async def _create(self, planned: Planned, obj: JsonObject) -> JsonObject | None:
-        """Creates the object; returns None, or the live object if there is one after all.
+        """Create the object; returns None, or the live object if there is one after all.
 
         The watch shows only labelled objects, and an object that is there can make its creation
         fail in other ways than by its name, e.g. by a quota.
@@ -253,7 +253,7 @@ class Applier:
     async def _recreate(
         self, planned: Planned, merged: JsonObject, live: JsonObject, error: Invalid
     ) -> None:
-        """Deletes an object whose update the server calls invalid, if that was asked for."""
+        """Delete an object whose update the server calls invalid, if that was asked for."""
         annotations = annotations_of(merged)
         wanted = marks.is_truthy(annotations.get(marks.DELETE_ON_INVALID_UPDATE))
         immutable = planned.gvk.group_kind in _IMMUTABLE and "immutable" in str(error)

@@ -53,7 +53,7 @@ def needs_update(live: JsonObject, merged: JsonObject) -> bool:
 
 
 def content_digest(obj: JsonObject) -> bytes:
-    """Changes exactly when somebody edits something that an update could revert."""
+    """Change exactly when somebody edits something that an update could revert."""
     essence = {
         "content": _content(obj),
         "labels": labels_of(obj),
@@ -87,7 +87,7 @@ def _content(obj: JsonObject) -> JsonObject:
 
 
 def _with_encoded_data(secret: JsonObject) -> JsonObject:
-    """`stringData` as the server stores it: encoded in `data`, over what is there."""
+    """Merge `stringData` into `data`, encoded, as the server stores it."""
     plain = secret.get("stringData")
     if not isinstance(plain, dict):
         return secret

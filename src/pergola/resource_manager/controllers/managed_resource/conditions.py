@@ -25,26 +25,26 @@ class Conditions:
         self._now = now
 
     def set(self, kind: str, status: str, reason: str, message: str) -> None:
-        """Sets one condition."""
+        """Set one condition."""
         self.items = set_condition(
             self.items, kind, status=status, reason=reason, message=message, now=self._now
         )
 
     def get(self, kind: str) -> JsonObject:
-        """One condition as it is now, or an empty map."""
+        """Return one condition as it is now, or an empty map."""
         return get_condition(self.items, kind) or {}
 
     # The sets of conditions that belong together
 
     def ignored(self) -> None:
-        """The ManagedResource asks to be ignored (spec 10 §4.2)."""
+        """Set all conditions for a ManagedResource that is to be ignored (spec 10 §4.2)."""
         message = "The ManagedResource is ignored, as its annotation asks."
         self.set(HEALTHY, "True", Reason.IGNORED, message)
         self.set(PROGRESSING, "False", Reason.IGNORED, message)
         self.set(APPLIED, "True", Reason.IGNORED, message)
 
     def pending(self) -> None:
-        """The content changed: what was checked before means nothing any more (spec 10 §4.4)."""
+        """Reset all conditions, because the content changed (spec 10 §4.4)."""
         message = "The checks have not been run for the new content yet."
         self.set(HEALTHY, "Unknown", Reason.CHECKS_PENDING, message)
         self.set(PROGRESSING, "Unknown", Reason.CHECKS_PENDING, message)
@@ -56,7 +56,7 @@ class Conditions:
         self.set(APPLIED, "Progressing", reason, message)
 
     def deleting(self, *, keep_objects: bool) -> None:
-        """The ManagedResource is being deleted, or handed over (spec 10 §4.10)."""
+        """Set all conditions for a deletion or hand-over (spec 10 §4.10)."""
         message = "The resources are being deleted."
         self.set(HEALTHY, "False", Reason.DELETION_PENDING, message)
         self.set(PROGRESSING, "True", Reason.DELETION_PENDING, message)
@@ -68,15 +68,15 @@ class Conditions:
         self.set(APPLIED, "Progressing", Reason.DELETION_PENDING, message)
 
     def deletion_pending(self, message: str) -> None:
-        """Old objects are not gone yet."""
+        """Report that old objects still exist."""
         self.set(APPLIED, "Progressing", Reason.DELETION_PENDING, message)
 
     def failed(self, reason: str, message: str) -> None:
-        """The run failed."""
+        """Report that the run failed."""
         self.set(APPLIED, "False", reason, message)
 
     def applied(self) -> None:
-        """Everything is as described."""
+        """Report that everything is applied."""
         self.set(APPLIED, "True", Reason.APPLY_SUCCEEDED, APPLIED_MESSAGE)
 
 

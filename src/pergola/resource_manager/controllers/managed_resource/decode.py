@@ -87,7 +87,7 @@ class _Reading:
         self._checksum = hashlib.sha256()
 
     def take(self, obj: JsonObject, value: bytes) -> None:
-        """Puts an object, read from a value, where it belongs."""
+        """Put an object, read from a value, where it belongs."""
         gvk = GroupVersionKind.of(obj)
         namespaced = self._scope(gvk)
         if namespaced is None:
@@ -149,7 +149,7 @@ def _problem(value: JsonValue) -> str | None:
 
 
 def _placed(obj: JsonObject, namespaced: bool | None) -> JsonObject:
-    """The object in the namespace to which it belongs (spec 10 §4.3)."""
+    """Return the object in the namespace where it belongs (spec 10 §4.3)."""
     metadata, namespace = metadata_of(obj), namespace_of(obj)
     if namespaced is False:
         if "namespace" in metadata:

@@ -35,7 +35,7 @@ _RBAC: Final = "rbac.authorization.k8s.io"
 
 
 def shape_of(kind: GroupKind) -> Shape:
-    """How objects of a kind are compared; exactly, if its defaults are not known."""
+    """Return how objects of a kind are compared: exactly, if its defaults are unknown."""
     return _SHAPES.get(kind, EXACT)
 
 
@@ -102,12 +102,12 @@ _BINDING: Final[Mapping[str, Shape]] = {
 
 
 def _without_aggregated(role: JsonObject) -> JsonObject:
-    """The rules of an aggregated role are a controller's."""
+    """Ignore the rules of an aggregated role: a controller sets them."""
     return role if not role.get("aggregationRule") else {**role, "rules": None}
 
 
 def _with_defaults_of_limits(limit: JsonObject) -> JsonObject:
-    """A maximum is the default, and that or a minimum is the default request."""
+    """Default a limit to the maximum, and a request to the limit or the minimum."""
     if limit.get("type") != "Container":
         return limit
     default = {**map_at(limit, "max"), **map_at(limit, "default")}

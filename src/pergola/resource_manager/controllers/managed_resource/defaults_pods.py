@@ -38,7 +38,7 @@ def _pull_policy(beside: Beside) -> JsonValue:
 
 
 def _with_requests(resources: JsonObject) -> JsonObject:
-    """A limit without a request is also the request."""
+    """Default a missing request to the limit."""
     requests = {**map_at(resources, "limits"), **map_at(resources, "requests")}
     return {**resources, "requests": requests} if requests else resources
 
@@ -202,7 +202,7 @@ POD_TEMPLATE: Final[Mapping[str, Shape]] = {
 
 
 def _without_admitted(spec: JsonObject) -> JsonObject:
-    """A pod's spec without what admission puts into it."""
+    """Return a pod's spec without what admission puts into it."""
     listed = {
         "volumes": [v for v in maps_at(spec, "volumes") if not _is_token(v)],
         "tolerations": [t for t in maps_at(spec, "tolerations") if not _is_usual(t)],

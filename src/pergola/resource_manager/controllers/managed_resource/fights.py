@@ -23,7 +23,7 @@ class FightLimit:
         self._full_at: dict[str, float] = {}
 
     def delay(self, object_key: str) -> float:
-        """Seconds until the object may be repaired again; 0 if it may be now."""
+        """Return the seconds until the object may be repaired again."""
         full_at = self._full_at.get(object_key)
         if full_at is None:
             return 0.0
@@ -31,7 +31,7 @@ class FightLimit:
         return max(0.0, wait)
 
     def repaired(self, object_key: str) -> None:
-        """Counts a repair."""
+        """Count a repair."""
         now = self._now()
         self._full_at[object_key] = max(self._full_at.get(object_key, now), now) + INTERVAL_SECONDS
         if len(self._full_at) > 1000:

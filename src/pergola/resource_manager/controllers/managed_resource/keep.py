@@ -40,7 +40,7 @@ class Keeping(NamedTuple):
 
 
 def keep_by_kind(merged: JsonObject, live: JsonObject, keeping: Keeping) -> JsonObject:
-    """The merged object with what its kind keeps.
+    """Return the merged object with what its kind keeps.
 
     Raises:
         MergeError: what the kind keeps is not known in its version.
@@ -65,7 +65,7 @@ def _daemon_set(merged: JsonObject, live: JsonObject, keeping: Keeping) -> JsonO
 
 
 def _job(merged: JsonObject, live: JsonObject, keeping: Keeping) -> JsonObject:
-    """A Job's template cannot be changed: what is injected later stays out (spec 10 B12)."""
+    """Keep a Job's template, which cannot change: add no labels injected later (spec 10 B12)."""
     if merged is live:
         return merged
     present = labels_of(map_at(live, "spec", "template"))
@@ -107,7 +107,7 @@ _RULES: Final[Mapping[GroupKind, Rule]] = {
 def _pod_template(
     merged: JsonObject, live: JsonObject, path: tuple[str, ...], keeping: Keeping
 ) -> JsonObject:
-    """Keeps a restart that was asked for, and CPU and memory where that is asked for."""
+    """Keep a restart that was asked for, and CPU and memory where that is asked for."""
     old = map_at(live, *path)
     restarted = annotations_of(old).get(_RESTARTED_AT)
     if restarted is not None and map_at(merged, *path):
@@ -124,7 +124,7 @@ def _pod_template(
 
 
 def _with_resources(container: JsonValue, before: Mapping[str, JsonObject]) -> JsonValue:
-    """The container with the CPU and memory that the live one of its name has."""
+    """Return the container with the CPU and memory of the live one of its name."""
     if not isinstance(container, dict):
         return container
     live = before.get(str(container.get("name")), {})
@@ -138,7 +138,7 @@ def _with_resources(container: JsonValue, before: Mapping[str, JsonObject]) -> J
 
 
 def _keep(merged: JsonObject, live: JsonObject, *path: str) -> JsonObject:
-    """The field as it is live, also if it is not there."""
+    """Return the object with the live value of a field, or without the field if it has none."""
     *parents, last = path
     kept, holder = map_at(live, *parents), map_at(merged, *parents)
     if last in kept:
@@ -150,7 +150,7 @@ def _keep(merged: JsonObject, live: JsonObject, *path: str) -> JsonObject:
 
 
 def _put(obj: JsonObject, path: tuple[str, ...], value: object) -> JsonObject:
-    """The object with a value at a path; the maps on the way are copied."""
+    """Return the object with a value at a path; the maps along it are copied."""
     first, *rest = path
     below = obj.get(first)
     inner = _put(below if isinstance(below, dict) else {}, tuple(rest), value) if rest else value

@@ -11,7 +11,7 @@ class LabelError(ManifestError):
 
 
 def inject_labels(obj: JsonObject, labels: Mapping[str, str]) -> JsonObject:
-    """The object with labels on itself, its pod template and its volume claim templates.
+    """Return the object with labels on itself, its pod template and its volume claim templates.
 
     The argument is not changed; what is not touched is shared. Injected values win.
 

@@ -49,7 +49,7 @@ class MergeOptions:
 
 
 def for_creation(manifest: JsonObject, options: MergeOptions) -> JsonObject:
-    """The object to create: the manifest with labels, origin and description.
+    """Return the object to create: the manifest with labels, origin and description.
 
     Raises:
         ManifestError: it cannot be labelled, or its version is not supported.
@@ -67,7 +67,7 @@ def merge(
     previous: JsonObject | None,
     options: MergeOptions,
 ) -> JsonObject:
-    """The object to update to.
+    """Return the object to update to.
 
     Args:
         live: as read; its resourceVersion is kept.
@@ -112,7 +112,7 @@ def _metadata(
 def _three_way(
     live: Mapping[str, str], wanted: Mapping[str, str], previous: Mapping[str, str]
 ) -> dict[str, str]:
-    """Live, overwritten by wanted, without what left the manifest and nobody changed since."""
+    """Merge desired over live entries, and drop those that left the manifest unchanged."""
     left = {
         key
         for key, value in previous.items()
@@ -126,7 +126,7 @@ def _own_annotations(options: MergeOptions) -> dict[str, str]:
 
 
 def _keeping(manifest: JsonObject, options: MergeOptions) -> Keeping:
-    """What the manifest, not the live object, asks to keep (spec 10 §1.1)."""
+    """Return what the manifest, not the live object, requests to keep (spec 10 §1.1)."""
     annotations = annotations_of(manifest)
     gvk, key = GroupVersionKind.of(manifest), Key.of(manifest)
     is_scaled = (gvk.group, gvk.kind, key.namespace, key.name) in options.scaled

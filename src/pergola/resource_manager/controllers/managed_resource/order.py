@@ -54,7 +54,7 @@ _CRD: Final = GroupKind("apiextensions.k8s.io", "CustomResourceDefinition")
 
 
 def rank(planned: Planned) -> tuple[int, str, str, str]:
-    """Sorts by kind, then name, then namespace; kinds that are not listed come last, by name."""
+    """Sort by kind, then name, then namespace; kinds that are not listed come last, by name."""
     kind = planned.gvk.kind
     listed = _RANKS.get(kind)
     if listed is None:
@@ -63,7 +63,7 @@ def rank(planned: Planned) -> tuple[int, str, str, str]:
 
 
 def waves(objects: Sequence[Planned]) -> list[list[Planned]]:
-    """The objects in order, those of one kind together: they may be applied at the same time."""
+    """Group the objects in order; those of one group may be applied at the same time."""
     ordered = sorted(objects, key=rank)
     return [list(wave) for _, wave in groupby(ordered, key=lambda planned: planned.gvk.kind)]
 

@@ -16,7 +16,7 @@ class Origin(NamedTuple):
 
 
 def parse_origin(text: str) -> Origin | None:
-    """`garden-1:ns/name` or `ns/name`; None for anything else, which names no ManagedResource."""
+    """Parse `garden-1:ns/name` or `ns/name`; return None for anything else."""
     if text.count(":") > 1 or text.count("/") != 1:
         return None
     cluster_id, colon, key = text.rpartition(":")

@@ -35,17 +35,17 @@ class Planned:
     previous: JsonObject | None = None
 
     def manifest(self) -> JsonObject:
-        """The manifest, as a copy of its own."""
+        """Return a new copy of the manifest."""
         obj: JsonObject = orjson.loads(self.packed)
         return obj
 
     def after(self, previous: JsonObject | None) -> "Planned":
-        """The same object with the reference that it had before."""
+        """Return the object with its previous reference."""
         return replace(self, previous=previous)
 
 
 def fingerprint(packed: bytes, reference: JsonObject, flags: tuple[bool, ...]) -> bytes:
-    """Of a manifest, of what is injected into it, and of how it is merged."""
+    """Hash a manifest, what is injected into it, and how it is merged."""
     digest = hashlib.blake2b(packed, digest_size=16)
     digest.update(orjson.dumps((reference, flags), option=orjson.OPT_SORT_KEYS))
     return digest.digest()
@@ -82,7 +82,7 @@ class Plans:
         self._size = 0
 
     def get(self, key: Key, basis: tuple[object, ...]) -> Plan | None:
-        """The plan made from exactly `basis`."""
+        """Return the plan made from exactly `basis`."""
         plan = self._plans.get(key)
         if plan is None or plan.basis != basis:
             return None
@@ -90,7 +90,7 @@ class Plans:
         return plan
 
     def put(self, key: Key, plan: Plan) -> None:
-        """Keeps a plan; the longest unused ones make room."""
+        """Keep a plan; the longest unused ones make room."""
         self.drop(key)
         self._plans[key] = plan
         self._size += plan.size
@@ -98,7 +98,7 @@ class Plans:
             self.drop(next(iter(self._plans)))
 
     def drop(self, key: Key) -> None:
-        """Forgets the plan of a ManagedResource."""
+        """Forget the plan of a ManagedResource."""
         plan = self._plans.pop(key, None)
         if plan is not None:
             self._size -= plan.size

@@ -69,7 +69,7 @@ class Planner:
         self._threads = asyncio.Semaphore(_THREADS)
 
     async def plan(self, resource: JsonObject) -> Plan:
-        """The plan of a ManagedResource as it is now.
+        """Return the plan of a ManagedResource in its current state.
 
         Raises:
             UnreadableSecret: a reference names no Secret, or its Secret could not be read.
@@ -90,15 +90,15 @@ class Planner:
         return plan
 
     def forget(self, key: Key) -> None:
-        """Drops what is remembered of a ManagedResource."""
+        """Drop what is remembered of a ManagedResource."""
         self._plans.drop(key)
 
     def injected(self, resource: JsonObject) -> dict[str, str]:
-        """The labels that all objects get; the configured one wins."""
+        """Return the labels that all objects get; the configured one wins."""
         return {**map_at(resource, "spec", "injectLabels"), marks.MANAGED_BY: self._managed_by}
 
     async def scaled(self, resource: JsonObject, objects: Sequence[Planned]) -> Scaled:
-        """What autoscalers of the target scale, if that matters for any of the objects."""
+        """Return what autoscalers of the target scale, if any of the objects can be scaled."""
         namespaces = {p.key.namespace for p in objects if p.gvk.kind in _SCALABLE}
         if not namespaces:
             return frozenset()
@@ -123,7 +123,7 @@ class Planner:
             )
 
     async def _learn(self, kinds: Collection[GroupVersionKind]) -> bool:
-        """Asks the target about kinds that were not known; returns whether any is now."""
+        """Ask the target about kinds that were not known; returns whether any is now."""
         learned = False
         for gvk in kinds:
             try:

@@ -106,7 +106,7 @@ class Pruner:
         return [pending for pending in outcomes if pending is not None]
 
     async def release(self, references: Collection[JsonObject], owner: Origin) -> list[str]:
-        """Takes our origin and description off the objects; returns what went wrong."""
+        """Take our origin and description off the objects; returns what went wrong."""
         outcomes = await asyncio.gather(*(self._release(r, owner) for r in references))
         return [problem for problem in outcomes if problem]
 
@@ -155,7 +155,7 @@ class Pruner:
             return False  # made anew since it was read: the next pass looks again
 
     async def _delete_claims(self, stateful_set: JsonObject) -> None:
-        """Deletes the claims that the StatefulSet made: by selector, and by name (spec 10 B4)."""
+        """Delete the claims that the StatefulSet made: by selector, and by name (spec 10 B4)."""
         selector = map_at(stateful_set, "spec", "selector")
         templates = [name_of(t) for t in maps_at(stateful_set, "spec", "volumeClaimTemplates")]
         if not templates or is_empty(selector):
@@ -175,7 +175,7 @@ class Pruner:
                     continue
 
     async def _finalize(self, gvk: GroupVersionKind, key: Key, live: JsonObject) -> bool:
-        """Strips the finalizers if the object asks for that and has waited long enough."""
+        """Strip the finalizers if the object asks for that and has waited long enough."""
         if not self._is_overdue(live):
             return False
         client = self.target.client
@@ -207,7 +207,7 @@ class Pruner:
         return self.clock.now() - datetime.fromisoformat(since) >= grace
 
     async def _why(self, gvk: GroupVersionKind, key: Key) -> str:
-        """What an object waits for that was asked to go."""
+        """Return what an object waits for whose deletion was requested."""
         try:
             live = await self.target.live(gvk, key)
         except KubeError as error:
@@ -239,7 +239,7 @@ class Pruner:
 
 
 def describe(reference: JsonObject) -> str:
-    """How messages name an object: `"<apiVersion>/<kind>/<namespace>/<name>"`."""
+    """Format an object for messages: `"<apiVersion>/<kind>/<namespace>/<name>"`."""
     parts = (
         reference.get("apiVersion") or "",
         reference.get("kind") or "",

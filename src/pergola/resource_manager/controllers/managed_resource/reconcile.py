@@ -91,7 +91,7 @@ class ManagedResources:
         self._updated_at: dict[Key, float] = {}
 
     async def reconcile(self, key: Key) -> Outcome:
-        """One run for one ManagedResource: the entry decisions of spec 10 §4.2, in order."""
+        """Reconcile one ManagedResource: the entry decisions of spec 10 §4.2, in order."""
         seen = self._source.resource(key)
         mine = self._source.responsibility
         if seen is None:
@@ -178,7 +178,7 @@ class ManagedResources:
         return outcome.again_seconds
 
     def _is_update_due(self, key: Key) -> bool:
-        """With `alwaysUpdate`, what equals is sent too, once in a sync period."""
+        """Whether `alwaysUpdate` requires updates even of equal objects, once in a sync period."""
         if not self._settings.always_update:
             return False
         last = self._updated_at.get(key)
@@ -186,7 +186,7 @@ class ManagedResources:
         return last is None or now - last >= self._settings.sync_period * 0.9
 
     async def _announce(self, resource: JsonObject, plan: Plan, work: "_Work") -> JsonObject:
-        """Writes, before anything is done, that the content changed and what will be created.
+        """Write, before anything is done, that the content changed and what will be created.
 
         An object is recorded before it is created, so that none is forgotten if the run ends in
         the middle (spec 10 §4.4, B10).
@@ -231,7 +231,7 @@ class ManagedResources:
     # Deleting
 
     async def _delete(self, resource: JsonObject) -> Outcome:
-        """The deletion flow of spec 10 §4.10, also for a hand-over to another class."""
+        """Delete everything that is managed (spec 10 §4.10), also to hand over to another class."""
         key = Key.of(resource)
         finalizer = self._source.responsibility.finalizer
         if finalizer not in finalizers_of(resource):
@@ -283,7 +283,7 @@ class ManagedResources:
         return patched
 
     async def _failed(self, resource: JsonObject, reason: str, message: str) -> ReconcileError:
-        """Reports a failure in the condition; returns the error to raise for the backoff."""
+        """Report a failure in the condition; returns the error to raise for the backoff."""
         await self._write(resource, lambda c: c.failed(reason, message))
         return ReconcileError(message)
 
@@ -322,7 +322,7 @@ class _Work:
 
     @classmethod
     def of(cls, resource: JsonObject, plan: Plan) -> "_Work":
-        """Compares a plan with what the status says was managed before (spec 10 §4.5)."""
+        """Compare a plan with what the status says was managed before (spec 10 §4.5)."""
         equivalences = Equivalences.of(map_at(resource, "spec"))
         before = equivalences.index(maps_at(resource, "status", "resources"))
         wanted = [planned.after(before.take(planned.reference)) for planned in plan.objects]
@@ -335,7 +335,7 @@ class _Work:
         return cls(wanted, sort_references(references), left, released)
 
     def union(self, present: Sequence[JsonObject]) -> list[JsonObject]:
-        """What was managed, as it was, and what will be."""
+        """Return what was managed, unchanged, and what will be managed in addition."""
         known = {object_key(reference) for reference in present}
         new = [r for r in self.recorded if object_key(r) not in known]
         return sort_references([*present, *new])

@@ -27,7 +27,7 @@ def reference(
     labels: Mapping[str, object],
     annotations: Mapping[str, object],
 ) -> JsonObject:
-    """The reference to an object.
+    """Return the reference to an object.
 
     A label or annotation that is no text is left out: the object is going to be refused for it, and
     the status shall not be.
@@ -44,27 +44,27 @@ def reference(
 
 
 def reference_kind(ref: JsonObject) -> GroupVersionKind:
-    """What a reference refers to."""
+    """Return the kind of the referenced object."""
     return GroupVersionKind.parse(ref.get("apiVersion") or "", ref.get("kind") or "")
 
 
 def reference_key(ref: JsonObject) -> Key:
-    """Where the object of a reference lives."""
+    """Return the key of the referenced object."""
     return Key(ref.get("namespace") or "", ref.get("name") or "")
 
 
 def object_key(ref: JsonObject) -> str:
-    """`<group>/<kind>/<namespace>/<name>`: the same for all versions of an object."""
+    """Return `<group>/<kind>/<namespace>/<name>`: the same for all versions of an object."""
     return object_key_of(reference_kind(ref), reference_key(ref))
 
 
 def object_key_of(gvk: GroupVersionKind, key: Key) -> str:
-    """The same, from its parts; no namespace counts as `default`, but not for Namespaces."""
+    """Build an object key; an empty namespace counts as `default`, except for Namespaces."""
     return _format(gvk.group_kind, key)
 
 
 def sort_references(references: Iterable[JsonObject]) -> list[JsonObject]:
-    """In ascending order of their object keys."""
+    """Sort references by their object keys."""
     return sorted(references, key=object_key)
 
 
@@ -87,7 +87,7 @@ class Equivalences:
 
     @classmethod
     def of(cls, spec: JsonObject) -> Self:
-        """Those that are always there, and those of a ManagedResource's spec."""
+        """Return the default equivalences and those of a ManagedResource's spec."""
         named = spec.get("equivalences")
         lists = named if isinstance(named, list) else []
         own = (
@@ -97,11 +97,11 @@ class Equivalences:
         return cls(chain(_DEFAULTS, own))
 
     def kinds(self, kind: GroupKind) -> frozenset[GroupKind]:
-        """All kinds that a kind is equivalent to, itself included."""
+        """Return all kinds equivalent to a kind, itself included."""
         return self._of.get(kind) or frozenset((kind,))
 
     def index(self, references: Iterable[JsonObject]) -> "Previous":
-        """The references of a status, to be looked up by equivalent kinds."""
+        """Index the references of a status for look-ups by equivalent kinds."""
         return Previous(self, references)
 
 
@@ -114,7 +114,7 @@ class Previous:
         self._taken: set[str] = set()
 
     def take(self, ref: JsonObject) -> JsonObject | None:
-        """The former reference to the same object, which is thereby still wanted."""
+        """Return the previous reference to the same object, and mark it as still desired."""
         kind, key = reference_kind(ref).group_kind, reference_key(ref)
         others = self._equivalences.kinds(kind) - {kind}
         for candidate in (kind, *sorted(others)):
@@ -125,7 +125,7 @@ class Previous:
         return None
 
     def left(self) -> list[JsonObject]:
-        """What nobody took, in the order of the status."""
+        """Return the references that were not taken, in the order of the status."""
         return [ref for key, ref in self._by_key.items() if key not in self._taken]
 
 

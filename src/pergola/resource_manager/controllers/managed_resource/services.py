@@ -8,7 +8,7 @@ _OPENSTACK: Final = "loadbalancer.openstack.org"
 
 
 def merge_service(merged: JsonObject, live: JsonObject) -> JsonObject:
-    """The Service with its addresses and ports as they were assigned."""
+    """Return the Service with its assigned addresses and ports."""
     kept = {k: v for k, v in annotations_of(live).items() if k.startswith(_OPENSTACK)}
     if kept:
         metadata = map_at(merged, "metadata")
@@ -35,7 +35,7 @@ def _keep_node_ports(spec: JsonObject, old: JsonObject) -> None:
 
 
 def _assigned(port: JsonObject, old: JsonObject) -> int:
-    """The node port that a port had, unless the manifest names one; 0 if it had none."""
+    """Return a port's live node port, unless the manifest sets one; 0 if it has none."""
     if port.get("nodePort"):
         return 0
     found = 0

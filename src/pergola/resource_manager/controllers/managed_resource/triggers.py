@@ -64,7 +64,7 @@ def secret_triggers(change: Change[SeenSecret], source: Source) -> Iterator[Key]
 
 
 def owners(event: TargetChange, cluster_id: str) -> Iterator[Key]:
-    """The ManagedResources that an object names as its origin, or named before the change."""
+    """Yield the ManagedResources in an object's origin annotation, before and after a change."""
     old, new = event.change.old, event.change.new
     for text in {seen.origin for seen in (old, new) if seen is not None and seen.origin}:
         origin = parse_origin(text)

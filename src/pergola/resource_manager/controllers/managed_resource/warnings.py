@@ -16,7 +16,7 @@ _NEWEST: Final = 5
 
 
 async def service_warnings(client: Client, service: JsonObject, clock: Clock) -> str:
-    """The text to append to a message about the Service; empty if there are no warnings."""
+    """Return the text to append to a message about the Service; empty if there are no warnings."""
     fields = (
         f"involvedObject.kind=Service,involvedObject.name={name_of(service)},"
         f"involvedObject.uid={uid_of(service)},type=Warning"
@@ -29,7 +29,7 @@ async def service_warnings(client: Client, service: JsonObject, clock: Clock) ->
 
 
 def render_warnings(events: list[JsonObject], now: datetime) -> str:
-    """The five newest events, newest first, as lines after a blank line."""
+    """Return the five newest events, newest first, as lines after a blank line."""
     newest = sorted(events, key=_last_seen, reverse=True)[:_NEWEST]
     if not newest:
         return ""
@@ -54,7 +54,7 @@ def _last_seen(event: JsonObject) -> str:
 
 
 def _age(span: timedelta) -> str:
-    """Coarse on purpose: a message that changes every second is written every second."""
+    """Format an age coarsely: a message that changes every second is written every second."""
     seconds = max(0, int(span.total_seconds()))
     for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
         if seconds >= size:
