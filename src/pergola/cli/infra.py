@@ -33,7 +33,7 @@ class InfraError(Exception):
 
 def infra_manager(
     *,
-    kind: Annotated[list[str], Parameter(negative="")],
+    kind: Annotated[list[str] | None, Parameter(negative="")] = None,
     name: str = "pergola",
     namespace: Namespace = "",
     lease_namespace: str = "",
@@ -44,22 +44,22 @@ def infra_manager(
     kubeconfig: Path | None = None,
     context: str | None = None,
 ) -> None:
-    """Fill InfraClusters of Cluster API from networks that exist, and keep them true.
+    """Fill InfraClusters of Cluster API from existing networks, and keep them up to date.
 
-    Looks after InfraClusters whose annotation cluster.x-k8s.io/managed-by is the given name, and
-    after those of other managers that a person has declared ready. Never creates, changes or
-    deletes anything that a network consists of. Runs until SIGTERM or SIGINT.
+    Manages InfraClusters whose annotation cluster.x-k8s.io/managed-by has the given name, and
+    those of other managers that a user has declared ready. Never creates, changes or deletes any
+    part of a network. Runs until SIGTERM or SIGINT.
 
     Parameters
     ----------
     kind
-        A kind of InfraClusters with its group; may be given several times.
+        A kind of InfraClusters with its group, which is required; may be given several times.
     name
-        The value of the annotation on the InfraClusters that are this manager's.
+        The value of the annotation on InfraClusters of this manager.
     namespace
-        Look only there.
+        Manage only InfraClusters of this namespace.
     lease_namespace
-        Where replicas agree on the one that works; without it there must be only one.
+        The namespace of the Lease with which replicas elect a leader; required for more than one.
     health_port
         The port of /healthz and /readyz.
     metrics_port
@@ -82,6 +82,11 @@ def infra_manager(
     from pergola.runtime.logging import configure
     from pergola.runtime.process.options import Address, Election, ProcessOptions
 
+    if not kind:
+        raise InfraError(
+            "--kind is required: a kind of InfraClusters with its group, as in "
+            "`pergola infra-manager --kind AWSCluster.infrastructure.cluster.x-k8s.io`"
+        )
     configure("info", "json" if not sys.stderr.isatty() else "text")
     options = Options(
         kinds=tuple(parse_kind(text) for text in kind),

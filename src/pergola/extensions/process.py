@@ -102,12 +102,8 @@ async def serve(config: ClusterConfig, actuators: Sequence[Actuator], options: O
     async with Client.connect(config, observe=metrics.client_request) as client:
         app = Application(client, options.process(actuators[0].name), metrics=metrics)
         units = assemble(app.guarded(client), actuators, options, metrics)
-        running = chosen(units, options)
-
-        async def leading() -> Sequence[Unit]:
-            return running
-
-        await app.serve(webhooks=_webhooks(client, actuators, options, metrics), leading=leading)
+        webhooks = _webhooks(client, actuators, options, metrics)
+        await app.serve(webhooks=webhooks, leading=chosen(units, options))
 
 
 def _webhooks(

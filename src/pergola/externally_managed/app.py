@@ -1,6 +1,5 @@
 """The external manager as a process: `pergola infra-manager`."""
 
-from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Final
@@ -62,12 +61,7 @@ async def serve(config: ClusterConfig, options: Options) -> None:
         guarded = app.guarded(client)
         observe = metrics.further(AwsMetrics).request
         aws = await stack.enter_async_context(AwsSource(guarded, options.aws, observe=observe))
-        units = await assemble(guarded, options, metrics, aws)
-
-        async def leading() -> Sequence[Unit]:
-            return units
-
-        await app.serve(leading=leading)
+        await app.serve(leading=await assemble(guarded, options, metrics, aws))
 
 
 async def assemble(

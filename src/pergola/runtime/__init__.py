@@ -1,4 +1,60 @@
-"""Running controllers: caches, queues, leadership, time, metrics, probes and logs.
+"""Running controllers: caches, queues, units, and the process around them.
 
-Not for: what a controller decides; nothing here knows a kind of object.
+Not for: what a controller decides. Nothing here knows a kind of object. `examples/controller` is a
+whole controller on these names.
 """
+
+from pergola.runtime.caching.cache import Cache, Change
+from pergola.runtime.caching.caches import Caches
+from pergola.runtime.caching.index import Index
+from pergola.runtime.clock import Clock, SystemClock
+from pergola.runtime.controlling.controller import DONE, Again, Outcome, ReconcileError
+from pergola.runtime.controlling.events import Recorder, Regarding
+from pergola.runtime.controlling.unit import Unit, controller_unit
+from pergola.runtime.controlling.watches import (
+    Events,
+    Watch,
+    all_of,
+    changed,
+    exists,
+    later,
+    one_key,
+)
+from pergola.runtime.logging import configure, get_logger
+from pergola.runtime.metrics import Metrics
+from pergola.runtime.process.application import Application, Probes, run
+from pergola.runtime.process.options import Address, Election, ProcessOptions, StartError
+
+__all__ = [
+    "DONE",
+    "Address",
+    "Again",
+    "Application",
+    "Cache",
+    "Caches",
+    "Change",
+    "Clock",
+    "Election",
+    "Events",
+    "Index",
+    "Metrics",
+    "Outcome",
+    "Probes",
+    "ProcessOptions",
+    "ReconcileError",
+    "Recorder",
+    "Regarding",
+    "StartError",
+    "SystemClock",
+    "Unit",
+    "Watch",
+    "all_of",
+    "changed",
+    "configure",
+    "controller_unit",
+    "exists",
+    "get_logger",
+    "later",
+    "one_key",
+    "run",
+]

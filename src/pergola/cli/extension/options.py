@@ -1,4 +1,4 @@
-"""The options that the processes of extensions share on the command line."""
+"""The command-line options that all processes of extensions share."""
 
 import os
 import sys
@@ -19,7 +19,7 @@ _NAMESPACE: Final = "LEADER_ELECTION_NAMESPACE"
 
 
 class ExtensionCommandError(Exception):
-    """The command cannot do what it was asked for; the text says why and what to do."""
+    """The command cannot run; the text says why and what to do."""
 
 
 @Parameter(name="*")
@@ -31,7 +31,7 @@ class Process:
         kubeconfig: The cluster, as kubectl finds it unless given.
         context: Context of that kubeconfig.
         master: The URL of the API server, instead of the kubeconfig's.
-        leader_election: Whether replicas agree on the one that works.
+        leader_election: Whether replicas elect a leader.
         leader_election_id: The name of their Lease; <extension>-leader-election unless given.
         leader_election_namespace: The namespace of their Lease.
         metrics_bind_address: host:port of /metrics, :8080 unless given; 0 for none.
@@ -41,16 +41,16 @@ class Process:
         webhook_config_url: Host and port of the webhooks, for the mode url.
         webhook_config_namespace: The namespace of their Service, and of the Secret with their
             certificates.
-        webhook_config_owner_namespace: The namespace with which the webhook configurations go.
+        webhook_config_owner_namespace: The namespace whose deletion deletes the webhook
+            configurations, too.
         webhook_config_server_host: The address to listen on; all addresses unless given.
         webhook_config_server_port: The port to listen on; 10250 unless given.
-        webhook_config_cert_dir: Where the certificate is kept; a temporary directory unless given.
-        disable_webhooks: The names, or the first parts of the names, of webhooks that are not
-            wanted.
-        feature_gates: What is switched on or off for all resources, as Name=true.
+        webhook_config_cert_dir: The directory of the certificate; a temporary one unless given.
+        disable_webhooks: The names, or the first parts of the names, of webhooks to switch off.
+        feature_gates: Feature gates of the actuators, as Name=true.
         log_level: debug, info or error.
         log_format: json or text; text on a terminal unless given.
-        config_file: A YAML file with these options, named as on the command line, which wins.
+        config_file: A YAML file with the same options in camelCase; the command line wins.
     """
 
     kubeconfig: Path | None = None
@@ -75,27 +75,27 @@ class Process:
     config_file: Path | None = None
 
     def cluster(self) -> "ClusterConfig":
-        """Which cluster, and as whom."""
+        """Return the API server and the credentials for it."""
         from pergola.kube.kubeconfig import load
 
         config = load(self.kubeconfig, self.context)
         return replace(config, server=self.master.rstrip("/")) if self.master else config
 
     def configure_logging(self) -> None:
-        """Log lines go to the standard error from now on."""
+        """Send log lines to standard error from now on."""
         from pergola.runtime.logging import configure
 
         configure(self.log_level, self.log_format or ("text" if sys.stderr.isatty() else "json"))
 
-    def options(self, further: "dict[str, JsonValue] | None" = None) -> "Options":
-        """The options as they apply.
+    def options(self, extra: "dict[str, JsonValue] | None" = None) -> "Options":
+        """Return the options that apply.
 
         Args:
-            further: those of one command, by their names in a configuration file.
+            extra: options of one command, by their names in a configuration file.
         """
         from pergola.extensions.options import options_from
 
-        given = self._given() | (further or {})
+        given = self._given() | (extra or {})
         return options_from(self.config_file, given, os.environ.get(_NAMESPACE, ""))
 
     def _given(self) -> "dict[str, JsonValue]":
@@ -118,7 +118,7 @@ class Process:
 
 
 def split(values: list[str] | None) -> "JsonValue":
-    """Several values, each of which may be several separated by commas."""
+    """Split values at commas, so that an option may be repeated or hold a list."""
     if values is None:
         return None
     return [part for value in values for part in value.split(",") if part]

@@ -80,7 +80,7 @@ def _itself(change: Change[Any]) -> tuple[Any, ...]:
 _ITSELF: Final = cast("Callable[[Any], Iterable[Any]]", _itself)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Watch(Generic[E, K]):
     """One source of events of a controller.
 

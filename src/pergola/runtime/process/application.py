@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from pergola.kube.client import Client
 from pergola.runtime.controlling.unit import Part, Unsynced
@@ -58,8 +58,8 @@ class Probes:
     notices: Mapping[str, Check] = field(default_factory=dict)
 
 
-async def _no_parts() -> Sequence[Part]:
-    return ()
+Leading: TypeAlias = Sequence[Part] | Callable[[], Awaitable[Sequence[Part]]]
+"""What the leader runs, or what makes it once this process leads."""
 
 
 class Application:
@@ -95,7 +95,7 @@ class Application:
         *,
         parts: Sequence[Part] = (),
         webhooks: WebhookServer | None = None,
-        leading: Callable[[], Awaitable[Sequence[Part]]] = _no_parts,
+        leading: Leading = (),
         probes: Probes | None = None,
     ) -> None:
         """Work until cancelled.
@@ -103,7 +103,7 @@ class Application:
         Args:
             parts: what every replica runs.
             webhooks: what every replica serves.
-            leading: makes what only the leader runs, once this process leads.
+            leading: what only the leader runs.
             probes: the checks; `informer-sync` for readiness unless given.
 
         Raises:
@@ -128,13 +128,10 @@ class Application:
         self.running.extend(parts)
         return [group.create_task(part.run(), name=part.name) for part in parts]
 
-    async def _lead(
-        self,
-        webhooks: WebhookServer | None,
-        leading: Callable[[], Awaitable[Sequence[Part]]],
-    ) -> None:
+    async def _lead(self, webhooks: WebhookServer | None, leading: Leading) -> None:
         async def lead() -> None:
-            parts = [*(webhooks.leading() if webhooks else ()), *await leading()]
+            own = await leading() if callable(leading) else leading
+            parts = [*(webhooks.leading() if webhooks else ()), *own]
             log.info("controllers start", controllers=[part.name for part in parts if part.name])
             async with asyncio.TaskGroup() as group:
                 self._start(group, parts)

@@ -1,0 +1,117 @@
+"""What triggers a controller: sources of events, predicates and mappings."""
+
+import asyncio
+from collections.abc import Iterable
+
+import pytest
+
+from pergola.api.objects import Key
+from pergola.runtime.caching.cache import Change
+from pergola.runtime.controlling.controller import DONE, Outcome
+from pergola.runtime.controlling.queue import Queue
+from pergola.runtime.controlling.unit import controller_unit
+from pergola.runtime.controlling.watches import (
+    Events,
+    Watch,
+    all_of,
+    changed,
+    exists,
+    later,
+    one_key,
+)
+from pergola.runtime.metrics import Metrics
+
+pytestmark = pytest.mark.looptime(start=0)
+
+A, B = Key("ns", "a"), Key("ns", "b")
+
+
+async def taken(queue: Queue[Key]) -> list[Key]:
+    keys = []
+    while len(queue):
+        key = await queue.get()
+        queue.done(key)
+        keys.append(key)
+    return keys
+
+
+async def test_an_event_triggers_the_object_itself_unless_it_is_mapped() -> None:
+    events: Events[Change[str]] = Events()
+    queue: Queue[Key] = Queue()
+    Watch[Change[str], Key](events).trigger(queue)
+    events.notify(Change(A, None, "1"))
+    assert await taken(queue) == [A]
+
+
+async def test_an_event_triggers_all_keys_that_it_maps_to() -> None:
+    events: Events[Change[str]] = Events()
+    queue: Queue[Key] = Queue()
+
+    def owners(change: Change[str]) -> Iterable[Key]:
+        return [Key(change.key.namespace, name) for name in (change.new or "").split()]
+
+    Watch(events, to=owners).trigger(queue)
+    events.notify(Change(A, None, "x y"))
+    assert await taken(queue) == [Key("ns", "x"), Key("ns", "y")]
+
+
+async def test_an_event_that_does_not_matter_is_not_mapped() -> None:
+    events: Events[Change[str]] = Events()
+    queue: Queue[Key] = Queue()
+    mapped: list[Key] = []
+
+    def note(change: Change[str]) -> Iterable[Key]:
+        mapped.append(change.key)
+        return [change.key]
+
+    Watch(events, to=note, when=changed).trigger(queue)
+    events.notify(Change(A, "1", "1"))
+    events.notify(Change(B, "1", "2"))
+    assert mapped == [B]
+    assert await taken(queue) == [B]
+
+
+@pytest.mark.parametrize(
+    ("change", "matters"),
+    [
+        (Change(A, "1", "2"), True),
+        (Change(A, None, "2"), True),
+        (Change(A, None, "2", initial=True), False),
+        (Change(A, "1", "1"), False),
+        (Change(A, "1", None), False),
+    ],
+)
+def test_predicates_are_combined(change: Change[str], matters: bool) -> None:
+    assert all_of(exists, changed, later)(change) is matters
+
+
+async def test_a_unit_runs_what_its_watches_trigger_and_what_runs_at_the_start() -> None:
+    nodes: Events[Change[str]] = Events()
+    pods: Events[Change[str]] = Events()
+    runs: list[str] = []
+
+    async def reconcile(key: str) -> Outcome:
+        runs.append(key)
+        return DONE
+
+    unit = controller_unit(
+        "test",
+        reconcile,
+        watches=[
+            Watch(nodes, to=lambda change: [change.key.name]),
+            Watch(pods, to=one_key("all")),
+        ],
+        at_start=["first"],
+        metrics=Metrics(),
+    )
+    assert unit.name == "test"
+    task = asyncio.create_task(unit.run())
+    await asyncio.sleep(1)
+    nodes.notify(Change(A, None, "1"))
+    await asyncio.sleep(1)
+    pods.notify(Change(B, None, "1"))
+    await asyncio.sleep(1)
+    assert runs == ["first", "a", "all"]
+    assert unit.is_idle
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
