@@ -1,4 +1,4 @@
-"""The `Cluster` that travels with the extension resources of a Shoot, decoded (spec 40 §3.3)."""
+"""The decoded `Cluster` beside the extension resources of a Shoot (spec 40 §3.3)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,18 +21,18 @@ TOKEN_KUBECONFIG_NAME: Final = "generic-token-kubeconfig.secret.gardener.cloud/n
 
 
 class MalformedCluster(Exception):
-    """A Cluster holds something that is no object; the text says where."""
+    """A Cluster contains something that is not an object; the text says where."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shoot:
-    """What extensions want to know of a Shoot; `raw` has the rest."""
+    """The parts of a Shoot that extensions need; `raw` has the rest."""
 
     raw: JsonObject
 
     @property
     def is_failed(self) -> bool:
-        """Whether its last operation ended for good: nothing is done until a person acts."""
+        """Whether the last operation failed for good: extensions wait until it is retried."""
         return map_at(self.raw, "status", "lastOperation").get("state") == "Failed"
 
     @property
@@ -57,24 +57,24 @@ class Shoot:
 
     @property
     def kubernetes_version(self) -> str:
-        """Such as `1.36.0`; empty if it is not said."""
+        """The Kubernetes version, e.g. `1.36.0`; empty if unset."""
         version = map_at(self.raw, "spec", "kubernetes").get("version")
         return version if isinstance(version, str) else ""
 
     @property
     def kube_proxy_enabled(self) -> bool:
-        """Whether kube-proxy routes Services; otherwise the network extension has to (§7.2)."""
+        """Whether kube-proxy routes Services; otherwise the network extension must (§7.2)."""
         return map_at(self.raw, "spec", "kubernetes", "kubeProxy").get("enabled") is not False
 
     @property
     def kube_proxy_mode(self) -> str:
-        """`IPTables`, `IPVS` or `NFTables`; empty if it is not said."""
+        """`IPTables`, `IPVS` or `NFTables`; empty if unset."""
         mode = map_at(self.raw, "spec", "kubernetes", "kubeProxy").get("mode")
         return mode if isinstance(mode, str) else ""
 
     @property
     def ip_families(self) -> list[str]:
-        """The wanted IP families, primary first."""
+        """The IP families in the spec, primary first."""
         return _texts(map_at(self.raw, "spec", "networking").get("ipFamilies"))
 
     @property
@@ -89,7 +89,7 @@ class Shoot:
 
     @property
     def node_range(self) -> str:
-        """The CIDR of nodes as the spec says it; empty if it does not."""
+        """The CIDR of nodes in the spec; empty if unset."""
         value = map_at(self.raw, "spec", "networking").get("nodes")
         return value if isinstance(value, str) else ""
 
@@ -99,18 +99,18 @@ class Shoot:
         return _texts(map_at(self.raw, "status", "networking").get("nodes"))
 
     def replicas(self, awake: int) -> int:
-        """How many replicas something has that has `awake` unless the Shoot sleeps."""
+        """Return `awake` replicas, or none if the Shoot is hibernated."""
         return 0 if self.hibernation_enabled else awake
 
     def constraint(self, kind: str) -> str | None:
-        """The status of a constraint, such as `True` or `Progressing`; None if it is not there."""
+        """Return the status of a constraint, e.g. `True`; None if the Shoot does not have it."""
         for constraint in maps_at(self.raw, "status", "constraints"):
             if constraint.get("type") == kind:
                 return str(constraint.get("status"))
         return None
 
     def advertised_address(self, name: str) -> str | None:
-        """The URL under which the API server is advertised by that name."""
+        """Return the advertised URL of the API server with that name; None if there is none."""
         for address in maps_at(self.raw, "status", "advertisedAddresses"):
             if address.get("name") == name and isinstance(address.get("url"), str):
                 return str(address["url"])
@@ -124,7 +124,7 @@ class Shoot:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A Shoot with its Seed and CloudProfile, as the caller wrote them down for extensions.
+    """A Shoot with its Seed and CloudProfile, as the caller recorded them for extensions.
 
     Attributes:
         name: the namespace of the extension resources.
@@ -139,7 +139,7 @@ class Cluster:
 
     @classmethod
     def from_object(cls, obj: JsonObject) -> Self:
-        """Reads a `Cluster`; what is null in it is None.
+        """Decode a `Cluster`; null parts are None.
 
         Raises:
             MalformedCluster: a part of it is neither an object nor null.
@@ -159,7 +159,7 @@ def _part(cluster: str, spec: JsonObject, name: str) -> JsonObject | None:
     value = spec.get(name)
     if value is None or isinstance(value, dict):
         return value
-    raise MalformedCluster(f"Cluster {cluster}: spec.{name} is no object")
+    raise MalformedCluster(f"Cluster {cluster}: spec.{name} is not an object")
 
 
 def _texts(values: object) -> list[str]:

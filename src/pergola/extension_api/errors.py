@@ -1,4 +1,4 @@
-"""What an actuator raises, and how it reaches `status.lastError` (spec 40 §2.4, §3.3)."""
+"""The errors of actuators, and their codes in `status.lastError` (spec 40 §2.4, §3.3)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
@@ -19,7 +19,7 @@ from pergola.cloud.errors import (
 
 
 class Code(StrEnum):
-    """Whom an error concerns: what callers and dashboards decide by."""
+    """The class of an error, by which callers and dashboards decide."""
 
     UNAUTHENTICATED = "ERR_INFRA_UNAUTHENTICATED"
     UNAUTHORIZED = "ERR_INFRA_UNAUTHORIZED"
@@ -48,11 +48,11 @@ _OF_CLOUDS: Final[Mapping[type[CloudError], Code]] = {
 
 
 class ExtensionError(Exception):
-    """The world is not as an actuator needs it; the text is for the user.
+    """A problem that the user or the environment must solve; the text is for the user.
 
     Args:
         message: one sentence: what is wrong, where, and what to do.
-        codes: whom it concerns.
+        codes: the classes of the error.
     """
 
     def __init__(self, message: str, *codes: Code) -> None:
@@ -61,11 +61,11 @@ class ExtensionError(Exception):
 
 
 class RequeueAfter(ExtensionError):
-    """To be tried again after a time, without backoff; until then the status says why.
+    """A request to run again after a time, without backoff; the status shows the cause.
 
     Args:
-        seconds: until the next attempt.
-        cause: why not now; None if there is nothing to say but the time.
+        seconds: until the next run.
+        cause: why not now; None shows only the time.
     """
 
     def __init__(self, seconds: float, cause: Exception | None = None) -> None:
@@ -77,7 +77,7 @@ class RequeueAfter(ExtensionError):
 
 
 class SeveralErrors(ExtensionError):
-    """Several things are wrong; all of them are told."""
+    """Several errors, reported together."""
 
     def __init__(self, errors: Sequence[Exception]) -> None:
         super().__init__("; ".join(map(str, errors)))
@@ -86,7 +86,7 @@ class SeveralErrors(ExtensionError):
 
 
 def codes_of(error: BaseException | None) -> tuple[Code, ...]:
-    """The codes of an error and of all errors in it, in the order of their first appearance."""
+    """Return the codes of an error and of all errors in it, in order of first appearance."""
     if isinstance(error, BaseExceptionGroup):
         return _unique(code for inner in error.exceptions for code in codes_of(inner))
     if isinstance(error, ExtensionError):

@@ -1,4 +1,4 @@
-"""The kinds of extension resources, and how long a caller waits for each (spec 40 §4)."""
+"""The kinds of extension resources, and the waiting times of their callers (spec 40 §4)."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -11,14 +11,13 @@ VERSION: Final = "v1alpha1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtensionKind:
-    """One kind, as its callers see it.
+    """A kind of extension resources, for its callers.
 
     Attributes:
         plural: as in the name of its CustomResourceDefinition.
-        interval: seconds between two looks at an error.
-        severe: seconds for which an error may still pass; one that is there at a later look ends
-            the wait.
-        timeout: seconds after which a wait ends in any case.
+        interval: seconds between two checks of an error.
+        severe: seconds for which an error may still pass; later, an error ends the wait.
+        timeout: seconds after which a wait always ends.
     """
 
     kind: str
@@ -34,7 +33,7 @@ class ExtensionKind:
 
     @property
     def finalizer(self) -> str:
-        """What an extension holds an object of the kind with."""
+        """The finalizer of the extension on objects of the kind."""
         return f"{GROUP}/{self.kind.lower()}"
 
 

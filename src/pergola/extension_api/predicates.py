@@ -1,4 +1,4 @@
-"""Which changes of extension resources start a reconciliation (spec 40 §2.2); all pure."""
+"""The changes of extension resources that trigger a reconciliation; pure (spec 40 §2.2)."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -23,24 +23,24 @@ TRIGGERS: Final = frozenset(
 
 
 class Request(NamedTuple):
-    """What a caller asks for: both annotations tell one request from the next."""
+    """A caller's request: the operation annotation and the timestamp that identifies it."""
 
     operation: str
     timestamp: str
 
     @property
     def is_trigger(self) -> bool:
-        """Whether it asks for something to be done now."""
+        """Whether the request triggers a run."""
         return self.operation in TRIGGERS
 
 
-class Seen(NamedTuple):
-    """What is kept of an extension resource to tell whether a change of it matters.
+class Snapshot(NamedTuple):
+    """The part of an extension resource that decides whether a change triggers a run.
 
     Attributes:
-        is_missed: whether its last request was taken off, but nothing was begun: the process ended
-            between the two.
-        status: a digest, which is the same for the same status.
+        is_missed: whether the last request was removed but never started, because the process
+            ended in between.
+        status: a digest; equal statuses have equal digests.
     """
 
     uid: str
@@ -54,10 +54,10 @@ class Seen(NamedTuple):
     status: int
 
 
-def look(obj: JsonObject) -> Seen:
-    """What there is to keep of an extension resource."""
+def snapshot(obj: JsonObject) -> Snapshot:
+    """Return the snapshot of an extension resource."""
     spec, status = map_at(obj, "spec"), map_at(obj, "status")
-    return Seen(
+    return Snapshot(
         uid_of(obj),
         generation_of(obj),
         _text(spec.get("class")) or SHOOT_CLASS,
@@ -71,41 +71,41 @@ def look(obj: JsonObject) -> Seen:
 
 
 def request_of(obj: JsonObject) -> Request:
-    """The request that an extension resource carries."""
+    """Return the request on an extension resource."""
     annotations = annotations_of(obj)
     return Request(_text(annotations.get(marks.OPERATION)), _text(annotations.get(marks.TIMESTAMP)))
 
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """Decides for one controller; its type and classes cannot be left out.
+    """The predicate of one controller; it always checks the type and the class.
 
     Attributes:
         classes: of the resources; `shoot` if there are none.
-        ignores_annotation: whether each new generation is worked on (mode B) instead of what the
-            operation annotation asks for (mode A).
+        ignores_annotation: trigger on each new generation (mode B) instead of the operation
+            annotation (mode A).
     """
 
     type: str
     classes: Collection[str] = ()
     ignores_annotation: bool = False
 
-    def is_responsible(self, seen: Seen) -> bool:
-        """Whether the type and the class are the controller's."""
+    def is_responsible(self, seen: Snapshot) -> bool:
+        """Return whether the type and the class are the controller's."""
         classes = self.classes or (SHOOT_CLASS,)
         return seen.type == self.type and seen.extension_class in classes
 
-    def appeared(self, seen: Seen) -> bool:
-        """Whether a resource wants work that was just created, or found at the start."""
+    def appeared(self, seen: Snapshot) -> bool:
+        """Return whether a resource triggers a run that was created, or found at the start."""
         if not self.is_responsible(seen):
             return False
-        return self.ignores_annotation or wants_work(seen)
+        return self.ignores_annotation or needs_run(seen)
 
-    def changed(self, old: Seen, new: Seen) -> bool:
-        """Whether a change of a resource is one that wants work.
+    def changed(self, old: Snapshot, new: Snapshot) -> bool:
+        """Return whether a change of a resource triggers a run.
 
-        What the controller writes itself is none: it neither makes a request nor a generation,
-        and while a resource is deleted it changes the status.
+        The controller's own writes do not: they change neither the request nor the generation, and
+        during a deletion they change the status.
         """
         if old.uid != new.uid:
             return self.appeared(new)
@@ -120,15 +120,15 @@ class Predicate:
         return new.is_deleting and (not old.is_deleting or old.status == new.status)
 
 
-def wants_work(seen: Seen) -> bool:
-    """Whether something was asked for or is unfinished: what a restart would take up."""
+def needs_run(seen: Snapshot) -> bool:
+    """Return whether a request is pending or unfinished, as a restart would find it."""
     return seen.request.is_trigger or seen.is_deleting or not seen.has_succeeded or seen.is_missed
 
 
 def _is_missed(request: Request, observed: str) -> bool:
-    """Whether the status belongs to another request; old extensions do not tell to which."""
-    told = bool(observed and request.timestamp) and observed != request.timestamp
-    return told and request.operation != marks.OPERATION_WAIT_FOR_STATE
+    """Return whether the status belongs to another request; old extensions do not record it."""
+    differs = bool(observed and request.timestamp) and observed != request.timestamp
+    return differs and request.operation != marks.OPERATION_WAIT_FOR_STATE
 
 
 def _text(value: object) -> str:

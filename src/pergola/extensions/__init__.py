@@ -1,6 +1,6 @@
-"""Extensions: an author writes an `Actuator` for a kind and a type, the SDK does the rest.
+"""The extension SDK: an author writes an `Actuator` for a kind and a type, the SDK does the rest.
 
-Not for what a kind means: networks are in `extensions.network`.
+Not for what a kind means: networks are in `pergola.providers.networking`.
 """
 
 from pergola.extension_api.cluster import Cluster, Shoot

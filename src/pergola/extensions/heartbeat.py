@@ -1,4 +1,4 @@
-"""The Lease by which an extension says that it is alive, and how others read it (spec 40 §2.5)."""
+"""The Lease by which an extension reports that it is alive (spec 40 §2.5)."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ _FIRST_RETRY_SECONDS: Final = 0.1
 
 
 class HeartbeatError(ExtensionError):
-    """The heartbeat is set up in a way that cannot work."""
+    """The heartbeat is configured in a way that cannot work."""
 
 
 class Heartbeat:
@@ -62,7 +62,7 @@ class Heartbeat:
         self._clock = clock or SystemClock()
 
     async def run(self) -> NoReturn:
-        """Renews the Lease at once and then at each interval, until cancelled.
+        """Renew the Lease at once and then at each interval, until cancelled.
 
         What fails is tried again soon, with growing pauses that never exceed the interval: a
         heartbeat must be back as soon as the API server is.
@@ -80,7 +80,7 @@ class Heartbeat:
                 await asyncio.sleep(self._seconds)
 
     async def beat(self) -> JsonObject:
-        """Renews the Lease once, or creates it; what others wrote into it stays.
+        """Renew the Lease once, or create it; keep the fields of others.
 
         Raises:
             KubeError: the API server refused, or did not answer.
@@ -93,7 +93,7 @@ class Heartbeat:
 
 
 def lease_spec(name: str, seconds: int, now: datetime) -> JsonObject:
-    """What the Lease of a living extension says."""
+    """Return the spec of the Lease of a running extension."""
     return {
         "holderIdentity": name,
         "leaseDurationSeconds": seconds,

@@ -1,4 +1,4 @@
-"""What an extension needs on a seed to run: its identity, its permissions and its Deployment."""
+"""The objects of an extension on a seed: its identity, its permissions and its Deployment."""
 
 import gzip
 import io
@@ -19,14 +19,14 @@ from pergola.kube.yaml import dump
 RELEASE_NAMESPACE: Final = "{{ .Release.Namespace }}"
 """The namespace of an extension that is installed by a chart."""
 _READ: Final = ["get", "list", "watch"]
-# Without list and watch: what is in other namespaces is read one by one, never collected.
+# Without list and watch: objects of other namespaces are read one by one.
 _OWN: Final = ["get", "create", "patch", "update", "delete"]
 _PORTS: Final = {"metrics": 8080, "health": 8081}
 _USER: Final = 65532
 _LONGEST_NAME: Final = 63 - len(configuration_name(""))
 _RBAC: Final = "rbac.authorization.k8s.io/v1"
 _TLS: Final = "tls"
-# Kept in memory: the root file system is read-only, and keys belong on no disk.
+# In memory: the root file system is read-only, and keys do not belong on a disk.
 _TLS_VOLUME: Final = {"name": _TLS, "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}}
 _TLS_FOLDER: Final = "/var/run/pergola/tls"
 _HIGHLY_AVAILABLE: Final = "high-availability-config.resources.gardener.cloud/type"
@@ -35,7 +35,7 @@ _TOKEN_FOLDER: Final = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
-    """An extension as it runs.
+    """How an extension runs.
 
     Attributes:
         name: of the extension and of all its objects.
@@ -58,7 +58,7 @@ class Installation:
 def installation_of(
     actuators: Sequence[Actuator | type[Actuator]], references: Sequence[str], image: str
 ) -> Installation:
-    """How the extension of some actuators runs.
+    """Return how the extension of some actuators runs.
 
     Args:
         actuators: classes are made without arguments.
@@ -78,7 +78,7 @@ def installation_of(
 
 
 def name_of_extension(actuators: Sequence[Actuator | type[Actuator]]) -> str:
-    """The name that all actuators have for their extension.
+    """Return the name of the extension of all actuators.
 
     Raises:
         ExtensionError: they are of several extensions, or there is none, or the name is too long.
@@ -98,7 +98,7 @@ def name_of_extension(actuators: Sequence[Actuator | type[Actuator]]) -> str:
 
 
 def installation_documents(installation: Installation) -> list[JsonObject]:
-    """All objects of an extension on a seed, but not its namespace."""
+    """Return all objects of an extension on a seed, except its namespace."""
     return [
         _service_account(installation),
         *_cluster_permissions(installation),
@@ -110,7 +110,7 @@ def installation_documents(installation: Installation) -> list[JsonObject]:
 
 
 def permissions(installation: Installation) -> list[JsonObject]:
-    """What an extension may do everywhere: the rules of its ClusterRole."""
+    """Return the rules of the ClusterRole of an extension."""
     plurals = list(installation.plurals)
     return [
         _rule(GROUP, plurals, [*_READ, "patch", "update"]),
@@ -131,7 +131,7 @@ def permissions(installation: Installation) -> list[JsonObject]:
 
 
 def raw_chart(installation: Installation) -> bytes:
-    """The objects as a packed Helm chart; the same installation gives the same bytes."""
+    """Return the objects as a packed Helm chart; equal installations give equal bytes."""
     chart: JsonObject = {"apiVersion": "v2", "name": installation.name, "version": "0.1.0"}
     templates = "".join(f"---\n{dump(obj)}" for obj in installation_documents(installation))
     files = {
@@ -170,7 +170,7 @@ def _cluster_permissions(on: Installation) -> list[JsonObject]:
 
 
 def _own_permissions(on: Installation) -> list[JsonObject]:
-    """The Leases of leader election and heartbeat, and certificates, where the extension runs."""
+    """Leader election, heartbeat and certificates in the namespace of the extension."""
     leases = _rule("coordination.k8s.io", ["leases"], ["get", "create", "patch", "update"])
     rules = [leases, *(namespace_rules(on.name) if on.has_webhooks else [])]
     role = _object(_RBAC, "Role", on, rules=rules)
@@ -249,7 +249,7 @@ def _container(on: Installation) -> JsonObject:
 
 
 def _webhook_arguments(on: Installation) -> list[str]:
-    """Their configurations go with the namespace, so that nobody waits for webhooks without it."""
+    """The configurations are deleted with the namespace, so that they never outlive it."""
     return [
         f"--webhook-config-server-port={PORT}",
         f"--webhook-config-cert-dir={_TLS_FOLDER}",
@@ -258,7 +258,7 @@ def _webhook_arguments(on: Installation) -> list[str]:
 
 
 def _service(on: Installation) -> JsonObject:
-    """By which API servers reach the webhooks."""
+    """The Service by which API servers reach the webhooks."""
     port = {"name": "webhooks", "port": SERVICE_PORT, "targetPort": "webhooks", "protocol": "TCP"}
     spec = {"selector": _labels(on), "ports": [port]}
     return _object("v1", "Service", on, name=configuration_name(on.name), spec=spec)

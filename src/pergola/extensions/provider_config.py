@@ -19,7 +19,7 @@ def read_strict(
     path: str = "spec.providerConfig",
     needs_type: bool = False,
 ) -> V:
-    """The config as a declared type; absent is as good as empty, and null as good as absent.
+    """Return the config as a declared type; absent means empty, and null means absent.
 
     Args:
         needs_type: whether `apiVersion` and `kind` have to be there; they may be missing where
@@ -40,7 +40,7 @@ def read_strict(
 
 
 def read_leniently(cls: type[V], value: JsonValue, gvk: GroupVersionKind, *, path: str = "") -> V:
-    """Old stored data as a declared type; fields that the type does not have are passed over.
+    """Return old stored data as a declared type; skip unknown fields.
 
     Raises:
         Malformed: a value of a wrong type.
@@ -68,7 +68,7 @@ def _unknown_or_wrong(cls: type[Value], value: JsonValue, path: str) -> list[Fin
 
 
 def _without_nulls(value: JsonValue) -> JsonValue:
-    """As decoders of the API's own language read null: as if the field was not there."""
+    """Remove nulls, as decoders of the API in Go do."""
     match value:
         case dict():
             return {name: _without_nulls(v) for name, v in value.items() if v is not None}

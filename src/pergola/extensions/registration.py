@@ -1,4 +1,4 @@
-"""The documents by which a landscape learns of an extension, and their rules (spec 40 §8).
+"""The documents that register an extension in a landscape, and their rules (spec 40 §8).
 
 An operator's landscape takes one `Extension`; one without that operator takes the two documents
 that it would make of it, a `ControllerDeployment` and a `ControllerRegistration`.
@@ -27,7 +27,7 @@ _FOR_EXTENSIONS_ONLY: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """One kind and type that an extension serves.
+    """A kind and type that an extension serves.
 
     Attributes:
         primary: whether it is the one that acts for them; others may only look on.
@@ -40,7 +40,7 @@ class Served:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registration:
-    """What a landscape has to know of an extension.
+    """The registration of an extension.
 
     Attributes:
         name: of all documents, such as `networking-gardenet`.
@@ -69,10 +69,10 @@ class Registration:
 def registration_documents(
     actuators: Sequence[Actuator | type[Actuator]], references: Sequence[str], image: str
 ) -> list[JsonObject]:
-    """Everything that registers the extension of some actuators; it needs no chart registry.
+    """Return the documents for the extension of some actuators, with their own chart.
 
     Args:
-        references: what `pergola extension run` is told, such as `gardenet:Gardenet`.
+        references: the arguments of `pergola extension run`, such as `gardenet:Gardenet`.
         image: has Pergola and the modules of the actuators in it.
     """
     installation = installation_of(actuators, references, image)
@@ -82,7 +82,7 @@ def registration_documents(
 def registration_of(
     actuators: Sequence[Actuator | type[Actuator]], *, chart: str = "", chart_data: bytes = b""
 ) -> Registration:
-    """What a landscape has to know of the extension of some actuators; all of it is primary.
+    """Return the registration of the extension of some actuators; every kind is primary.
 
     Raises:
         ExtensionError: they are of several extensions, or there is none.
@@ -97,12 +97,12 @@ def registration_of(
 
 
 def controller_documents(registration: Registration) -> list[JsonObject]:
-    """The ControllerDeployment and the ControllerRegistration."""
+    """Return the ControllerDeployment and the ControllerRegistration."""
     return [controller_deployment(registration), controller_registration(registration)]
 
 
 def extension(registration: Registration) -> JsonObject:
-    """The operator's `Extension`; its chart has to be in a registry."""
+    """Return the operator's `Extension`; its chart must be in a registry."""
     deployment: JsonObject = {"extension": _extension_deployment(registration)}
     if registration.admission:
         deployment["admission"] = registration.admission
@@ -115,7 +115,7 @@ def extension(registration: Registration) -> JsonObject:
 
 
 def controller_deployment(registration: Registration) -> JsonObject:
-    """How the extension is installed."""
+    """Return the ControllerDeployment."""
     helm: JsonObject = {"values": registration.values} if registration.values else {}
     if registration.chart:
         helm["ociRepository"] = {"ref": registration.chart}
@@ -133,7 +133,7 @@ def controller_deployment(registration: Registration) -> JsonObject:
 
 
 def controller_registration(registration: Registration) -> JsonObject:
-    """What the extension serves, and when it is installed."""
+    """Return the ControllerRegistration."""
     deployment: JsonObject = {
         "policy": registration.policy,
         "deploymentRefs": [{"name": registration.name}],
@@ -149,12 +149,12 @@ def controller_registration(registration: Registration) -> JsonObject:
 
 
 def check(document: JsonObject) -> list[Cause]:
-    """What is wrong with an `Extension` or a `ControllerRegistration`; all of it."""
+    """Return all that is wrong with an `Extension` or a `ControllerRegistration`."""
     return [*_resource_problems(document), *_deployment_problems(document)]
 
 
 def check_together(documents: Sequence[JsonObject]) -> list[Cause]:
-    """What is wrong with several registrations of one landscape that are right in themselves.
+    """Return what is wrong between several registrations of one landscape.
 
     Exactly one of them is the primary one for a kind and type.
     """
@@ -176,7 +176,7 @@ def check_together(documents: Sequence[JsonObject]) -> list[Cause]:
 
 
 def check_update(new: JsonObject, old: JsonObject) -> list[Cause]:
-    """What may not change about a registration: who is the primary one."""
+    """Return the forbidden changes of a registration: `primary` is immutable."""
     before = {_served(r): _is_primary(r) for r in maps_at(old, "spec", "resources")}
     return [
         invalid(f"spec.resources[{index}].primary", _is_primary(resource), "field is immutable")
@@ -206,7 +206,7 @@ def _metadata(registration: Registration) -> JsonObject:
 
 
 def _resources(registration: Registration) -> list[JsonObject]:
-    # To be the primary one is the default, and said by nobody.
+    # Primary is the default, so it is left out.
     return [
         {"kind": served.kind, "type": served.type, **({} if served.primary else {"primary": False})}
         for served in registration.resources

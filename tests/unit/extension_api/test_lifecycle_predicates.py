@@ -4,7 +4,7 @@ import pytest
 
 from pergola.api import marks
 from pergola.api.objects import JsonObject
-from pergola.extension_api.predicates import Predicate, look, wants_work
+from pergola.extension_api.predicates import Predicate, needs_run, snapshot
 
 TYPE = "calico"
 A = Predicate(TYPE)
@@ -50,14 +50,16 @@ def test_the_class_is_shoot_unless_it_is_said(
     obj = network()
     if of_class is not None:
         obj["spec"]["class"] = of_class
-    assert Predicate(TYPE, classes).is_responsible(look(obj)) is expected
+    assert Predicate(TYPE, classes).is_responsible(snapshot(obj)) is expected
 
 
 def test_another_type_is_never_looked_at() -> None:
     other = network("reconcile", type="cilium")
     for predicate in (A, B):
-        assert not predicate.appeared(look(other))
-        assert not predicate.changed(look(network(type="cilium", generation=0)), look(other))
+        assert not predicate.appeared(snapshot(other))
+        assert not predicate.changed(
+            snapshot(network(type="cilium", generation=0)), snapshot(other)
+        )
 
 
 @pytest.mark.parametrize(
@@ -77,9 +79,9 @@ def test_another_type_is_never_looked_at() -> None:
 def test_at_the_start_what_is_asked_for_or_unfinished_is_taken_up(
     obj: JsonObject, expected: bool
 ) -> None:
-    assert A.appeared(look(obj)) is expected
-    assert wants_work(look(obj)) is expected
-    assert B.appeared(look(obj))
+    assert A.appeared(snapshot(obj)) is expected
+    assert needs_run(snapshot(obj)) is expected
+    assert B.appeared(snapshot(obj))
 
 
 @pytest.mark.parametrize(
@@ -98,7 +100,7 @@ def test_at_the_start_a_request_that_was_taken_off_and_not_begun_is_taken_up(
     obj = network()
     obj["metadata"]["annotations"] = {marks.OPERATION: operation, marks.TIMESTAMP: timestamp}
     obj["status"]["observedTimestamp"] = observed
-    assert A.appeared(look(obj)) is expected
+    assert A.appeared(snapshot(obj)) is expected
 
 
 @pytest.mark.parametrize(
@@ -129,7 +131,7 @@ def test_at_the_start_a_request_that_was_taken_off_and_not_begun_is_taken_up(
 def test_with_annotations_only_a_request_or_a_deletion_counts(
     old: JsonObject, new: JsonObject, expected: bool
 ) -> None:
-    assert A.changed(look(old), look(new)) is expected
+    assert A.changed(snapshot(old), snapshot(new)) is expected
 
 
 @pytest.mark.parametrize(
@@ -143,10 +145,10 @@ def test_with_annotations_only_a_request_or_a_deletion_counts(
 def test_without_annotations_only_a_generation_counts(
     old: JsonObject, new: JsonObject, expected: bool
 ) -> None:
-    assert B.changed(look(old), look(new)) is expected
+    assert B.changed(snapshot(old), snapshot(new)) is expected
 
 
 def test_what_is_malformed_is_nobodys() -> None:
-    seen = look({"metadata": {"annotations": {marks.OPERATION: 1}}, "spec": {"type": 2}})
+    seen = snapshot({"metadata": {"annotations": {marks.OPERATION: 1}}, "spec": {"type": 2}})
     assert not A.is_responsible(seen)
     assert not seen.request.is_trigger

@@ -1,8 +1,8 @@
-"""The side that asks: it creates extension resources, waits for them, moves and deletes them.
+"""The caller of extensions: creates extension resources, waits for them, moves and deletes them.
 
-A caller deploys what it wants and waits (`deploy`, `wait_ready`), moves it to another seed
-(`migrate`, `wait_migrated`, `restore`), and lets it go (`destroy`, `wait_deleted`), in the same way
-for every kind. Not for doing what is asked: that is an `Actuator`.
+A caller deploys a resource and waits (`deploy`, `wait_ready`), moves it to another seed (`migrate`,
+`wait_migrated`, `restore`), and deletes it (`destroy`, `wait_deleted`), for every kind alike. Not
+for carrying requests out: that is an `Actuator`.
 """
 
 from pergola.extension_api.caller.deploy import Request, ask, deploy, timestamp_of

@@ -1,4 +1,4 @@
-"""Asks an extension to do something for a resource (spec 40 §4)."""
+"""Requests to an extension about a resource (spec 40 §4)."""
 
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
@@ -19,17 +19,17 @@ from pergola.kube.errors import AlreadyExists, NotFound
 from pergola.kube.patches import merge_patch
 from pergola.runtime.clock import Clock
 
-# What it means that a field is absent. To say that, where it was not said, would count as a change
-# of something that cannot change.
+# The meaning of absent fields. Setting one to its meaning would count as a change of an immutable
+# field.
 _ABSENT_MEANS: Final[dict[str, Any]] = {"class": "shoot", "ipFamilies": ["IPv4"]}
 
 
 class Request(NamedTuple):
-    """What was asked.
+    """A request that was made.
 
     Attributes:
-        timestamp: which request it is, for the wait.
-        obj: the resource as it was then.
+        timestamp: identifies the request, for the wait.
+        obj: the resource as stored.
     """
 
     timestamp: str
@@ -44,10 +44,10 @@ async def deploy(
     *,
     operation: str = OPERATION_RECONCILE,
 ) -> Request:
-    """Creates a resource, or replaces its spec, and asks for an operation.
+    """Create a resource, or replace its spec, and request an operation.
 
     Args:
-        wanted: the resource with its name and namespace, and all that its spec shall have.
+        wanted: the resource with its name, its namespace, and its whole spec.
 
     Raises:
         CallerError: the resource is being deleted.
@@ -60,7 +60,7 @@ async def deploy(
     except NotFound:
         try:
             return Request(timestamp, await client.create(_new(kind, wanted, asking)))
-        except AlreadyExists:  # somebody was quicker
+        except AlreadyExists:  # created by another caller meanwhile
             live = await client.get(kind.gvk, key)
     if deletion_timestamp_of(live) is not None:
         raise CallerError(
@@ -72,7 +72,7 @@ async def deploy(
 async def ask(
     client: Client, kind: ExtensionKind, key: Key, operation: str, clock: Clock
 ) -> Request:
-    """Asks for an operation of a resource that exists, and leaves the rest as it is.
+    """Request an operation of an existing resource, and change nothing else.
 
     Raises:
         NotFound: there is no such resource.
@@ -84,15 +84,15 @@ async def ask(
 
 
 def timestamp_of(now: datetime) -> str:
-    """A time as requests are marked with: RFC 3339 in UTC, with nanoseconds."""
+    """Return the timestamp of a request: RFC 3339 in UTC, with nanoseconds."""
     return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f000Z")
 
 
 def replaced_spec(live: JsonObject, wanted: JsonObject) -> JsonObject:
-    """The merge patch that leaves nothing of a live spec but what is wanted; both are whole specs.
+    """Return the merge patch that replaces a live spec; both are whole specs.
 
-    What was not said and now is said to be what it was anyhow stays unsaid, and the other way
-    round: it would count as a change of what cannot change.
+    An absent field and its explicit default are the same: writing one for the other would count as
+    a change of an immutable field.
     """
     patch = merge_patch(live, wanted)
     for name, meaning in _ABSENT_MEANS.items():

@@ -1,4 +1,4 @@
-"""Lets a resource go (spec 40 §4, §4.2)."""
+"""Deletion of a resource (spec 40 §4, §4.2)."""
 
 from pergola.api.marks import CONFIRMATION_DELETION, TIMESTAMP
 from pergola.api.objects import Key
@@ -10,7 +10,7 @@ from pergola.runtime.clock import Clock
 
 
 async def destroy(client: Client, kind: ExtensionKind, key: Key, clock: Clock) -> bool:
-    """Confirms that a resource may be deleted, and deletes it; `wait_deleted` waits for the end.
+    """Confirm the deletion of a resource, and delete it; `wait_deleted` waits for the end.
 
     Returns:
         Whether there was anything to delete.

@@ -1,9 +1,9 @@
-"""What a caller of extensions is told when something does not come about (spec 40 §4.1).
+"""The errors of callers of extensions (spec 40 §4.1).
 
-CallerError         root: what was asked for cannot be asked, or did not come about
+CallerError         root: the request was rejected or did not complete
 ├── NotReady        a resource did not become ready
 ├── NotMigrated     it was not migrated away
-├── NotDeleted      it is still there
+├── NotDeleted      it still exists
 └── Unrestorable    a ShootState lacks what the resource needs
 """
 
@@ -13,7 +13,7 @@ from pergola.extension_api.errors import Code, ExtensionError
 
 
 class CallerError(ExtensionError):
-    """What was asked for cannot be asked, or did not come about; the text is for the user."""
+    """The request was rejected or did not complete; the text is for the user."""
 
 
 class NotReady(CallerError):
@@ -25,7 +25,7 @@ class NotMigrated(CallerError):
 
 
 class NotDeleted(CallerError):
-    """A resource is still there; `codes` are those of its last error."""
+    """A resource still exists; `codes` are those of its last error."""
 
 
 class Unrestorable(CallerError):
@@ -33,7 +33,7 @@ class Unrestorable(CallerError):
 
 
 def known_codes(texts: Iterable[object]) -> tuple[Code, ...]:
-    """The codes among the texts that an object carries; what is no known code is left out."""
+    """Return the known codes among the texts of an object."""
     known = {code.value: code for code in Code}
     return tuple(
         dict.fromkeys(known[text] for text in texts if isinstance(text, str) and text in known)

@@ -1,4 +1,4 @@
-"""Takes a resource from its seed, so that another seed can restore it (spec 40 §4)."""
+"""Migration of a resource away from its seed, for another seed to restore it (spec 40 §4)."""
 
 from pergola.api.marks import OPERATION_MIGRATE
 from pergola.api.objects import JsonObject, Key
@@ -15,7 +15,7 @@ from pergola.runtime.clock import Clock
 
 
 async def migrate(client: Client, kind: ExtensionKind, key: Key, clock: Clock) -> Request | None:
-    """Asks for a resource to be migrated away; None if there is none, which is fine.
+    """Request the migration of a resource; return None if there is none.
 
     Raises:
         KubeError: the API server refused, or its webhooks.
@@ -29,7 +29,7 @@ async def migrate(client: Client, kind: ExtensionKind, key: Key, clock: Clock) -
 async def leave(
     client: Client, kind: ExtensionKind, key: Key, clock: Clock, waiting: Waiting = PLAIN_WAIT
 ) -> JsonObject | None:
-    """Migrates a resource away and waits; the ShootState that takes it to the next seed.
+    """Migrate a resource away, wait, and return the ShootState for the next seed.
 
     None if there is no such resource. It is still there afterwards, without finalizers: write the
     ShootState down before `abandon` deletes it.
@@ -48,7 +48,7 @@ async def leave(
 async def abandon(
     client: Client, kind: ExtensionKind, key: Key, clock: Clock, waiting: Waiting = PLAIN_WAIT
 ) -> None:
-    """Deletes a resource that was migrated away, and waits until it is gone.
+    """Delete a resource that was migrated away, and wait until it is gone.
 
     Raises:
         NotMigrated: it was not migrated away, so that its extension would destroy what it made.

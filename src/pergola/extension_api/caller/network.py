@@ -1,4 +1,4 @@
-"""The Network that a Shoot asks for (spec 40 §1.2, §4)."""
+"""The Network of a Shoot (spec 40 §1.2, §4)."""
 
 from collections.abc import Sequence
 
@@ -9,18 +9,18 @@ from pergola.extension_api.kinds import NETWORK
 
 
 def choose_cidr(ip_families: Sequence[str], cidrs: Sequence[str]) -> str:
-    """The one range, of several, that a Network is told; empty if there is none.
+    """Return the range, of several, for a Network; empty if there is none.
 
     A Shoot with both families keeps its IPv4 range there, whichever family it names first.
     """
     if len(ip_families) > 1 and ip_families[0] == "IPv6" and len(cidrs) > 1:
-        # Not simply the second: that of the spec comes before those of the status.
+        # Not always the second: the range of the spec precedes those of the status.
         return next((cidr for cidr in cidrs if ":" not in cidr), cidrs[1])
     return cidrs[0] if cidrs else ""
 
 
 def network_of(cluster: Cluster) -> JsonObject | None:
-    """The Network of a Shoot; None for one without workers, which needs none.
+    """Return the Network of a Shoot; None for one without workers.
 
     Raises:
         CallerError: the Shoot does not say which network it wants.

@@ -1,4 +1,4 @@
-"""Is what was asked of an extension resource done: pure functions of the live object (§4.1)."""
+"""Whether an extension carried a request out: pure functions of the live object (spec 40 §4.1)."""
 
 from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
@@ -16,22 +16,22 @@ from pergola.extension_api.caller.errors import known_codes
 from pergola.extension_api.errors import Code
 from pergola.health.times import read_time
 
-# An extension takes the annotation away before it tells that it works. Who watches sees the moment
-# between, in which the success of an earlier request looks like that of the present one.
+# An extension removes the annotation before it reports that it works. In between, the success of an
+# earlier request looks like that of the present one.
 UNSURE_SECONDS: Final = 1.0
-# Another request was echoed: an extension that echoes died in that moment, or gave way to one that
-# does not.
+# The status echoes another request: an extension that echoes ended in between, or was replaced by
+# one that does not.
 OTHER_REQUEST_SECONDS: Final = 30.0
 
 
 class Verdict(NamedTuple):
-    """What one look at an object found.
+    """The judgement of an object.
 
     Attributes:
-        problem: why it is not as wanted; empty if it is.
+        problem: why the object is not in the desired state; empty if it is.
         codes: those of its last error.
-        is_error: whether the extension itself reports an error, which is not waited for for long.
-        unsure: seconds for which an object without a problem has to stay so to be believed.
+        is_error: whether the extension itself reports an error, which shortens the wait.
+        unsure: seconds for which an object without a problem must stay so to count.
     """
 
     problem: str = ""
@@ -41,16 +41,16 @@ class Verdict(NamedTuple):
 
 
 Judge: TypeAlias = Callable[[JsonObject | None], Verdict]
-"""Judges an object; None stands for one that is not there."""
+"""Judges an object; None if it does not exist."""
 
 GONE: Final = "it is not there"
 
 
 def readiness(obj: JsonObject | None, expected: str = "") -> Verdict:
-    """Whether the last request was carried out.
+    """Judge whether the last request was carried out.
 
     Args:
-        expected: the timestamp of the request that is waited for; that of the object if empty.
+        expected: the timestamp of the awaited request; that of the object if empty.
     """
     if obj is None:
         return Verdict(GONE)
@@ -65,7 +65,7 @@ def readiness(obj: JsonObject | None, expected: str = "") -> Verdict:
 
 
 def migration(obj: JsonObject | None) -> Verdict:
-    """Whether the object was migrated away; one that is gone was.
+    """Judge whether the object was migrated away; a missing one was.
 
     A success counts once the request is taken off: before, it may be the one of an earlier request.
     """
@@ -85,7 +85,7 @@ def migration(obj: JsonObject | None) -> Verdict:
 
 
 def deletion(obj: JsonObject | None) -> Verdict:
-    """Whether the object is gone, otherwise what holds it."""
+    """Judge whether the object is gone; the problem names what blocks its deletion."""
     if obj is None:
         return Verdict()
     failed = last_error(obj)
@@ -98,7 +98,7 @@ def deletion(obj: JsonObject | None) -> Verdict:
 
 
 def last_error(obj: JsonObject) -> Verdict | None:
-    """The last error as the extension reported it."""
+    """Return the last error that the extension reported."""
     error = map_at(obj, "status").get("lastError")
     if not isinstance(error, dict):
         return None
@@ -110,7 +110,7 @@ def last_error(obj: JsonObject) -> Verdict | None:
 
 
 def is_pending(obj: JsonObject) -> bool:
-    """Whether no extension took notice of the last request yet."""
+    """Return whether no extension has picked up the last request."""
     return OPERATION in annotations_of(obj)
 
 
@@ -145,7 +145,7 @@ def _operation_problem(obj: JsonObject) -> str:
 
 
 def _freshness(obj: JsonObject) -> Verdict:
-    """Whether the success is that of the last request: exactly where the extension echoes it."""
+    """Judge whether the success belongs to the last request; exact if the extension echoes it."""
     asked_at = annotations_of(obj).get(TIMESTAMP)
     if asked_at is None:
         return Verdict()

@@ -1,4 +1,4 @@
-"""Brings a resource back on a new seed, with what it had to remember (spec 40 §4)."""
+"""Restoration of a resource on a new seed, with its state (spec 40 §4)."""
 
 from pergola.api.marks import OPERATION_RESTORE, OPERATION_WAIT_FOR_STATE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at
@@ -17,7 +17,7 @@ async def restore(
     shoot_state: JsonObject | None,
     clock: Clock,
 ) -> Request:
-    """Deploys a resource, gives it its state, and asks for it to be restored.
+    """Deploy a resource, write its state, and request its restoration.
 
     The extension leaves the resource alone until the state is there. A state that is there already
     stays: a restored resource knows better than a ShootState.
@@ -41,7 +41,7 @@ async def restore(
 
 
 async def _give(client: Client, kind: ExtensionKind, key: Key, known: Saved) -> None:
-    # The objects first: a state that is there means that they are, also to the next attempt.
+    # The objects first: a state in place tells the next attempt that they exist.
     for obj in known.objects:
         await _apply(client, key.namespace, obj)
     status: JsonObject = {}

@@ -1,4 +1,4 @@
-"""What survives the move of a control plane: the part of a ShootState that is a resource's own.
+"""The part of a ShootState that belongs to one resource, which survives a move.
 
 A ShootState lists, for each extension resource, its `state` and the names of the objects that the
 state refers to; those objects are at its end, with their data.
@@ -21,7 +21,7 @@ from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 
 SHOOT_STATE: Final = GroupVersionKind("core.gardener.cloud", "v1beta1", "ShootState")
-# What belongs to an object in the place where it was, and cannot hold where it will be.
+# Metadata that belongs to an object in its former place only.
 _OF_THE_PLACE: Final = frozenset(
     {
         "creationTimestamp",
@@ -40,12 +40,12 @@ _OF_THE_PLACE: Final = frozenset(
 
 
 class Saved(NamedTuple):
-    """What a ShootState knows of one resource.
+    """The entry of one resource in a ShootState.
 
     Attributes:
         state: for `status.state`; None if there is none.
         resources: for `status.resources`.
-        objects: those that `resources` names, without a namespace.
+        objects: the objects that `resources` names, without a namespace.
     """
 
     state: JsonValue = None
@@ -54,10 +54,10 @@ class Saved(NamedTuple):
 
 
 def saved(shoot_state: JsonObject, kind: str, name: str, purpose: str = "") -> Saved:
-    """What a ShootState has for a resource; nothing if it does not know it.
+    """Return the entry of a resource in a ShootState; empty if it has none.
 
     Raises:
-        Unrestorable: it is no ShootState, or lacks an object that the resource refers to.
+        Unrestorable: it is not a ShootState, or lacks an object that the resource refers to.
     """
     if GroupVersionKind.of(shoot_state).group_kind != SHOOT_STATE.group_kind:
         found = shoot_state.get("kind") or "nothing"
@@ -73,12 +73,12 @@ def saved(shoot_state: JsonObject, kind: str, name: str, purpose: str = "") -> S
 
 
 async def collect(client: Client, kind: ExtensionKind, obj: JsonObject) -> JsonObject:
-    """A ShootState of one resource, with the objects that its state refers to.
+    """Return a ShootState of one resource, with the objects that its state refers to.
 
-    It is named as the resource. It can hold secrets.
+    It has the name of the resource, and may contain secrets.
 
     Raises:
-        Unrestorable: an object that the state refers to is not there.
+        Unrestorable: an object that the state refers to is missing.
         KubeError: an object cannot be read.
     """
     key, resources = Key.of(obj), maps_at(obj, "status", "resources")
@@ -133,7 +133,7 @@ async def _read(client: Client, key: Key, ref: JsonObject) -> JsonObject:
 
 
 def _portable(obj: JsonObject, ref: JsonObject) -> JsonObject:
-    """An object as it can be created elsewhere, under the name by which it is referred to."""
+    """Return an object as it can be created elsewhere, with the name in the reference."""
     metadata = {k: v for k, v in map_at(obj, "metadata").items() if k not in _OF_THE_PLACE}
     kept = {name: value for name, value in obj.items() if name != "status"}
     return {

@@ -1,7 +1,7 @@
-"""Why nobody seems to do what was asked of an extension resource (spec 40 Beyond 5).
+"""Why an extension seems to ignore a request (spec 40 Beyond 5).
 
 Waiting for an extension that does not run looks like waiting for one that works. These are the
-reasons for which an extension leaves an object alone without a word.
+reasons for which an extension ignores an object silently.
 """
 
 from collections.abc import Sequence
@@ -24,12 +24,12 @@ from pergola.runtime.clock import Clock
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extension:
-    """Who should look after an object.
+    """The extension that is responsible for an object.
 
     Attributes:
-        name: what its heartbeat is held by, such as `networking-calico`; if empty, whoever is
-            named `<something>-<type>`.
-        namespace: where it runs; looked for in all namespaces if empty.
+        name: the holder of its heartbeat, e.g. `networking-calico`; any named
+            `<something>-<type>` if empty.
+        namespace: where it runs; all namespaces are searched if empty.
     """
 
     name: str = ""
@@ -37,7 +37,7 @@ class Extension:
 
 
 def explainer(client: Client, clock: Clock, extension: Extension | None = None) -> Explain:
-    """What a waiter asks why an object is not as wanted."""
+    """Return a function that explains why an object does not reach the desired state."""
     who = extension or Extension()
 
     async def explain(state: State) -> str:
@@ -49,14 +49,14 @@ def explainer(client: Client, clock: Clock, extension: Extension | None = None) 
                 or await _cluster_symptom(client, state)
                 or await _heartbeat_symptom(client, state, who, clock.now())
             )
-        except KubeError:  # who may not read these is told less
+        except KubeError:  # without permission to read these, there is no explanation
             return ""
 
     return explain
 
 
 def object_symptom(obj: JsonObject) -> str:
-    """What the object itself tells of the reason."""
+    """Return the reason in the object itself; empty if there is none."""
     if annotations_of(obj).get(OPERATION) == OPERATION_WAIT_FOR_STATE:
         return "it waits for its state: the operation restore goes on"
     operation = map_at(obj, "status", "lastOperation")
@@ -67,7 +67,7 @@ def object_symptom(obj: JsonObject) -> str:
 
 
 def cluster_symptom(cluster: Cluster | None, name: str) -> str:
-    """What the Cluster of the object's namespace tells of the reason; None if there is none."""
+    """Return the reason in the Cluster of the object's namespace; empty if there is none."""
     if cluster is None:
         return f"there is no Cluster {name}: extensions wait until it is created"
     if cluster.shoot is not None and cluster.shoot.is_failed:
@@ -78,7 +78,7 @@ def cluster_symptom(cluster: Cluster | None, name: str) -> str:
 def heartbeat_symptom(
     leases: Sequence[JsonObject], extension_type: str, name: str, now: datetime
 ) -> str:
-    """What the heartbeats of all extensions tell of the one that serves a type.
+    """Return what the heartbeats say about the extension that serves a type.
 
     Args:
         name: of the extension; if empty, whoever is named `<something>-<type>`.

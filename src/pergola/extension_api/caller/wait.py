@@ -1,4 +1,4 @@
-"""Waits until an extension has done what was asked of it (spec 40 §4).
+"""Waiting until an extension has carried a request out (spec 40 §4).
 
 A wait ends at the moment at which the object is as wanted. Errors are judged as if the object were
 read every five seconds: one that an extension reports may pass within the first thirty, so that it
@@ -32,12 +32,12 @@ _EXPLAIN_SECONDS: Final = 5.0
 
 
 class Progress(NamedTuple):
-    """What a waiter can tell of an operation.
+    """The progress of an operation.
 
     Attributes:
-        percent: as the extension reports it; 0 before it took notice.
-        text: what it does, or why the object is not as wanted.
-        hint: why that may last; empty if nothing is known.
+        percent: as the extension reports it; 0 before it picked up the request.
+        text: what it does, or why the object is not in the desired state.
+        hint: why that may last; empty if unknown.
     """
 
     percent: int
@@ -46,29 +46,29 @@ class Progress(NamedTuple):
 
 
 Tell: TypeAlias = Callable[[Progress], None]
-"""Is called whenever there is something new to tell."""
+"""Is called with each new progress."""
 Explain: TypeAlias = Callable[[State], Awaitable[str]]
-"""Says why an object may be left alone, such as a dead extension; an empty text if unknown."""
+"""Explains why an object may be ignored, e.g. a dead extension; empty if unknown."""
 
 
 def silent(progress: Progress) -> None:
-    """Tells nobody."""
+    """Report nothing."""
 
 
 async def unexplained(state: State) -> str:
-    """Knows no reason."""
+    """Explain nothing."""
     return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """How to wait.
+    """The options of a wait.
 
     Attributes:
         timeout: in seconds; that of the kind if None.
-        tell: is called with each new progress.
-        explain: is asked, at each look, about an object that is not as wanted.
-        states: where the object's states come from, if not from its API server.
+        tell: receives each new progress.
+        explain: called at each check of an object that is not in the desired state.
+        states: the source of the object's states, if not its API server.
     """
 
     timeout: float | None = None
@@ -89,7 +89,7 @@ async def wait_ready(
     *,
     expected: str = "",
 ) -> JsonObject:
-    """Returns the object once the last request was carried out.
+    """Return the object when the last request was carried out.
 
     Args:
         expected: the timestamp of the request; any that the object carries if empty.
@@ -112,7 +112,7 @@ async def wait_ready(
 async def wait_migrated(
     client: Client, kind: ExtensionKind, key: Key, waiting: Waiting = PLAIN_WAIT
 ) -> JsonObject | None:
-    """Returns the object once it was migrated away; None if it is gone.
+    """Return the object when it was migrated away; None if it is gone.
 
     An error of the extension may pass until the timeout.
 
@@ -130,7 +130,7 @@ async def wait_migrated(
 async def wait_deleted(
     client: Client, kind: ExtensionKind, key: Key, waiting: Waiting = PLAIN_WAIT
 ) -> None:
-    """Returns once the object is gone, or its kind.
+    """Return when the object, or its kind, is gone.
 
     Raises:
         NotDeleted: with the object's last error and its codes, or what holds it.
@@ -145,7 +145,7 @@ async def wait_deleted(
 
 
 class _Wait:
-    """One wait for one object."""
+    """A wait for one object."""
 
     def __init__(
         self, client: Client, kind: ExtensionKind, key: Key, waiting: Waiting, judge: Judge
@@ -164,7 +164,7 @@ class _Wait:
         self._told: Progress | None = None
 
     async def run(self) -> tuple[State, Verdict]:
-        """The last state, and what is wrong with it."""
+        """Return the last state, and what is wrong with it."""
         timeout = self._waiting.timeout
         self._began = monotonic()
         self._deadline = self._began + (self._kind.timeout if timeout is None else timeout)
@@ -189,7 +189,7 @@ class _Wait:
         return self._verdict.unsure == 0
 
     async def _look(self) -> bool:
-        """Whether the wait is over because of the time that has passed."""
+        """Return whether the wait is over because of the time that has passed."""
         if monotonic() >= min(self._believed_at, self._deadline):
             return True
         self._looks += 1

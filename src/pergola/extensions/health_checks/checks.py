@@ -1,4 +1,4 @@
-"""What a health check is, and the checks that most extensions need (spec 40 §2.6)."""
+"""The interface of a health check, and the checks that most extensions need (spec 40 §2.6)."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -27,21 +27,20 @@ SHOOT_CONDITIONS: Final = frozenset(
         OBSERVABILITY_COMPONENTS_HEALTHY,
     }
 )
-"""The condition types that count for the Shoot; others are allowed, and nobody acts on them."""
+"""The condition types that count for the Shoot; others are allowed and ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a check found.
+    """The result of a check.
 
     Attributes:
-        status: `Progressing` for what may become healthy without anybody's doing; `Unknown` only
-            with a reason.
+        status: `Progressing` for what may become healthy by itself; `Unknown` only with a reason.
         detail: a sentence for the user: what is wrong, and where.
-        codes: whom it concerns.
-        threshold: seconds for which it may go on progressing; None for as long as it takes.
-        reason: a word of the check's own, for a condition that nothing but this check is about;
-            the condition then says exactly what the check does. Empty for the common words.
+        codes: the classes of the error.
+        threshold: seconds for which progressing is acceptable; None for any time.
+        reason: the check's own word, for a condition of this check alone; the condition then
+            repeats the check. Empty for the common words.
     """
 
     status: Literal["True", "False", "Progressing", "Unknown"]
@@ -52,7 +51,7 @@ class Verdict:
 
     def __post_init__(self) -> None:
         if self.status == UNKNOWN and not self.reason:
-            raise ValueError("a check that cannot tell says so by a reason of its own, or raises")
+            raise ValueError("a check with status Unknown needs a reason of its own")
 
 
 HEALTHY: Final = Verdict("True")
@@ -60,11 +59,11 @@ HEALTHY: Final = Verdict("True")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckContext:
-    """What a check works with.
+    """The inputs of a check.
 
     Attributes:
-        read: an object of the seed as it is, or None if it is not there.
-        cluster: the Shoot that the extension resource belongs to; None for other classes.
+        read: returns an object of the seed, or None if it does not exist.
+        cluster: returns the Cluster of the extension resource; None for other classes.
         namespace: of the extension resource.
         now: the time at which the checks began.
     """
@@ -77,7 +76,7 @@ class CheckContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthCheck:
-    """One thing that is looked at for a condition.
+    """A check that counts for a condition.
 
     Attributes:
         name: differs between the checks of a condition; for messages of checks that failed.
@@ -102,7 +101,7 @@ def managed_resource(
     threshold: float | None = None,
     applies: Callable[[JsonObject], bool] = lambda _: True,
 ) -> HealthCheck:
-    """Whether what a ManagedResource describes is applied, healthy and rolled out.
+    """Return a check that the objects of a ManagedResource are applied, healthy and rolled out.
 
     Args:
         name: of the ManagedResource, beside the extension resource.
@@ -138,7 +137,7 @@ def deployment(
     threshold: float | None = None,
     applies: Callable[[JsonObject], bool] = lambda _: True,
 ) -> HealthCheck:
-    """Whether a Deployment beside the extension resource is healthy; see `managed_resource`."""
+    """Return a check of a Deployment beside the extension resource; see `managed_resource`."""
     return _workload("Deployment", name, condition, threshold, applies)
 
 
@@ -149,7 +148,7 @@ def stateful_set(
     threshold: float | None = None,
     applies: Callable[[JsonObject], bool] = lambda _: True,
 ) -> HealthCheck:
-    """Whether a StatefulSet beside the extension resource is healthy; see `managed_resource`."""
+    """Return a check of a StatefulSet beside the extension resource; see `managed_resource`."""
     return _workload("StatefulSet", name, condition, threshold, applies)
 
 
@@ -160,7 +159,7 @@ def daemon_set(
     threshold: float | None = None,
     applies: Callable[[JsonObject], bool] = lambda _: True,
 ) -> HealthCheck:
-    """Whether a DaemonSet beside the extension resource is healthy; see `managed_resource`."""
+    """Return a check of a DaemonSet beside the extension resource; see `managed_resource`."""
     return _workload("DaemonSet", name, condition, threshold, applies)
 
 

@@ -1,4 +1,4 @@
-"""The controller of one kind and type of extension resources: what wakes it (spec 40 §2.2)."""
+"""The controller of one kind and type of extension resources, and its triggers (spec 40 §2.2)."""
 
 import random
 from typing import Final
@@ -8,9 +8,9 @@ from pergola.extension_api.cluster import CLUSTER, Shoot
 from pergola.extension_api.predicates import (
     SHOOT_CLASS,
     Predicate,
-    Seen,
-    look,
-    wants_work,
+    Snapshot,
+    needs_run,
+    snapshot,
 )
 from pergola.extensions.actuator import Actuator
 from pergola.extensions.lifecycle.reconcile import Lifecycle, Settings
@@ -23,7 +23,7 @@ from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 
 _SPARE_SECONDS: Final = 60.0
-"""What a run may take beside its actuator: reading, and writing the outcome."""
+"""The time of a run beside its actuator, for reading and for writing the outcome."""
 
 
 def extension_controller(
@@ -36,13 +36,13 @@ def extension_controller(
     clock: Clock | None = None,
     random_source: random.Random | None = None,
 ) -> Unit:
-    """The controller of the resources of an actuator's kind and type.
+    """Return the controller of the resources of an actuator's kind and type.
 
     Args:
         name: of the controller; like the kind if empty.
     """
     predicate = Predicate(actuator.type, settings.classes, settings.ignore_operation_annotation)
-    objects = Cache(client, actuator.gvk(), look, random_source=random_source)
+    objects = Cache(client, actuator.gvk(), snapshot, random_source=random_source)
     lifecycle = Lifecycle(client, actuator, settings, predicate, clock or SystemClock())
     controller = Controller(
         name or actuator.kind.lower(),
@@ -60,13 +60,13 @@ def extension_controller(
 
 
 class _Wakes:
-    """Which change of which kind wakes which resource."""
+    """Maps changes of resources and Clusters to the resources that they trigger."""
 
     def __init__(
         self,
         controller: Controller[Key],
         predicate: Predicate,
-        objects: Cache[Seen],
+        objects: Cache[Snapshot],
         clusters: Cache[bool] | None,
     ) -> None:
         self._queue = controller.queue
@@ -78,10 +78,10 @@ class _Wakes:
         if clusters is not None:
             clusters.subscribe(self._on_cluster)
 
-    def _namespaces(self, key: Key, seen: Seen) -> list[str]:
+    def _namespaces(self, key: Key, seen: Snapshot) -> list[str]:
         return [key.namespace] if self._predicate.is_responsible(seen) else []
 
-    def _on_object(self, change: Change[Seen]) -> None:
+    def _on_object(self, change: Change[Snapshot]) -> None:
         key, old, new = change.key, change.old, change.new
         if new is None:
             return
@@ -90,7 +90,7 @@ class _Wakes:
             self._queue.add(key)
 
     def _on_cluster(self, change: Change[bool]) -> None:
-        """Wakes what could not be worked on without the Cluster, or while its Shoot had failed."""
+        """Trigger the resources that waited for the Cluster, or for a failed Shoot."""
         if change.new is None or change.new:
             return
         recovered = change.old is not False
@@ -98,7 +98,7 @@ class _Wakes:
             seen = self._objects.get(key)
             if seen is None:
                 continue
-            if self._predicate.ignores_annotation or (recovered and wants_work(seen)):
+            if self._predicate.ignores_annotation or (recovered and needs_run(seen)):
                 self._queue.add(key)
 
     def _has_failed(self, namespace: str) -> bool:

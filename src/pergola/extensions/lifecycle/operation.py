@@ -1,4 +1,4 @@
-"""What is to be done with an extension resource, decided by its state alone (spec 40 §2.3)."""
+"""The next operation of an extension resource, decided by its state alone (spec 40 §2.3)."""
 
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -25,7 +25,7 @@ class Operation(StrEnum):
 
 
 class Verb(NamedTuple):
-    """How an operation is called in sentences."""
+    """The words for an operation in sentences."""
 
     doing: str
     done: str
@@ -44,17 +44,17 @@ _REPEATED: Final = (Operation.CREATE, Operation.MIGRATE, Operation.RESTORE)
 
 
 def finalizer_of(kind: str) -> str:
-    """The finalizer that keeps a resource until the extension has let go of it."""
+    """Return the finalizer that keeps a resource until the extension has finished."""
     return f"extensions.gardener.cloud/{kind.lower()}"
 
 
 def waits_for_state(obj: JsonObject) -> bool:
-    """Whether the caller still has to put the state in: nothing may be written until then."""
+    """Return whether the caller still has to write the state; until then, write nothing."""
     return annotations_of(obj).get(marks.OPERATION) == marks.OPERATION_WAIT_FOR_STATE
 
 
 def operation_of(obj: JsonObject) -> Operation:
-    """The type of the operation; one that never succeeded is repeated as what it was."""
+    """Return the type of the operation; one that never succeeded keeps its type."""
     requested = annotations_of(obj).get(marks.OPERATION)
     last = map_at(obj, "status", "lastOperation")
     if requested == marks.OPERATION_MIGRATE:
@@ -71,7 +71,7 @@ def operation_of(obj: JsonObject) -> Operation:
 
 
 def next_operation(obj: JsonObject, finalizer: str) -> Operation | None:
-    """What to do now; None if nothing.
+    """Return the next operation; None if there is nothing to do.
 
     Nothing is done for a resource that has moved to another seed, not even to delete it, nor for
     one that goes and that the extension never touched.
@@ -85,13 +85,13 @@ def next_operation(obj: JsonObject, finalizer: str) -> Operation | None:
 
 
 def is_migrated(obj: JsonObject) -> bool:
-    """Whether the resource has left this seed."""
+    """Return whether the resource was migrated away from this seed."""
     last = map_at(obj, "status", "lastOperation")
     return last.get("type") == Operation.MIGRATE and last.get("state") == "Succeeded"
 
 
 def acceptance(obj: JsonObject, operation: Operation | None, finalizer: str) -> JsonObject:
-    """The patch of `metadata` before the work begins; empty if there is nothing to change.
+    """Return the patch of `metadata` before the work begins; empty if nothing changes.
 
     A request to reconcile is taken off, and the finalizer put on, in one write. Requests to
     migrate and to restore stay until that is done, so that it is resumed after a crash.
@@ -108,7 +108,7 @@ def acceptance(obj: JsonObject, operation: Operation | None, finalizer: str) -> 
 def completion(
     obj: JsonObject, operation: Operation, finalizer: str, request: Request
 ) -> JsonObject:
-    """The patch of `metadata` after an operation succeeded; empty if there is nothing to change.
+    """Return the patch of `metadata` after an operation succeeded; empty if nothing changes.
 
     Args:
         obj: as it is now.

@@ -19,7 +19,7 @@ from pergola.api.objects import (
 )
 from pergola.extension_api.cluster import CLUSTER, Cluster, MalformedCluster
 from pergola.extension_api.errors import ExtensionError, RequeueAfter, codes_of
-from pergola.extension_api.predicates import SHOOT_CLASS, Predicate, look, request_of
+from pergola.extension_api.predicates import SHOOT_CLASS, Predicate, request_of, snapshot
 from pergola.extensions.actuator import Actuator, Context, Status
 from pergola.extensions.lifecycle.operation import (
     Operation,
@@ -46,7 +46,7 @@ _ATTEMPTS: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How extension resources of one kind are worked on.
+    """The settings of the reconciliation of one kind.
 
     Attributes:
         max_concurrent: how many at once.
@@ -63,7 +63,7 @@ class Settings:
 
     @property
     def deadline(self) -> float:
-        """Seconds that one run of the actuator may take."""
+        """The time limit of one run of the actuator, in seconds."""
         return self.timeout or DEADLINE_SECONDS
 
 
@@ -88,7 +88,7 @@ class Lifecycle:
         self._begun: set[Key] = set()  # requests that were taken off, and have no outcome yet
 
     async def reconcile(self, key: Key) -> Outcome:
-        """One look at an object, and whatever it asks for."""
+        """Reconcile one object."""
         try:
             obj = await self._client.get(self._gvk, key)
             if waits_for_state(obj) or not self._is_wanted(key, obj):
@@ -103,15 +103,15 @@ class Lifecycle:
             return DONE
 
     def _is_wanted(self, key: Key, obj: JsonObject) -> bool:
-        """Whether something is still asked for: an event may be older than what was done for it."""
-        seen = look(obj)
+        """Return whether a request is pending; an event may be older than its outcome."""
+        seen = snapshot(obj)
         return self._predicate.appeared(seen) or (
             key in self._begun and self._predicate.is_responsible(seen)
         )
 
     async def _cluster(self, obj: JsonObject) -> Cluster | None:
-        """The Shoot that the object belongs to; None for those that belong to none."""
-        if look(obj).extension_class != SHOOT_CLASS:
+        """Return the Cluster that the object belongs to; None if it belongs to none."""
+        if snapshot(obj).extension_class != SHOOT_CLASS:
             return None
         key = Key.of(obj)
         try:
@@ -143,7 +143,7 @@ class Lifecycle:
         return DONE
 
     async def _accept(self, obj: JsonObject, operation: Operation | None) -> JsonObject:
-        """Takes the request off and puts the finalizer on; the object as it is worked on."""
+        """Remove the request, add the finalizer, and return the object as written."""
         metadata = acceptance(obj, operation, self._finalizer)
         if not metadata:
             return obj
@@ -161,7 +161,7 @@ class Lifecycle:
     async def _act(
         self, report: Report, obj: JsonObject, cluster: Cluster | None, operation: Operation
     ) -> Status | None:
-        """Runs the actuator until its deadline."""
+        """Run the actuator until its deadline."""
         act = self._action(operation, cluster)
         context = Context(
             client=self._client,
@@ -184,7 +184,7 @@ class Lifecycle:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            # Nobody cancelled this run: the actuator waited for something that was cancelled.
+            # This run was not cancelled: the actuator awaited something that was.
             raise ExtensionError("the actuator waited for a task that was cancelled") from None
 
     def _action(
@@ -216,7 +216,7 @@ class Lifecycle:
     async def _complete(
         self, written: JsonObject, worked_on: JsonObject, operation: Operation
     ) -> None:
-        """Takes off what was kept until the work is done, whoever else writes meanwhile."""
+        """Remove the annotation and finalizers of finished work, despite concurrent writers."""
         request, obj = request_of(worked_on), written
         for attempt in range(_ATTEMPTS):
             metadata = completion(obj, operation, self._finalizer, request)
@@ -232,7 +232,7 @@ class Lifecycle:
                 return
 
     async def _patch(self, obj: JsonObject, metadata: JsonObject) -> JsonObject:
-        """Patches the metadata of exactly this state of the object."""
+        """Patch the metadata of exactly this version of the object."""
         precondition = {"resourceVersion": resource_version_of(obj), "uid": uid_of(obj)}
         return await self._client.patch(
             self._gvk, Key.of(obj), {"metadata": {**precondition, **metadata}}

@@ -1,4 +1,4 @@
-"""How one run tells what it does: the status writes of an object, in order, one at a time."""
+"""The status writes of one run of an actuator, in order, one at a time."""
 
 import asyncio
 from typing import Final
@@ -51,16 +51,16 @@ class Report:
 
     @property
     def written(self) -> JsonObject:
-        """The object as the last write returned it."""
+        """The object as returned by the last write."""
         return self._written
 
     async def begin(self) -> None:
-        """Writes that the work begins."""
+        """Write that the work begins."""
         now = self._clock.now()
         await self._write(processing(self._worked_on, self._operation, self._gvk.kind, now))
 
     async def progress(self, percent: int, description: str) -> None:
-        """Writes how far the work is: never backwards, at most once a second, never after its end.
+        """Write the progress: never backwards, at most once a second, never after the end.
 
         What is skipped or refused is not made up for.
         """
@@ -79,7 +79,7 @@ class Report:
             log.debug("progress not written", object=str(self._key), error=str(error))
 
     async def save(self, told: Status) -> None:
-        """Writes fields of the status at once, if they say anything new.
+        """Write fields of the status at once, if they change.
 
         Raises:
             ExtensionError: a field is not the actuator's to set.
@@ -91,7 +91,7 @@ class Report:
                 await self._write(patch)
 
     async def fail(self, text: str, codes: tuple[Code, ...]) -> None:
-        """Writes that the work failed; that this cannot be written is no further failure."""
+        """Write that the work failed; ignore a failure of this write."""
         now, kind = self._clock.now(), self._gvk.kind
         patch = failed(self._worked_on, self._operation, kind, text, codes, now)
         self.is_over = True
@@ -102,7 +102,7 @@ class Report:
             log.error("error not written to the status", object=str(self._key), error=str(error))
 
     async def succeed(self, told: Status | None) -> None:
-        """Writes that the work is done, with what the actuator tells, in one patch.
+        """Write that the work is done, with the fields of the actuator, in one patch.
 
         Raises:
             ExtensionError: a field is not the actuator's to set.
@@ -110,13 +110,13 @@ class Report:
         """
         self.is_over = True
         async with self._writing:
-            # The status as it is now; all else as it was worked on.
+            # The present status, and everything else as it was reconciled.
             known = {**self._worked_on, "status": map_at(self._written, "status")}
             now, kind = self._clock.now(), self._gvk.kind
             await self._write(succeeded(known, self._operation, kind, told, now))
 
     async def _write(self, status: JsonObject) -> None:
-        # With the uid, so that nothing is told about another object of the same name.
+        # With the uid, so that another object of the same name is not written.
         body = {"metadata": {"uid": uid_of(self._worked_on)}, "status": status}
         self._written = await self._client.patch(self._gvk, self._key, body, subresource="status")
 

@@ -1,4 +1,4 @@
-"""What is written to the status of an extension resource (spec 40 §2.4): merge patches, all pure.
+"""The merge patches of the status of an extension resource; pure (spec 40 §2.4).
 
 Only these write `lastOperation`, `lastError`, `observedGeneration` and `observedTimestamp`; what an
 actuator tells is merged into the patch of the outcome, so that nobody sees one without the other.
@@ -20,17 +20,17 @@ OWN_FIELDS: Final = frozenset(
     {"lastOperation", "lastError", "conditions", "observedGeneration", "observedTimestamp"}
 )
 LONGEST: Final = 10_000
-"""Characters of a description: a longer one could make an object too large to be written."""
+"""The maximum length of a description: a longer one could make an object too large."""
 
 
 def processing(obj: JsonObject, operation: Operation, kind: str, now: datetime) -> JsonObject:
-    """The work begins."""
+    """Return the patch for the begin of the work."""
     description = f"{VERBS[operation].doing.capitalize()} the {kind}"
     return _operation(operation, "Processing", 1, description, now) | _echo(obj)
 
 
 def progressing(percent: int, description: str, now: datetime) -> JsonObject:
-    """The work goes on; the type and state of the operation stay as they are."""
+    """Return the patch for progress; the type and state of the operation stay."""
     fields = {
         "progress": percent,
         "description": _cut(description),
@@ -47,7 +47,7 @@ def failed(
     codes: Sequence[Code],
     now: datetime,
 ) -> JsonObject:
-    """The work failed.
+    """Return the patch for a failure.
 
     Args:
         text: what the error says.
@@ -69,7 +69,7 @@ def failed(
 def succeeded(
     obj: JsonObject, operation: Operation, kind: str, told: Status | None, now: datetime
 ) -> JsonObject:
-    """The work is done.
+    """Return the patch for a success.
 
     Args:
         obj: as it was worked on, with the status as it is now.
@@ -88,7 +88,7 @@ def succeeded(
 
 
 def changes(obj: JsonObject, told: Status) -> JsonObject:
-    """The patch that makes each field of `told` the value of the status; None removes a field.
+    """Return the patch that sets the fields of `told` in the status; None removes a field.
 
     Raises:
         ExtensionError: a field is not the actuator's to set.
@@ -108,12 +108,12 @@ def changes(obj: JsonObject, told: Status) -> JsonObject:
 
 
 def upper_first(text: str) -> str:
-    """The text with its first letter in upper case, and the rest as it is."""
+    """Return the text with its first letter in upper case."""
     return text[:1].upper() + text[1:]
 
 
 def describe(error: BaseException) -> str:
-    """What an error says; one of nobody's making is told with its type, as a defect."""
+    """Return the text of an error; prefix unexpected exceptions with their type."""
     if isinstance(error, BaseExceptionGroup):
         return "; ".join(map(describe, error.exceptions))
     text = str(error)
@@ -123,7 +123,7 @@ def describe(error: BaseException) -> str:
 
 
 def _is_sentence(error: BaseException) -> bool:
-    """Whether the text is meant for people: all our rooms' errors are, and the system's."""
+    """Return whether the text is for people, as that of our errors and of the system's is."""
     return isinstance(error, OSError) or any(
         kind.__module__.startswith("pergola.") for kind in type(error).__mro__
     )
@@ -144,7 +144,7 @@ def _operation(
 
 
 def _echo(obj: JsonObject) -> JsonObject:
-    """Tells which request this belongs to, exactly (spec 40, Beyond 7)."""
+    """Return the field that identifies the request exactly (spec 40, Beyond 7)."""
     told = request_of(obj).timestamp
     if not told and "observedTimestamp" not in map_at(obj, "status"):
         return {}
