@@ -1,5 +1,25 @@
-"""Serving admission webhooks: the review protocol, patches, the server, and the registration.
+"""Admission webhooks: the review protocol, patches, the server, and the registration.
 
-A webhook is a function from a `Request` to a `Verdict`; it works on raw JSON. What a webhook
-decides belongs to the product that has it, not here.
+A webhook is a function from a `Request` to a `Verdict` and works on raw JSON.
+
+Not for: decisions, which belong to the product that declares the webhook.
 """
+
+from pergola.admission.draft import Draft
+from pergola.admission.registration import Registration, Rule
+from pergola.admission.review import Handler, Request, Verdict, allowed, denied, errored, invalid
+from pergola.admission.webhook import Webhook
+
+__all__ = [
+    "Draft",
+    "Handler",
+    "Registration",
+    "Request",
+    "Rule",
+    "Verdict",
+    "Webhook",
+    "allowed",
+    "denied",
+    "errored",
+    "invalid",
+]

@@ -1,4 +1,45 @@
 """One API server: the only room that speaks HTTP to a cluster.
 
-Not for: keeping what was read (that is `runtime.cache`), or knowing what single kinds mean.
+Not for: keeping what was read, which is `pergola.runtime`, or the meaning of single kinds.
 """
+
+from pergola.kube.client import Client
+from pergola.kube.errors import (
+    AlreadyExists,
+    ApiError,
+    Conflict,
+    Forbidden,
+    Gone,
+    Invalid,
+    InvalidKey,
+    KubeError,
+    NotFound,
+    TooManyRequests,
+    Unauthorized,
+    UnknownKind,
+    Unreachable,
+)
+from pergola.kube.kubeconfig import ClusterConfig, in_cluster, load
+from pergola.kube.watch import WatchEvent, watch
+
+__all__ = [
+    "AlreadyExists",
+    "ApiError",
+    "Client",
+    "ClusterConfig",
+    "Conflict",
+    "Forbidden",
+    "Gone",
+    "Invalid",
+    "InvalidKey",
+    "KubeError",
+    "NotFound",
+    "TooManyRequests",
+    "Unauthorized",
+    "UnknownKind",
+    "Unreachable",
+    "WatchEvent",
+    "in_cluster",
+    "load",
+    "watch",
+]
