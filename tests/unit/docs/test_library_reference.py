@@ -51,7 +51,9 @@ def _section(room: str) -> str:
 
 def _summary(value: object) -> str:
     is_documented = isinstance(value, type) or callable(value)
-    return _paragraph(value.__doc__ or "").replace("|", "\\|") if is_documented else "a constant"
+    if not is_documented:
+        return "a constant"
+    return _paragraph(value.__doc__ or "").replace("|", "\\|") or "a type"
 
 
 def _paragraph(text: str) -> str:
