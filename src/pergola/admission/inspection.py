@@ -60,7 +60,10 @@ def blocking(known: Mapping[str, JsonObject], needs: Iterable[Need]) -> Iterator
 
 
 def unlike(desired: Mapping[str, JsonObject], live: Mapping[str, JsonObject]) -> Iterator[Finding]:
-    """Entries that should be registered and are not, or otherwise, or the other way round."""
+    """Find entries that are not registered, registered differently, or not served.
+
+    Where the server is reached is left to `misplaced`.
+    """
     for name in desired:
         if name not in live:
             yield Finding("error", name, "is served but not registered")
@@ -71,12 +74,37 @@ def unlike(desired: Mapping[str, JsonObject], live: Mapping[str, JsonObject]) ->
             yield Finding("error", name, "is registered but not served by this configuration")
 
 
+def misplaced(
+    desired: Mapping[str, JsonObject], live: Mapping[str, JsonObject], hint: str = ""
+) -> Iterator[Finding]:
+    """Find entries that are registered at another address; one finding for all that share it."""
+    moved: dict[tuple[str, str], list[str]] = {}
+    for name, entry in desired.items():
+        addresses = address_of(live.get(name, entry)), address_of(entry)
+        if addresses[0] != addresses[1]:
+            moved.setdefault(addresses, []).append(name)
+    for (found, expected), names in moved.items():
+        subject = names[0] if len(names) == 1 else ""
+        count = "" if len(names) == 1 else f"{len(names)} webhooks are "
+        verb = "is " if len(names) == 1 else ""
+        yield Finding(
+            "warning", subject, f"{count}{verb}registered at {found}, expected {expected}{hint}"
+        )
+
+
+def address_of(entry: JsonObject) -> str:
+    """Return where an entry says that the server is, such as `Service garden/manager:443`."""
+    config = map_at(entry, "clientConfig")
+    if url := config.get("url"):
+        return f"https://{urlsplit(str(url)).netloc}"
+    service = map_at(config, "service")
+    return f"Service {service.get('namespace')}/{service.get('name')}:{service.get('port', 443)}"
+
+
 def differing(desired: JsonObject, live: JsonObject) -> list[str]:
-    """In which parts two entries differ; the CA bundle does not count."""
+    """Return the parts in which two entries differ, except for their address and CA bundle."""
     return [
-        name
-        for name, value in desired.items()
-        if not same(_comparable(name, value), _comparable(name, live.get(name)))
+        name for name in desired if not same(_comparable(name, desired), _comparable(name, live))
     ]
 
 
@@ -189,9 +217,10 @@ def own_needs(
         )
 
 
-def _comparable(name: str, value: JsonValue) -> JsonValue:
-    if name == "clientConfig" and isinstance(value, dict):
-        return {part: content for part, content in value.items() if part != "caBundle"}
+def _comparable(name: str, entry: JsonObject) -> JsonValue:
+    if name == "clientConfig":
+        return path_of(entry)
+    value: JsonValue = entry.get(name)
     if name == "admissionReviewVersions" and isinstance(value, list):
         return [*sorted(map(str, value))]
     return value

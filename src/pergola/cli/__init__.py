@@ -25,7 +25,7 @@ from pergola.cli.sandbox import app as sandbox
 from pergola.cli.tokens import tokens
 from pergola.cli.up.command import up
 from pergola.cli.version import version
-from pergola.cli.webhooks import app as webhooks
+from pergola.cli.webhooks.app import app as webhooks
 
 app: Final = App(
     name="pergola",

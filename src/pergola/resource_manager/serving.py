@@ -132,7 +132,7 @@ def installation_of(config: ResourceManagerConfiguration) -> Installation:
     kind = own.installation
     if not own.enabled and config.target_client_connection is not None:
         kind = "target"
-    return Installation(kind, own.prefix, own.namespace)
+    return Installation(kind, own.prefix, own.namespace, own.garden)
 
 
 def configuration_name(installation: Installation) -> str:

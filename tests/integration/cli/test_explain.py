@@ -109,11 +109,35 @@ async def test_an_object_of_the_cluster_is_explained(
     assert (change["path"], change["value"]) == ("/spec/schedulerName", "bin-packing-scheduler")
 
 
+async def test_all_objects_of_a_kind_are_explained(
+    cluster_client: Client,
+    namespace: str,
+    given: dict[str, Any],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    await cluster_client.create(account(namespace))
+    for name in ("a", "b"):
+        obj = pod(namespace)
+        obj["metadata"] |= {"name": name, "labels": {"app": f"{name}-{namespace}"}}
+        await cluster_client.create(obj)
+
+    async def names(**options: Any) -> list[str]:
+        await asyncio.to_thread(explain, "pods", output="json", **options, **given)
+        return [answer["name"] for answer in orjson.loads(capsys.readouterr().out)]
+
+    assert await names(namespace=namespace) == ["a", "b"]
+    assert await names(namespace=namespace, selector=f"app=b-{namespace}") == ["b"]
+    assert await names(all_namespaces=True, selector=f"app=a-{namespace}") == ["a"]
+    with pytest.raises(ExplainError, match="there are no pods in namespace"):
+        await names(namespace=namespace, selector="app=c")
+
+
 @pytest.mark.parametrize(
     ("target", "problem"),
     [
-        ("web", '"web" is no object: name it by kind and name'),
-        ("banana/web", 'no webhook is about the kind "banana"'),
+        ("web", 'no webhook reviews the kind "web"; reviewed kinds are'),
+        ("pod/", '"pod/" does not name one object, such as pod/web'),
+        ("banana/web", 'no webhook reviews the kind "banana"'),
     ],
 )
 async def test_an_object_that_is_not_named_well_is_one_sentence(

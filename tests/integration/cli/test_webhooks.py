@@ -17,7 +17,8 @@ from pergola.api.kinds import NAMESPACE
 from pergola.api.objects import JsonObject, Key
 from pergola.api.resource_manager_config import configuration_from
 from pergola.cli import main
-from pergola.cli.webhooks import app, apply, check, render
+from pergola.cli.webhooks.app import app, apply, check, render
+from pergola.cli.webhooks.registration import WebhooksError
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.kube.yaml import parse_documents
@@ -213,6 +214,50 @@ def test_hvpas_are_rendered_only_if_that_is_asked_for(
     assert rules == [*wanted, *([["hvpas"]] if options else [])]
 
 
+@pytest.mark.parametrize("webhooks", [{}, {"crdDeletionProtection": ON}])
+def test_a_configuration_that_registers_nothing_is_an_error(
+    tmp_path: Path, said: Said, webhooks: JsonObject
+) -> None:
+    site = Site(None, Path(), "home", tmp_path)  # type: ignore[arg-type] # no cluster is asked
+    with pytest.raises(WebhooksError, match="enables no webhook that a target registers"):
+        render(config=site.config(webhooks), installation="target", url="https://m")
+    assert said() == []
+
+
+def test_a_target_is_not_registered_with_a_service_of_another_cluster(
+    tmp_path: Path, said: Said
+) -> None:
+    site = Site(None, Path(), "home", tmp_path, prefix="")  # type: ignore[arg-type] # no cluster is asked
+    config = site.config(BOTH)
+    with pytest.raises(WebhooksError) as error:
+        render(config=config, installation="target")
+    assert "--url https://gardener-resource-manager.home:443" in str(error.value)
+    settings = site.settings(BOTH) | {"targetClientConnection": {"kubeconfig": "/shoot"}}
+    config.write_bytes(orjson.dumps(settings))
+    with pytest.raises(WebhooksError, match="cannot reach a Service of another cluster"):
+        render(config=config)
+    render(config=config, installation="runtime")
+    assert len(rendered(said)) == 1
+
+
+def test_the_runtime_of_a_garden_has_a_second_entry_for_its_own_api_server(
+    tmp_path: Path, said: Said
+) -> None:
+    site = Site(None, Path(), "garden", tmp_path, prefix="")  # type: ignore[arg-type] # no cluster is asked
+    config = site.config({"podKubeAPIServerLoadBalancing": ON})
+    names = [f"pod-{prefix}kube-apiserver-load-balancing" for prefix in ("", "virtual-garden-")]
+    for garden, expected in ((False, names[:1]), (True, names)):
+        render(config=config, garden=garden)
+        (mutating,) = rendered(said)
+        assert [entry["name"].partition(".")[0] for entry in mutating["webhooks"]] == expected
+    settings = site.settings({"podKubeAPIServerLoadBalancing": ON})
+    settings["server"]["webhooks"]["selfSigned"]["garden"] = True
+    config.write_bytes(orjson.dumps(settings))
+    render(config=config)
+    (mutating,) = rendered(said)
+    assert len(mutating["webhooks"]) == 2
+
+
 # apply
 
 
@@ -325,6 +370,29 @@ async def test_authorities_that_ended_are_found(site: Site, said: Said) -> None:
     assert any("trusts only authorities that ended, the last 2" in line for line in said())
 
 
+async def test_another_address_is_one_finding_with_both_values(
+    site: Site, said: Said, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await site.apply(BOTH, url="https://manager.example.org:9443")
+    said()
+    assert await site.check(BOTH, url=None) == 0
+    captured = capsys.readouterr()
+    service = f"{site.namespace}/{site.prefix}gardener-resource-manager:443"
+    (line,) = captured.out.splitlines()
+    assert line == (
+        "warning: 2 webhooks are registered at https://manager.example.org:9443, expected Service "
+        f"{service}; pass --url if that is correct"
+    )
+    assert captured.err.splitlines()[-1] == "0 errors, 1 warning"
+    await site.apply(HINTS, url="https://manager.example.org:9443")
+    said()
+    assert await site.check(HINTS, url="https://127.0.0.1:1", address=None) == 1
+    assert said()[0] == (
+        f"warning: {HINTS_NAME} is registered at https://manager.example.org:9443, expected "
+        "https://127.0.0.1:1"
+    )
+
+
 async def test_a_server_that_nobody_reaches_is_found(site: Site, said: Said) -> None:
     async with site.served(HINTS):
         await site.apply(HINTS)
@@ -335,6 +403,20 @@ async def test_a_server_that_nobody_reaches_is_found(site: Site, said: Said) -> 
 
 
 # Mistakes end in one sentence
+
+
+@pytest.mark.parametrize(
+    "content", ["garbage", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"]
+)
+def test_a_broken_ca_file_is_named_without_the_texts_of_a_library(
+    tmp_path: Path, content: str
+) -> None:
+    site = Site(None, Path(), "home", tmp_path)  # type: ignore[arg-type] # no cluster is asked
+    ca = tmp_path / "broken.crt"
+    ca.write_text(content)
+    with pytest.raises(WebhooksError) as error:
+        render(config=site.config(HINTS), ca=ca)
+    assert str(error.value) == f"{ca} is not a PEM file with valid certificates"
 
 
 @pytest.mark.parametrize(

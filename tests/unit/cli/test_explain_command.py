@@ -156,12 +156,22 @@ def test_lists_and_standard_input_are_read(
     assert len(said(capsys, file=[Path("-")])) == 2
 
 
+def test_a_folder_means_its_manifests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "README.md").write_text("# Not YAML: [")
+    (tmp_path / "below").mkdir()
+    (tmp_path / "b.yml").write_text(dump(POD))
+    (tmp_path / "a.json").write_bytes(orjson.dumps(POD))
+    assert len(said(capsys, file=[tmp_path])) == 2
+    with pytest.raises(ExplainError, match=r"below has no \.json, \.yaml, \.yml files"):
+        explain(file=[tmp_path / "below"])
+
+
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("a: b", "document 0: is no object with apiVersion and kind"),
+        ("a: b", "document 0: is not an object with apiVersion and kind"),
         ("a: [", "document 0: "),
-        ("kind: Node\napiVersion: v1\n", "no webhook is about any object in "),
+        ("kind: Node\napiVersion: v1\n", "no webhook reviews any object in "),
     ],
 )
 def test_a_file_that_cannot_be_explained_is_one_sentence(

@@ -7,7 +7,7 @@ import pytest
 from pergola.api.objects import JsonObject
 from pergola.cli.configuration import read_settings
 from pergola.cli.explain.command import explain
-from pergola.cli.webhooks import render
+from pergola.cli.webhooks.app import render
 from pergola.kube.errors import ConfigurationError
 from pergola.kube.yaml_writer import dump
 from pergola.resource_manager import app

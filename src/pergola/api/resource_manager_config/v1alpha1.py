@@ -58,6 +58,9 @@ class SelfSigned(Value):
     """The prefix of the names of the Service, the Secret and the webhook configurations."""
     url: str = ""
     """Where API servers reach the server, such as `https://10.0.0.1:9449`; empty for a Service."""
+    garden: bool = False
+    """Whether the cluster is the runtime cluster of a garden, whose own API server pods reach too.
+    """
 
 
 class WebhookServer(Address):

@@ -1,4 +1,4 @@
-"""`pergola explain`: what the webhooks make of an object, and why."""
+"""`pergola explain`: what the webhooks would change in an object, and why."""
 
 import asyncio
 import sys
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pergola.resource_manager.webhooks.explanation import Question, ReviewedKind
     from pergola.resource_manager.webhooks.installation import Installation
 
+_MANIFESTS: Final = (".json", ".yaml", ".yml")
 _SHORT_NAMES: Final = {
     "po": "pods",
     "deploy": "deployments",
@@ -33,16 +34,21 @@ _SHORT_NAMES: Final = {
 
 
 class ExplainError(Exception):
-    """What was asked cannot be answered; the text says why."""
+    """There is nothing to explain, or it cannot be read; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What was given on the command line."""
+    """The command line.
+
+    Attributes:
+        namespace: empty for all namespaces.
+    """
 
     target: str | None
     files: tuple[Path, ...]
     namespace: str
+    selector: str
     operation: "Operation"
     config: Path | None
     installation: Literal["runtime", "target"] | None
@@ -60,6 +66,8 @@ def explain(
     *,
     file: Annotated[list[Path] | None, Parameter(alias="-f", negative="")] = None,
     namespace: Annotated[str, Parameter(alias="-n")] = "default",
+    all_namespaces: Annotated[bool, Parameter(alias="-A", negative="")] = False,
+    selector: Annotated[str, Parameter(alias="-l")] = "",
     operation: Literal["create", "update", "delete"] = "create",
     config: Path | None = None,
     installation: Literal["runtime", "target"] | None = None,
@@ -67,34 +75,38 @@ def explain(
     kubeconfig: Path | None = None,
     context: str | None = None,
 ) -> None:
-    """Print what each admission webhook would change in an object, by which rule; or why nothing.
+    """Print what each admission webhook would change in an object, and by which rule.
 
-    The same functions that are served are asked, one after the other; nothing is written. What they
-    have to know (Namespaces, ServiceAccounts, Nodes and so on) is taken from the files, and from
-    the cluster if one is named.
+    Calls the functions that a resource manager serves, one after the other; nothing is written.
+    Namespaces, ServiceAccounts, Nodes and so on are read from the files, and from the cluster if
+    one is named.
 
     Parameters
     ----------
     target
-        An object of the cluster, such as `pod/web`.
+        Objects of the cluster: one such as `pod/web`, or all of a kind such as `pods`.
     file
-        Manifests; `-` for standard input. All objects that some webhook is about are explained.
+        Manifest files, folders with manifests, or `-` for standard input.
     namespace
-        Of objects that do not say in which they are.
+        Namespace for objects that do not set one.
+    all_namespaces
+        Explain the objects of a kind in all namespaces.
+    selector
+        Explain the objects of a kind with these labels, such as `app=web`.
     operation
-        With which request the object would come.
+        The request to explain.
     config
-        Configuration file of the resource manager. Unless it is given, all webhooks are on with
-        their defaults, except kubernetesServiceHost, which needs a host.
+        Configuration file of the resource manager. By default all webhooks are enabled with
+        default settings, except kubernetesServiceHost, which needs a host.
     installation
-        Whether the webhooks are registered for the cluster that the resource manager runs in, or
-        for another one; as the configuration says unless given.
+        `runtime`: the webhooks are registered in the cluster that the resource manager runs in;
+        `target`: in another cluster. Taken from the configuration unless given.
     output
         `text` for people, `json` and `yaml` for programs.
     kubeconfig
-        The cluster, as kubectl finds it unless given.
+        Kubeconfig of the cluster; found as kubectl finds it unless given.
     context
-        Context of that kubeconfig.
+        Context of the kubeconfig.
     """
     files = tuple(file or ())
     operations: dict[str, Operation] = {
@@ -105,7 +117,8 @@ def explain(
     asked = _Asked(
         target,
         files,
-        namespace,
+        "" if all_namespaces else namespace,
+        selector,
         operations[operation],
         config,
         installation,
@@ -130,15 +143,19 @@ async def _explain(asked: _Asked) -> "list[Answer]":
     from pergola.resource_manager.webhooks.lookups import ClusterLookups
 
     settings, installation = _settings(asked)
-    documents = [document for path in asked.files for document in _read(path)]
+    documents = [
+        document for path in asked.files for file in _files(path) for document in _read(file)
+    ]
     async with AsyncExitStack() as stack:
         client = await _connect(asked, stack)
         nodes = settings.system_components_config.node_selector
         beyond = ClusterLookups(client, system_nodes=nodes) if client else None
-        lookups = DocumentLookups(documents, beyond, namespace=asked.namespace, system_nodes=nodes)
+        lookups = DocumentLookups(
+            documents, beyond, namespace=asked.namespace or "default", system_nodes=nodes
+        )
         found = webhooks(settings, Dependencies(installation, lookups))
         answers = []
-        for obj in [await _live(asked, client)] if client and asked.target else documents:
+        for obj in await _live(asked, client) if client and asked.target else documents:
             question = await _question(asked, obj, lookups, client)
             if question is not None:
                 answers.append(Answer(question, await explanation.explain(question, found)))
@@ -148,13 +165,16 @@ async def _explain(asked: _Asked) -> "list[Answer]":
 
 
 def _nothing(asked: _Asked) -> str:
+    if asked.target:
+        where = f"namespace {asked.namespace}" if asked.namespace else "the cluster"
+        return f"there are no {asked.target} in {where}"
     if not asked.files:
         return "nothing to explain: name an object such as pod/web, or a file with -f"
-    return f"no webhook is about any object in {', '.join(map(str, asked.files))}"
+    return f"no webhook reviews any object in {', '.join(map(str, asked.files))}"
 
 
 def _settings(asked: _Asked) -> "tuple[Webhooks, Installation]":
-    """Which webhooks are on, and where they are registered."""
+    """Return the enabled webhooks, and where they are registered."""
     from pergola.cli.configuration import read_settings
     from pergola.resource_manager.serving import installation_of
     from pergola.resource_manager.webhooks.installation import Installation
@@ -162,16 +182,13 @@ def _settings(asked: _Asked) -> "tuple[Webhooks, Installation]":
     if asked.config is None:
         return _everything(), Installation(asked.installation or "runtime", hvpa=True)
     config = read_settings(asked.config)
-    # Where somebody asks about an Hvpa, Hvpas are served.
+    # Assume that the cluster serves Hvpas, so that one can be explained.
     installation = replace(installation_of(config), hvpa=True)
-    if not config.server.webhooks.self_signed.enabled and config.target_client_connection:
-        # Somebody else registers the webhooks: in the other cluster, if there is one.
-        installation = replace(installation, kind="target")
     return config.webhooks, replace(installation, kind=asked.installation or installation.kind)
 
 
 def _everything() -> "Webhooks":
-    """All webhooks that work without a setting."""
+    """Return settings that enable all webhooks that need none."""
     from pergola.api.resource_manager_config.controllers import Switch
     from pergola.api.resource_manager_config.webhooks import Webhooks
 
@@ -179,7 +196,7 @@ def _everything() -> "Webhooks":
     for name in settings.__struct_fields__:
         switch: Switch = getattr(settings, name)
         switch.enabled = True
-    settings.kubernetes_service_host.enabled = False  # it needs a host
+    settings.kubernetes_service_host.enabled = False  # needs a host
     return settings
 
 
@@ -193,15 +210,18 @@ async def _connect(asked: _Asked, stack: AsyncExitStack) -> "Client | None":
     return await stack.enter_async_context(client)
 
 
-async def _live(asked: _Asked, client: "Client") -> "JsonObject":
-    """The object that was named, as the cluster has it."""
+async def _live(asked: _Asked, client: "Client") -> "list[JsonObject]":
+    """Return the objects of the cluster that were named."""
     from pergola.api.objects import Key
 
     word, slash, name = (asked.target or "").partition("/")
-    if not slash or not name:
-        raise ExplainError(f'"{asked.target}" is no object: name it by kind and name, as pod/web')
     kind = _kind_called(word)
-    return await client.get(kind.gvk, Key(asked.namespace if kind.namespaced else "", name))
+    namespace = asked.namespace if kind.namespaced else ""
+    if not slash:
+        return await client.list(kind.gvk, namespace or None, labels=asked.selector or None)
+    if not name or (kind.namespaced and not namespace):
+        raise ExplainError(f'"{asked.target}" does not name one object, such as pod/web -n demo')
+    return [await client.get(kind.gvk, Key(namespace, name))]
 
 
 def _kind_called(word: str) -> "ReviewedKind":
@@ -212,13 +232,13 @@ def _kind_called(word: str) -> "ReviewedKind":
         if wanted in (kind.plural, kind.gvk.kind.lower()):
             return kind
     known = ", ".join(sorted({kind.gvk.kind.lower() for kind in REVIEWED_KINDS}))
-    raise ExplainError(f'no webhook is about the kind "{word}"; there are some about {known}')
+    raise ExplainError(f'no webhook reviews the kind "{word}"; reviewed kinds are {known}')
 
 
 async def _question(
     asked: _Asked, obj: "JsonObject", lookups: "DocumentLookups", client: "Client | None"
 ) -> "Question | None":
-    """The request to ask about; None if no webhook is about objects of this kind."""
+    """Return the request to explain, or None if no webhook reviews objects of this kind."""
     from pergola.api.objects import GroupVersionKind, namespace_of
     from pergola.resource_manager.webhooks.explanation import Question, reviewed_kind
 
@@ -239,13 +259,13 @@ async def _question(
 async def _labels(
     namespace: str, lookups: "DocumentLookups", client: "Client | None"
 ) -> Mapping[str, str] | None:
-    """Of a namespace: from the files, else from the cluster; None if neither knows it."""
+    """Return a namespace's labels from the files, else from the cluster; None if in neither."""
     from pergola.api.objects import Key, labels_of
     from pergola.kube.errors import NotFound
 
     given = lookups.find("Namespace", Key("", namespace))
     if given is not None:
-        # An API server gives every namespace this label.
+        # API servers set this label on every namespace.
         return {"kubernetes.io/metadata.name": namespace} | labels_of(given)
     if client is None:
         return None
@@ -256,8 +276,18 @@ async def _labels(
         return None
 
 
+def _files(path: Path) -> list[Path]:
+    """Return a file, or the manifests of a folder, as `kubectl -f` does."""
+    if not path.is_dir():
+        return [path]
+    found = sorted(file for file in path.iterdir() if file.suffix in _MANIFESTS)
+    if not found:
+        raise ExplainError(f"folder {path} has no {', '.join(_MANIFESTS)} files")
+    return found
+
+
 def _read(path: Path) -> "Iterator[JsonObject]":
-    """The objects of a file; those of a List one by one."""
+    """Read the objects of a file; those of a List one by one."""
     from pergola.kube.yaml import parse_documents
 
     try:
@@ -275,7 +305,7 @@ def _objects(value: "JsonValue", where: str) -> "Iterator[JsonObject]":
     from pergola.api.objects import maps_at
 
     if not isinstance(value, dict) or not value.get("kind"):
-        raise ExplainError(f"{where}: is no object with apiVersion and kind")
+        raise ExplainError(f"{where}: is not an object with apiVersion and kind")
     if value.get("kind") == "List":
         yield from maps_at(value, "items")
     else:

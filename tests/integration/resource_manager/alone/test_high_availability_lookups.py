@@ -12,7 +12,7 @@ import pytest
 from pergola.admission.configurations import MUTATING
 from pergola.api.kinds import CRD, DEPLOYMENT, HPA, HVPA, NAMESPACE, STATEFUL_SET
 from pergola.api.objects import JsonObject, Key
-from pergola.cli.webhooks import apply
+from pergola.cli.webhooks.app import apply
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.pki import Authority
