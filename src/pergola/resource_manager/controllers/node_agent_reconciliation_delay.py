@@ -25,8 +25,9 @@ from pergola.api.objects import (
 from pergola.kube.client import Client
 from pergola.kube.errors import Conflict, KubeError, NotFound
 from pergola.runtime.caching.cache import Cache, Change
-from pergola.runtime.controlling.controller import DONE, Again, Controller, Outcome, ReconcileError
-from pergola.runtime.controlling.unit import Unit
+from pergola.runtime.controlling.controller import DONE, Again, Outcome, ReconcileError
+from pergola.runtime.controlling.unit import Unit, controller_unit
+from pergola.runtime.controlling.watches import Watch, one_key
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
 
@@ -62,7 +63,7 @@ class Settings:
 def node_agent_reconciliation_delay(
     client: Client, settings: Settings, *, metrics: Metrics
 ) -> Unit:
-    """The controller `node-agent-reconciliation-delay`, on the target cluster."""
+    """Return the controller `node-agent-reconciliation-delay`, on the target cluster."""
     nodes = Cache(client, NODE, keep_node, metadata_only=True)
     secrets = Cache(
         client,
@@ -73,21 +74,21 @@ def node_agent_reconciliation_delay(
         metadata_only=True,
     )
     reconciler = NodeAgentReconciliationDelay(client, nodes, secrets, settings)
-    controller = Controller(
-        NAME, reconciler.reconcile, workers=1, metrics=metrics, deadline=_DEADLINE
+    return controller_unit(
+        NAME,
+        reconciler.reconcile,
+        watches=[
+            Watch(nodes, to=one_key(_ALL), when=reconciler.concerns),
+            Watch(secrets, to=one_key(_ALL), when=_takes_turns_now),
+        ],
+        metrics=metrics,
+        deadline=_DEADLINE,
     )
 
-    def on_node(change: Change[SeenNode]) -> None:
-        if reconciler.concerns(change):
-            controller.queue.add(_ALL)
 
-    def on_secret(change: Change[bool]) -> None:
-        if bool(change.old) != bool(change.new):
-            controller.queue.add(_ALL)
-
-    nodes.subscribe(on_node)
-    secrets.subscribe(on_secret)
-    return Unit(caches=[nodes, secrets], controllers=[controller])
+def _takes_turns_now(change: Change[bool]) -> bool:
+    """Whether the Nodes of an operating system config began or ceased to take turns."""
+    return bool(change.old) != bool(change.new)
 
 
 @dataclass(frozen=True, slots=True)

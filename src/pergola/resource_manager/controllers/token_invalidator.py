@@ -25,11 +25,11 @@ from pergola.api.objects import (
 from pergola.bundle.references import Reference, references
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
-from pergola.runtime.caching.cache import Change
 from pergola.runtime.caching.caches import Caches
 from pergola.runtime.caching.index import Index
-from pergola.runtime.controlling.controller import DONE, Again, Controller, Outcome, ReconcileError
-from pergola.runtime.controlling.unit import Unit
+from pergola.runtime.controlling.controller import DONE, Again, Outcome, ReconcileError
+from pergola.runtime.controlling.unit import Unit, controller_unit
+from pergola.runtime.controlling.watches import Watch, all_of, changed, exists, later
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
 
@@ -90,26 +90,21 @@ def token_invalidator(target: Client, settings: Settings, *, metrics: Metrics) -
     )
     accounts = Caches(target, SERVICE_ACCOUNT, keep_account, namespaces=settings.namespaces)
     by_account = Index(secrets, _account_keys)
-    controller: Controller[Key] = Controller(
+    return controller_unit(
         "token-invalidator",
         TokenInvalidator(target, secrets, accounts).reconcile,
+        watches=[
+            Watch(secrets, when=exists),
+            Watch(
+                accounts,
+                to=lambda change: by_account.keys(change.key),
+                when=all_of(exists, changed, later),
+            ),
+        ],
         workers=settings.workers,
         metrics=metrics,
         deadline=DEADLINE_SECONDS,
     )
-
-    def secret_changed(change: Change[TokenSecret | None]) -> None:
-        if change.new is not None:
-            controller.queue.add(change.key)
-
-    def account_changed(change: Change[Account]) -> None:
-        if change.new is not None and change.new != change.old and not change.initial:
-            for key in by_account.keys(change.key):
-                controller.queue.add(key)
-
-    secrets.subscribe(secret_changed)
-    accounts.subscribe(account_changed)
-    return Unit(caches=(*secrets, *accounts), controllers=[controller])
 
 
 class TokenInvalidator:

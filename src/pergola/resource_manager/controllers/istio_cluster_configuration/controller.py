@@ -18,11 +18,11 @@ from pergola.resource_manager.controllers.istio_cluster_configuration.seen impor
     digest,
 )
 from pergola.resource_manager.controllers.istio_cluster_configuration.watches import (
-    Wakes,
     Watches,
+    triggers,
 )
-from pergola.runtime.controlling.controller import DONE, Controller, Outcome, ReconcileError
-from pergola.runtime.controlling.unit import Unit
+from pergola.runtime.controlling.controller import DONE, Outcome, ReconcileError
+from pergola.runtime.controlling.unit import Unit, controller_unit
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
 
@@ -40,28 +40,24 @@ class Settings:
 
 
 def istio_cluster_configuration(client: Client, settings: Settings, *, metrics: Metrics) -> Unit:
-    """The controller `istio-cluster-configuration`, where source and target are one cluster.
+    """Return the controller `istio-cluster-configuration`, for a cluster that is source and target.
 
-    Where the kinds of Istio are not served it has nothing to do, until they are.
+    It is idle until the kinds of Istio are served.
     """
     watches = Watches.of(client)
     reconciler = IstioClusterConfiguration(client, watches)
-    controller = Controller(
+    return controller_unit(
         NAME,
         reconciler.reconcile,
+        watches=triggers(watches),
         workers=settings.workers,
         metrics=metrics,
         deadline=_DEADLINE,
     )
-    Wakes(watches, controller.queue).subscribe()
-    return Unit(
-        caches=[watches.rules, watches.services, watches.namespaces, watches.filters],
-        controllers=[controller],
-    )
 
 
 class ForeignFilter(ReconcileError):
-    """An EnvoyFilter has the name of ours, and is looked after by somebody else."""
+    """An EnvoyFilter has the name of one of ours, but belongs to another manager."""
 
 
 class IstioClusterConfiguration:

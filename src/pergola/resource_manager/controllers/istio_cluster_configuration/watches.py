@@ -1,7 +1,8 @@
 """What the controller watches, and which source namespaces an event is about."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from pergola.api.kinds import DESTINATION_RULE, ENVOY_FILTER, NAMESPACE, SERVICE
 from pergola.api.objects import Key
@@ -21,7 +22,7 @@ from pergola.resource_manager.controllers.istio_cluster_configuration.seen impor
 )
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.caching.index import Index
-from pergola.runtime.controlling.queue import Queue
+from pergola.runtime.controlling.watches import Watch, changed
 
 _INGRESS: Final = "ingress"
 
@@ -53,7 +54,7 @@ class Watches:
             filters=filters,
             rules_by_namespace=Index(rules, lambda key, _: [key.namespace]),
             rules_by_service=Index(rules, lambda _, rule: [rule.service] if rule.service else []),
-            filters_by_source=Index(filters, _source),
+            filters_by_source=Index(filters, lambda key, _: _sources(key)),
             ingress_namespaces=Index(
                 namespaces, lambda _, seen: [_INGRESS] if seen.is_ingress else []
             ),
@@ -82,46 +83,30 @@ class Watches:
         return {name: seen for name, seen in found if seen is not None}
 
 
-@dataclass(frozen=True, slots=True)
-class Wakes:
-    """Which events want a run for which source namespaces."""
+def triggers(watches: Watches) -> list[Watch[Any, str]]:
+    """Return what triggers which source namespaces."""
 
-    watches: Watches
-    queue: Queue[str]
+    def of_service(change: Change[SeenService]) -> Iterator[str]:
+        """Yield the namespaces of the DestinationRules that name a Service."""
+        for rule in watches.rules_by_service.keys(change.key):
+            yield rule.namespace
 
-    def subscribe(self) -> None:
-        """Listens from now on."""
-        self.watches.rules.subscribe(self.on_rule)
-        self.watches.services.subscribe(self.on_service)
-        self.watches.namespaces.subscribe(self.on_namespace)
-        self.watches.filters.subscribe(self.on_filter)
-
-    def on_rule(self, change: Change[SeenRule]) -> None:
-        """The namespace of a DestinationRule."""
-        if change.old != change.new:
-            self.queue.add(change.key.namespace)
-
-    def on_service(self, change: Change[SeenService]) -> None:
-        """The namespaces of the DestinationRules that name a Service."""
-        if change.old != change.new:
-            for rule in self.watches.rules_by_service.keys(change.key):
-                self.queue.add(rule.namespace)
-
-    def on_namespace(self, change: Change[SeenNamespace]) -> None:
-        """A source namespace itself; all of them for one with ingress gateways."""
-        if change.old == change.new:
-            return
-        self.queue.add(change.key.name)
+    def of_namespace(change: Change[SeenNamespace]) -> Iterator[str]:
+        """Yield the namespace, and all source namespaces if it has ingress gateways."""
+        yield change.key.name
         if any(seen is not None and seen.is_ingress for seen in (change.old, change.new)):
-            for source in self.watches.rules_by_namespace.values():
-                self.queue.add(source)
+            yield from watches.rules_by_namespace.values()
 
-    def on_filter(self, change: Change[SeenFilter]) -> None:
-        """The source namespace of an EnvoyFilter, which may have been edited by hand."""
-        if change.old != change.new and (source := source_of(change.key.name)):
-            self.queue.add(source)
+    return [
+        Watch(watches.rules, to=lambda change: [change.key.namespace], when=changed),
+        Watch(watches.services, to=of_service, when=changed),
+        Watch(watches.namespaces, to=of_namespace, when=changed),
+        # An EnvoyFilter may have been edited by hand.
+        Watch(watches.filters, to=lambda change: _sources(change.key), when=changed),
+    ]
 
 
-def _source(key: Key, _: SeenFilter) -> list[str]:
+def _sources(key: Key) -> list[str]:
+    """Return the source namespace in the name of an EnvoyFilter, if it is one of ours."""
     source = source_of(key.name)
     return [source] if source else []

@@ -16,11 +16,11 @@ from pergola.resource_manager.controllers.node_critical_components.checks import
     without_taint,
 )
 from pergola.resource_manager.controllers.node_critical_components.seen import TAINT, SeenNode
-from pergola.resource_manager.controllers.node_critical_components.watches import Wakes, Watches
+from pergola.resource_manager.controllers.node_critical_components.watches import Watches, triggers
 from pergola.runtime.clock import Clock
-from pergola.runtime.controlling.controller import DONE, Again, Controller, Outcome
+from pergola.runtime.controlling.controller import DONE, Again, Outcome
 from pergola.runtime.controlling.events import Recorder, Regarding
-from pergola.runtime.controlling.unit import Unit
+from pergola.runtime.controlling.unit import Unit, controller_unit
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
 
@@ -55,21 +55,17 @@ class Settings:
 def node_critical_components(
     client: Client, settings: Settings, *, metrics: Metrics, clock: Clock | None = None
 ) -> Unit:
-    """The controller `node-critical-components`, on the target cluster."""
+    """Return the controller `node-critical-components`, on the target cluster."""
     watches = Watches.of(client, settings.critical_namespaces)
     recorder = Recorder(client, f"{NAME}-controller", clock=clock)
     reconciler = NodeCriticalComponents(client, watches, recorder, settings)
-    controller = Controller(
+    return controller_unit(
         NAME,
         reconciler.reconcile,
+        watches=triggers(watches),
         workers=settings.workers,
         metrics=metrics,
         deadline=_DEADLINE,
-    )
-    Wakes(watches, controller.queue).subscribe()
-    return Unit(
-        caches=[watches.nodes, *watches.pods, *watches.daemon_sets, watches.csi_nodes],
-        controllers=[controller],
         tasks=[recorder.run],
     )
 

@@ -1,7 +1,8 @@
 """What the controller watches, and which Nodes an event is about."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from pergola.api.kinds import CSI_NODE, DAEMON_SET, NODE, POD
 from pergola.api.objects import Key
@@ -20,7 +21,7 @@ from pergola.resource_manager.controllers.node_critical_components.seen import (
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.caching.caches import Caches
 from pergola.runtime.caching.index import Index
-from pergola.runtime.controlling.queue import Queue
+from pergola.runtime.controlling.watches import Watch, changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,50 +63,31 @@ class Watches:
         return self.pods.is_synced and self.daemon_sets.is_synced and self.csi_nodes.is_synced
 
 
-@dataclass(frozen=True, slots=True)
-class Wakes:
-    """Which events want a run for which tainted Nodes."""
+def triggers(watches: Watches) -> list[Watch[Any, Key]]:
+    """Return what triggers which tainted Nodes."""
 
-    watches: Watches
-    queue: Queue[Key]
+    def tainted(keys: Iterable[Key]) -> Iterator[Key]:
+        waiting = watches.tainted.keys(TAINT)
+        return (key for key in keys if key in waiting)
 
-    def subscribe(self) -> None:
-        """Listens from now on."""
-        self.watches.nodes.subscribe(self.on_node)
-        self.watches.pods.subscribe(self.on_pod)
-        self.watches.daemon_sets.subscribe(self.on_daemon_set)
-        self.watches.csi_nodes.subscribe(self.on_csi_node)
+    def of_pod(change: Change[SeenPod]) -> Iterator[Key]:
+        pods = filter(None, (change.old, change.new))
+        return tainted(Key("", pod.node) for pod in pods)
 
-    def on_node(self, change: Change[SeenNode]) -> None:
-        """A Node that has the taint, and is not as it was."""
-        old, new = change.old, change.new
-        if new is None:
-            matters = old is not None and old.is_tainted  # a run forgets what is remembered of it
-        elif old is None or not new.is_tainted:
-            matters = new.is_tainted
-        else:
-            matters = (old.uid, old.labels, old.taints) != (new.uid, new.labels, new.taints)
-        if matters:
-            self.queue.add(change.key)
+    return [
+        Watch(watches.nodes, when=node_matters),
+        Watch(watches.pods, to=of_pod, when=changed),
+        # Which Nodes a DaemonSet selects may have changed.
+        Watch(watches.daemon_sets, to=lambda _: watches.tainted.keys(TAINT), when=changed),
+        Watch(watches.csi_nodes, to=lambda change: tainted([change.key]), when=changed),
+    ]
 
-    def on_pod(self, change: Change[SeenPod]) -> None:
-        """The Node of a Pod."""
-        if change.old != change.new:
-            for pod in (change.old, change.new):
-                if pod is not None:
-                    self._wake(Key("", pod.node))
 
-    def on_daemon_set(self, change: Change[SeenDaemonSet]) -> None:
-        """All Nodes: which of them the DaemonSet chooses may have changed."""
-        if change.old != change.new:
-            for key in self.watches.tainted.keys(TAINT):
-                self.queue.add(key)
-
-    def on_csi_node(self, change: Change[frozenset[str]]) -> None:
-        """The Node of the same name."""
-        if change.old != change.new:
-            self._wake(change.key)
-
-    def _wake(self, key: Key) -> None:
-        if key in self.watches.tainted.keys(TAINT):
-            self.queue.add(key)
+def node_matters(change: Change[SeenNode]) -> bool:
+    """Whether a Node got the taint, or has it and is not as it was."""
+    old, new = change.old, change.new
+    if new is None:
+        return old is not None and old.is_tainted  # a run forgets what is remembered of it
+    if old is None or not new.is_tainted:
+        return new.is_tainted
+    return (old.uid, old.labels, old.taints) != (new.uid, new.labels, new.taints)
