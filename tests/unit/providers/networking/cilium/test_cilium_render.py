@@ -511,3 +511,13 @@ def test_agents_do_not_start_anew_for_what_is_not_theirs() -> None:
 
     assert checksums(before) == checksums(after)
     assert agent(before) == agent(after)
+
+
+def test_agents_and_operator_find_the_api_server_before_the_cluster_has_dns() -> None:
+    """CoreDNS needs a network first, so pods of the node's network must ask the node's DNS."""
+    objects = named(render(shoot=ADVERTISED))
+
+    for name in ("DaemonSet/cilium", "DaemonSet/cilium-envoy", "Deployment/cilium-operator"):
+        pod = pod_of(objects[name])
+        assert pod["hostNetwork"] is True
+        assert pod.get("dnsPolicy", "Default") == "Default"

@@ -86,7 +86,6 @@ def _annotations(values: Values, sums: dict[str, str]) -> dict[str, str]:
 def _pod(values: Values, image: Images) -> JsonObject:
     return {
         "hostNetwork": True,
-        "dnsPolicy": "ClusterFirstWithHostNet",
         "restartPolicy": "Always",
         "priorityClassName": ON_EVERY_NODE,
         "serviceAccountName": NAME,

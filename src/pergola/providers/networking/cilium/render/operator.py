@@ -87,7 +87,6 @@ def _deployment(values: Values, image: Images, cilium_config: JsonObject) -> Jso
 def _pod(values: Values, image: Images) -> JsonObject:
     return {
         "hostNetwork": True,
-        "dnsPolicy": "ClusterFirstWithHostNet",
         "priorityClassName": SYSTEM_PRIORITY,
         "serviceAccountName": NAME,
         "automountServiceAccountToken": True,
