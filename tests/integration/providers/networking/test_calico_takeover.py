@@ -16,14 +16,10 @@ from pergola.providers.networking.calico.render.crds import (
     network_attachment_definition,
 )
 from pergola.sandbox import Sandbox
-from pergola.testing.calico_original import (
-    VARIANTS,
-    calico_plan,
-    original_calico,
-    takeover_object,
-)
+from pergola.testing.calico_original import ORIGINAL, VARIANTS, calico_plan
 from pergola.testing.crds import install_crds, is_established
 from pergola.testing.network_site import shoot_manager
+from pergola.testing.originals import takeover_object
 from pergola.testing.shared import private
 from pergola.testing.waiting import until
 
@@ -46,7 +42,7 @@ def originals(variant: str) -> list[JsonObject]:
     """The original's objects; its CRDs have the names of ours, and only that matters here."""
     return [
         takeover_object(name, of)
-        for name, of in original_calico(variant).items()
+        for name, of in ORIGINAL.variant(variant).items()
         if not name.startswith(CRD.kind)
     ]
 
