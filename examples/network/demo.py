@@ -134,7 +134,7 @@ async def show(plugin: str, seed: Client, shoot: Client) -> None:
 
     print("\n4. The Shoot goes:")
     await caller.destroy(seed, caller.NETWORK, key, CLOCK)
-    await caller.wait_deleted(seed, caller.NETWORK, key, caller.Waiting(tell=tell))
+    await caller.wait_deleted(seed, caller.NETWORK, key, caller.Waiting(report=report))
     left = await seed.list(MANAGED_RESOURCE, key.namespace)
     print(f"   the Network is gone, and {len(left)} ManagedResources are left")
 
@@ -146,7 +146,7 @@ async def reconcile(seed: Client, network: JsonObject) -> None:
         seed,
         caller.NETWORK,
         Key.of(network),
-        caller.Waiting(tell=tell),
+        caller.Waiting(report=report),
         expected=request.timestamp,
     )
     operation = done["status"]["lastOperation"]
@@ -167,8 +167,8 @@ async def healthy(seed: Client, key: Key) -> None:
     print(f"   SystemComponentsHealthy: {said['status']} ({said['message']})")
 
 
-def tell(progress: caller.Progress) -> None:
-    """Prints how far the extension is."""
+def report(progress: caller.Progress) -> None:
+    """Print how far the extension is."""
     print(f"   {progress.percent:3d}% {progress.text}")
 
 

@@ -1,4 +1,4 @@
-"""`pergola manifests`: manifests checked against the house rules."""
+"""`pergola manifests`: checks manifests against the house rules."""
 
 import sys
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ app = App(
 
 
 class ManifestsError(Exception):
-    """A file cannot be read as what it should be; the text says why."""
+    """A file has unexpected content; the text says why."""
 
 
 @app.command
@@ -30,9 +30,9 @@ def lint(
     external: Annotated[list[str] | None, Parameter(negative="")] = None,
     output: Annotated[Literal["text", "json"], Parameter(alias="-o")] = "text",
 ) -> None:
-    """Print what in manifests is against the house rules; exits with 1 if there is anything.
+    """Print violations of the house rules in manifests; exits with 1 if there are any.
 
-    All files are checked together: what an object in one of them names may be in another.
+    All files are checked together: an object in one file may refer to an object in another.
 
     Parameters
     ----------
@@ -40,10 +40,10 @@ def lint(
         Manifests; `-` for standard input.
     allow
         A YAML file with exceptions: a map from rule and object, such as
-        `run-as-non-root DaemonSet kube-system/node`, to the reason. `*` stands for anything.
+        `run-as-non-root DaemonSet kube-system/node`, to the reason. `*` matches anything.
     external
-        An object that is there without being described, such as `Secret kube-system/ca`; may be
-        given several times. `*` stands for anything.
+        An object that exists without a manifest, such as `Secret kube-system/ca`; may be given
+        several times. `*` matches anything.
     output
         `text` for people, `json` for programs.
     """
@@ -67,7 +67,7 @@ def lint(
 
 @app.command
 def rules() -> None:
-    """Print the house rules: the id of each, and why there is such a rule."""
+    """Print the house rules: the id and the reason of each."""
     from pergola.bundle.lint import RULES
 
     width = max(len(rule.id) for rule in RULES)
@@ -76,12 +76,12 @@ def rules() -> None:
 
 
 def _objects(path: Path) -> "Iterator[JsonObject]":
-    """The objects of a file; those of a List one by one."""
+    """Yield the objects of a file; those of a List one by one."""
     from pergola.api.objects import maps_at
 
     for where, value in _documents(path):
         if not isinstance(value, dict):
-            raise ManifestsError(f"{where}: is no object with apiVersion and kind")
+            raise ManifestsError(f"{where}: is not an object with apiVersion and kind")
         if value.get("kind") == "List":
             yield from maps_at(value, "items")
         else:
@@ -94,16 +94,16 @@ def _exceptions(path: Path | None) -> dict[str, str]:
     exceptions: dict[str, str] = {}
     for where, value in _documents(path):
         if not isinstance(value, dict):
-            raise ManifestsError(f"{where}: expected is a map from exceptions to reasons")
+            raise ManifestsError(f"{where}: must be a map from exceptions to reasons")
         for exception, reason in value.items():
             if not isinstance(reason, str):
-                raise ManifestsError(f'{where}: the reason for "{exception}" has to be a text')
+                raise ManifestsError(f'{where}: the reason for "{exception}" must be a text')
             exceptions[exception] = reason
     return exceptions
 
 
 def _documents(path: Path) -> "Iterator[tuple[str, JsonValue]]":
-    """Each document with content, and where it is."""
+    """Yield each document with content, and its place."""
     from pergola.kube.yaml import parse_documents
 
     try:

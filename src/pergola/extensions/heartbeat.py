@@ -31,7 +31,7 @@ class Heartbeat:
         namespace: where the extension runs.
         seconds: from one renewal to the next.
         is_first: of the extensions that run in the namespace. Its Lease has the well-known name;
-            the Leases of others are told by a label, so that they do not take it from each other.
+            the Leases of the others have a label, so that extensions do not share one Lease.
 
     Raises:
         HeartbeatError: `seconds` is no positive number, or no namespace is given.

@@ -42,7 +42,7 @@ class Installation:
         image: has Pergola and the modules of the actuators in it.
         plurals: of the kinds that it serves, such as `networks`.
         references: of the actuators, as `pergola extension run` takes them.
-        rules: what its actuators may do besides what every extension may.
+        rules: permissions of its actuators beyond those of every extension.
         has_webhooks: whether it serves webhooks, and registers them.
     """
 

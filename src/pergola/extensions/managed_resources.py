@@ -50,20 +50,20 @@ class ManagedResources:
         self._origin = origin
 
     async def apply(
-        self, wanted: Mapping[str, Sequence[JsonObject]], *, condition_type: str = ""
+        self, desired: Mapping[str, Sequence[JsonObject]], *, condition_type: str = ""
     ) -> None:
         """Apply these and delete the others, in their order; write only what differs.
 
         Args:
-            wanted: objects by the name of their ManagedResource.
+            desired: objects by the name of their ManagedResource.
             condition_type: see `create_for_shoot`.
 
         Raises:
             RequeueAfter: one of a former extension resource is still being deleted.
-            ExtensionError: an object is there twice, or is too large.
+            ExtensionError: an object occurs twice, or is too large.
             KubeError: the API server refused, or did not answer.
         """
-        for name, objects in wanted.items():
+        for name, objects in desired.items():
             with _as_extension_error():
                 stored = await create_for_shoot(
                     self._context, name, self._origin, objects, condition_type=condition_type
@@ -72,7 +72,7 @@ class ManagedResources:
                 cause = f"ManagedResource {Key.of(stored)} of a former resource is being deleted"
                 raise RequeueAfter(_DELETION_PAUSE, ExtensionError(cause))
         for name in await self.names():
-            if name not in wanted:
+            if name not in desired:
                 await delete(self._context, name)
 
     async def wait_applied(self, name: str, seconds: float) -> None:

@@ -27,7 +27,7 @@ def read_strict(
 
     Raises:
         Malformed: another type, a field that the type does not have, or a value of a wrong type;
-            every finding is told, with its path.
+            all findings are reported, with their paths.
     """
     obj = {} if value is None else _without_nulls(value)
     findings = [
@@ -56,9 +56,9 @@ def _type_findings(
         return []
     expected = {"apiVersion": gvk.api_version, "kind": gvk.kind}
     return [
-        Finding(child(path, field), f'must be "{wanted}"')
-        for field, wanted in expected.items()
-        if value.get(field, "") != wanted and (needs_type or value.get(field, "") != "")
+        Finding(child(path, field), f'must be "{desired}"')
+        for field, desired in expected.items()
+        if value.get(field, "") != desired and (needs_type or value.get(field, "") != "")
     ]
 
 

@@ -186,16 +186,16 @@ def check_update(new: JsonObject, old: JsonObject) -> list[Cause]:
 
 
 def _extension_deployment(registration: Registration) -> JsonObject:
-    told: JsonObject = {"policy": registration.policy}
+    deployment: JsonObject = {"policy": registration.policy}
     if registration.chart:
-        told["helm"] = {"ociRepository": {"ref": registration.chart}}
+        deployment["helm"] = {"ociRepository": {"ref": registration.chart}}
     if registration.values:
-        told["values"] = registration.values
+        deployment["values"] = registration.values
     if registration.seed_selector is not None:
-        told["seedSelector"] = registration.seed_selector
+        deployment["seedSelector"] = registration.seed_selector
     if registration.inject_garden_kubeconfig:
-        told["injectGardenKubeconfig"] = True
-    return told
+        deployment["injectGardenKubeconfig"] = True
+    return deployment
 
 
 def _metadata(registration: Registration) -> JsonObject:

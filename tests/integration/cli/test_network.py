@@ -220,7 +220,7 @@ async def test_a_retrying_extension_does_not_repeat_its_lines(
 
 async def test_a_request_can_be_left_alone(caller: Caller) -> None:
     said = await caller.run("reconcile", "--no-wait")
-    assert (said.code, said.out) == (0, f"Network {caller.site.key} is asked to be reconciled\n")
+    assert (said.code, said.out) == (0, f"reconciliation of Network {caller.site.key} requested\n")
     assert "gardener.cloud/timestamp" in annotations_of(await caller.site.read())
 
 
@@ -281,15 +281,21 @@ async def test_a_network_moves_with_its_state_in_a_file(
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "has to hold one Network of extensions.gardener.cloud/v1alpha1, and holds nothing"),
-        ("kind: Netwrok\nmetadata: {name: x}", "holds no Network of extensions.gardener.cloud/v1"),
+        (
+            "",
+            "must contain one Network of extensions.gardener.cloud/v1alpha1, and contains nothing",
+        ),
+        (
+            "kind: Netwrok\nmetadata: {name: x}",
+            "contains no Network of extensions.gardener.cloud/v1",
+        ),
         ("a: [", "document 1 cannot be read: line 2, column 1: "),
-        ("- a", "document 1 is no Kubernetes object"),
+        ("- a", "document 1 is not a Kubernetes object"),
         (
             "apiVersion: extensions.gardener.cloud/v1alpha1\nkind: Network\n",
             "metadata.name of the Network is missing",
         ),
-        ("kind: A\n---\nkind: B\nmetadata: {name: b}\n", "and holds A, B b"),
+        ("kind: A\n---\nkind: B\nmetadata: {name: b}\n", "and contains A, B b"),
     ],
 )
 async def test_a_file_without_the_network_is_one_clear_sentence(

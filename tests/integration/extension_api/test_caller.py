@@ -212,7 +212,7 @@ async def test_progress_reaches_the_waiter(
     async with running(site.unit(actuator)):
         await site.until_operation("Create", "Processing")
         with pytest.raises(NotReady, match=r"observed generation outdated \(0/1\)"):
-            await wait_ready(site.client, HASTY, site.key, Waiting(timeout=0.5, tell=told.append))
+            await wait_ready(site.client, HASTY, site.key, Waiting(timeout=0.5, report=told.append))
     assert told == [Progress(1, "Reconciling the Network")]
 
 
@@ -251,7 +251,7 @@ async def test_a_missing_cluster_is_named(site: ExtensionSite) -> None:
 async def hint_of(site: ExtensionSite) -> str:
     """The first that a waiter tells of the reason why nothing happens."""
     told: asyncio.Queue[Progress] = asyncio.Queue()
-    waiting = Waiting(tell=told.put_nowait, explain=explainer(site.client, CLOCK))
+    waiting = Waiting(report=told.put_nowait, explain=explainer(site.client, CLOCK))
     await deploy(site.client, NETWORK, wanted(site), CLOCK)
     wait = asyncio.create_task(wait_ready(site.client, HASTY, site.key, waiting))
     async with asyncio.timeout(20):
@@ -279,7 +279,7 @@ async def test_an_api_server_that_is_away_for_a_while_does_not_end_a_wait(
     site: ExtensionSite, actuator: RecordingActuator, kubeconfig: Path
 ) -> None:
     seen = asyncio.Event()
-    waiting = Waiting(tell=lambda _: seen.set())
+    waiting = Waiting(report=lambda _: seen.set())
     async with (
         CuttableProxy(load(kubeconfig)) as proxy,
         Client.connect(proxy.config) as far_client,

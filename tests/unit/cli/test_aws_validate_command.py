@@ -215,7 +215,7 @@ def test_no_finding_is_an_empty_list(tmp_path: Path, capsys: pytest.CaptureFixtu
         ("a: {", "document 1 .* cannot be read"),
         (
             INFRASTRUCTURE + CLUSTER.replace("seed: {}", "seed: []"),
-            r"Cluster shoot--dev--web: spec\.seed is no object",
+            r"Cluster shoot--dev--web: spec\.seed is not an object",
         ),
     ],
 )

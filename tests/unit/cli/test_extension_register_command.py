@@ -117,7 +117,7 @@ def test_an_extension_without_webhooks_gets_none_of_it(capsys: pytest.CaptureFix
         ((CALICO,), "say where the extension comes from: --ref"),
         ((CALICO, "--ref", "x", "--image", "y"), "say where the extension comes from: --ref"),
         ((CALICO, "--image", "x", "--format", "operator"), "needs a chart in a registry: --ref"),
-        ((CALICO, "--install", "x", "--ref", "y"), "--install goes with none of --ref"),
+        ((CALICO, "--install", "x", "--ref", "y"), "--install cannot be combined with --ref"),
         ((CALICO, CILIUM, "--ref", "x"), "one extension is registered at a time"),
     ],
 )

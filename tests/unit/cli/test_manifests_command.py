@@ -78,7 +78,7 @@ def test_exceptions_come_from_a_file_and_external_objects_from_the_command_line(
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("- text", r"manifests\.yaml, document 0: is no object"),
+        ("- text", r"manifests\.yaml, document 0: is not an object"),
         ("a: {", r"manifests\.yaml, document 0: line"),
     ],
 )
@@ -90,7 +90,7 @@ def test_what_is_no_manifest_is_told_with_its_place(
 
 
 @pytest.mark.parametrize(
-    ("content", "problem"), [("[]", "expected is a map"), ("probes X a/b: 1", "has to be a text")]
+    ("content", "problem"), [("[]", "must be a map"), ("probes X a/b: 1", "must be a text")]
 )
 def test_exceptions_have_to_be_a_map_of_reasons(tmp_path: Path, content: str, problem: str) -> None:
     with pytest.raises(ManifestsError, match=problem):

@@ -12,6 +12,6 @@ from pergola.cli.network.file import NetworkFileError
 @pytest.mark.parametrize("command", ["reconcile", "wait", "migrate", "restore", "delete"])
 def test_a_dash_is_the_standard_input(monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"kind: Shoot\n")))
-    said = "^- holds no Network of extensions.gardener.cloud/v1alpha1"
+    said = "^- contains no Network of extensions.gardener.cloud/v1alpha1"
     with pytest.raises(NetworkFileError, match=said):
         app(["network", command, "-f", "-"])

@@ -17,9 +17,9 @@ def test_progress_is_one_line_with_the_reason() -> None:
 
 
 def test_without_a_terminal_each_progress_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    with shown("Network a/b") as tell:
-        tell(Progress(1, "Reconciling the Network"))
-        tell(Progress(40, "Rolling out"))
+    with shown("Network a/b") as report:
+        report(Progress(1, "Reconciling the Network"))
+        report(Progress(40, "Rolling out"))
     assert capsys.readouterr().out == (
         "Network a/b: 1% Reconciling the Network\nNetwork a/b: 40% Rolling out\n"
     )
@@ -31,8 +31,8 @@ def test_a_terminal_has_a_bar(
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setenv("TERM", "xterm")
-    with shown("Network a/b") as tell:
-        tell(Progress(40, "Rolling [out]", "slowly"))
+    with shown("Network a/b") as report:
+        report(Progress(40, "Rolling [out]", "slowly"))
     said = capsys.readouterr().out
     assert "40%" in said
     assert "Rolling [out] (slowly)" in said

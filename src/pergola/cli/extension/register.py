@@ -1,4 +1,4 @@
-"""`pergola extension register`: prints how a landscape learns of an extension."""
+"""`pergola extension register`: prints the documents that register an extension."""
 
 from typing import TYPE_CHECKING, Literal
 
@@ -19,8 +19,8 @@ def register(
 ) -> None:
     """Print the documents that register the extension of some actuators, as YAML.
 
-    With --ref they name a Helm chart; with --image they carry one that runs this image, so that no
-    registry for charts is needed. --install prints what such a chart consists of.
+    With --ref they name a Helm chart. With --image they contain a chart that runs this image, so
+    that no registry for charts is needed; --install prints the objects of that chart.
 
     Parameters
     ----------
@@ -29,11 +29,11 @@ def register(
     ref
         The chart in an OCI registry.
     image
-        Has Pergola and the modules of the actuators in it.
+        An image with Pergola and the modules of the actuators.
     install
-        The image; prints the objects for a seed instead: identity, permissions, Deployment.
+        An image; prints the objects for a seed instead: identity, permissions, Deployment.
     namespace
-        Where those objects are; the namespace of a Helm release unless given.
+        The namespace of those objects; that of the Helm release unless given.
     format
         operator for one Extension, which needs --ref; controller for a ControllerDeployment and a
         ControllerRegistration. With --ref it is operator unless given.
@@ -49,7 +49,9 @@ def register(
     loaded = load_actuators(actuators)
     if install:
         if ref or image or format:
-            raise ExtensionCommandError("--install goes with none of --ref, --image and --format")
+            raise ExtensionCommandError(
+                "--install cannot be combined with --ref, --image or --format"
+            )
         documents = _installation(loaded, list(actuators), install, namespace)
     else:
         documents = _registration(loaded, list(actuators), ref, image, format)
@@ -80,7 +82,7 @@ def _registration(
     if bool(ref) == bool(image):
         raise ExtensionCommandError(
             "say where the extension comes from: --ref for a Helm chart in an OCI registry, or "
-            "--image for a chart that is made here"
+            "--image for a generated chart"
         )
     if image:
         if form == "operator":

@@ -88,7 +88,7 @@ def reconcile(
 
         request = await deploy(on.client, NETWORK, on.manifest, on.clock)
         if no_wait:
-            print(f"Network {on.key} is asked to be reconciled")
+            print(f"reconciliation of Network {on.key} requested")
             return
         await wait_ready(on.client, NETWORK, on.key, on.waiting, expected=request.timestamp)
         print(f"Network {on.key} is ready")
@@ -225,7 +225,7 @@ def restore(
         shoot_state = read_one(str(state), SHOOT_STATE) if state else None
         request = await ask_to_restore(on.client, NETWORK, on.manifest, shoot_state, on.clock)
         if no_wait:
-            print(f"Network {on.key} is asked to be restored")
+            print(f"restoration of Network {on.key} requested")
             return
         await wait_ready(on.client, NETWORK, on.key, on.waiting, expected=request.timestamp)
         print(f"Network {on.key} is restored")
@@ -259,7 +259,7 @@ def delete(
             print(f"there is no Network {on.key}")
             return
         if no_wait:
-            print(f"Network {on.key} is asked to go")
+            print(f"deletion of Network {on.key} requested")
             return
         await wait_deleted(on.client, NETWORK, on.key, on.waiting)
         print(f"Network {on.key} is deleted")
@@ -291,9 +291,9 @@ async def _work(target: Target, network: str, timeout: float, task: Task) -> Non
     extension = Extension(name=target.extension, namespace=target.extension_namespace)
     async with Client.connect(config) as client:
         manifest = manifest or await stored(client, key)
-        with shown(f"Network {key}") as tell:
+        with shown(f"Network {key}") as report:
             explain = explainer(client, clock, extension)
-            waiting = Waiting(timeout=timeout, tell=tell, explain=explain)
+            waiting = Waiting(timeout=timeout, report=report, explain=explain)
             on = Work(client=client, network=manifest, key=key, clock=clock, waiting=waiting)
             await task(on)
 

@@ -10,31 +10,31 @@ if TYPE_CHECKING:
 
 
 class NetworkFileError(Exception):
-    """A file does not hold what it should; the text says which, and what it should hold."""
+    """A file has unexpected content; the text says which, and what is expected."""
 
 
 def read_one(path: str, gvk: "GroupVersionKind") -> "JsonObject":
-    """The only object of a file, which is of the given kind; `-` is the standard input.
+    """Return the only object of a file, of the given kind; `-` is the standard input.
 
     Raises:
-        NetworkFileError: the file cannot be read, or holds something else.
+        NetworkFileError: the file cannot be read, or contains something else.
     """
     from pergola.api.objects import GroupVersionKind, name_of
 
     objects = _objects(path)
-    wanted = f"{gvk.kind} of {gvk.api_version}"
+    desired = f"{gvk.kind} of {gvk.api_version}"
     if len(objects) != 1:
         found = ", ".join(_named(obj) for obj in objects) or "nothing"
-        raise NetworkFileError(f"{path} has to hold one {wanted}, and holds {found}")
+        raise NetworkFileError(f"{path} must contain one {desired}, and contains {found}")
     if GroupVersionKind.of(objects[0]) != gvk:
-        raise NetworkFileError(f"{path} holds no {wanted}, but {_named(objects[0])}")
+        raise NetworkFileError(f"{path} contains no {desired}, but {_named(objects[0])}")
     if not name_of(objects[0]):
         raise NetworkFileError(f"{path}: metadata.name of the {gvk.kind} is missing")
     return objects[0]
 
 
 def write_secretly(path: Path, obj: "JsonObject") -> None:
-    """Writes a manifest that only its owner may read; an older one is replaced as a whole."""
+    """Write a manifest that only its owner can read; replace an older one as a whole."""
     from pergola.kube.yaml import dump
 
     new = path.with_name(f".{path.name}.new")
@@ -59,7 +59,7 @@ def _objects(path: str) -> "list[JsonObject]":
         if isinstance(document.value, dict):
             found.append(document.value)
         elif document.value is not None:
-            raise NetworkFileError(f"{where} is no Kubernetes object")
+            raise NetworkFileError(f"{where} is not a Kubernetes object")
     return found
 
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 def shown(what: str) -> "Iterator[Callable[[Progress], None]]":
     """Yield a function that shows the progress of `what`, while the block lasts."""
     if sys.stdout.isatty():
-        with _bar(what) as tell:
-            yield tell
+        with _bar(what) as report:
+            yield report
     else:
         yield _lines(what)
 
@@ -23,13 +23,13 @@ def _lines(what: str) -> "Callable[[Progress], None]":
     """Return a function that prints each line once: an extension that retries repeats itself."""
     printed: set[str] = set()
 
-    def tell(progress: "Progress") -> None:
+    def report(progress: "Progress") -> None:
         line = f"{what}: {text_of(progress)}"
         if line not in printed:
             printed.add(line)
             print(line, flush=True)
 
-    return tell
+    return report
 
 
 def text_of(progress: "Progress") -> str:
@@ -48,9 +48,9 @@ def _bar(what: str) -> "Iterator[Callable[[Progress], None]]":
     with Bar(*columns, TextColumn("{task.description}"), transient=True) as bar:
         task = bar.add_task(escape(what), total=100)
 
-        def tell(progress: "Progress") -> None:
+        def report(progress: "Progress") -> None:
             why = f" ({progress.hint})" if progress.hint else ""
             text = escape(f"{progress.text}{why}")
             bar.update(task, completed=progress.percent, description=text)
 
-        yield tell
+        yield report

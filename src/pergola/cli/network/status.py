@@ -71,24 +71,24 @@ def described(obj: "JsonObject", problem: str, hint: str) -> "JsonObject":
     }
 
 
-def print_table(told: "JsonObject") -> None:
+def print_table(shown: "JsonObject") -> None:
     """Print for people what `described` returned."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=f"Network {told['name']}", title_justify="left", show_header=False)
-    operation, error = told["lastOperation"] or {}, told["lastError"] or {}
+    table = Table(title=f"Network {shown['name']}", title_justify="left", show_header=False)
+    operation, error = shown["lastOperation"] or {}, shown["lastError"] or {}
     rows = {
-        "type": told["type"],
-        "ready": "yes" if told["ready"] else f"no: {told['problem']}",
-        "why": told["hint"] or "",
+        "type": shown["type"],
+        "ready": "yes" if shown["ready"] else f"no: {shown['problem']}",
+        "why": shown["hint"] or "",
         "last operation": _operation(operation),
         "last error": error.get("description") or "",
         "codes": ", ".join(error.get("codes") or ()),
-        "IP families": ", ".join(told["ipFamilies"]),
+        "IP families": ", ".join(shown["ipFamilies"]),
     }
-    rows |= {c["type"]: f"{c.get('status')}: {c.get('message')}" for c in told["conditions"]}
+    rows |= {c["type"]: f"{c.get('status')}: {c.get('message')}" for c in shown["conditions"]}
     for label, value in rows.items():
         if value:
             table.add_row(label, Text(value))
@@ -103,11 +103,11 @@ def _print_list(networks: "list[JsonObject]") -> None:
     table = Table(box=None, pad_edge=False, header_style="")
     for column in ("NETWORK", "TYPE", "READY", "LAST OPERATION", "PROBLEM"):
         table.add_column(column, overflow="fold")
-    for told in networks:
-        operation = told["lastOperation"] or {}
+    for shown in networks:
+        operation = shown["lastOperation"] or {}
         done = f"{operation.get('type', '')} {operation.get('state', '')}".strip() or "none"
-        ready = "yes" if told["ready"] else "no"
-        values = (told["name"], told["type"] or "", ready, done, told["problem"] or "")
+        ready = "yes" if shown["ready"] else "no"
+        values = (shown["name"], shown["type"] or "", ready, done, shown["problem"] or "")
         table.add_row(*map(Text, values))
     Console(highlight=False).print(table)
 

@@ -39,7 +39,7 @@ class Request(NamedTuple):
 async def deploy(
     client: Client,
     kind: ExtensionKind,
-    wanted: JsonObject,
+    desired: JsonObject,
     clock: Clock,
     *,
     operation: str = OPERATION_RECONCILE,
@@ -47,26 +47,26 @@ async def deploy(
     """Create a resource, or replace its spec, and request an operation.
 
     Args:
-        wanted: the resource with its name, its namespace, and its whole spec.
+        desired: the resource with its name, its namespace, and its whole spec.
 
     Raises:
         CallerError: the resource is being deleted.
         KubeError: the API server refused, or its webhooks.
     """
-    key, timestamp = Key.of(wanted), timestamp_of(clock.now())
+    key, timestamp = Key.of(desired), timestamp_of(clock.now())
     asking = {OPERATION: operation, TIMESTAMP: timestamp}
     try:
         live = await client.get(kind.gvk, key)
     except NotFound:
         try:
-            return Request(timestamp, await client.create(_new(kind, wanted, asking)))
+            return Request(timestamp, await client.create(_new(kind, desired, asking)))
         except AlreadyExists:  # created by another caller meanwhile
             live = await client.get(kind.gvk, key)
     if deletion_timestamp_of(live) is not None:
         raise CallerError(
             f"{kind.kind} {key} is being deleted: wait until it is gone, then ask again"
         )
-    return Request(timestamp, await client.patch(kind.gvk, key, _change(live, wanted, asking)))
+    return Request(timestamp, await client.patch(kind.gvk, key, _change(live, desired, asking)))
 
 
 async def ask(
@@ -88,38 +88,38 @@ def timestamp_of(now: datetime) -> str:
     return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f000Z")
 
 
-def replaced_spec(live: JsonObject, wanted: JsonObject) -> JsonObject:
+def replaced_spec(live: JsonObject, desired: JsonObject) -> JsonObject:
     """Return the merge patch that replaces a live spec; both are whole specs.
 
     An absent field and its explicit default are the same: writing one for the other would count as
     a change of an immutable field.
     """
-    patch = merge_patch(live, wanted)
+    patch = merge_patch(live, desired)
     for name, meaning in _ABSENT_MEANS.items():
-        if name in patch and (live.get(name) or meaning) == (wanted.get(name) or meaning):
+        if name in patch and (live.get(name) or meaning) == (desired.get(name) or meaning):
             del patch[name]
     return patch
 
 
-def _new(kind: ExtensionKind, wanted: JsonObject, asking: dict[str, str]) -> JsonObject:
-    key = Key.of(wanted)
-    metadata: JsonObject = {"name": key.name, "annotations": {**annotations_of(wanted), **asking}}
+def _new(kind: ExtensionKind, desired: JsonObject, asking: dict[str, str]) -> JsonObject:
+    key = Key.of(desired)
+    metadata: JsonObject = {"name": key.name, "annotations": {**annotations_of(desired), **asking}}
     if key.namespace:
         metadata["namespace"] = key.namespace
-    if labels_of(wanted):
-        metadata["labels"] = labels_of(wanted)
+    if labels_of(desired):
+        metadata["labels"] = labels_of(desired)
     return {
         "apiVersion": kind.gvk.api_version,
         "kind": kind.kind,
         "metadata": metadata,
-        "spec": map_at(wanted, "spec"),
+        "spec": map_at(desired, "spec"),
     }
 
 
-def _change(live: JsonObject, wanted: JsonObject, asking: dict[str, str]) -> JsonObject:
-    metadata: JsonObject = {"annotations": {**annotations_of(wanted), **asking}}
-    if labels_of(wanted):
-        metadata["labels"] = labels_of(wanted)
+def _change(live: JsonObject, desired: JsonObject, asking: dict[str, str]) -> JsonObject:
+    metadata: JsonObject = {"annotations": {**annotations_of(desired), **asking}}
+    if labels_of(desired):
+        metadata["labels"] = labels_of(desired)
     patch: JsonObject = {"metadata": metadata}
-    spec = replaced_spec(map_at(live, "spec"), map_at(wanted, "spec"))
+    spec = replaced_spec(map_at(live, "spec"), map_at(desired, "spec"))
     return {**patch, "spec": spec} if spec else patch

@@ -35,7 +35,7 @@ async def leave(
     ShootState down before `abandon` deletes it.
 
     Raises:
-        NotMigrated: it did not come about in time.
+        NotMigrated: it did not complete in time.
         Unrestorable: an object that the state refers to is not there.
         KubeError: something cannot be read, or was refused.
     """

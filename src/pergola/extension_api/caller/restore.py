@@ -13,7 +13,7 @@ from pergola.runtime.clock import Clock
 async def restore(
     client: Client,
     kind: ExtensionKind,
-    wanted: JsonObject,
+    desired: JsonObject,
     shoot_state: JsonObject | None,
     clock: Clock,
 ) -> Request:
@@ -30,11 +30,11 @@ async def restore(
         CallerError: the resource is being deleted.
         KubeError: the API server refused, or its webhooks.
     """
-    key, purpose = Key.of(wanted), map_at(wanted, "spec").get("purpose")
+    key, purpose = Key.of(desired), map_at(desired, "spec").get("purpose")
     known = (
         Saved() if shoot_state is None else saved(shoot_state, kind.kind, key.name, purpose or "")
     )
-    deployed = await deploy(client, kind, wanted, clock, operation=OPERATION_WAIT_FOR_STATE)
+    deployed = await deploy(client, kind, desired, clock, operation=OPERATION_WAIT_FOR_STATE)
     if not map_at(deployed.obj, "status").get("state"):
         await _give(client, kind, key, known)
     return await ask(client, kind, key, OPERATION_RESTORE, clock)

@@ -109,14 +109,14 @@ def _entry(shoot_state: JsonObject, kind: str, name: str, purpose: str) -> JsonO
 
 def _object(shoot_state: JsonObject, resource: JsonObject, where: str) -> JsonObject:
     ref = map_at(resource, "resourceRef")
-    wanted = (ref.get("kind"), ref.get("name"))
+    desired = (ref.get("kind"), ref.get("name"))
     for candidate in maps_at(shoot_state, "spec", "resources"):
-        if (candidate.get("kind"), candidate.get("name")) == wanted:
+        if (candidate.get("kind"), candidate.get("name")) == desired:
             data = candidate.get("data")
             if isinstance(data, dict):
                 return _portable(data, ref)
     raise Unrestorable(
-        f"{where} refers to {wanted[0]} {wanted[1]}, of which spec.resources has no data"
+        f"{where} refers to {desired[0]} {desired[1]}, of which spec.resources has no data"
     )
 
 

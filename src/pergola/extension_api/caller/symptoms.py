@@ -81,7 +81,7 @@ def heartbeat_symptom(
     """Return what the heartbeats say about the extension that serves a type.
 
     Args:
-        name: of the extension; if empty, whoever is named `<something>-<type>`.
+        name: of the extension; if empty, any named `<something>-<type>`.
     """
     serving = [lease for lease in leases if _serves(_holder(lease), extension_type, name)]
     if not serving:

@@ -1,6 +1,6 @@
 """Waiting until an extension has carried a request out (spec 40 §4).
 
-A wait ends at the moment at which the object is as wanted. Errors are judged as if the object were
+A wait ends as soon as the object is in the desired state. Errors are judged as if the object were
 read every five seconds: one that an extension reports may pass within the first thirty, so that it
 has a chance to try again, and ends the wait at any later look.
 """
@@ -45,7 +45,7 @@ class Progress(NamedTuple):
     hint: str = ""
 
 
-Tell: TypeAlias = Callable[[Progress], None]
+Report: TypeAlias = Callable[[Progress], None]
 """Is called with each new progress."""
 Explain: TypeAlias = Callable[[State], Awaitable[str]]
 """Explains why an object may be ignored, e.g. a dead extension; empty if unknown."""
@@ -66,13 +66,13 @@ class Waiting:
 
     Attributes:
         timeout: in seconds; that of the kind if None.
-        tell: receives each new progress.
+        report: receives each new progress.
         explain: called at each check of an object that is not in the desired state.
         states: the source of the object's states, if not its API server.
     """
 
     timeout: float | None = None
-    tell: Tell = silent
+    report: Report = silent
     explain: Explain = unexplained
     states: Callable[[], States] | None = None
 
@@ -161,7 +161,7 @@ class _Wait:
         self._believed_at = math.inf
         self._looks = 1  # the first is at the beginning
         self._hint = ""
-        self._told: Progress | None = None
+        self._reported: Progress | None = None
 
     async def run(self) -> tuple[State, Verdict]:
         """Return the last state, and what is wrong with it."""
@@ -170,7 +170,7 @@ class _Wait:
         self._deadline = self._began + (self._kind.timeout if timeout is None else timeout)
         async with following(self._open()) as latest:
             while not await self._is_over(latest):
-                self._tell()
+                self._report()
         if not self._verdict.problem or not self._hint:
             return self._state, self._verdict
         return self._state, self._verdict._replace(problem=f"{self._verdict.problem}; {self._hint}")
@@ -205,11 +205,11 @@ class _Wait:
         except TimeoutError:
             return ""
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         progress = _progress(self._state, self._verdict, self._hint)
-        if progress != self._told:
-            self._waiting.tell(progress)
-            self._told = progress
+        if progress != self._reported:
+            self._waiting.report(progress)
+            self._reported = progress
 
 
 def _progress(state: State, verdict: Verdict, hint: str) -> Progress:

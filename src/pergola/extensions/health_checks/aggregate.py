@@ -79,7 +79,7 @@ def _in_own_words(outcome: Verdict | Exception) -> ConditionUpdate | None:
 
 
 def _sorted(results: Iterable[Result]) -> tuple[list[tuple[str, Exception]], _Found, _Found]:
-    """Return the checks that raised or cannot tell, that are unhealthy, and that progress."""
+    """Return the checks that raised or have no result, that are unhealthy, and that progress."""
     raised: list[tuple[str, Exception]] = []
     found: dict[str, _Found] = {TRUE: [], FALSE: [], PROGRESSING: []}
     for name, outcome in results:

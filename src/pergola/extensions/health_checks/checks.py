@@ -82,7 +82,7 @@ class HealthCheck:
         name: differs between the checks of a condition; for messages of checks that failed.
         condition: its type.
         run: looks; what it raises counts as 'could not be executed'.
-        applies: whether there is anything to look at; what does not apply is healthy.
+        applies: whether there is anything to check; otherwise the result is healthy.
         managed_resource: the one it reads in the namespace, if it does: its changes run the
             check at once.
     """

@@ -85,8 +85,10 @@ class _Wakes:
         key, old, new = change.key, change.old, change.new
         if new is None:
             return
-        wanted = self._predicate.appeared(new) if old is None else self._predicate.changed(old, new)
-        if wanted and not self._has_failed(key.namespace):
+        triggers = (
+            self._predicate.appeared(new) if old is None else self._predicate.changed(old, new)
+        )
+        if triggers and not self._has_failed(key.namespace):
             self._queue.add(key)
 
     def _on_cluster(self, change: Change[bool]) -> None:

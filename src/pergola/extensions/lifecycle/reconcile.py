@@ -1,6 +1,6 @@
 """The numbered steps of spec 40 §2.3, from an object to an outcome.
 
-The steps differ from the spec's in one point that nobody can observe as a loss: the Cluster is read
+The steps differ from the spec's in one point without loss for callers: the Cluster is read
 before a request to reconcile is taken off, so that the request stays while nothing can be done.
 """
 
@@ -131,8 +131,8 @@ class Lifecycle:
         report = Report(self._client, obj, operation, self._clock)
         await report.begin()
         try:
-            told = await self._act(report, obj, cluster, operation)
-            await report.succeed(told)
+            fields = await self._act(report, obj, cluster, operation)
+            await report.succeed(fields)
         except Exception as error:
             if report.is_over and isinstance(error, KubeError) and not isinstance(error, Invalid):
                 raise  # the outcome could not be written: the run is repeated

@@ -78,7 +78,7 @@ class Report:
         except KubeError as error:
             log.debug("progress not written", object=str(self._key), error=str(error))
 
-    async def save(self, told: Status) -> None:
+    async def save(self, fields: Status) -> None:
         """Write fields of the status at once, if they change.
 
         Raises:
@@ -86,7 +86,7 @@ class Report:
             KubeError: nothing was saved.
         """
         async with self._writing:
-            patch = changes(self._written, told)
+            patch = changes(self._written, fields)
             if patch and not self.is_over:
                 await self._write(patch)
 
@@ -101,7 +101,7 @@ class Report:
         except KubeError as error:
             log.error("error not written to the status", object=str(self._key), error=str(error))
 
-    async def succeed(self, told: Status | None) -> None:
+    async def succeed(self, fields: Status | None) -> None:
         """Write that the work is done, with the fields of the actuator, in one patch.
 
         Raises:
@@ -113,7 +113,7 @@ class Report:
             # The present status, and everything else as it was reconciled.
             known = {**self._worked_on, "status": map_at(self._written, "status")}
             now, kind = self._clock.now(), self._gvk.kind
-            await self._write(succeeded(known, self._operation, kind, told, now))
+            await self._write(succeeded(known, self._operation, kind, fields, now))
 
     async def _write(self, status: JsonObject) -> None:
         # With the uid, so that another object of the same name is not written.

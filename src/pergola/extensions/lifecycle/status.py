@@ -1,7 +1,7 @@
 """The merge patches of the status of an extension resource; pure (spec 40 §2.4).
 
 Only these write `lastOperation`, `lastError`, `observedGeneration` and `observedTimestamp`; what an
-actuator tells is merged into the patch of the outcome, so that nobody sees one without the other.
+actuator returns is merged into the patch of the outcome, so that both appear together.
 """
 
 from collections.abc import Iterable, Sequence
@@ -67,36 +67,36 @@ def failed(
 
 
 def succeeded(
-    obj: JsonObject, operation: Operation, kind: str, told: Status | None, now: datetime
+    obj: JsonObject, operation: Operation, kind: str, fields: Status | None, now: datetime
 ) -> JsonObject:
     """Return the patch for a success.
 
     Args:
         obj: as it was worked on, with the status as it is now.
-        told: what the actuator returned.
+        fields: the status fields that the actuator returned.
 
     Raises:
-        ExtensionError: it tells a field that is not its own.
+        ExtensionError: a field is not the actuator's to set.
     """
     description = f"Successfully {VERBS[operation].done} {kind}"
     return {
-        **changes(obj, told or {}),
+        **changes(obj, fields or {}),
         **_operation(operation, "Succeeded", 100, description, now),
         "observedGeneration": generation_of(obj),
         "lastError": None,
     } | _echo(obj)
 
 
-def changes(obj: JsonObject, told: Status) -> JsonObject:
-    """Return the patch that sets the fields of `told` in the status; None removes a field.
+def changes(obj: JsonObject, fields: Status) -> JsonObject:
+    """Return the patch that sets the fields of `fields` in the status; None removes a field.
 
     Raises:
         ExtensionError: a field is not the actuator's to set.
     """
-    _check_fields(told)
+    _check_fields(fields)
     status = map_at(obj, "status")
     patch: JsonObject = {}
-    for name, value in told.items():
+    for name, value in fields.items():
         before = status.get(name)
         if same(before, value):
             continue
@@ -145,10 +145,10 @@ def _operation(
 
 def _echo(obj: JsonObject) -> JsonObject:
     """Return the field that identifies the request exactly (spec 40, Beyond 7)."""
-    told = request_of(obj).timestamp
-    if not told and "observedTimestamp" not in map_at(obj, "status"):
+    timestamp_of_request = request_of(obj).timestamp
+    if not timestamp_of_request and "observedTimestamp" not in map_at(obj, "status"):
         return {}
-    return {"observedTimestamp": told or None}
+    return {"observedTimestamp": timestamp_of_request or None}
 
 
 def _check_fields(names: Iterable[str]) -> None:

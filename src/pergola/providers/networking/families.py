@@ -15,10 +15,10 @@ def desired_families(network: JsonObject) -> tuple[str, ...]:
     return tuple(families) if isinstance(families, list) and families else _DEFAULT
 
 
-def effective_families(wanted: tuple[str, ...], shoot: Shoot) -> tuple[str, ...]:
+def effective_families(desired: tuple[str, ...], shoot: Shoot) -> tuple[str, ...]:
     """Return the families to roll out now: the first until all nodes are ready for the second.
 
     The constraint exists only during a migration, so new clusters get all families at once.
     """
     ready = shoot.constraint(DUAL_STACK_NODES_MIGRATION)
-    return wanted if ready in (None, "True") else wanted[:1]
+    return desired if ready in (None, "True") else desired[:1]

@@ -1,4 +1,4 @@
-"""What a network plugin is asked to roll out, and what it answers (spec 40 §5.3, §6.3)."""
+"""The input and the output of a network plugin (spec 40 §5.3, §6.3)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

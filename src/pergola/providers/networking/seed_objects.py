@@ -85,18 +85,18 @@ class SeedObjects:
         Raises:
             KubeError: the API server refused, or did not answer.
         """
-        wanted = {SeedObject.of(obj): obj for obj in objects}
+        desired = {SeedObject.of(obj): obj for obj in objects}
         record = await self._client.find(CONFIG_MAP, self._record)
         recorded = _recorded(record)
-        if not recorded.issuperset(wanted):
-            await self._write_record(recorded.union(wanted))
-        for obj in wanted.values():
+        if not recorded.issuperset(desired):
+            await self._write_record(recorded.union(desired))
+        for obj in desired.values():
             await self._apply(obj)
-        gone = sorted(recorded.difference(wanted))
+        gone = sorted(recorded.difference(desired))
         for left in gone:
             await self._delete(left)
-        if gone or (record is not None and not wanted):
-            await self._write_record(wanted)
+        if gone or (record is not None and not desired):
+            await self._write_record(desired)
 
     async def delete(self) -> None:
         """Delete all of them, and the record last.
@@ -107,12 +107,12 @@ class SeedObjects:
         await self.apply(())
 
     async def _apply(self, obj: JsonObject) -> None:
-        wanted = self._marked(obj)
-        gvk, key = GroupVersionKind.of(wanted), Key.of(wanted)
+        desired = self._marked(obj)
+        gvk, key = GroupVersionKind.of(desired), Key.of(desired)
         try:
             live = await self._client.find(gvk, key)
-            if live is None or not _has(live, wanted):
-                await self._client.apply(wanted, manager=self._owner, force=True)
+            if live is None or not _has(live, desired):
+                await self._client.apply(desired, manager=self._owner, force=True)
         except UnknownKind:
             log.warning("object of an unknown kind skipped", kind=str(gvk), object=str(key))
 
@@ -157,18 +157,18 @@ class SeedObjects:
         return {**obj, "metadata": metadata}
 
 
-def _has(live: JsonValue, wanted: JsonValue) -> bool:
+def _has(live: JsonValue, desired: JsonValue) -> bool:
     """Return whether a live value contains a desired one.
 
     The server may add fields, and leave out empty ones.
     """
-    if isinstance(wanted, dict):
+    if isinstance(desired, dict):
         there = live if isinstance(live, dict) else {}
-        return all(_has(there.get(name), value) for name, value in wanted.items())
-    if isinstance(wanted, list):
+        return all(_has(there.get(name), value) for name, value in desired.items())
+    if isinstance(desired, list):
         items = live if isinstance(live, list) else []
-        return len(items) == len(wanted) and all(map(_has, items, wanted))
-    return wanted is None or same(live, wanted)
+        return len(items) == len(desired) and all(map(_has, items, desired))
+    return desired is None or same(live, desired)
 
 
 def _recorded(record: JsonObject | None) -> set[SeedObject]:

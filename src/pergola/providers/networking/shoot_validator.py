@@ -2,7 +2,7 @@
 
 It asks the same functions of the plugin that its reconciliation asks, so that a Shoot that passes
 here does not fail there. What was wrong already stays the Shoot's problem, and is a warning: a rule
-that came later must not keep anybody from hibernating, repairing or deleting a cluster.
+that came later must not block hibernating, repairing or deleting a cluster.
 """
 
 from collections.abc import Iterator

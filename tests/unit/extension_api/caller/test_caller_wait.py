@@ -149,7 +149,7 @@ async def test_a_success_without_an_echo_is_believed_after_a_second() -> None:
 
 async def test_progress_is_told_when_there_is_something_new() -> None:
     told: list[Progress] = []
-    await ready((0, None), (1, PROCESSING), (20, READY), tell=told.append)
+    await ready((0, None), (1, PROCESSING), (20, READY), report=told.append)
     assert told == [Progress(0, "it is not there"), Progress(1, "Reconciling the Network")]
 
 
@@ -160,7 +160,7 @@ async def test_a_reason_is_looked_for_at_each_look_and_ends_up_in_the_error() ->
         return "extension x is not running since T"
 
     with pytest.raises(NotReady, match=r"it is not there; extension x is not running since T$"):
-        await ready((0, None), tell=told.append, explain=explain, timeout=12)
+        await ready((0, None), report=told.append, explain=explain, timeout=12)
     assert [progress.hint for progress in told] == ["", "extension x is not running since T"]
 
 

@@ -33,12 +33,12 @@ def _overridden(plan: Plan[NetworkConfig]) -> Iterator[str]:
     config, backend = plan.config, backend_of(plan)
     if config.backend and config.backend != backend:
         yield f'backend "{config.backend}" is overridden by the overlay: it is "{backend}"'
-    wanted = chosen_ipv4_mode(config)
-    if plan.ipv4 and wanted and wanted != ipv4_mode(plan):
+    desired = chosen_ipv4_mode(config)
+    if plan.ipv4 and desired and desired != ipv4_mode(plan):
         where = "ipv4.mode" if config.ipv4 else "ipip"
-        yield f'{where} "{wanted}" is overridden by the overlay: it is "{ipv4_mode(plan)}"'
-    elif plan.ipv4 and backend == "none" and wanted not in (None, "Never", "Off"):
-        yield f'ipv4.mode "{wanted}" contradicts backend "none", which encapsulates nothing'
+        yield f'{where} "{desired}" is overridden by the overlay: it is "{ipv4_mode(plan)}"'
+    elif plan.ipv4 and backend == "none" and desired not in (None, "Never", "Off"):
+        yield f'ipv4.mode "{desired}" contradicts backend "none", which encapsulates nothing'
     if backend == "vxlan" and plan.ipv4 and not _has_vxlan_pool(config):
         yield 'backend "vxlan" routes only for ipv4.pool "vxlan", which is not set'
     if plan.ipv6 and config.ipv6 and config.ipv6.mode not in (None, ipv6_mode(plan)):
