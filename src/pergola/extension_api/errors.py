@@ -60,6 +60,11 @@ class ExtensionError(Exception):
         self.codes = codes
 
 
+def configuration_problem(message: str) -> ExtensionError:
+    """Return the error of a configuration that only its author can correct."""
+    return ExtensionError(message, Code.CONFIGURATION_PROBLEM)
+
+
 class RequeueAfter(ExtensionError):
     """A request to run again after a time, without backoff; the status shows the cause.
 

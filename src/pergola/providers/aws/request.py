@@ -14,7 +14,7 @@ from pergola.api.objects import (
     namespace_of,
 )
 from pergola.extension_api.cluster import Cluster, Shoot
-from pergola.extension_api.errors import Code, ExtensionError
+from pergola.extension_api.errors import configuration_problem
 from pergola.extensions.provider_config import read_strict
 from pergola.providers.aws.config import GROUP, INFRASTRUCTURE_CONFIG, InfrastructureConfig
 from pergola.providers.aws.overlay import has_overlay
@@ -42,7 +42,9 @@ def wanted_of(
     region = spec.get("region")
     if not isinstance(region, str) or not region:
         key = Key.of(infrastructure)
-        raise _problem(f"Infrastructure {key}: spec.region is missing; name an AWS region")
+        raise configuration_problem(
+            f"Infrastructure {key}: spec.region is missing; name an AWS region"
+        )
     shoot = (cluster.shoot if cluster else None) or Shoot({})
     return Wanted(
         technical_id=namespace_of(infrastructure),
@@ -87,8 +89,6 @@ def _public_key(infrastructure: JsonObject) -> bytes:
         return b64decode(value, validate=True)
     except (NotBase64, TypeError, ValueError):
         key = Key.of(infrastructure)
-        raise _problem(f"Infrastructure {key}: spec.sshPublicKey is not valid base64") from None
-
-
-def _problem(text: str) -> ExtensionError:
-    return ExtensionError(text, Code.CONFIGURATION_PROBLEM)
+        raise configuration_problem(
+            f"Infrastructure {key}: spec.sshPublicKey is not valid base64"
+        ) from None

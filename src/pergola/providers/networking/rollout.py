@@ -14,7 +14,7 @@ from pergola.api.objects import JsonObject, Key, annotations_of, map_at
 from pergola.api.schema.read import Malformed
 from pergola.bundle import BundleError
 from pergola.extension_api.cluster import Shoot
-from pergola.extension_api.errors import Code, ExtensionError
+from pergola.extension_api.errors import ExtensionError, configuration_problem
 from pergola.extensions.actuator import Context, Status
 from pergola.extensions.health_checks.checks import SYSTEM_COMPONENTS_HEALTHY
 from pergola.extensions.managed_resources import ManagedResources
@@ -95,7 +95,7 @@ def plan_of(plugin: "NetworkPlugin[C]", context: Context, obj: JsonObject) -> Pl
         ExtensionError: something in the Network, its config or the Shoot is wrong.
     """
     if findings := list(check_network(obj)):
-        raise _problem(f"invalid network resource: {sentence(findings)}")
+        raise configuration_problem(f"invalid network resource: {sentence(findings)}")
     shoot = _shoot_of(context, obj)
     spec, families = map_at(obj, "spec"), desired_families(obj)
     return Plan(
@@ -116,12 +116,12 @@ def _checked_config(
     try:
         config = read_strict(plugin.config, value, plugin.config_gvk())
     except Malformed as error:
-        raise _problem(f"invalid network config: {error}") from error
+        raise configuration_problem(f"invalid network config: {error}") from error
     findings = [c.under("spec.providerConfig") for c in plugin.check(config, families)]
     if findings:
-        raise _problem(f"invalid network config: {sentence(findings)}")
+        raise configuration_problem(f"invalid network config: {sentence(findings)}")
     if contradictions := list(plugin.check_shoot(config, shoot)):
-        raise _problem(sentence(contradictions))
+        raise configuration_problem(sentence(contradictions))
     return config
 
 
@@ -162,10 +162,6 @@ def _is_new(obj: JsonObject) -> bool:
     requested = annotations_of(obj).get(OPERATION)
     known = status.get("providerStatus") or status.get("state")
     return operation == "Create" and requested != OPERATION_RESTORE and not known
-
-
-def _problem(text: str) -> ExtensionError:
-    return ExtensionError(text, Code.CONFIGURATION_PROBLEM)
 
 
 async def _attempt(work: Awaitable[T], what: str) -> T | None:

@@ -3,7 +3,7 @@
 from typing import Final, NamedTuple
 
 from pergola.api.objects import JsonObject, map_at, maps_at
-from pergola.extension_api.errors import Code, ExtensionError
+from pergola.extension_api.errors import configuration_problem
 from pergola.extensions.provider_config import read_leniently
 from pergola.kube.quantities import parse_quantity
 from pergola.providers.aws.cloud_profile_config import (
@@ -36,7 +36,7 @@ def machine_of(cloud_profile: JsonObject | None, region: str) -> Machine:
         ami = config.ami(image, version, region, architecture)
         if ami:
             return Machine(str(machine["name"]), ami)
-    raise _problem(
+    raise configuration_problem(
         f"the CloudProfile has no image for {architecture} machines in {region} that a bastion "
         "could run: add one to spec.providerConfig.machineImages, or name another one in "
         "spec.bastion.machineImage"
@@ -50,10 +50,12 @@ def _machine_type(spec: JsonObject) -> JsonObject:
         for machine in types:
             if machine.get("name") == named:
                 return machine
-        raise _problem(f'spec.bastion.machineType: the CloudProfile has no machine type "{named}"')
+        raise configuration_problem(
+            f'spec.bastion.machineType: the CloudProfile has no machine type "{named}"'
+        )
     usable = [machine for machine in types if machine.get("usable") is not False]
     if not usable:
-        raise _problem("the CloudProfile has no machine type for a bastion: add one")
+        raise configuration_problem("the CloudProfile has no machine type for a bastion: add one")
     return min(usable, key=_size)
 
 
@@ -86,7 +88,3 @@ def _images(spec: JsonObject) -> list[tuple[str, str]]:
 def _numbers(version: str) -> list[int]:
     release = version.partition("-")[0].partition("+")[0]
     return [int(part) if part.isdigit() else 0 for part in release.split(".")]
-
-
-def _problem(text: str) -> ExtensionError:
-    return ExtensionError(text, Code.CONFIGURATION_PROBLEM)

@@ -8,7 +8,7 @@ from typing import Final
 
 from pergola.api.ip_ranges import parse_network
 from pergola.api.objects import JsonObject, Key, map_at, maps_at, name_of, namespace_of, uid_of
-from pergola.extension_api.errors import Code, ExtensionError
+from pergola.extension_api.errors import ExtensionError, configuration_problem
 from pergola.providers.aws.status import NODES, PUBLIC
 from pergola.providers.aws.wanted import OWNED
 
@@ -87,7 +87,7 @@ def usable(site: Site, bastion: JsonObject) -> tuple[tuple[str, ...], bytes]:
             "it is reconciled"
         )
     if not site.subnet:
-        raise _problem(NO_SUBNET)
+        raise configuration_problem(NO_SUBNET)
     return _sources(bastion), _user_data(bastion)
 
 
@@ -106,16 +106,16 @@ def _sources(bastion: JsonObject) -> tuple[str, ...]:
         try:
             found.append(str(parse_network(cidr)))
         except ValueError:
-            raise _problem(
+            raise configuration_problem(
                 f'Bastion {Key.of(bastion)}: {where}.cidr: "{cidr}" is not a valid CIDR'
             ) from None
         if block.get("except"):  # to pass over it would let in whoever shall be kept out
-            raise _problem(
+            raise configuration_problem(
                 f"Bastion {Key.of(bastion)}: {where}.except: security groups cannot leave out "
                 "ranges: name the CIDRs that remain"
             )
     if not found:
-        raise _problem(
+        raise configuration_problem(
             f"Bastion {Key.of(bastion)}: spec.ingress is empty: name the CIDRs that may reach it"
         )
     return tuple(dict.fromkeys(found))
@@ -125,8 +125,6 @@ def _user_data(bastion: JsonObject) -> bytes:
     try:
         return b64decode(str(map_at(bastion, "spec").get("userData") or ""), validate=True)
     except (NotBase64, ValueError):
-        raise _problem(f"Bastion {Key.of(bastion)}: spec.userData is not valid base64") from None
-
-
-def _problem(text: str) -> ExtensionError:
-    return ExtensionError(text, Code.CONFIGURATION_PROBLEM)
+        raise configuration_problem(
+            f"Bastion {Key.of(bastion)}: spec.userData is not valid base64"
+        ) from None
