@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pergola.sandbox import binaries, control, directory, launch
-from pergola.sandbox.components import ALL, APISERVER, ETCD, IMAGE_PROVIDER, KUBELET, Components
+from pergola.sandbox.components import ALL, APISERVER, ETCD, KUBELET, OWN_COMPONENTS, Components
 from pergola.sandbox.errors import SandboxError
 from pergola.sandbox.plan import KUBECONFIG, PLAN, STATE, Plan
 from pergola.sandbox.processes import ProcessId
@@ -148,8 +148,8 @@ def _programs(components: Components, progress: Progress) -> dict[str, Path]:
     from pergola.sandbox.node.components import TOOLS
 
     requirements.check()
-    built = tuple(c for c in components if c != IMAGE_PROVIDER)
-    python = {IMAGE_PROVIDER: Path(sys.executable)}
+    built = tuple(c for c in components if c not in OWN_COMPONENTS)
+    python = dict.fromkeys(OWN_COMPONENTS, Path(sys.executable))
     return binaries.find((*built, *TOOLS), progress) | python
 
 

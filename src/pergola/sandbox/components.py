@@ -18,6 +18,7 @@ CONTAINERD: Final = "containerd"
 KUBELET: Final = "kubelet"
 KUBE_PROXY: Final = "kube-proxy"
 IMAGE_PROVIDER: Final = "image-provider"
+LOAD_BALANCER: Final = "load-balancer"
 
 Components = tuple[str, ...]
 ALL: Final[Components] = (ETCD, APISERVER, CONTROLLER_MANAGER, SCHEDULER, KWOK)
@@ -31,7 +32,10 @@ WITH_NODE: Final[Components] = (
     KUBELET,
     KUBE_PROXY,
     IMAGE_PROVIDER,
+    LOAD_BALANCER,
 )
+# Those of a node that are modules of Pergola.
+OWN_COMPONENTS: Final[Components] = (IMAGE_PROVIDER, LOAD_BALANCER)
 
 # Two ranges that do not meet, each for tens of thousands.
 SERVICES: Final = "10.0.0.0/16"

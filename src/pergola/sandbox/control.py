@@ -18,7 +18,8 @@ async def command(
 
     Args:
         directory: the sandbox's.
-        word: `status`, `ready`, `stop` or `forward`; or, with a component, what `Child.obey` knows.
+        word: `status`, `ready`, `stop`, `forward`, `close` or `reboot`; or, with a component, what
+            `Child.obey` knows.
         component: which component is meant.
         arguments: what else the command needs.
 

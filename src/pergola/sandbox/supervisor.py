@@ -23,7 +23,7 @@ from pergola.sandbox import directory
 from pergola.sandbox.child import Child
 from pergola.sandbox.errors import SandboxError
 from pergola.sandbox.node import enclosure
-from pergola.sandbox.node.forwarder import Forwarder
+from pergola.sandbox.node.forwarder import ANY, Address, Forwarder
 from pergola.sandbox.plan import PLAN, SOCKET, STATE, Plan
 from pergola.sandbox.processes import ProcessId
 
@@ -64,10 +64,10 @@ class Supervisor:
 
     async def _forward_api_server(self) -> None:
         port = socket.socket(fileno=self._plan["port"])
-        await self._outside.forwarder.serve(port, "127.0.0.1", port.getsockname()[1])
+        await self._outside.forwarder.serve(port, Address("127.0.0.1", port.getsockname()[1]))
 
     async def _end(self) -> None:
-        self._outside.forwarder.close()
+        self._outside.forwarder.close_all()
         async with asyncio.TaskGroup() as group:
             for child in self._children.values():
                 group.create_task(child.kill())
@@ -91,10 +91,13 @@ class Supervisor:
             self._become_ready()
         if command in ("status", "ready"):
             return self._state()
-        if command in ("forward", "reboot") and self._plan["node"] is None:
+        if command in ("forward", "close", "reboot") and self._plan["node"] is None:
             return {"error": f"cannot {command}: this sandbox has no node"}
         if command == "forward":
             return await self._forward(request)
+        if command == "close":
+            self._outside.forwarder.close(request["host"])
+            return self._state()
         if command == "reboot":
             await self._reboot()
             return self._state()
@@ -107,8 +110,14 @@ class Supervisor:
         return self._state()
 
     async def _forward(self, request: dict[str, Any]) -> dict[str, Any]:
-        host, port = request["host"], request["port"]
-        return {"port": await self._outside.forwarder.forward(host, port)}
+        at = Address(request.get("at_host", ANY.host), request.get("at_port", ANY.port))
+        try:
+            found = await self._outside.forwarder.forward(
+                Address(request["host"], request["port"]), at
+            )
+        except SandboxError as error:
+            return {"error": str(error)}
+        return {"port": found.port}
 
     async def _reboot(self) -> None:
         for child in self._children.values():

@@ -87,9 +87,11 @@ def is_ready(obj: JsonObject) -> bool:
     return bool(status.get("readyReplicas") == obj["spec"]["replicas"])
 
 
-async def etcd_call(port: int, method: str, body: dict[str, str]) -> JsonObject:
+async def etcd_call(
+    port: int, method: str, body: dict[str, str], *, host: str = "127.0.0.1"
+) -> JsonObject:
     """Call the JSON gateway of an etcd on a loopback port of this machine."""
-    url = f"http://127.0.0.1:{port}/v3/kv/{method}"
+    url = f"http://{host}:{port}/v3/kv/{method}"
     request = urllib.request.Request(url, json.dumps(body).encode())
 
     def call() -> JsonObject:

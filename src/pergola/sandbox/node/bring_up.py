@@ -10,9 +10,9 @@ from pergola.sandbox.components import (
     CONTAINERD,
     CONTROLLER_MANAGER,
     ETCD,
-    IMAGE_PROVIDER,
     KUBE_PROXY,
     KUBELET,
+    OWN_COMPONENTS,
     SCHEDULER,
     Components,
 )
@@ -48,7 +48,7 @@ async def bring_up(
         group.create_task(_import(directory, progress))
         group.create_task(readiness.of_apiserver())
     progress("starting kube-controller-manager, kube-scheduler, kubelet and kube-proxy")
-    await _start(directory, CONTROLLER_MANAGER, SCHEDULER, KUBELET, KUBE_PROXY, IMAGE_PROVIDER)
+    await _start(directory, CONTROLLER_MANAGER, SCHEDULER, KUBELET, KUBE_PROXY, *OWN_COMPONENTS)
     await readiness.of_objects(addons.manifests(directory / "volumes"))
     progress("waiting for the node, DNS and the provisioner of volumes")
     await readiness.of_node()

@@ -10,6 +10,7 @@ from pergola.sandbox.components import (
     IMAGE_PROVIDER,
     KUBE_PROXY,
     KUBELET,
+    LOAD_BALANCER,
     Flags,
     Layout,
 )
@@ -24,16 +25,15 @@ _LABELS: Final = ("topology.kubernetes.io/region=local", "topology.kubernetes.io
 
 def flags(layout: Layout) -> dict[str, Flags]:
     """The flags of a node's programs, and what the control plane needs beyond its own."""
+    own = (str(layout.directory), layout.file(KUBECONFIG))
     return {
         APISERVER: _apiserver(layout),
         CONTROLLER_MANAGER: (),
         CONTAINERD: (f"--config={layout.file('containerd.toml')}", "--log-level=warn"),
         KUBELET: _kubelet(layout),
         KUBE_PROXY: (f"--config={layout.file('kube-proxy.yaml')}",),
-        IMAGE_PROVIDER: (
-            *("-m", "pergola.sandbox.node.image_provider"),
-            *(str(layout.directory), layout.file(KUBECONFIG)),
-        ),
+        IMAGE_PROVIDER: ("-m", "pergola.sandbox.node.image_provider", *own),
+        LOAD_BALANCER: ("-m", "pergola.sandbox.node.load_balancer", *own),
     }
 
 

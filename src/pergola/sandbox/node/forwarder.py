@@ -8,11 +8,24 @@ import asyncio
 import contextlib
 import socket
 import threading
-from typing import Final
+from typing import Final, NamedTuple
 
+from pergola.sandbox.errors import SandboxError
 from pergola.sandbox.node import kernel
 
 _CHUNK: Final = 1 << 16
+_ATTEMPTS: Final = 8
+_PATIENCE: Final = 1.0  # seconds for each; a Service's rules take about as long
+
+
+class Address(NamedTuple):
+    """An IPv4 address and a TCP port."""
+
+    host: str
+    port: int
+
+
+ANY: Final = Address("127.0.0.1", 0)
 
 
 class Forwarder:
@@ -24,48 +37,83 @@ class Forwarder:
 
     def __init__(self, outside: int) -> None:
         self._outside = outside
-        self._servers: dict[tuple[str, int], asyncio.Server] = {}
+        self._servers: dict[Address, asyncio.Server] = {}
+        self._targets: dict[Address, Address] = {}
 
-    async def forward(self, host: str, port: int) -> int:
-        """Forwards a loopback port of the machine to an address inside, and returns that port."""
-        if (host, port) not in self._servers:
-            await self.serve(await asyncio.to_thread(self._listen), host, port)
-        return int(self._servers[host, port].sockets[0].getsockname()[1])
+    async def forward(self, target: Address, at: Address = ANY) -> Address:
+        """Forward an address of the machine's loopback to one inside.
 
-    async def serve(self, listener: socket.socket, host: str, port: int) -> None:
-        """Forwards connections to `listener`, which is of the machine's network."""
+        Returns:
+            The address outside; the same one as long as the same is asked for.
+
+        Raises:
+            SandboxError: somebody else listens there.
+        """
+        if at == ANY:
+            known = [a for a, found in self._targets.items() if found == target]
+            at = next((a for a in known if a.host == ANY.host), ANY)
+        if self._targets.get(at) == target:
+            return at
+        if at in self._targets:
+            self._close(at)
+        listener = await asyncio.to_thread(self._listen, at)
+        return await self.serve(listener, target)
+
+    async def serve(self, listener: socket.socket, target: Address) -> Address:
+        """Forward connections to `listener`, which is of the machine's network."""
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await _join(reader, writer, host, port)
+            await _join(reader, writer, target)
 
-        self._servers[host, port] = await asyncio.start_server(serve, sock=listener)
+        at = Address(*listener.getsockname())
+        self._servers[at] = await asyncio.start_server(serve, sock=listener)
+        self._targets[at] = target
+        return at
 
-    def close(self) -> None:
-        """Ends listening."""
-        for server in self._servers.values():
-            server.close()
+    def close(self, host: str) -> None:
+        """Stop listening at all ports of an address."""
+        for at in [at for at in self._servers if at.host == host]:
+            self._close(at)
 
-    def _listen(self) -> socket.socket:
+    def close_all(self) -> None:
+        """Stop listening everywhere."""
+        for at in list(self._servers):
+            self._close(at)
+
+    def _close(self, at: Address) -> None:
+        self._servers.pop(at).close()
+        del self._targets[at]
+
+    def _listen(self, at: Address) -> socket.socket:
         """A new socket of the machine's; a thread of its own goes there, and ends there."""
-        made: list[socket.socket] = []
+        made: list[socket.socket | OSError] = []
 
         def make() -> None:
             kernel.enter_network(self._outside)
             listener = socket.socket()
-            listener.bind(("127.0.0.1", 0))
-            made.append(listener)
+            try:
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                listener.bind(at)
+                listener.listen()  # a second one that is bound there learns of it only now
+            except OSError as error:
+                listener.close()
+                made.append(error)
+            else:
+                made.append(listener)
 
         thread = threading.Thread(target=make)
         thread.start()
         thread.join()
+        if isinstance(made[0], OSError):
+            raise SandboxError(f"cannot listen at {at.host}:{at.port}: {made[0].strerror}")
         return made[0]
 
 
 async def _join(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str, port: int
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: Address
 ) -> None:
     with contextlib.suppress(OSError):
-        inner_reader, inner_writer = await asyncio.open_connection(host, port)
+        inner_reader, inner_writer = await _connect(target)
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(_pump(reader, inner_writer))
@@ -73,6 +121,19 @@ async def _join(
         finally:
             inner_writer.close()
     writer.close()
+
+
+async def _connect(target: Address) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connects, in several attempts.
+
+    An attempt that began before kube-proxy knew a Service is lost: the kernel decides once for each
+    connection where it goes. The next attempt is another connection.
+    """
+    for _ in range(_ATTEMPTS):
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_PATIENCE):
+                return await asyncio.open_connection(*target)
+    raise OSError(f"no answer from {target.host}:{target.port}")
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
