@@ -129,5 +129,7 @@ def _token_requestor(config: ResourceManagerConfiguration, clusters: Clusters) -
         resource_class=requestor.class_ or "shoot",
         source_namespaces=tuple(config.source_client_connection.namespaces),
         target_namespaces=clusters.target_namespaces,
+        audiences=tuple(requestor.audiences or ()),
+        fixed_namespace=requestor.service_account_namespace,
         ca_bundle=clusters.target_ca,
     )

@@ -191,6 +191,7 @@ WHEN_ENABLED = [
     ("controllers.networkPolicy", "concurrentSyncs", 5),
     ("controllers.tokenRequestor", "concurrentSyncs", 5),
     ("controllers.tokenRequestor", "class", "shoot"),
+    ("controllers.tokenRequestor", "audiences", ["gardener"]),
     ("controllers.nodeCriticalComponents", "concurrentSyncs", 5),
     ("controllers.nodeCriticalComponents", "backoff", "10s"),
     ("controllers.nodeCriticalComponents", "criticalNamespaces", ["kube-system"]),
@@ -225,6 +226,8 @@ def test_a_default_appears_only_when_its_block_is_enabled(
         ("controllers.csrApprover", "concurrentSyncs", 7),
         ("controllers.networkPolicy", "concurrentSyncs", 20),
         ("controllers.tokenRequestor", "class", "*"),
+        ("controllers.tokenRequestor", "audiences", []),
+        ("controllers.tokenRequestor", "serviceAccountNamespace", "garden"),
         ("controllers.nodeCriticalComponents", "backoff", "1m0s"),
         ("controllers.nodeCriticalComponents", "criticalNamespaces", ["a", "b"]),
         ("controllers.nodeAgentReconciliationDelay", "maxDelay", "1s"),
@@ -236,6 +239,14 @@ def test_an_explicit_value_is_never_overwritten(path: str, name: str, explicit: 
     config = load(path, {"enabled": True, name: explicit}).config
 
     assert setting(config, path, name) == explicit
+
+
+def test_an_empty_audience_is_named() -> None:
+    problem = problems(
+        at("controllers.tokenRequestor", {"enabled": True, "audiences": ["gardener", ""]})
+    )
+
+    assert problem == ["controllers.tokenRequestor.audiences[1]: must not be empty"]
 
 
 def test_a_controller_that_is_off_has_no_workers() -> None:
@@ -312,6 +323,7 @@ def test_a_value_out_of_range_is_named_by_its_path(path: str, value: JsonValue) 
         ("controllers.networkPolicy", "concurrentSyncs", 0),
         ("controllers.tokenRequestor", "concurrentSyncs", 0),
         ("controllers.tokenRequestor", "class", ""),
+        ("controllers.tokenRequestor", "serviceAccountNamespace", "a/b"),
         ("controllers.nodeCriticalComponents", "concurrentSyncs", -1),
         ("controllers.nodeCriticalComponents", "backoff", "0s"),
         ("controllers.nodeCriticalComponents", "criticalNamespaces", []),

@@ -109,6 +109,12 @@ class TokenRequestor(OptionalController):
 
     class_: str | None = field(name="class", default=None)
     """The class of the Secrets to serve; `*` for all, `shoot` unless given."""
+    audiences: list[str] | None = None
+    """The audiences of the tokens; only `gardener` unless given, those of the target's API server
+    if empty. Not in the original."""
+    service_account_namespace: str = ""
+    """The namespace of all ServiceAccounts, instead of the annotation of each Secret. Not in the
+    original."""
 
 
 class TokenInvalidator(OptionalController):

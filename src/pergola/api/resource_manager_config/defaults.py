@@ -58,6 +58,8 @@ def _controllers(controllers: Controllers) -> None:
     requestor = controllers.token_requestor
     if requestor.enabled and requestor.class_ is None:
         requestor.class_ = "shoot"
+    if requestor.enabled and requestor.audiences is None:
+        requestor.audiences = ["gardener"]
     nodes = controllers.node_critical_components
     if nodes.enabled and nodes.backoff is None:
         nodes.backoff = Duration(seconds=10)

@@ -13,12 +13,14 @@ from pergola.api.core_v1_validation import (
     selector_findings,
     toleration_findings,
 )
+from pergola.api.object_names import name_problem
 from pergola.api.resource_manager_config.controllers import (
     Controllers,
     NetworkPolicies,
     NodeAgentReconciliationDelay,
     NodeCriticalComponents,
     OptionalController,
+    TokenRequestor,
 )
 from pergola.api.resource_manager_config.v1alpha1 import (
     ClientConnection,
@@ -100,8 +102,8 @@ def _optional_controllers(controllers: Controllers, path: str) -> Iterator[Findi
     approver = controllers.csr_approver
     if approver.enabled and approver.machine_namespace == "":
         yield Finding(child(path, "csrApprover.machineNamespace"), "must be absent or not empty")
-    if controllers.token_requestor.enabled and controllers.token_requestor.class_ == "":
-        yield Finding(child(path, "tokenRequestor.class"), "must not be empty")
+    if controllers.token_requestor.enabled:
+        yield from _token_requestor(controllers.token_requestor, child(path, "tokenRequestor"))
     if controllers.network_policy.enabled:
         yield from _network_policy(controllers.network_policy, child(path, "networkPolicy"))
     if controllers.node_critical_components.enabled:
@@ -110,6 +112,18 @@ def _optional_controllers(controllers: Controllers, path: str) -> Iterator[Findi
     if controllers.node_agent_reconciliation_delay.enabled:
         at = child(path, "nodeAgentReconciliationDelay")
         yield from _delay(controllers.node_agent_reconciliation_delay, at)
+
+
+def _token_requestor(requestor: TokenRequestor, path: str) -> Iterator[Finding]:
+    if requestor.class_ == "":
+        yield Finding(child(path, "class"), "must not be empty")
+    for index, audience in enumerate(requestor.audiences or ()):
+        if not audience:
+            yield Finding(item(child(path, "audiences"), index), "must not be empty")
+    if problem := requestor.service_account_namespace and name_problem(
+        requestor.service_account_namespace
+    ):
+        yield Finding(child(path, "serviceAccountNamespace"), problem)
 
 
 def _network_policy(policies: NetworkPolicies, path: str) -> Iterator[Finding]:
