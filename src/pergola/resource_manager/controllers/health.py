@@ -104,7 +104,9 @@ def health_unit(
         watches=[
             Watch(source.resources, when=health_triggers),
             Watch(target.objects, to=to_owners, when=verdict_changed),
-            Watch(target.pods, to=lambda change: health.awaiting_pods(change.key.namespace)),
+            Watch(
+                target.pods.changes, to=lambda change: health.awaiting_pods(change.key.namespace)
+            ),
         ],
         caches=(),
         workers=settings.workers,
@@ -203,7 +205,7 @@ class Health:
                 return missing, None
             problem, rollout = check(live), progressing(live)
         if rollout is None and live is not None and needs_pod_count(gvk):
-            pods = await self._target.pods_of(live)
+            pods = await self._target.pods.of(live)
             rollout = pods_problem(live, pods, now=self._clock.now())
         if problem is None:
             return None, rollout

@@ -103,7 +103,7 @@ class Planner:
         if not namespaces:
             return frozenset()
         equivalences = Equivalences.of(map_at(resource, "spec"))
-        return scaled_objects(await self._target.autoscalers(namespaces), equivalences)
+        return scaled_objects(await self._target.autoscalers.of(namespaces), equivalences)
 
     def _basis(self, resource: JsonObject, names: Sequence[str]) -> tuple[object, ...]:
         namespace = Key.of(resource).namespace

@@ -49,7 +49,6 @@ def managed_resource_unit(
     applier = Applier(target, FightLimit(asyncio.get_running_loop().time))
     reconciler = ManagedResources(
         source,
-        target,
         secrets,
         Planner(source, target, managed_by=settings.managed_by),
         applier,
@@ -67,7 +66,7 @@ def managed_resource_unit(
             Watch(
                 target.objects,
                 to=lambda event: owners(event, cluster_id),
-                when=lambda event: drifted(event, applier.is_expected),
+                when=lambda event: drifted(event, applier.settled.is_expected),
             ),
         ],
         caches=(),

@@ -1,0 +1,63 @@
+"""Deletes what a ManagedResource manages, when it is deleted or handed over (spec 10 §4.10)."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from pergola.api.objects import JsonObject, Key, finalizers_of, map_at, maps_at
+from pergola.resource_manager.controllers.managed_resource.origin import Origin
+from pergola.resource_manager.controllers.managed_resource.own_writes import OwnWrites
+from pergola.resource_manager.controllers.managed_resource.prune import Pruner, pending_message
+from pergola.resource_manager.controllers.managed_resource.references import object_key
+from pergola.resource_manager.controllers.managed_resource.settled import Settled
+from pergola.resource_manager.controllers.secret import Secrets
+from pergola.resource_manager.responsibility import Responsibility
+from pergola.runtime.controlling.controller import DONE, Again, Outcome
+
+RETRY_SECONDS: Final = 5.0
+
+
+class Deletion:
+    """Deletes managed objects, and releases the ManagedResource once they are gone."""
+
+    def __init__(
+        self,
+        mine: Responsibility,
+        writes: OwnWrites,
+        pruner: Pruner,
+        settled: Settled,
+        secrets: Secrets,
+    ) -> None:
+        self._mine = mine
+        self._writes = writes
+        self._pruner = pruner
+        self._settled = settled
+        self._secrets = secrets
+
+    async def delete(self, resource: JsonObject, owner: Origin) -> Outcome:
+        """Delete all objects of a ManagedResource, and then remove our finalizer from it."""
+        if self._mine.finalizer not in finalizers_of(resource):
+            return DONE
+        keep = bool(map_at(resource, "spec").get("keepObjects"))
+        resource = await self._writes.write_conditions(
+            resource, lambda c: c.deleting(keep_objects=keep)
+        )
+        if not keep:
+            references = maps_at(resource, "status", "resources")
+            if await self.delete_objects(resource, references, owner):
+                return Again(RETRY_SECONDS)
+        async with self._secrets.leaving(Key.of(resource)):
+            await self._writes.remove_finalizer(resource)
+        return DONE
+
+    async def delete_objects(
+        self, resource: JsonObject, references: Sequence[JsonObject], owner: Origin
+    ) -> bool:
+        """Delete objects; return whether any still exists, which the condition then reports."""
+        claims = bool(map_at(resource, "spec").get("deletePersistentVolumeClaims"))
+        pending = await self._pruner.delete(references, owner, claims=claims)
+        if pending:
+            message = pending_message(pending)
+            await self._writes.write_conditions(resource, lambda c: c.deletion_pending(message))
+            return True
+        self._settled.forget(map(object_key, references))
+        return False

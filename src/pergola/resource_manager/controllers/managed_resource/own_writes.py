@@ -1,0 +1,126 @@
+"""The writes to a ManagedResource itself: finalizer, operation annotation and status."""
+
+from collections.abc import Callable
+
+from pergola.api import marks
+from pergola.api.managed_resource_conditions import Reason
+from pergola.api.objects import (
+    JsonObject,
+    Key,
+    finalizers_of,
+    generation_of,
+    map_at,
+    maps_at,
+    resource_version_of,
+)
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.kube.errors import NotFound
+from pergola.resource_manager.controllers.managed_resource.conditions import (
+    Conditions,
+    errors_message,
+)
+from pergola.resource_manager.controllers.managed_resource.plan import Plan
+from pergola.resource_manager.controllers.managed_resource.references import same_references
+from pergola.resource_manager.controllers.managed_resource.work import Work
+from pergola.resource_manager.source import Source
+from pergola.resource_manager.status import StatusWriter
+from pergola.runtime.clock import Clock
+from pergola.runtime.controlling.controller import ReconcileError
+
+
+class OwnWrites:
+    """Writes to ManagedResources, each on the newest known state."""
+
+    def __init__(self, source: Source, clock: Clock) -> None:
+        self._source = source
+        self._clock = clock
+        self._status = StatusWriter(source)
+
+    # Metadata
+
+    async def add_finalizer(self, resource: JsonObject) -> JsonObject:
+        """Add this instance's finalizer; return the ManagedResource as stored."""
+        finalizers = [*finalizers_of(resource), self._source.responsibility.finalizer]
+        return await self._patch(resource, {"finalizers": finalizers})
+
+    async def remove_finalizer(self, resource: JsonObject) -> None:
+        """Remove this instance's finalizer; the ManagedResource may be gone after that."""
+        newest = self._source.resource(Key.of(resource))
+        if newest is not None:
+            resource = newest.unpack()
+        own = self._source.responsibility.finalizer
+        try:
+            await self._patch(
+                resource, {"finalizers": [f for f in finalizers_of(resource) if f != own]}
+            )
+        except NotFound:
+            return
+
+    async def remove_operation(self, resource: JsonObject) -> JsonObject:
+        """Remove the operation annotation; return the ManagedResource as stored."""
+        return await self._patch(resource, {"annotations": {marks.OPERATION: None}})
+
+    async def _patch(self, resource: JsonObject, metadata: JsonObject) -> JsonObject:
+        metadata = {**metadata, "resourceVersion": resource_version_of(resource)}
+        patched = await self._source.client.patch(
+            MANAGED_RESOURCE, Key.of(resource), {"metadata": metadata}
+        )
+        self._source.observe(patched)
+        return patched
+
+    # Status
+
+    async def write_conditions(
+        self, resource: JsonObject, set_conditions: Callable[[Conditions], None]
+    ) -> JsonObject:
+        """Set conditions; return the ManagedResource as stored."""
+        return await self._write(resource, set_conditions, {})
+
+    async def write_failure(
+        self, resource: JsonObject, reason: str, message: str
+    ) -> ReconcileError:
+        """Report a failure in the condition; return the error to raise for the backoff."""
+        await self.write_conditions(resource, lambda c: c.failed(reason, message))
+        return ReconcileError(message)
+
+    async def announce(self, resource: JsonObject, plan: Plan, work: Work) -> JsonObject:
+        """Record, before anything is done, that the content changed and what will be created.
+
+        An object is recorded before it is created, so that none is forgotten if the run ends
+        halfway (spec 10 §4.4, B10).
+        """
+        present = maps_at(resource, "status", "resources")
+        checksum = map_at(resource, "status").get("secretsDataChecksum")
+        if checksum == plan.checksum and same_references(work.recorded, present):
+            return resource
+        recorded = {"resources": work.union(present)}
+        return await self._write(resource, Conditions.pending, recorded)
+
+    async def finish(self, resource: JsonObject, plan: Plan, work: Work) -> None:
+        """Record what is managed now, and whether all of it could be decoded."""
+
+        def set_conditions(conditions: Conditions) -> None:
+            if plan.errors:
+                conditions.failed(Reason.DECODING_FAILED, errors_message(plan.errors))
+            else:
+                conditions.applied()
+
+        fields = {
+            "observedGeneration": generation_of(resource),
+            "secretsDataChecksum": plan.checksum,
+            "resources": work.recorded,
+        }
+        await self._write(resource, set_conditions, fields)
+
+    async def _write(
+        self,
+        resource: JsonObject,
+        set_conditions: Callable[[Conditions], None],
+        fields: JsonObject,
+    ) -> JsonObject:
+        def change(newest: JsonObject) -> JsonObject:
+            conditions = Conditions(newest, self._clock.now())
+            set_conditions(conditions)
+            return {**map_at(newest, "status"), "conditions": conditions.items, **fields}
+
+        return await self._status.write(resource, change) or resource

@@ -1,0 +1,42 @@
+"""The HorizontalPodAutoscalers of the target, reduced to what they scale."""
+
+from collections.abc import Collection
+from typing import Final
+
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, namespace_of
+from pergola.resource_manager.target.watches import Watches, first_lists
+from pergola.runtime.caching.cache import Cache
+
+HPA: Final = GroupVersionKind("autoscaling", "v1", "HorizontalPodAutoscaler")
+
+
+class Autoscalers:
+    """Watches HorizontalPodAutoscalers, of all owners, once they are first needed."""
+
+    def __init__(self, watches: Watches) -> None:
+        self._watches = watches
+        self._caches: list[Cache[JsonObject]] = []
+
+    async def of(self, namespaces: Collection[str]) -> list[JsonObject]:
+        """Return at least the autoscalers of some namespaces, with their scale targets.
+
+        They are watched, and read from the server where the watches do not reach.
+        """
+        if not self._caches:
+            self._caches = self._watches.make(HPA, _keep, only_ours=False)
+            await first_lists(self._caches)
+        found = [hpa for cache in self._caches for _, hpa in cache.items()]
+        for namespace in namespaces:
+            if not self._watches.reach(namespace):
+                found += await self._watches.client.list(HPA, namespace)
+        return found
+
+
+def _keep(obj: JsonObject) -> JsonObject:
+    spec = map_at(obj, "spec")
+    return {
+        "apiVersion": obj.get("apiVersion"),
+        "kind": obj.get("kind"),
+        "metadata": {"name": Key.of(obj).name, "namespace": namespace_of(obj)},
+        "spec": {"scaleTargetRef": spec.get("scaleTargetRef")} if spec else {},
+    }

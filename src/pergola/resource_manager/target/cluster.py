@@ -1,0 +1,138 @@
+"""The cluster in which the described objects live."""
+
+from collections.abc import Callable, Collection, Iterator
+
+from pergola.api.kinds import CRD
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    labels_of,
+    namespace_of,
+    resource_version_of,
+)
+from pergola.kube.client import Client
+from pergola.kube.errors import InvalidKey, NotFound, UnknownKind
+from pergola.resource_manager.target.autoscalers import Autoscalers
+from pergola.resource_manager.target.observed import Observed, TargetChange, keeper
+from pergola.resource_manager.target.pods import Pods
+from pergola.resource_manager.target.watches import Watches, first_lists
+from pergola.runtime.caching.cache import Cache, Change
+from pergola.runtime.controlling.unit import Unsynced, unsynced
+from pergola.runtime.controlling.watches import Events
+
+
+class Target:
+    """Managed objects, watched by kind from the moment at which a kind is first needed.
+
+    Args:
+        managed_by: the value of the `managed-by` label that marks our objects.
+        namespaces: watch namespaced kinds only there; everywhere if empty. Objects elsewhere are
+            read directly.
+
+    Attributes:
+        objects: the changes of managed objects of watched kinds.
+        pods: the pods of managed workloads.
+        autoscalers: what scales workloads.
+    """
+
+    name = "target"
+    is_idle = True
+
+    def __init__(
+        self, client: Client, *, managed_by: str, namespaces: Collection[str] = ()
+    ) -> None:
+        self.client = client
+        self.objects: Events[TargetChange] = Events()
+        self._watches = Watches(client, managed_by=managed_by, namespaces=namespaces)
+        self.pods = Pods(self._watches)
+        self.autoscalers = Autoscalers(self._watches)
+        self._kinds: dict[GroupVersionKind, list[Cache[Observed]]] = {}
+        self._crds: Cache[str] | None = None
+
+    async def run(self) -> None:
+        """Keep watches up to date as they are needed, until cancelled."""
+        await self._watches.run()
+
+    async def synced(self) -> None:
+        """Return at once: nothing is watched before a controller needs it."""
+
+    def caches(self) -> Iterator[Cache[Observed]]:
+        """Yield the caches of all watched kinds."""
+        for caches in self._kinds.values():
+            yield from caches
+
+    @property
+    def unsynced(self) -> list[Unsynced]:
+        """The watches that are not live, each with the reason."""
+        return unsynced(self.caches())
+
+    async def watch(self, gvk: GroupVersionKind) -> None:
+        """Watch the kind, unless it is watched already; wait briefly for the first list.
+
+        Raises:
+            UnknownKind: the target does not serve the kind.
+        """
+        if gvk in self._kinds or not gvk.kind or not gvk.version:
+            return
+        try:
+            resource = await self.client.resource(gvk)
+        except UnknownKind:
+            self._follow_crds()
+            raise
+        if gvk in self._kinds:
+            return
+        self._kinds[gvk] = self._watches.make(
+            gvk, keeper(gvk), self._notifier(gvk), namespaced=resource.namespaced
+        )
+        await first_lists(self._kinds[gvk])
+
+    def seen(self, gvk: GroupVersionKind, key: Key) -> Observed | None:
+        """Return what the watch knows of the object; without `covers`, None means nothing."""
+        for cache in self._kinds.get(gvk, ()):
+            found = cache.get(key)
+            if found is not None:
+                return found
+        return None
+
+    def covers(self, gvk: GroupVersionKind, key: Key) -> bool:
+        """Whether the watch of the kind is live and would know the object, if it is labelled."""
+        return any(
+            cache.is_synced and cache.served and cache.namespace in (None, key.namespace)
+            for cache in self._kinds.get(gvk, ())
+        )
+
+    async def live(self, gvk: GroupVersionKind, key: Key) -> JsonObject | None:
+        """Read the object from the server; None if it does not exist, or cannot."""
+        try:
+            return await self.client.get(gvk, key)
+        except (InvalidKey, NotFound, UnknownKind):
+            return None
+
+    def observe(self, obj: JsonObject) -> None:
+        """Take in what a write returned, so that the next read sees that write."""
+        if not self._watches.is_ours(labels_of(obj)):
+            return
+        for cache in self._kinds.get(GroupVersionKind.of(obj), ()):
+            if cache.namespace in (None, namespace_of(obj)):
+                cache.observe(obj)
+
+    def _notifier(self, gvk: GroupVersionKind) -> Callable[[Change[Observed]], None]:
+        return lambda change: self.objects.notify(TargetChange(gvk, change))
+
+    # Kinds that come and go
+
+    def _follow_crds(self) -> None:
+        """Watch CRDs from the moment at which a kind was missing, to notice when it appears."""
+        if self._crds is None:
+            self._crds = Cache(self.client, CRD, resource_version_of, metadata_only=True)
+            self._crds.subscribe(self._crd_changed)
+            self._watches.start(self._crds)
+
+    def _crd_changed(self, change: Change[str]) -> None:
+        group = change.key.name.partition(".")[2]
+        for gvk, caches in self._kinds.items():
+            if gvk.group == group:
+                self.client.discovery.forget(gvk)
+                for cache in caches:
+                    cache.wake()

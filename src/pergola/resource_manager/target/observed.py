@@ -1,0 +1,83 @@
+"""What the watches keep of managed objects.
+
+It is what the controllers need again and again: the origin, a digest of what could be reverted,
+whether the object is healthy and rolled out. The object itself is kept as packed bytes, unless it
+is large or a Secret.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import orjson
+
+from pergola.api import marks
+from pergola.api.kinds import SECRET
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    annotations_of,
+    deletion_timestamp_of,
+    metadata_of,
+    resource_version_of,
+    uid_of,
+)
+from pergola.health import check, progressing
+from pergola.resource_manager.controllers.managed_resource.compare import content_digest
+from pergola.runtime.caching.cache import Change
+
+_PACKED_AT_MOST: Final = 16 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What is kept of a managed object.
+
+    Attributes:
+        digest: changes exactly when an edit changes what a reconciliation could revert.
+        problem: why the object is unhealthy, or None.
+        rollout: why the object is still progressing, or None.
+        packed: the object as JSON without its managed fields, if it is small and not a Secret.
+    """
+
+    uid: str
+    version: str
+    origin: str
+    digest: bytes
+    problem: str | None
+    rollout: str | None
+    deleting: bool
+    packed: bytes | None
+
+    def unpack(self) -> JsonObject | None:
+        """Return the object, if it was kept."""
+        obj: JsonObject | None = orjson.loads(self.packed) if self.packed else None
+        return obj
+
+
+class TargetChange(NamedTuple):
+    """A managed object appeared, changed or disappeared."""
+
+    gvk: GroupVersionKind
+    change: Change[Observed]
+
+
+def keeper(gvk: GroupVersionKind) -> Callable[[JsonObject], Observed]:
+    """Return the function that decides what to keep of the objects of a kind."""
+    packs = gvk.group_kind != SECRET.group_kind
+
+    def keep(obj: JsonObject) -> Observed:
+        metadata_of(obj).pop("managedFields", None)
+        packed = orjson.dumps(obj) if packs else None
+        return Observed(
+            uid=uid_of(obj),
+            version=resource_version_of(obj),
+            origin=annotations_of(obj).get(marks.ORIGIN, ""),
+            digest=content_digest(obj),
+            problem=check(obj),
+            rollout=progressing(obj),
+            deleting=deletion_timestamp_of(obj) is not None,
+            packed=packed if packed is not None and len(packed) <= _PACKED_AT_MOST else None,
+        )
+
+    return keep
