@@ -1,4 +1,4 @@
-"""Time comes from the outside, so that tests of expiry, backoff and grace periods never sleep."""
+"""Clocks, injected so that tests of expiry, backoff and grace periods never sleep."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -6,14 +6,14 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Where the time comes from.
+    """The wall clock.
 
     `now` is the wall clock (aware, UTC), for what is stored and compared with the API server's
     timestamps; waiting is the event loop's business, so that a test may run it virtually.
     """
 
     def now(self) -> datetime:
-        """The present, aware, in UTC."""
+        """Return the current time, aware, in UTC."""
         ...
 
 
@@ -21,7 +21,7 @@ class SystemClock:
     """The machine's clock."""
 
     def now(self) -> datetime:
-        """The present, aware, in UTC."""
+        """Return the current time, aware, in UTC."""
         return datetime.now(UTC)
 
 
@@ -32,14 +32,14 @@ class FakeClock:
         self._now = now
 
     def now(self) -> datetime:
-        """What the test last set."""
+        """Return the time that the test last set."""
         return self._now
 
     def set(self, now: datetime) -> None:
-        """Jumps to `now`."""
+        """Jump to `now`."""
         self._now = now
 
 
 def monotonic() -> float:
-    """Seconds on the event loop's clock, for measuring spans and waiting."""
+    """Return seconds on the event loop's clock, for measuring and waiting."""
     return asyncio.get_running_loop().time()

@@ -28,7 +28,7 @@ Format = Literal["json", "text"]
 MASKED: Final = "[masked]"
 _SECRET_NAMES: Final = frozenset({"data", "stringdata", "token", "password", "authorization"})
 _LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "error": logging.ERROR}
-# What structlog's methods are called, and what the lines say.
+# The names of structlog's methods, and the levels in the lines.
 _LEVEL_NAMES: Final = {"warning": "warn", "exception": "error", "critical": "error"}
 _FIRST_KEYS: Final = ("level", "ts", "logger", "msg")
 
@@ -39,13 +39,13 @@ def configure(
     stream: TextIO = sys.stderr,
     clock: Clock | None = None,
 ) -> None:
-    """Sends all log lines of this process to `stream`, those of the standard library too.
+    """Send all log lines of this process to `stream`, including those of the standard library.
 
     Args:
-        level: what is below is dropped; warnings count as info.
-        format: one JSON object a line, or text.
-        stream: where the lines go.
-        clock: what the time is.
+        level: the lowest level that is logged; warnings count as info.
+        format: one JSON object per line, or text.
+        stream: the destination.
+        clock: for the timestamps.
     """
     clock = clock or SystemClock()
     sink = _Sink(stream, _json if format == "json" else _text, clock)
@@ -53,7 +53,7 @@ def configure(
         processors=[structlog.contextvars.merge_contextvars, _stamp(clock), _hand_over],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
         logger_factory=lambda *_names: sink,
-        # Only what is logged from now on is cached, not what was before this call.
+        # Loggers are cached from their first line after this call, not before.
         cache_logger_on_first_use=True,
     )
     root = logging.getLogger()
@@ -62,7 +62,7 @@ def configure(
 
 
 def get_logger(name: str) -> FilteringBoundLogger:
-    """A logger whose lines carry `logger: <name>`; may be made before `configure`."""
+    """Return a logger whose lines carry `logger: <name>`; works before `configure`, too."""
     return cast("FilteringBoundLogger", structlog.get_logger(logger_name=name))
 
 
@@ -110,7 +110,7 @@ class _Sink:
             return self._render({**first, "unprintable": type(error).__name__})
 
     def _report(self) -> str:
-        """A line about the lines that were lost before this one."""
+        """Return a line about the lines that were lost before this one, if any were."""
         if not self._unreported:
             return ""
         event = _stamped("error", "logging", "log lines lost", self._clock)
@@ -124,7 +124,7 @@ def _hand_over(
 
 
 class _Forward(logging.Handler):
-    """What libraries log through the standard library becomes lines like ours."""
+    """Turns records of the standard library into lines like ours."""
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
@@ -132,13 +132,13 @@ class _Forward(logging.Handler):
             level = min(max(record.levelno // 10 * 10, logging.DEBUG), logging.CRITICAL)
             get_logger(record.name).log(level, record.getMessage(), **fields)
         except Exception:
-            # A malformed record must not end who logged it.
+            # A malformed record must not raise into the code that logged it.
             self.handleError(record)
 
 
 def _stamp(clock: Clock) -> Processor:
     def stamp(_logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
-        """Puts the keys that every line has first."""
+        """Put the keys that every line has first."""
         level = _LEVEL_NAMES.get(method, method)
         name, text = event.pop("logger_name", ""), event.pop("event", "")
         return {**_stamped(level, name, text, clock), **event}
@@ -168,7 +168,7 @@ def _exception(exc_info: object) -> BaseException | None:
 
 
 def describe(error: BaseException) -> str:
-    """An exception as one sentence; of a group, the sentences of its members."""
+    """Return an exception as one sentence; for a group, the sentences of its members."""
     if isinstance(error, BaseExceptionGroup):
         return "; ".join(map(describe, error.exceptions))
     return str(error) or type(error).__name__
@@ -184,7 +184,7 @@ def _mask_secrets(event: EventDict) -> EventDict:
 
 
 def _masked(value: object) -> object:
-    """A copy without what could be a secret."""
+    """Return a copy with possible secrets masked."""
     if isinstance(value, dict):
         return {
             key: MASKED if str(key).lower() in _SECRET_NAMES else _masked(part)
@@ -221,5 +221,5 @@ def _json(value: object) -> str:
 def _plain(value: object) -> object:
     if isinstance(value, set | frozenset):
         return sorted(value, key=str)
-    # Bytes are what Secrets are made of.
+    # Bytes are usually the content of Secrets.
     return MASKED if isinstance(value, bytes | bytearray | memoryview) else str(value)

@@ -1,4 +1,4 @@
-"""What dashboards read: the metrics of a controller process, under the names they know.
+"""The metrics of a controller process, under the names that dashboards know.
 
 Names, labels, types and buckets are those of processes built with controller-runtime (spec 10
 §13.3), so that existing dashboards and alerts work. The hot path touches pre-bound children only.
@@ -53,7 +53,7 @@ class Metrics:
     def __init__(
         self, registry: CollectorRegistry | None = None, *, monotonic: Monotonic = time.monotonic
     ) -> None:
-        # Drops a second series per counter and histogram, which nobody reads.
+        # Drops a second series per counter and histogram that no dashboard reads.
         disable_created_metrics()  # type: ignore[no-untyped-call] # the library has no annotation
         self.registry = registry or CollectorRegistry()
         self._monotonic = monotonic
@@ -65,30 +65,30 @@ class Metrics:
             collector(registry=self.registry)
 
     def controller(self, name: str) -> "ControllerMetrics":
-        """The metrics of one controller; all its series are there from now on."""
+        """Return the metrics of one controller; all its series exist from now on."""
         return ControllerMetrics(self._families, name)
 
     def queue(self, name: str) -> "QueueMetrics":
-        """The metrics of a controller's queue."""
+        """Return the metrics of a controller's queue."""
         return QueueMetrics(self._families, name, self._monotonic)
 
     def webhook(self, path: str) -> "WebhookMetrics":
-        """The metrics of the webhook that is served at `path`."""
+        """Return the metrics of the webhook that is served at `path`."""
         return WebhookMetrics(self._families, path)
 
     def certificates(self) -> "CertificateMetrics":
-        """The metrics of the serving certificate."""
+        """Return the metrics of the serving certificate."""
         return CertificateMetrics(self._families)
 
     def further(self, of: Callable[[CollectorRegistry], M]) -> M:
-        """Metrics that are registered once in a process, whoever asks for them first."""
+        """Return metrics that are registered once per process, on first use."""
         if of not in self._further:
             self._further[of] = of(self.registry)
         found: M = self._further[of]
         return found
 
     def client_request(self, method: str, code: str, host: str, seconds: float) -> None:
-        """An API server answered, or did not: then `code` is `<error>`."""
+        """Count a request to an API server; `code` is `<error>` if there was no answer."""
         known = self._requests.get((method, code, host))
         if known is None:
             known = self._families.request(method, code, host)
@@ -98,12 +98,12 @@ class Metrics:
         duration.observe(seconds)
 
     def render(self) -> bytes:
-        """The Prometheus text format; see `CONTENT_TYPE`."""
+        """Return the Prometheus text format; see `CONTENT_TYPE`."""
         return generate_latest(self.registry)
 
 
 class ControllerMetrics:
-    """Counts what one controller does.
+    """The metrics of one controller.
 
     Attributes:
         active_workers: a gauge, to be increased while a key is reconciled.
@@ -118,23 +118,23 @@ class ControllerMetrics:
         self.active_workers: Gauge = families.active_workers.labels(name)
 
     def max_concurrent(self, workers: int) -> None:
-        """How many keys may be reconciled at once."""
+        """Set how many keys may be reconciled at once."""
         self._max_concurrent.set(workers)
 
     def observe(self, result: Result, seconds: float) -> None:
-        """A key was reconciled."""
+        """Observe that a key was reconciled."""
         self._totals[result].inc()
         self._seconds.observe(seconds)
         if result == "error":
             self._errors.inc()
 
     def timed_out(self) -> None:
-        """A reconciliation took longer than it may; it is observed as an error too."""
+        """Count a reconciliation that exceeded its deadline; it is observed as an error, too."""
         self._timeouts.inc()
 
 
 class QueueMetrics:
-    """Counts what happens in one queue; what is under way is summed up when it is asked for."""
+    """The metrics of one queue; unfinished work is summed up when it is scraped."""
 
     def __init__(self, families: "_Families", name: str, monotonic: Monotonic) -> None:
         self._monotonic = monotonic
@@ -149,25 +149,25 @@ class QueueMetrics:
         families.longest_running.labels(name, name).set_function(self._longest)
 
     def added(self) -> None:
-        """A key was put in."""
+        """Count a key that was added."""
         self._depth += 1
         self._adds.inc()
 
     def got(self, waited_seconds: float) -> None:
-        """A worker took a key."""
+        """Observe that a worker took a key."""
         self._depth -= 1
         self._started.append(self._monotonic())
         self._waited.observe(waited_seconds)
 
     def done(self, work_seconds: float) -> None:
-        """A worker is done with a key."""
+        """Observe that a worker is done with a key."""
         began = self._monotonic() - work_seconds
-        # Keys are not known here: the run that started nearest to then is the one that ended.
+        # Keys are unknown here: the run that started nearest to then is the one that ended.
         self._started.remove(min(self._started, key=lambda started: abs(started - began)))
         self._worked.observe(work_seconds)
 
     def retried(self) -> None:
-        """A key failed and comes back."""
+        """Count a key that failed and is retried."""
         self._retries.inc()
 
     def _unfinished(self) -> float:
@@ -179,7 +179,7 @@ class QueueMetrics:
 
 
 class WebhookMetrics:
-    """Counts what one webhook answers.
+    """The metrics of one webhook.
 
     Attributes:
         in_flight: a gauge, to be increased while a review is answered.
@@ -196,36 +196,36 @@ class WebhookMetrics:
         self.in_flight: Gauge = families.webhook_in_flight.labels(path)
 
     def observe(self, code: int, seconds: float) -> None:
-        """A review was answered with an HTTP status."""
+        """Observe that a review was answered with an HTTP status."""
         if code not in self._by_code:
             self._by_code[code] = self._requests.labels(self._path, str(code))
         self._by_code[code].inc()
         self._seconds.observe(seconds)
 
     def judged(self, verdict: str) -> None:
-        """A review had this outcome, such as `mutated` or `denied`."""
+        """Count the outcome of a review, such as `mutated` or `denied`."""
         if verdict not in self._by_verdict:
             self._by_verdict[verdict] = self._verdicts.labels(self._path, verdict)
         self._by_verdict[verdict].inc()
 
     def panicked(self) -> None:
-        """A handler raised what it should not."""
+        """Count a handler that raised an unexpected error."""
         self._panics.inc()
 
 
 class CertificateMetrics:
-    """Counts how often a serving certificate was read."""
+    """The metrics of a serving certificate."""
 
     def __init__(self, families: "_Families") -> None:
         self._reads = families.certificate_reads
         self._errors = families.certificate_errors
 
     def read(self) -> None:
-        """The files were read."""
+        """Count that the files were read."""
         self._reads.inc()
 
     def failed(self) -> None:
-        """The files were read, and cannot be used."""
+        """Count that the files were read and cannot be used."""
         self._errors.inc()
 
 
@@ -256,7 +256,7 @@ class _Families:
             f"{prefix}_errors_total", "Failed reconciliations", of
         )
         self.reconcile_timeouts = self._counter(
-            f"{prefix}_timeouts_total", "Reconciliations that took longer than they may", of
+            f"{prefix}_timeouts_total", "Reconciliations that exceeded their deadline", of
         )
         self.reconcile_seconds = self._histogram(
             f"{prefix}_time_seconds", "How long reconciliations take", of, _RECONCILE_SECONDS
@@ -265,7 +265,7 @@ class _Families:
             "controller_runtime_max_concurrent_reconciles", "How many may run at once", of
         )
         self.active_workers = self._gauge(
-            "controller_runtime_active_workers", "How many run at present", of
+            "controller_runtime_active_workers", "How many run now", of
         )
         self._declare_queue()
         self._declare_webhooks()
@@ -280,8 +280,8 @@ class _Families:
     def _declare_queue(self) -> None:
         of = ["name", "controller"]
         self.queue_depth = self._gauge("workqueue_depth", "Keys that wait for a worker", of)
-        self.queue_adds = self._counter("workqueue_adds_total", "Keys that were put in", of)
-        self.queue_retries = self._counter("workqueue_retries_total", "Keys that came back", of)
+        self.queue_adds = self._counter("workqueue_adds_total", "Keys that were added", of)
+        self.queue_retries = self._counter("workqueue_retries_total", "Keys that were retried", of)
         self.queue_seconds = self._histogram(
             "workqueue_queue_duration_seconds", "How long keys wait", of, _QUEUE_SECONDS
         )
@@ -289,11 +289,11 @@ class _Families:
             "workqueue_work_duration_seconds", "How long keys are worked on", of, _QUEUE_SECONDS
         )
         self.unfinished_work = self._gauge(
-            "workqueue_unfinished_work_seconds", "How long all running work took until now", of
+            "workqueue_unfinished_work_seconds", "How long all running work has taken", of
         )
         self.longest_running = self._gauge(
             "workqueue_longest_running_processor_seconds",
-            "How long the oldest running work took until now",
+            "How long the oldest running work has taken",
             of,
         )
 
@@ -312,7 +312,7 @@ class _Families:
             f"{prefix}_requests_in_flight", "Reviews that are being answered", ["webhook"]
         )
         self.webhook_panics = self._counter(
-            f"{prefix}_panics_total", "Reviews whose handler raised what it should not", []
+            f"{prefix}_panics_total", "Reviews whose handler raised an unexpected error", []
         )
         self.webhook_verdicts = self._counter(
             "pergola_webhook_verdicts_total", "Reviews by their outcome", ["webhook", "verdict"]

@@ -1,9 +1,9 @@
-"""What an API server holds of one kind, kept up to date by list and watch.
+"""Copies of the objects of one kind, kept up to date by list and watch.
 
-A cache survives whatever ends a watch: `410 Gone`, an API server that restarts, a network that
-goes silent, a CRD that is deleted and comes back. It relists and tells its subscribers only the
-differences. What it stores of each object is decided by a `keep` function, so that a cache of ten
-thousand objects may hold ten thousand digests instead (notes on memory: design §2).
+A cache survives everything that ends a watch: `410 Gone`, an API server that restarts, a network
+that goes silent, a CRD that is deleted and comes back. It lists again and notifies its subscribers
+of the differences only. A `keep` function decides what is stored of each object, so that a cache
+of ten thousand objects may hold ten thousand digests instead (notes on memory: design §2).
 
 "Synced" means live now: after the first list, and while the watch is connected or was within the
 last `GRACE_SECONDS`.
@@ -31,14 +31,14 @@ _WATCH_SECONDS: Final = (300, 600)
 _FIRST_RETRY_SECONDS: Final = 0.1
 _LAST_RETRY_SECONDS: Final = 10.0
 _UNSERVED_RETRY_SECONDS: Final = 30.0
-# A watch that comes back at the first retry is not worth a line: API servers restart.
+# A watch that recovers at the first retry is not worth a line: API servers restart.
 _LOGGED_FAILURE: Final = 2
 
 
 class Change(NamedTuple, Generic[T]):
-    """What happened to one object: `old` is None when it appeared, `new` when it went.
+    """A change of one object: `old` is None if it appeared, `new` if it was deleted.
 
-    `initial` marks what a first list found.
+    `initial` marks the objects of the first list.
     """
 
     key: Key
@@ -61,11 +61,11 @@ class _Selection(TypedDict):
 
 
 class Cache(Generic[T]):
-    """One kind of one API server, or that part of it which the selectors choose.
+    """The objects of one kind on one API server, or those that match the selectors.
 
     Args:
-        keep: what to store of an object. It must not keep the object itself alive unless that is
-            meant. An object that it fails to read stays as it was.
+        keep: returns what to store of an object; it should not hold on to the object itself. If it
+            raises, the cache keeps the last state that it could read.
         namespace: only this namespace; all if None.
         random_source: spreads reconnections over time.
     """
@@ -105,26 +105,26 @@ class Cache(Generic[T]):
     # Reading
 
     def get(self, key: Key) -> T | None:
-        """What is kept of an object, or None if there is none."""
+        """Return what is kept of an object, or None if it does not exist."""
         stored = self._objects.get(key)
         return stored.value if stored is not None else None
 
     def items(self) -> Iterator[tuple[Key, T]]:
-        """All keys and what is kept of them; not to be held across an await."""
+        """Return all keys with what is kept of them; do not hold the iterator across an await."""
         return ((key, stored.value) for key, stored in self._objects.items())
 
     def __len__(self) -> int:
         return len(self._objects)
 
     def __bool__(self) -> bool:
-        # An empty cache is a cache: `known or other` must not pass over it.
+        # Always true, so that `cache or other` works when the cache is empty.
         return True
 
     @property
     def is_synced(self) -> bool:
-        """Whether reads can be trusted now: listed once, and the watch has not been lost for long.
+        """Whether reads can be trusted: the list is complete, and the watch is or was just live.
 
-        A kind that the server does not serve counts as synced: there is nothing to know of it.
+        A kind that the server does not serve counts as synced: it has no objects.
         """
         if self.served is False:
             return True
@@ -145,13 +145,13 @@ class Cache(Generic[T]):
         return isinstance(error, Unreachable) or is_overload
 
     async def synced(self) -> None:
-        """Returns when the first list is complete, or the kind turned out not to be served."""
+        """Return when the first list is complete, or the kind turned out not to be served."""
         await self._synced.wait()
 
     async def is_behind(self) -> bool:
-        """Whether the server holds what has not arrived here yet; asks it for a list.
+        """Return whether the server holds changes that have not arrived yet, by a list request.
 
-        For tests that have to be sure; everybody else is told by the watch in time.
+        For tests that must be sure; the watch delivers all changes in time.
 
         Raises:
             KubeError: the server cannot be asked.
@@ -171,21 +171,21 @@ class Cache(Generic[T]):
     # Wiring
 
     def subscribe(self, subscriber: Subscriber[T]) -> None:
-        """Calls `subscriber` for each change from now on, and at once for what is there."""
+        """Call `subscriber` for each change from now on, and at once for each known object."""
         self._subscribers.append(subscriber)
         for key, stored in list(self._objects.items()):
             self._call(subscriber, Change(key, None, stored.value, initial=True))
 
     def observe(self, obj: JsonObject) -> None:
-        """Takes in an object that a write returned, so that the next read sees that write."""
+        """Store an object that a write returned, so that the next read sees that write."""
         self._take(obj)
 
     def wake(self) -> None:
-        """Tries to list again now, instead of when the present pause is over."""
+        """Retry now instead of after the current pause."""
         self._wake.set()
 
     async def run(self) -> None:
-        """Keeps the cache up to date until cancelled."""
+        """Keep the cache up to date until cancelled."""
         while True:
             began = _now()
             try:
@@ -205,7 +205,7 @@ class Cache(Generic[T]):
     # Following the server
 
     async def _follow(self) -> None:
-        """Lists if there is no position yet, then watches until the watch ends."""
+        """List if there is no position yet, then watch until the watch ends."""
         resource = await self._client.resource(self.gvk)
         if not self._position:
             if self._streams:
@@ -217,7 +217,7 @@ class Cache(Generic[T]):
                 self._event(event)
 
     async def _stream(self, resource: Resource) -> None:
-        """A list and the watch after it in one request, where the server offers that."""
+        """List and watch in one request, if the server supports that."""
         seen: set[Key] = set()
         listed = False
         try:
@@ -263,17 +263,17 @@ class Cache(Generic[T]):
         self._complete(seen, version)
 
     def _complete(self, seen: set[Key], version: str) -> None:
-        """The list is over: what it did not name is gone."""
+        """Finish a list: objects that it did not contain were deleted."""
         listed_at = _number(version)
         if listed_at and listed_at < self._highest:
-            # The server went back in time (a restored backup): nothing that is kept can be trusted.
+            # The server went back in time (a restored backup): nothing in the cache can be trusted.
             log.error("resource versions went back", kind=str(self.gvk))
             self._highest = 0
             for key in list(self._objects):
                 self._drop(key)
             return
         for key in [key for key in self._objects if key not in seen]:
-            # What a write of our own created after the list was taken is newer than the list.
+            # An object that we created after the list was taken is newer than the list.
             if self._objects[key].version <= listed_at:
                 self._drop(key)
         self._position, self._highest = version, listed_at
@@ -290,7 +290,7 @@ class Cache(Generic[T]):
         self._position = resource_version_of(event.object) or self._position
         self._highest = max(self._highest, _number(self._position))
 
-    # Taking in
+    # Storing
 
     def _take(self, obj: JsonObject, *, initial: bool = False) -> None:
         key, version = Key.of(obj), _number(resource_version_of(obj))
@@ -318,7 +318,7 @@ class Cache(Generic[T]):
         with isolated("subscriber", self.gvk, change.key):
             subscriber(change)
 
-    # How it goes
+    # State of the watch
 
     def _live(self) -> None:
         if self._failures >= _LOGGED_FAILURE:
@@ -337,7 +337,7 @@ class Cache(Generic[T]):
         self._error = error
 
     def _unserved(self, error: UnknownKind) -> None:
-        """The server does not know the kind, so that none of its objects exist."""
+        """The server does not know the kind, so none of its objects exist."""
         if self.served is not False:
             log.info("kind is not served", kind=str(self.gvk), error=str(error))
         self.served, self._position, self._lost_at = False, "", None
@@ -353,7 +353,7 @@ class Cache(Generic[T]):
 
 
 def _number(resource_version: str) -> int:
-    """They grow; 0 for one that is no number, which is never compared."""
+    """Return a resource version as a number; 0, which is never compared, if it is not one."""
     return int(resource_version) if resource_version.isdigit() else 0
 
 

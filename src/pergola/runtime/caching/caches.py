@@ -55,25 +55,25 @@ class Caches(Generic[T]):
         return sum(map(len, self._caches.values()))
 
     def __bool__(self) -> bool:
-        # Without an object they are caches still: `known or other` must not pass over them.
+        # Always true, so that `caches or other` works when they are empty.
         return True
 
     def get(self, key: Key) -> T | None:
-        """What is kept of an object; None if there is none, or its namespace is not watched."""
+        """Return what is kept of an object; None if it does not exist or is not watched."""
         cache = self.reaching(key.namespace)
         return cache.get(key) if cache else None
 
     def items(self) -> Iterator[tuple[Key, T]]:
-        """All keys and what is kept of them; not to be held across an await."""
+        """Return all keys with what is kept of them; do not hold the iterator across an await."""
         for cache in self:
             yield from cache.items()
 
     def reaching(self, namespace: str) -> Cache[T] | None:
-        """The cache that looks into a namespace: of all namespaces, or of this one."""
+        """Return the cache that covers a namespace: that of all namespaces, or its own."""
         return self._caches.get(None) or self._caches.get(namespace)
 
     def covers(self, namespace: str) -> bool:
-        """Whether a namespace is watched, so that `get` means something there."""
+        """Return whether a namespace is watched; elsewhere `get` returns None for every object."""
         return self.reaching(namespace) is not None
 
     @property
@@ -82,12 +82,12 @@ class Caches(Generic[T]):
         return all(cache.is_synced for cache in self)
 
     def subscribe(self, subscriber: Subscriber[T]) -> None:
-        """Calls `subscriber` for each change from now on, and at once for what is there."""
+        """Call `subscriber` for each change from now on, and at once for each known object."""
         for cache in self:
             cache.subscribe(subscriber)
 
     def observe(self, obj: JsonObject) -> None:
-        """Takes in an object that a write returned, so that the next read sees that write."""
+        """Store an object that a write returned, so that the next read sees that write."""
         cache = self.reaching(Key.of(obj).namespace)
         if cache:
             cache.observe(obj)

@@ -1,4 +1,4 @@
-"""Which objects of a cache have a value: looked up instead of searched for."""
+"""Indexes: look up the objects of a cache by a value."""
 
 from collections.abc import Callable, Collection, Hashable, Iterable
 from typing import Generic, Protocol, TypeVar
@@ -14,12 +14,12 @@ class Subscribable(Protocol[T]):
     """A cache, or several."""
 
     def subscribe(self, subscriber: Subscriber[T]) -> None:
-        """Calls `subscriber` for each change, and at once for what is there."""
+        """Call `subscriber` for each change, and at once for each known object."""
         ...
 
 
 class Index(Generic[T, V]):
-    """The keys of a cache's objects by values that are read off them.
+    """The keys of a cache's objects by values derived from them.
 
     It is up to date before any subscriber hears of a change that subscribed after it was made.
 
@@ -34,11 +34,11 @@ class Index(Generic[T, V]):
         cache.subscribe(self._changed)
 
     def keys(self, value: V) -> Collection[Key]:
-        """The objects that have a value; not to be held across an await."""
+        """Return the objects that have a value; do not hold the result across an await."""
         return self._keys.get(value, ())
 
     def values(self) -> Collection[V]:
-        """All values that some object has; not to be held across an await."""
+        """Return all values that some object has; do not hold the result across an await."""
         return self._keys.keys()
 
     def __contains__(self, value: object) -> bool:

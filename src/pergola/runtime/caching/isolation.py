@@ -1,4 +1,4 @@
-"""Runs what others hand to a cache, so that their failures stay their own.
+"""Callbacks of a cache, isolated: a failure does not reach the cache or other callbacks.
 
 A cache serves many controllers. A defect in one function that reads an object, or in one
 subscriber, must not end the watch that the others depend on: it is logged and counted in

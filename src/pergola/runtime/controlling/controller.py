@@ -1,8 +1,8 @@
 """Workers that take keys from a queue and reconcile them, one key never twice at once.
 
-What wakes a controller is wired by its owner: a cache's subscriber that calls `queue.add`. What
-it does is one `reconcile(key)`, which returns how to go on and raises only for what it did not
-expect or wants retried with backoff.
+Watches trigger a controller (`pergola.runtime.controlling.watches`). Its one function is
+`reconcile(key)`, which returns when to come back, and raises for what is unexpected or must be
+retried with backoff.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ DONE: Final = Done()
 
 
 class ReconcileError(Exception):
-    """A reconciliation failed in a way that it has reported already: retry with backoff."""
+    """A reconciliation failed and has reported it already: retry with backoff."""
 
 
 class MustStop(Exception):
@@ -44,7 +44,7 @@ class MustStop(Exception):
 
 
 class Controller(Generic[K]):
-    """Runs `reconcile` for the keys of its queue.
+    """Run `reconcile` for the keys of a queue.
 
     Args:
         name: as in the metrics and logs.
@@ -70,7 +70,7 @@ class Controller(Generic[K]):
         self._metrics.max_concurrent(workers)
 
     async def run(self) -> None:
-        """Works until cancelled; a run under way is cancelled too, and can be at any await."""
+        """Work until cancelled, which can happen at any await of a run."""
         async with asyncio.TaskGroup() as group:
             for number in range(self._workers):
                 group.create_task(self._work(), name=f"{self.name}/{number}")
@@ -94,7 +94,7 @@ class Controller(Generic[K]):
                 outcome = await self._reconcile(key)
         except MustStop:
             raise
-        except Exception as error:  # whatever happened, the key comes back
+        except Exception as error:  # whatever it is, the key is retried
             self._failed(key, error, overdue=limit.expired())
             self._metrics.observe("error", loop.time() - began)
         else:

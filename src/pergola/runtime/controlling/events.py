@@ -1,7 +1,7 @@
-"""What controllers tell the owner of an object: Events, of which many alike are one.
+"""Events: what controllers report to the owner of an object; equal ones become one series.
 
-Telling never delays a reconciliation and never fails it. The same sentence about the same object
-is written once; what follows within the hour counts up in its series, at most every six minutes.
+Reporting never delays a reconciliation and never fails it. The same sentence about the same object
+is written once; repetitions within the hour count up in its series, at most every six minutes.
 """
 
 import asyncio
@@ -47,12 +47,12 @@ class Regarding(NamedTuple):
 
     @classmethod
     def of(cls, obj: Mapping[str, Any]) -> "Regarding":
-        """The reference to an object that was read."""
+        """Return a reference to an object that was read."""
         return cls(GroupVersionKind.of(obj), Key.of(obj), uid_of(obj), resource_version_of(obj))
 
 
 class _Sentence(NamedTuple):
-    """What makes two Events the same."""
+    """The fields in which equal Events agree."""
 
     gvk: GroupVersionKind
     key: Key
@@ -64,7 +64,7 @@ class _Sentence(NamedTuple):
 
 @dataclass(slots=True)
 class _Series:
-    """What is known of an Event that was written."""
+    """An Event that was written."""
 
     name: Key
     count: int
@@ -72,7 +72,7 @@ class _Series:
 
 
 class Recorder:
-    """Writes the Events of one controller; `run` must run for them to be sent.
+    """The Events of one controller, which are sent while `run` runs.
 
     Args:
         controller: the reporting controller, such as `networkpolicy-controller`.
@@ -93,22 +93,22 @@ class Recorder:
         self._clock = clock or SystemClock()
         self._action = action
         self._waiting: deque[tuple[_Sentence, Regarding]] = deque(maxlen=_WAITING)
-        self._told = asyncio.Event()
+        self._reported = asyncio.Event()
         self._series: OrderedDict[_Sentence, _Series] = OrderedDict()
 
     def normal(self, regarding: Regarding, reason: str, note: str) -> None:
-        """Tells of something that went as it should."""
-        self._tell("Normal", regarding, reason, note)
+        """Report something that works as intended."""
+        self._report("Normal", regarding, reason, note)
 
     def warning(self, regarding: Regarding, reason: str, note: str) -> None:
-        """Tells of something that somebody should look at."""
-        self._tell("Warning", regarding, reason, note)
+        """Report something that needs attention."""
+        self._report("Warning", regarding, reason, note)
 
     async def run(self) -> None:
-        """Sends what was told until cancelled."""
+        """Send Events until cancelled."""
         while True:
-            await self._told.wait()
-            self._told.clear()
+            await self._reported.wait()
+            self._reported.clear()
             while self._waiting:
                 sentence, regarding = self._waiting.popleft()
                 try:
@@ -116,10 +116,10 @@ class Recorder:
                 except KubeError as error:
                     log.info("event not written", reason=sentence.reason, error=str(error))
 
-    def _tell(self, kind: EventType, regarding: Regarding, reason: str, note: str) -> None:
+    def _report(self, kind: EventType, regarding: Regarding, reason: str, note: str) -> None:
         sentence = _Sentence(regarding.gvk, regarding.key, regarding.uid, kind, reason, _cut(note))
         self._waiting.append((sentence, regarding))
-        self._told.set()
+        self._reported.set()
 
     async def _send(self, sentence: _Sentence, regarding: Regarding) -> None:
         now = self._clock.now()

@@ -1,4 +1,4 @@
-"""Which keys want a reconciliation, and when.
+"""Keys that are due for reconciliation, now or later.
 
 The semantics of client-go's rate-limiting queue (spec 10 §4.1): a key that is added while it waits
 is held once; one that is added while it runs runs again afterwards, never twice at once; failures
@@ -21,10 +21,10 @@ _BUCKET_BURST: Final = 100
 
 
 class QueueObserver(Protocol):
-    """Told what happens in a queue; the `workqueue_*` metrics are one."""
+    """Observes a queue, as the `workqueue_*` metrics do."""
 
     def added(self) -> None:
-        """A key was put in."""
+        """A key was added."""
 
     def got(self, waited_seconds: float) -> None:
         """A worker took a key."""
@@ -33,14 +33,14 @@ class QueueObserver(Protocol):
         """A worker is done with a key."""
 
     def retried(self) -> None:
-        """A key failed and comes back."""
+        """A key failed and is retried."""
 
 
 class Queue(Generic[K]):
     """Keys to reconcile; for one event loop.
 
     Args:
-        observer: told what happens, for metrics.
+        observer: is notified of everything that happens, for metrics.
     """
 
     def __init__(self, observer: QueueObserver | None = None) -> None:
@@ -58,7 +58,7 @@ class Queue(Generic[K]):
         self._waiters: deque[asyncio.Future[None]] = deque()
 
     def __len__(self) -> int:
-        """How many keys are ready to run."""
+        """Return how many keys are ready to run."""
         return len(self._ready)
 
     @property
@@ -67,7 +67,7 @@ class Queue(Generic[K]):
         return not self._ready and not self._running and not self._again
 
     def add(self, key: K) -> None:
-        """The key wants to run now. A later time that was asked for is kept."""
+        """Make a key ready now. A later time that was requested for it is kept."""
         if key in self._running:
             self._again.add(key)
             return
@@ -80,7 +80,7 @@ class Queue(Generic[K]):
         self._wake_one()
 
     def add_after(self, key: K, seconds: float) -> None:
-        """The key wants to run in `seconds`; of several times asked for, the earliest counts."""
+        """Make a key ready in `seconds`; of several requested times, the earliest counts."""
         if seconds <= 0:
             self.add(key)
             return
@@ -93,7 +93,7 @@ class Queue(Generic[K]):
         self._arm()
 
     def retry(self, key: K) -> float:
-        """The key failed; it comes back after its backoff. Returns the seconds until then."""
+        """Make a key that failed ready after its backoff; return the seconds until then."""
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
         own = FIRST_RETRY_SECONDS * 2.0 ** min(failures, 60)
@@ -104,15 +104,15 @@ class Queue(Generic[K]):
         return delay
 
     def forget(self, key: K) -> None:
-        """The key succeeded: its next failure starts at the shortest backoff again."""
+        """Reset the backoff of a key that succeeded."""
         self._failures.pop(key, None)
 
     def cancel(self, key: K) -> None:
-        """Drops the later time that was asked for, because the key runs now or is gone."""
+        """Drop the time that was requested for a key, because it runs now or was deleted."""
         self._due.pop(key, None)
 
     async def get(self) -> K:
-        """Waits for the next key and marks it as running; `done` must follow."""
+        """Wait for the next key and mark it as running; `done` must follow."""
         while not self._ready:
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)
@@ -131,7 +131,7 @@ class Queue(Generic[K]):
         return key
 
     def done(self, key: K) -> None:
-        """The run of a key is over; if it was added meanwhile, it is ready again."""
+        """End the run of a key; if it was added meanwhile, it is ready again."""
         took = _now() - self._running.pop(key)
         if self._observer:
             self._observer.done(took)

@@ -1,6 +1,6 @@
-"""What a cluster asks a process: is it alive, is it ready, and how does it do (spec 10 §13.3).
+"""The HTTP endpoints of a process: liveness, readiness and metrics (spec 10 §13.3).
 
-Checks are run when somebody asks, all at once, and none for longer than a kubelet waits.
+Checks run on request, all at once, and none for longer than a kubelet waits.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ CHECK_SECONDS: Final = 4.0
 _SHUTDOWN_SECONDS: Final = 1.0
 
 Check = Callable[[], Awaitable[str | None] | str | None]
-"""None while all is well, else a sentence about what is not; raising counts as not well."""
+"""Returns None, or a sentence about what is wrong; raising counts as a problem, too."""
 
 
 @asynccontextmanager
@@ -32,15 +32,15 @@ async def serve_probes(
     *,
     notices: Mapping[str, Check] = MappingProxyType({}),
 ) -> AsyncGenerator[int]:
-    """Serves `/healthz` and `/readyz`, and each check under its name below them.
+    """Serve `/healthz` and `/readyz`, and each check under its name below them.
 
     `/healthz` has a check `ping` of its own, which never fails.
 
     Args:
         bind: the address to listen on; empty for all.
         port: the port to listen on; 0 for any that is free.
-        healthz: what must hold for the process not to be restarted.
-        readyz: what must hold for it to be sent traffic.
+        healthz: the process is restarted if one of them fails.
+        readyz: the process gets no traffic if one of them fails.
         notices: shown at `/healthz` and below it, but never a reason for a restart.
 
     Yields:
@@ -65,7 +65,7 @@ async def serve_probes(
 async def serve_metrics(
     bind: str, port: int, metrics: Metrics, *, profiling: bool = False
 ) -> AsyncGenerator[int]:
-    """Serves `/metrics` and, with `profiling`, what runs and what it costs under `/debug`.
+    """Serve `/metrics` and, with `profiling`, tasks and profiles under `/debug`.
 
     Args:
         bind: the address to listen on; empty for all.
@@ -102,7 +102,7 @@ class _Endpoint:
         self._notices = frozenset(notices)
 
     async def all(self, request: web.Request) -> web.Response:
-        """`?verbose` lists the checks even if all is well; `?exclude=<check>` leaves one out."""
+        """Run all checks: `?verbose` lists them also on success, `?exclude=<check>` skips one."""
         excluded = set(request.query.getall("exclude", []))
         names = [name for name in self._checks if name not in excluded]
         results = await asyncio.gather(*(_run(self._checks[name]) for name in names))
@@ -131,14 +131,14 @@ async def _run(check: Check) -> str | None:
         async with limit:
             result = check()
             return await result if inspect.isawaitable(result) else result
-    except Exception as error:  # whatever a check stumbles over is its result
+    except Exception as error:  # whatever a check raises is its result
         if limit.expired():
             return f"no result within {CHECK_SECONDS:g} seconds"
         return str(error) or type(error).__name__
 
 
 def _ping() -> None:
-    """Answering at all is the proof."""
+    """Succeed: that the process answers is the proof."""
 
 
 def _answer(lines: list[str], status: int = 200) -> web.Response:

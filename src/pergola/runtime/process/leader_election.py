@@ -1,8 +1,8 @@
-"""Which of several replicas leads: the one that holds a Lease and keeps renewing it.
+"""Leader election: of several replicas, the one that holds a Lease and keeps renewing it leads.
 
-Compatible with client-go, so that replicas of either kind respect each other. Nobody trusts another
-machine's clock: a lease is over when its record did not change for its duration, as measured here
-since it was seen to change last.
+Compatible with client-go, so that replicas of either kind respect each other. No replica trusts
+the clock of another: a lease has expired if its record did not change for its duration, measured
+locally since the last change was seen.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from pergola.runtime.controlling.controller import MustStop
 from pergola.runtime.logging import get_logger
 
 T = TypeVar("T")
-log = get_logger("lease")
+log = get_logger("leader-election")
 
 JITTER_FACTOR: Final = 1.2
 RELEASE_SECONDS: Final = 2.0
@@ -29,11 +29,11 @@ _SHORTEST_PAUSE_SECONDS: Final = 0.01
 
 
 class LostLeadership(MustStop):
-    """This replica does not lead any more: nothing that only the leader may do may go on."""
+    """This replica is not the leader any more, so its leading work must stop."""
 
 
 class LeaseClient(Protocol):
-    """What an election needs of a client."""
+    """The part of a client that an election needs."""
 
     async def get(self, gvk: GroupVersionKind, key: Key) -> JsonObject:
         """See `pergola.kube.client.Client`."""
@@ -49,18 +49,18 @@ class LeaseClient(Protocol):
 
 
 class LeaderElection:
-    """One candidate for one lease.
+    """A candidate for a lease.
 
     Args:
         client: for the cluster that has the lease.
-        namespace: where the lease is.
-        name: how it is called; it is created if it is not there.
-        identity: who the candidate is; differs between any two processes.
+        namespace: of the lease.
+        name: of the lease, which is created if it does not exist.
+        identity: of the candidate; unique to each process.
         lease_duration: seconds after which others may take a lease that is not renewed.
         renew_deadline: seconds after which a leader that could not renew gives up; shorter.
-        retry_period: seconds between two renewals, and between two looks of the others.
-        clock: for the times that are written down.
-        random: numbers from 0 to 1, so that candidates do not all look at once.
+        retry_period: seconds between two renewals, and between two attempts of other candidates.
+        clock: for the timestamps in the lease.
+        random: numbers from 0 to 1, so that candidates do not all try at once.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class LeaderElection:
         )
 
     def check(self) -> None:
-        """Let a write of the leader pass; use it as the permission of a guarded client.
+        """Permit a write of the leader; use it as the permission of a guarded client.
 
         A leader whose renewals fail, or which was suspended, stops writing at its renew deadline:
         what it sent before arrives before another replica may lead.
@@ -111,7 +111,7 @@ class LeaderElection:
             raise LostLeadership(f"the lease {self._key} is not held by this process any more")
 
     async def run(self, lead: Callable[[], Awaitable[T]]) -> T:
-        """Waits for leadership, leads, and releases the lease when `lead` has ended.
+        """Wait for leadership, lead, and release the lease when `lead` has ended.
 
         `lead` is cancelled when leadership is lost.
 
@@ -133,14 +133,14 @@ class LeaderElection:
             await self.release()
 
     async def acquire(self) -> None:
-        """Waits until this replica leads."""
+        """Wait until this replica leads."""
         log.info("waiting for leadership", lease=str(self._key), identity=self._identity)
-        while not await self._try():  # noqa: ASYNC110 - a lease that runs out tells nobody
+        while not await self._try():  # noqa: ASYNC110 - an expiring lease sends no event
             await asyncio.sleep(self._pause())
         log.info("became leader", lease=str(self._key), identity=self._identity)
 
     async def hold(self) -> NoReturn:
-        """Renews the lease as long as that works.
+        """Renew the lease as long as that works.
 
         Raises:
             LostLeadership: another replica took the lease, or it could not be renewed in time.
@@ -155,7 +155,7 @@ class LeaderElection:
             raise
 
     async def release(self) -> None:
-        """Lets another replica lead at once. Does nothing if this one does not lead."""
+        """Let another replica lead at once; do nothing if this one does not lead."""
         if self._renewed_at is None:
             return
         self._renewed_at = None
@@ -163,7 +163,7 @@ class LeaderElection:
             async with asyncio.timeout(RELEASE_SECONDS):
                 await self._give_up()
         except (KubeError, TimeoutError) as error:
-            # It runs out by itself.
+            # It expires by itself.
             log.info("lease not released", lease=str(self._key), error=str(error))
 
     async def _renew(self, deadline: float) -> None:
@@ -181,10 +181,10 @@ class LeaderElection:
             ) from None
 
     async def _try(self) -> bool:
-        """Tries once to take or renew the lease; the time counts from before the request."""
+        """Try once to take or renew the lease; it lasts from before the request."""
         began = monotonic()
         try:
-            # Half of it, so that one request without an answer leaves time for another.
+            # Half the deadline, so that one request without an answer leaves time for another.
             async with asyncio.timeout(self._renew_deadline / 2):
                 done = await self._take()
         except Conflict as error:
@@ -203,7 +203,7 @@ class LeaderElection:
             try:
                 self._saw(await self._client.update(self._claimed()))
             except (Conflict, NotFound):
-                pass  # somebody touched it: look at it first
+                pass  # another client changed it: read it first
             else:
                 return True
         try:
@@ -221,7 +221,7 @@ class LeaderElection:
         try:
             await self._client.update(self._released())
         except Conflict:
-            # A renewal that was cancelled may have arrived all the same.
+            # A cancelled renewal may have arrived nevertheless.
             self._saw(await self._client.get(LEASE, self._key))
             if _holder(self._lease) == self._identity:
                 await self._client.update(self._released())
@@ -235,20 +235,20 @@ class LeaderElection:
         return _holder(self._lease) not in ("", self._identity) and self._remaining() > 0
 
     def _remaining(self) -> float:
-        """Seconds until the lease is over unless it is renewed."""
+        """Return the seconds until the lease expires unless it is renewed."""
         seconds = map_at(self._lease, "spec").get("leaseDurationSeconds")
         duration = seconds if isinstance(seconds, int) else self._lease_duration
         return self._changed_at + duration - monotonic()
 
     def _pause(self) -> float:
-        """Seconds until the next look: jittered, but not later than the lease is over."""
+        """Return the seconds until the next attempt: jittered, but not after the lease expires."""
         pause = self._retry_period * (1 + JITTER_FACTOR * self._random())
         if not self._is_held_by_another():
             return pause
         return max(min(pause, self._remaining()), _SHORTEST_PAUSE_SECONDS)
 
     def _claimed(self) -> JsonObject:
-        """The lease as it is when this replica holds it."""
+        """Return the lease as held by this replica."""
         now, spec = _micro_time(self._clock.now()), map_at(self._lease, "spec")
         claim: dict[str, Any] = {
             "holderIdentity": self._identity,
@@ -261,7 +261,7 @@ class LeaderElection:
         return self._with(claim)
 
     def _released(self) -> JsonObject:
-        """The lease as nobody holds it."""
+        """Return the lease without a holder."""
         now = _micro_time(self._clock.now())
         return self._with(
             {
@@ -288,5 +288,5 @@ def _holder(lease: JsonObject) -> str:
 
 
 def _micro_time(time: datetime) -> str:
-    """The API's MicroTime: six digits, always."""
+    """Format the API's MicroTime, which always has six digits."""
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,4 +1,4 @@
-"""Sockets to listen on, and what keeps a process from having one, in a sentence."""
+"""Listening sockets, and a sentence about why one cannot be opened."""
 
 import errno
 import socket
@@ -8,16 +8,16 @@ _LAST_PORT: Final = 65535
 
 
 class ListenError(Exception):
-    """A port cannot be listened on."""
+    """A process cannot listen on a port."""
 
 
 def listen(bind: str, port: int, what: str) -> socket.socket:
-    """One socket for all addresses and both protocols, so that port 0 is one port.
+    """Open one socket for all addresses and both protocols, so that port 0 is one port.
 
     Args:
         bind: the address; empty for all.
         port: 0 for any that is free.
-        what: is served there, for the error.
+        what: the purpose of the socket, for the error.
 
     Raises:
         ListenError: the port is taken, or not allowed.

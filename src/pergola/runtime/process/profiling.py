@@ -1,4 +1,4 @@
-"""What the process does just now, for those who may ask: its tasks, and a profile.
+"""Debugging endpoints: the tasks of the running process, and a profile of it.
 
 The paths are those of Go's processes where there is a like; the answers are text.
 """
@@ -17,7 +17,7 @@ _FUNCTIONS: Final = 80
 
 
 def profiling_routes() -> list[web.RouteDef]:
-    """`/debug/pprof/`, `/debug/pprof/profile?seconds=<n>` and `/debug/tasks`."""
+    """Return routes for `/debug/pprof/`, `/debug/pprof/profile?seconds=<n>` and `/debug/tasks`."""
     profiler = _Profiler()
     return [
         web.get("/debug/pprof/", _index),
@@ -28,13 +28,13 @@ def profiling_routes() -> list[web.RouteDef]:
 
 async def _index(_request: web.Request) -> web.Response:
     return web.Response(
-        text="/debug/pprof/profile?seconds=30  which functions the event loop spends its time in\n"
+        text="/debug/pprof/profile?seconds=30  where the event loop spends its time\n"
         "/debug/tasks  every asyncio task and where it waits\n"
     )
 
 
 async def _tasks(_request: web.Request) -> web.Response:
-    """Names and stacks of all tasks; no values of variables."""
+    """Show names and stacks of all tasks, without values of variables."""
     text = io.StringIO()
     for task in sorted(asyncio.all_tasks(), key=lambda task: task.get_name()):
         text.write(f"{task.get_name()}\n")
@@ -44,7 +44,7 @@ async def _tasks(_request: web.Request) -> web.Response:
 
 
 class _Profiler:
-    """Profiles the thread of the event loop; one at a time, because there is one hook for it."""
+    """Profiles the thread of the event loop, one profile at a time because it has one hook."""
 
     def __init__(self) -> None:
         self._busy = False

@@ -1,4 +1,4 @@
-"""A process that works until it is asked to end, and then ends gracefully."""
+"""Signals: work until SIGTERM or SIGINT, then stop gracefully."""
 
 import asyncio
 import signal
@@ -16,7 +16,7 @@ GRACE_SECONDS: Final = 5.0
 async def work_until_signalled(
     work: Coroutine[None, None, None], *, grace: float = GRACE_SECONDS
 ) -> None:
-    """Works until SIGTERM or SIGINT; then the work is cancelled, and has `grace` seconds to end.
+    """Work until SIGTERM or SIGINT; then cancel the work, which has `grace` seconds to end.
 
     Raises:
         BaseException: what the work raised; of a group, the first error inside.
@@ -39,7 +39,7 @@ async def work_until_signalled(
 
 @contextmanager
 def ended_by_signals() -> Iterator[asyncio.Event]:
-    """An event that SIGTERM and SIGINT set."""
+    """Provide an event that SIGTERM and SIGINT set."""
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
