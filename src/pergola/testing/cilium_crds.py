@@ -1,4 +1,4 @@
-"""The kinds of cilium that its plugin uses; a Shoot gets them from cilium's own operator."""
+"""The kinds of cilium that its plugin uses; in a Shoot, cilium's operator installs them."""
 
 from typing import Final
 
@@ -16,12 +16,12 @@ _KINDS: Final = {
 
 
 def cilium_crds() -> list[JsonObject]:
-    """Open schemas: whether policies are right is up to cilium."""
+    """Return CRDs with open schemas: cilium itself validates policies."""
     return [open_crd("cilium.io", "v2", kind, *how) for kind, how in _KINDS.items()]
 
 
 def open_crd(group: str, version: str, kind: str, plural: str, scope: str) -> JsonObject:
-    """A kind of somebody else, with fields that are not looked at."""
+    """Return the CRD of another project's kind, with an open schema."""
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     served: JsonObject = {
         "name": version,

@@ -1,8 +1,9 @@
 """The network plugin `cilium`: Networks of type `cilium`, from config to manifests (spec 40 §6).
 
-`config` is what users write, `checks` what is wrong with it, `advice` what is odd; `routing`,
-`ipam` and `values` compute what it means, `config_map` tells agents, `render` makes the objects;
-`observe` reads what is not in the Network, `node_local_dns` is the webhook; `plugin` ties them.
+`config` is the API; `checks` rejects a config and `advice` warns about one. `routing`, `ipam` and
+`values` compute what it means; `config_map`, `config_constants` and `label_filter` are the agents'
+settings; `render` makes the objects. `observe` reads what the Network does not say,
+`node_local_dns` is a webhook in the Shoot, and `plugin` connects them.
 """
 
 from pergola.providers.networking.cilium.config import NETWORK_CONFIG, NetworkConfig, NetworkStatus

@@ -1,4 +1,4 @@
-"""What the user should know about a config although it works (spec 40, Beyond 11)."""
+"""Warnings about a config that works, but not as written (spec 40, Beyond 11)."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,7 +9,7 @@ from pergola.providers.networking.cilium.routing import DISABLED, direct_routes,
 
 
 def advice(config: NetworkConfig, families: Sequence[str], shoot: Shoot) -> Iterator[str]:
-    """Values that are overruled by others, each with the reason."""
+    """Yield a warning for each value that has no effect, with the reason."""
     yield from _about_overlay(config)
     yield from _about_families(config, families)
     yield from _about_native_routing(config, families)
@@ -41,12 +41,12 @@ def _about_overlay(config: NetworkConfig) -> Iterator[str]:
         yield f"tunnel: {tunnel} is not used, because overlay.enabled is false"
     if overlay.create_pod_routes and not direct_routes(config):
         yield "overlay.createPodRoutes: has no effect, because overlay.enabled is true"
-    wanted = not overlay.enabled
+    native = not overlay.enabled
     for field, value in (
         ("ipv4NativeRoutingCIDREnabled", config.ipv4_native_routing_cidr_enabled),
         ("ipv6NativeRoutingCIDREnabled", config.ipv6_native_routing_cidr_enabled),
     ):
-        if value is not None and value is not wanted:
+        if value is not None and value is not native:
             yield f"{field}: is overruled by overlay.enabled"
 
 
@@ -70,12 +70,12 @@ def _about_native_routing(config: NetworkConfig, families: Sequence[str]) -> Ite
 
 
 def _about_kube_proxy(config: NetworkConfig, shoot: Shoot) -> Iterator[str]:
-    wanted = config.kubeproxy
+    proxy = config.kubeproxy
     if shoot.kube_proxy_enabled and config.load_balancing_mode not in (None, "snat"):
         yield "loadBalancingMode: has no effect on what kube-proxy routes"
-    if wanted is None or not (wanted.k8s_service_host or wanted.k8s_service_port):
+    if proxy is None or not (proxy.k8s_service_host or proxy.k8s_service_port):
         return
     if shoot.kube_proxy_enabled:
         yield "kubeproxy: has no effect, because the cluster has kube-proxy"
-    elif not (wanted.k8s_service_host and wanted.k8s_service_port):
+    elif not (proxy.k8s_service_host and proxy.k8s_service_port):
         yield "kubeproxy: has no effect without both k8sServiceHost and k8sServicePort"

@@ -1,4 +1,4 @@
-"""What is wrong with a config, before anything is rendered (spec 40 §6.1, Beyond 11)."""
+"""Validation of a config before anything is rendered (spec 40 §6.1, Beyond 11)."""
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -23,8 +23,8 @@ ENCRYPTION_MODES: Final = ("wireguard",)
 LEASE_DURATION: Final = timedelta(seconds=15)
 RENEW_DEADLINE: Final = timedelta(seconds=5)
 RETRY_PERIOD: Final = timedelta(seconds=2)
-_JITTER: Final = 1.2  # a lock is renewed that much later than asked for, at most
-_DEVICE_LENGTH: Final = 15  # IFNAMSIZ without its closing zero
+_JITTER: Final = 1.2  # client-go renews a Lease up to this much later than configured
+_DEVICE_LENGTH: Final = 15  # IFNAMSIZ without the final zero
 _NOT_IN_DEVICES: Final = frozenset("/:,")
 _NAME_LENGTH: Final = 253
 _LABEL_LENGTH: Final = 63
@@ -33,7 +33,7 @@ _PROVIDER_CONFIG: Final = "spec.networking.providerConfig"
 
 
 def check(config: NetworkConfig, families: Sequence[str]) -> Iterator[Cause]:
-    """What no cluster of these IP families can run; paths inside of the config."""
+    """Yield what no cluster of these IP families can run, with paths inside the config."""
     yield from _one_of("tunnel", config.tunnel, TUNNELS)
     yield from _one_of("store", config.store, STORES)
     yield from _one_of("loadBalancingMode", config.load_balancing_mode, LOAD_BALANCING_MODES)
@@ -51,9 +51,10 @@ def check(config: NetworkConfig, families: Sequence[str]) -> Iterator[Cause]:
 
 
 def check_shoot(config: NetworkConfig, shoot: Shoot) -> Iterator[Cause]:
-    """What a config and a Shoot contradict each other in; paths in the Shoot.
+    """Yield what contradicts the Shoot, with paths in the Shoot.
 
-    What the status of a Shoot lacks is no finding: it may come, and rendering says so if not.
+    Something missing in the Shoot's status is not an error here: it may come later, and rendering
+    reports it otherwise.
     """
     proxied = shoot.kube_proxy_enabled
     if proxied and config.egress_gateway is not None and config.egress_gateway.enabled:
@@ -71,7 +72,7 @@ def check_shoot(config: NetworkConfig, shoot: Shoot) -> Iterator[Cause]:
 
 
 def has_node_local_dns(shoot: Shoot) -> bool:
-    """Whether every node answers DNS queries of its pods itself."""
+    """Whether every node runs a DNS cache for its pods."""
     enabled = map_at(shoot.raw, "spec", "systemComponents", "nodeLocalDNS").get("enabled")
     return enabled is True
 
@@ -130,7 +131,7 @@ def _is_device(name: str) -> bool:
 
 
 def _leases(announcements: L2Announcements) -> Iterator[Cause]:
-    """The rules of Leases; agents do not start with others."""
+    """Apply client-go's rules for Leases, without which agents do not start."""
     duration = announcements.lease_duration or LEASE_DURATION
     deadline = announcements.lease_renew_deadline or RENEW_DEADLINE
     retry = announcements.lease_retry_period or RETRY_PERIOD

@@ -1,7 +1,7 @@
-"""What the owner of a Shoot says about cilium, and what the Network tells back (spec 40 §6.1).
+"""The config and the status of a Network of type cilium (spec 40 §6.1).
 
-Everything is optional; what is absent is None, so that a value that somebody wrote can be told from
-a default. `values.Values` knows the defaults.
+Every field is optional, and None if absent, so that a value that a user wrote can be told from a
+default. `values.Values` has the defaults.
 """
 
 # ruff: noqa: RUF012 - Structs give every value its own copy of an empty default
@@ -19,37 +19,37 @@ NETWORK_CONFIG: Final = GroupVersionKind(GROUP, "v1alpha1", "NetworkConfig")
 
 
 class KubeProxy(Value):
-    """Where agents find the API server when no kube-proxy routes its Service."""
+    """The address of the API server for clusters without kube-proxy."""
 
     k8s_service_host: str | None = None
-    """An IP address or a DNS name; used together with a port only."""
+    """An IP address or a DNS name; takes effect only together with a port."""
     k8s_service_port: Annotated[int, INT32] | None = None
-    """A port; used together with a host only."""
+    """A port; takes effect only together with a host."""
 
 
 class Hubble(Value):
-    """What makes the flows of the cluster visible."""
+    """Hubble, which shows the flows of the cluster."""
 
     enabled: bool
     """Whether hubble-relay, hubble-ui and their certificates are deployed."""
 
 
 class IPv4(Value):
-    """IPv4 in the cluster; the IP families of the Network decide, whatever is said here."""
+    """IPv4 in the cluster; without effect, because the IP families of the Network decide."""
 
     enabled: bool = False
     """Whether pods have IPv4 addresses."""
 
 
 class IPv6(Value):
-    """IPv6 in the cluster; the IP families of the Network decide, whatever is said here."""
+    """IPv6 in the cluster; without effect, because the IP families of the Network decide."""
 
     enabled: bool = False
     """Whether pods have IPv6 addresses."""
 
 
 class SocketLoadBalancing(Value):
-    """Load balancing at sockets instead of packets."""
+    """Load balancing at sockets instead of for each packet."""
 
     enabled: bool = False
     """Whether it is limited to processes of the host, as service meshes need it."""
@@ -70,23 +70,23 @@ class EgressGateway(Value):
 
 
 class L2Announcements(Value):
-    """Addresses of Services announced in the local network; each Service has a Lease."""
+    """Announcement of Service addresses in the local network; each Service has a Lease."""
 
     enabled: bool = False
     """Whether addresses are announced."""
     lease_duration: Duration | None = None
-    """How long others wait before they take an announcement over; 15 s."""
+    """How long other nodes wait before they take over an announcement; 15 s."""
     lease_renew_deadline: Duration | None = None
     """How long the announcing node tries to renew its Lease; 5 s."""
     lease_retry_period: Duration | None = None
-    """How long it waits between two attempts; 2 s."""
+    """How long that node waits between two attempts; 2 s."""
 
 
 class Overlay(Value):
-    """Whether packets between nodes are wrapped."""
+    """Whether packets between nodes are encapsulated."""
 
     enabled: bool = False
-    """Whether they are; otherwise the network between the nodes knows the pods."""
+    """Whether they are; otherwise the network between the nodes routes packets to pods."""
     create_pod_routes: bool | None = None
     """Without an overlay: whether nodes have routes to the pods of nodes in their own subnet."""
 
@@ -113,7 +113,7 @@ class BGPControlPlane(Value):
 
 
 class Encryption(Value):
-    """Traffic between nodes that nobody else can read."""
+    """Encryption of traffic between nodes."""
 
     enabled: bool = False
     """Whether traffic is encrypted."""
@@ -126,18 +126,18 @@ class Encryption(Value):
 
 
 class NetworkConfig(Value):
-    """How cilium runs in one Shoot."""
+    """The configuration of cilium in one Shoot."""
 
     debug: bool | None = None
     """Whether agents and operator log in detail."""
     kubeproxy: KubeProxy | None = None
-    """Where agents find the API server when no kube-proxy routes its Service."""
+    """The address of the API server for clusters without kube-proxy."""
     hubble: Hubble | None = None
-    """What makes the flows of the cluster visible."""
+    """Hubble, which shows the flows of the cluster."""
     tunnel: str | None = None
-    """How packets are wrapped: `vxlan`, `geneve`, or `disabled`; `vxlan`, see `overlay`."""
+    """The encapsulation: `vxlan` (the default), `geneve` or `disabled`; see `overlay`."""
     store: str | None = None
-    """Where agents share what they know: `kubernetes`."""
+    """The store that agents share: `kubernetes`."""
     ipv4: IPv4 | None = None
     """Without effect: the IP families of the Network decide."""
     ipv6: IPv6 | None = None
@@ -169,7 +169,7 @@ class NetworkConfig(Value):
     )
     """Whether IPv6 packets to pods keep their source address; see `overlay`."""
     overlay: Overlay | None = None
-    """Whether packets between nodes are wrapped; decides over `tunnel` and the native ranges."""
+    """Whether packets between nodes are encapsulated; overrides `tunnel` and the native ranges."""
     snat_to_upstream_dns: SnatToUpstreamDNS | None = field(name="snatToUpstreamDNS", default=None)
     """Source addresses of DNS queries that leave the cluster."""
     snat_out_of_cluster: SnatOutOfCluster | None = None
@@ -185,20 +185,20 @@ class NetworkConfig(Value):
     policy_audit_mode: bool | None = None
     """Whether policies only report what they would drop."""
     encryption: Encryption | None = None
-    """Traffic between nodes that nobody else can read."""
+    """Encryption of traffic between nodes."""
 
 
 class NetworkStatus(Value, kw_only=True):
-    """What cilium does in a Shoot: `status.providerStatus`; not all of it is said by its owner."""
+    """The effective settings of cilium in a Shoot: `status.providerStatus`."""
 
     agent_version: str
     """The image tag of the agents."""
     routing_mode: str
     """`tunnel` or `native`."""
     tunnel_protocol: str | None = None
-    """How packets are wrapped, if they are."""
+    """The encapsulation, if there is one."""
     ipam: str
-    """Who gives addresses to pods; chosen once, never changed."""
+    """The IPAM mode; chosen once, never changed."""
     kube_proxy_replacement: bool
     """Whether cilium routes Services instead of kube-proxy."""
     mtu: int | None = None

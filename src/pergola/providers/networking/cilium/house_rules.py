@@ -1,4 +1,4 @@
-"""Where cilium cannot follow the house rules of manifests, and why (see `pergola.bundle.lint`)."""
+"""Exceptions from the house rules of manifests, with reasons (see `pergola.bundle.lint`)."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ EXCEPTIONS: Final = {
         "the default profile of runtimes refuses the system calls that load eBPF programs"
     ),
 }
-"""Exceptions with their reasons; capabilities are limited instead."""
+"""Exceptions by rule and object; capabilities are limited instead."""
 
 EXTERNAL: Final = ("Secret kube-system/hubble-relay-client-certs",)
-"""What is there without being rendered: the Job `hubble-generate-certs` creates it."""
+"""Objects that are referenced but not rendered: the Job `hubble-generate-certs` creates them."""

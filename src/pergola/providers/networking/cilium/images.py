@@ -1,4 +1,4 @@
-"""Which images cilium runs: those of the package, unless the operator overrides them."""
+"""The images of cilium: those of the package, unless an operator overrides them."""
 
 from functools import partial
 from importlib.resources import files
@@ -8,14 +8,14 @@ from pergola.manifests import Images
 
 
 def image_vector() -> ImageVector:
-    """The images of the package and their override.
+    """Return the images of the package with their overrides.
 
     Raises:
-        ImageVectorError: the override is no image vector.
+        ImageVectorError: the override is not a valid image vector.
     """
     return ImageVector.from_environment(files(__package__) / "images.yaml")
 
 
 def images_for(vector: ImageVector, kubernetes_version: str) -> Images:
-    """The images for a cluster of a version of Kubernetes."""
+    """Return the images for a version of Kubernetes."""
     return partial(vector.find, version=kubernetes_version)

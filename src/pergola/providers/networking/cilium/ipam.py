@@ -1,7 +1,7 @@
-"""Who gives addresses to pods: chosen once, kept in `status.state`, never changed.
+"""The IPAM mode: chosen once, kept in `status.state`, never changed.
 
-A cluster whose agents change from one mode to another loses the addresses of its pods, so whoever
-does not know the mode of an existing cluster must not render.
+A cluster whose agents change to another mode loses the addresses of its pods. So nothing may be
+rendered for an existing cluster whose mode is unknown.
 """
 
 from dataclasses import dataclass, field
@@ -19,12 +19,12 @@ _POOL_PREFIX: Final = "cluster-pool-"
 
 @dataclass(frozen=True, slots=True)
 class Ipam:
-    """How addresses are given to pods.
+    """The allocation of addresses to pods.
 
     Attributes:
-        mode: `kubernetes`, unless the cluster is older than that choice.
+        mode: `kubernetes`, unless the cluster is older than that default.
         pool: the keys of `cilium-config` that describe the pool of mode `cluster-pool`.
-        is_known: whether it was chosen, and is no guess that nobody may remember.
+        is_known: whether the mode was observed or chosen; a guess must not be stored.
     """
 
     mode: str = KUBERNETES
@@ -33,7 +33,7 @@ class Ipam:
 
     @classmethod
     def from_state(cls, state: JsonObject) -> Self:
-        """What was chosen before, as `state` below writes it."""
+        """Return the mode that `state` stored earlier."""
         ipam = map_at(state, _KEY)
         mode = ipam.get("mode")
         if not isinstance(mode, str) or not mode:
@@ -42,7 +42,7 @@ class Ipam:
 
     @classmethod
     def from_config_map(cls, config_map: JsonObject) -> Self | None:
-        """What a ConfigMap `cilium-config` says; None if it says nothing."""
+        """Return the mode of a ConfigMap `cilium-config`, or None if it has none."""
         data = _texts(map_at(config_map, "data"))
         if not data.get(_KEY):
             return None
@@ -50,17 +50,17 @@ class Ipam:
         return cls(data[_KEY], pool, is_known=True)
 
     def state(self) -> JsonObject:
-        """For `status.state`."""
+        """Return the content of `status.state`."""
         ipam: JsonObject = {"mode": self.mode}
         if self.pool:
             ipam["pool"] = dict(sorted(self.pool.items()))
         return {"apiVersion": f"{GROUP}/v1alpha1", "kind": "NetworkState", _KEY: ipam}
 
     def keys(self, ranges: dict[str, str]) -> dict[str, str]:
-        """The keys of `cilium-config`.
+        """Return the keys of `cilium-config`.
 
         Args:
-            ranges: of the pods, by `ipv4` and `ipv6`, for those that are in use.
+            ranges: of the pods, by `ipv4` and `ipv6`, of the families in use.
         """
         keys = {_KEY: self.mode}
         if self.mode == KUBERNETES:

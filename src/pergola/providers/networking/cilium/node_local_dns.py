@@ -1,6 +1,6 @@
-"""Node-local DNS with cilium: in pods of its own instead of an interface of the node.
+"""Node-local DNS in the network of its pods, where cilium can redirect queries to it.
 
-Gardener deploys it for nodes without cilium; a webhook in the Shoot changes it (spec 40 §6.5).
+Gardener deploys it for the network of nodes; a webhook in the Shoot adapts it (spec 40 §6.5).
 """
 
 from typing import Final
@@ -29,7 +29,7 @@ _CACHE_ARGS: Final = {
 
 
 def webhook() -> Webhook:
-    """The webhook; `Fail`, since a DNS that was not changed would answer nobody."""
+    """Return the webhook; it fails closed, because an unchanged DNS server gets no queries."""
     mutations = (
         ObjectMutation(
             resource=_CONFIG_MAPS,
@@ -48,7 +48,7 @@ def webhook() -> Webhook:
 
 
 def adapt_config_map(obj: JsonObject) -> JsonObject:
-    """A ConfigMap whose Corefile listens to everybody; others, and deleted ones, as they are."""
+    """Make the Corefile of node-local DNS listen on every address; skip deleted objects."""
     core_file = map_at(obj, "data").get(_CORE_FILE)
     if (
         deletion_timestamp_of(obj) is not None
@@ -60,12 +60,12 @@ def adapt_config_map(obj: JsonObject) -> JsonObject:
 
 
 def adapt_core_file(text: str) -> str:
-    """Each `bind …` listens everywhere, each `health <ip>:port` too."""
+    """Return a Corefile in which `bind` and `health` listen on every address."""
     return "".join(_adapt_line(line) for line in text.splitlines(keepends=True))
 
 
 def adapt_daemon_set(obj: JsonObject) -> JsonObject:
-    """A DaemonSet in the network of its pods; others, and deleted ones, as they are."""
+    """Move node-local DNS into the network of its pods; skip deleted objects."""
     if deletion_timestamp_of(obj) is not None or not name_of(obj).startswith(NAME):
         return obj
     pod = map_at(obj, "spec", "template", "spec")
@@ -108,7 +108,7 @@ def _adapt_cache(container: JsonObject) -> JsonObject:
 
 
 def _with_flags(args: object) -> list[str]:
-    """The flags, instead of those of the same names."""
+    """Return the arguments with our flags in place of those of the same names."""
     kept: list[str] = []
     given = [str(arg) for arg in args] if isinstance(args, list) else []
     for arg in given:

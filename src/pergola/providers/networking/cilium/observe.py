@@ -1,7 +1,7 @@
-"""What has to be read before a Network of type cilium can be rendered: its IPAM mode.
+"""Finding out the IPAM mode of a cluster, without which a Network cannot be rendered.
 
-The mode that was chosen once is in `status.state`. A Network without it may be older than Pergola,
-or come from a seed that kept none; then the Shoot knows, or what was last given to it.
+The mode is in `status.state`. A Network without it may have been reconciled by the original
+extension; then the mode is read from the Shoot, or from the objects that it was last sent.
 """
 
 import asyncio
@@ -28,10 +28,10 @@ _AGAIN: Final = 15.0
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """What a Shoot answered.
+    """The answer of a Shoot.
 
     Attributes:
-        config_map: None if it has none.
+        config_map: `cilium-config`, or None if the Shoot has none.
     """
 
     config_map: JsonObject | None
@@ -45,7 +45,7 @@ It raises `ExtensionError` or `KubeError` if the Shoot does not answer.
 
 
 async def read_live(context: Context) -> Live:
-    """Read as `ReadLive` says, with Gardener's kubeconfig of the Shoot."""
+    """Read the ConfigMap with Gardener's kubeconfig of the Shoot (see `ReadLive`)."""
     if context.cluster is None:
         raise ExtensionError(f"there is no Cluster {context.namespace}")
     try:

@@ -27,16 +27,16 @@ SHOOT_WEBHOOKS: Final = "extension-cilium-shoot-webhooks"
 """The ManagedResource with the webhook configuration for a Shoot."""
 
 ShootWebhooks = Callable[[], Awaitable[Sequence[JsonObject]]]
-"""The webhook configurations for a Shoot, with the authorities that it has to trust now."""
+"""Returns the webhook configurations for a Shoot, with the current CA bundles."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CiliumPlan(Plan[NetworkConfig]):
-    """A plan with what was observed.
+    """A plan with what was observed in the cluster.
 
     Attributes:
-        ipam: how the cluster gives addresses to pods.
-        webhooks: the webhook configurations for the Shoot; none if nobody serves webhooks.
+        ipam: the mode in which pods get addresses.
+        webhooks: the webhook configurations for the Shoot; none if no process serves webhooks.
     """
 
     ipam: Ipam
@@ -46,7 +46,7 @@ class CiliumPlan(Plan[NetworkConfig]):
     def of(
         cls, plan: Plan[NetworkConfig], ipam: Ipam, webhooks: Sequence[JsonObject]
     ) -> "CiliumPlan":
-        """A plan completed with what was observed."""
+        """Return a plan completed with what was observed."""
         known = {field.name: getattr(plan, field.name) for field in fields(Plan)}
         return cls(**known, ipam=ipam, webhooks=webhooks)
 
@@ -55,12 +55,12 @@ class Cilium(NetworkPlugin[NetworkConfig]):
     """Networks of type `cilium`.
 
     Args:
-        images: what runs; by default the package's own, as `IMAGEVECTOR_OVERWRITE` changes them.
+        images: by default those of the package, with the overrides of `IMAGEVECTOR_OVERWRITE`.
         live: reads the ConfigMap of agents in the Shoot.
 
     Attributes:
         shoot_webhooks: set by the process that serves `webhooks()`; without it the Shoot gets no
-            webhook configuration, since nobody would answer.
+            webhook configuration, which no process would serve.
     """
 
     type = "cilium"
@@ -73,27 +73,27 @@ class Cilium(NetworkPlugin[NetworkConfig]):
         self._live = live
 
     def check(self, config: NetworkConfig, families: Sequence[str]) -> Iterator[Cause]:
-        """What no cluster of these IP families can run."""
+        """Yield what no cluster of these IP families can run."""
         return checks.check(config, families)
 
     def check_shoot(self, config: NetworkConfig, shoot: Shoot) -> Iterator[Cause]:
-        """What contradicts kube-proxy in the Shoot."""
+        """Yield what contradicts the Shoot's kube-proxy."""
         return checks.check_shoot(config, shoot)
 
     def webhooks(self) -> Sequence[Webhook]:
-        """The webhook in Shoots that adapts node-local DNS."""
+        """Return the webhook that adapts node-local DNS in Shoots."""
         return [node_local_dns.webhook()]
 
     def shoot_defaults(self) -> Sequence[ShootDefault]:
-        """New Shoots need no kube-proxy."""
+        """Switch kube-proxy off in new Shoots."""
         return [KUBE_PROXY_OFF]
 
     async def observe(self, context: Context, plan: Plan[NetworkConfig]) -> CiliumPlan:
-        """Finds out how the cluster gives addresses to pods, unless that is known.
+        """Find out the cluster's IPAM mode, unless it is known.
 
         Raises:
-            ExtensionError: an existing cluster does not tell.
-            KubeError: the seed's API server refused, or did not answer.
+            ExtensionError: the mode of an existing cluster cannot be read.
+            KubeError: the seed's API server refused or did not answer.
         """
         ipam = await observe_ipam(
             context,
@@ -107,10 +107,10 @@ class Cilium(NetworkPlugin[NetworkConfig]):
         return CiliumPlan.of(plan, ipam, webhooks)
 
     def render(self, plan: Plan[NetworkConfig]) -> Rendered:
-        """The objects of a plan.
+        """Return the objects of a plan.
 
         Raises:
-            ExtensionError: the Shoot lacks something that they need.
+            ExtensionError: the Shoot lacks something that the objects need.
         """
         if not isinstance(plan, CiliumPlan):
             plan = CiliumPlan.of(plan, Ipam.from_state(plan.state), ())
@@ -127,7 +127,7 @@ class Cilium(NetworkPlugin[NetworkConfig]):
 
 
 def status(found: Values, images: Images) -> NetworkStatus:
-    """What came of the config, for whoever looks at the Network (Beyond 15)."""
+    """Return the effective settings, for users who read the Network (Beyond 15)."""
     way = found.routing
     return NetworkStatus(
         agent_version=ImageReference.parse(images("cilium-agent")).tag or "",

@@ -1,4 +1,4 @@
-"""How packets travel between nodes: what `tunnel`, `overlay` and the native ranges add up to."""
+"""Routing between nodes, computed from `tunnel`, `overlay` and the native ranges."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ TUNNELS: Final = (VXLAN, "geneve", DISABLED)
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """How packets travel between nodes (spec 40 §6.3 step 3, §6.7).
+    """Routing of packets between nodes (spec 40 §6.3 step 3, §6.7).
 
     Attributes:
-        tunnel: how packets are wrapped; `disabled` if they are not.
+        tunnel: the encapsulation, or `disabled`.
         native_ipv4: whether IPv4 packets to pods keep their source address.
         native_ipv6: the same for IPv6.
         direct_routes: whether nodes have routes to each other's pods.
@@ -29,17 +29,17 @@ class Routing:
 
     @property
     def is_native(self) -> bool:
-        """Whether packets travel as they are."""
+        """Whether packets travel without encapsulation."""
         return self.tunnel == DISABLED
 
 
 def routing(config: NetworkConfig, families: Sequence[str]) -> Routing:
-    """The overlay decides if it is said; otherwise the user's values stay.
+    """Return the routing: `overlay` decides if it is set, otherwise the user's values stay.
 
-    A native range that nobody spoke of follows the tunnel: without one, agents that masquerade do
-    not start unless they know it.
+    A native range that is not set follows the tunnel: without a tunnel, agents that masquerade do
+    not start unless they know the range.
     """
-    tunnel, native_ipv4, native_ipv6 = _wanted(config)
+    tunnel, native_ipv4, native_ipv6 = _configured(config)
     return Routing(
         tunnel,
         native_ipv4 and "IPv4" in families,
@@ -49,12 +49,12 @@ def routing(config: NetworkConfig, families: Sequence[str]) -> Routing:
 
 
 def direct_routes(config: NetworkConfig) -> bool:
-    """Whether routes to pods are wanted where they have an effect: without an overlay."""
+    """Whether nodes get routes to each other's pods, which takes effect without an overlay only."""
     overlay = config.overlay
     return overlay is not None and not overlay.enabled and overlay.create_pod_routes is True
 
 
-def _wanted(config: NetworkConfig) -> tuple[str, bool, bool]:
+def _configured(config: NetworkConfig) -> tuple[str, bool, bool]:
     tunnel = config.tunnel or VXLAN
     if config.overlay is None:
         native = tunnel == DISABLED

@@ -1,45 +1,28 @@
-"""What a plan means for cilium, computed once for everything that is rendered (spec 40 §6.3)."""
+"""Values computed from a plan, once for all renderers (spec 40 §6.3)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
-from urllib.parse import urlsplit
 
 from pergola.api.ip_ranges import Network, overlap, parse_network
 from pergola.api.objects import JsonObject, map_at, maps_at
 from pergola.extension_api.cluster import Shoot
 from pergola.extension_api.errors import Code, ExtensionError
+from pergola.providers.networking.cilium.api_server import ApiServer, api_server
 from pergola.providers.networking.cilium.checks import has_node_local_dns, rewrites_sources
 from pergola.providers.networking.cilium.config import NetworkConfig
 from pergola.providers.networking.cilium.ipam import Ipam
 from pergola.providers.networking.cilium.routing import Routing, routing
 from pergola.providers.networking.plugin import Plan
 
-HTTPS_PORT: Final = 443
-EXTERNAL: Final = "external"
-_MISSING_HOST: Final = "required kubernetes service host missing while running without kube-proxy"
-_HOST_ADVICE: Final = (
-    "set kubeproxy.k8sServiceHost and kubeproxy.k8sServicePort in the network config, or wait for"
-    " the address"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class ApiServer:
-    """Where agents reach the API server before anybody routes Services."""
-
-    host: str
-    port: int
-
 
 @dataclass(frozen=True, slots=True)
 class StrictEncryption:
-    """Which traffic is dropped if it is not encrypted.
+    """Traffic that is dropped unless it is encrypted.
 
     Attributes:
         cidr: of the pods.
-        allows_remote_nodes: whether identities of other nodes are looked up; needed where the
-            addresses of pods do not tell them from nodes.
+        allows_remote_nodes: whether identities of other nodes are looked up; needed where addresses
+            do not tell pods and nodes apart.
     """
 
     cidr: str
@@ -48,16 +31,16 @@ class StrictEncryption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Values:
-    """What the renderers know.
+    """The input of the renderers.
 
     Attributes:
-        native_ipv4: the range in which IPv4 packets keep their source address; None for no range.
+        native_ipv4: the range in which IPv4 packets keep their source address, or None.
         native_ipv6: the same for IPv6.
-        api_server: None as long as kube-proxy routes the Service `kubernetes`.
-        bpf_masquerade: whether eBPF rewrites source addresses; None if that is not to be said.
+        api_server: None if kube-proxy routes the Service `kubernetes`.
+        bpf_masquerade: whether eBPF rewrites source addresses; None leaves the setting out.
         operator_is_ha: whether the operator may have several replicas.
         pods: the ranges of pods, and likewise of `services` and `nodes`.
-        ingress_domain: under which the Shoot's Ingresses are reachable; empty if it is not known.
+        ingress_domain: the domain of the Shoot's Ingresses; empty if unknown.
     """
 
     config: NetworkConfig
@@ -89,15 +72,15 @@ class Values:
 
     @property
     def hubble(self) -> bool:
-        """Whether flows are made visible."""
+        """Whether Hubble is on."""
         return self.config.hubble is not None and self.config.hubble.enabled
 
 
 def values(plan: Plan[NetworkConfig], ipam: Ipam) -> Values:
-    """The values of a plan.
+    """Compute the values of a plan.
 
     Raises:
-        ExtensionError: the Shoot lacks something; it says what.
+        ExtensionError: the Shoot lacks something, which the message names.
     """
     config, shoot = plan.config, plan.shoot
     way = routing(config, plan.families)
@@ -123,44 +106,9 @@ def values(plan: Plan[NetworkConfig], ipam: Ipam) -> Values:
     )
 
 
-def api_server(config: NetworkConfig, shoot: Shoot) -> ApiServer:
-    """The configured address, else that under which the API server is known outside.
-
-    Raises:
-        ExtensionError: there is none; it may come with the next reconciliation of the Shoot.
-    """
-    wanted = config.kubeproxy
-    if wanted is not None and wanted.k8s_service_host and wanted.k8s_service_port:
-        return ApiServer(wanted.k8s_service_host, wanted.k8s_service_port)
-    if not maps_at(shoot.raw, "status", "advertisedAddresses"):
-        raise _no_host("advertised addresses missing in shoot status")
-    url = shoot.advertised_address(EXTERNAL)
-    if url is None:
-        # Users search for this text; its spelling is older than we are.
-        raise _no_host("external address not found among advertised adresses")
-    return _address(url)
-
-
 def network_of(networks: Sequence[Network], version: int) -> Network | None:
     """Return the first network of an IP version."""
     return next((network for network in networks if network.version == version), None)
-
-
-def _address(url: str) -> ApiServer:
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        host = port = None
-    if not host:
-        raise _no_host(f'the external advertised address "{url}" has no host')
-    return ApiServer(host, port or HTTPS_PORT)
-
-
-def _no_host(reason: str) -> ExtensionError:
-    return ExtensionError(
-        f"{_MISSING_HOST}: {reason}; {_HOST_ADVICE}", Code.RETRYABLE_CONFIGURATION_PROBLEM
-    )
 
 
 def _native_ipv4(pods: Sequence[Network]) -> Network:
@@ -174,7 +122,7 @@ def _native_ipv4(pods: Sequence[Network]) -> Network:
 
 
 def _native_ipv6(shoot: Shoot, pods: Sequence[Network]) -> Network:
-    """Where the infrastructure gives IPv6 ranges, only the status of the Shoot knows them."""
+    """Prefer the status: infrastructures that assign IPv6 ranges report them only there."""
     reported = map_at(shoot.raw, "status", "networking").get("pods")
     known = [str(cidr) for cidr in reported] if isinstance(reported, list) else []
     network = network_of([*_networks("pods", known), *pods], 6)
@@ -188,7 +136,7 @@ def _native_ipv6(shoot: Shoot, pods: Sequence[Network]) -> Network:
 
 
 def _bpf_masquerade(config: NetworkConfig, families: Sequence[str]) -> bool | None:
-    """Sidecars that rewrite addresses with iptables exclude it, and it is about IPv4."""
+    """Return None without IPv4, or if sidecars rewrite addresses with iptables."""
     if "IPv4" not in families or rewrites_sources(config):
         return None
     return config.enable_bpf_masquerade is not False
@@ -208,7 +156,7 @@ def _strict_encryption(
 
 
 def _least_workers(shoot: Shoot) -> int:
-    """How many nodes there are at least."""
+    """Return the least number of nodes."""
     return sum(_minimum(worker) for worker in maps_at(shoot.raw, "spec", "provider", "workers"))
 
 

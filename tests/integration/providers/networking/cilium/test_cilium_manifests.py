@@ -78,7 +78,7 @@ def render(fields: JsonObject, shoot: Shoot, families: tuple[str, ...]) -> Rende
 
 @pytest.fixture(scope="module")
 def shoot_cluster() -> Iterator[Sandbox]:
-    """A cluster of this module's: what is stored elsewhere under these names stays out of it."""
+    """A cluster for this module alone: other tests store objects under the same names."""
     with private() as own:
         yield own
 

@@ -26,7 +26,7 @@ from pergola.testing.world import RecordingClient
 NAME: Final = "extension-networking-cilium-config"
 CILIUM_CONFIG: Final = Key("kube-system", "cilium-config")
 OLD: Final[JsonObject] = {"providerStatus": {"kind": "NetworkStatus"}}
-"""The status of a Network that was reconciled before, by somebody who kept no state."""
+"""The status of a Network that an extension without state reconciled before."""
 
 
 class Answers:
@@ -155,7 +155,7 @@ async def test_an_egress_gateway_with_kube_proxy_fails_and_no_object_changes(sit
 
 
 async def test_a_shoot_that_sleeps_is_not_asked(site: Site) -> None:
-    live = Answers(problem="nobody answers")
+    live = Answers(problem="no answer")
     asleep = cilium_shoot()
     asleep.raw["spec"]["hibernation"] = {"enabled": True}
     asleep.raw["status"]["isHibernated"] = True
@@ -187,7 +187,7 @@ async def test_an_existing_cluster_that_does_not_answer_is_left_as_it_is(site: S
     assert site.client.taken() == []
 
 
-async def test_what_was_shipped_before_tells_the_mode_too(site: Site) -> None:
+async def test_the_mode_is_also_read_from_the_objects_that_were_shipped(site: Site) -> None:
     await Cilium(live=Answers("cluster-pool")).reconcile(site.context(), site.network(status=OLD))
     silent = Cilium(live=Answers(problem="connection refused"))
 

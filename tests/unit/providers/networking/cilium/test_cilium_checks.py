@@ -124,7 +124,7 @@ def test_a_wrong_value_is_invalid_at_its_path(config: JsonObject, path: str) -> 
         ("loadBalancingMode", "snat, dsr, hybrid"),
     ],
 )
-def test_a_value_of_no_enum_is_told_with_those_that_are(field: str, supported: str) -> None:
+def test_an_unsupported_value_is_reported_with_the_others(field: str, supported: str) -> None:
     (finding,) = check(cilium_config(**{field: "x"}), IPV4)
 
     assert finding == Cause(
@@ -275,7 +275,7 @@ def test_node_local_dns_does_not_work_with_kube_proxy_in_mode_ipvs(
         ({"encryption": {"mode": "wireguard"}}, IPV4, True, "encryption.mode"),
     ],
 )
-def test_a_value_that_another_overrules_is_told(
+def test_a_value_that_another_overrides_is_a_warning(
     config: JsonObject, families: tuple[str, ...], kube_proxy: bool, field: str
 ) -> None:
     found = list(advice(cilium_config(**config), families, cilium_shoot(kube_proxy=kube_proxy)))
@@ -284,5 +284,5 @@ def test_a_value_that_another_overrules_is_told(
 
 
 @pytest.mark.parametrize("kube_proxy", [True, False])
-def test_nothing_is_told_about_an_empty_config(kube_proxy: bool) -> None:
+def test_an_empty_config_has_no_warnings(kube_proxy: bool) -> None:
     assert not list(advice(NetworkConfig(), IPV4, cilium_shoot(kube_proxy=kube_proxy)))

@@ -1,4 +1,4 @@
-"""What agents are told: spec 40 §6.3, §6.6 and §6.7."""
+"""The settings of agents: spec 40 §6.3, §6.6 and §6.7."""
 
 import re
 
@@ -8,9 +8,10 @@ from pergola.api.objects import JsonObject
 from pergola.extension_api.cluster import Shoot
 from pergola.extension_api.errors import Code, ExtensionError
 from pergola.providers.networking.cilium import NetworkConfig
+from pergola.providers.networking.cilium.api_server import ApiServer
 from pergola.providers.networking.cilium.config_map import config
 from pergola.providers.networking.cilium.ipam import Ipam
-from pergola.providers.networking.cilium.values import ApiServer, values
+from pergola.providers.networking.cilium.values import values
 from pergola.testing.cilium_plans import (
     HOST,
     PODS,
@@ -140,7 +141,7 @@ def test_native_ranges_are_those_of_the_families_in_use() -> None:
     }
 
 
-def test_a_native_range_that_nobody_reported_is_waited_for() -> None:
+def test_a_native_range_that_is_not_reported_yet_is_a_retryable_error() -> None:
     plan = cilium_plan(
         cilium_config(overlay={"enabled": False}), cilium_shoot(ipv6=False), families=BOTH
     )

@@ -236,7 +236,7 @@ def test_certificates_are_renewed_every_four_months() -> None:
     assert job["resources.gardener.cloud/delete-on-invalid-update"] == "true"
 
 
-def test_hubble_shows_flows_to_nobody_without_a_password() -> None:
+def test_hubble_shows_flows_only_with_a_password() -> None:
     ingress = named(render({"hubble": {"enabled": True}}))["Ingress/hubble-ui"]
 
     assert annotations_of(ingress)["nginx.ingress.kubernetes.io/auth-type"] == "basic"
@@ -292,7 +292,7 @@ def test_monitoring_is_for_the_seed() -> None:
     assert {obj["metadata"]["namespace"] for obj in seed} == {"shoot--test--demo"}
 
 
-def test_the_status_tells_what_came_of_the_config() -> None:
+def test_the_status_reports_the_effective_settings() -> None:
     fields = {"tunnel": "vxlan", "overlay": {"enabled": False}, "mtu": 1400}
 
     rendered = render(fields, ADVERTISED, state={"ipam": {"mode": "cluster-pool"}})
@@ -346,7 +346,7 @@ IMAGES: Final = (
     "hubble-certgen",
 )
 
-# Every option with every other: what is right can be rendered, what cannot is a finding
+# Every option with every other: a config that passes validation can be rendered
 
 CHOICES: Final[dict[str, list[object]]] = {
     "overlay": [None, {"enabled": True}, {"enabled": False, "createPodRoutes": True}],
@@ -383,7 +383,7 @@ def is_right(plan: Plan[NetworkConfig]) -> bool:
     ]
 
 
-def test_whatever_is_right_can_be_rendered() -> None:
+def test_every_valid_config_can_be_rendered() -> None:
     rendered = refused = 0
     for config, (shoot, families) in product(configs(), SHOOTS):
         plan = cilium_plan(config, shoot, families=families)
@@ -397,7 +397,7 @@ def test_whatever_is_right_can_be_rendered() -> None:
     assert refused > 1000
 
 
-def test_what_the_default_sets_is_right() -> None:
+def test_the_default_of_new_shoots_is_valid() -> None:
     path, value = KUBE_PROXY_OFF.path, KUBE_PROXY_OFF.value
     shoot = cilium_shoot(mode="IPVS", node_local_dns=True)
     map_at(shoot.raw, *map(str, path[:-1]))[str(path[-1])] = value

@@ -1,4 +1,4 @@
-"""What happens on a node before its agent starts."""
+"""Init containers, which prepare a node before its agent starts."""
 
 from typing import Final
 
@@ -21,21 +21,21 @@ _DISABLE_RP_FILTER: Final = """\
 set -o errexit
 echo net.ipv4.conf.all.rp_filter=0 > /host/etc/sysctl.d/99-cilium-rp-filter.conf
 """
-# A program of the host's file system, started in the host's namespaces: hence the copy.
+# Programs that run in the namespaces of the host must be in its file system.
 _IN_HOST: Final = """\
 set -o errexit -o nounset
 cp /usr/bin/{program} /hostbin/{program}
 {nsenter} "$BIN_PATH/{program}" {argument}
 rm /hostbin/{program}
 """
-# The file system outlives the agent, and with it connections while the agent starts anew.
+# Maps in this file system survive a restart of the agent, and connections with them.
 _MOUNT_BPF_FS: Final = """\
 set -o errexit
 if [ "$(stat -f -c %T /sys/fs/bpf)" != bpf_fs ]; then
   mount -t bpf bpf /sys/fs/bpf
 fi
 """
-# Rules that a former kube-proxy left behind would still catch packets to Services.
+# Rules that kube-proxy left behind would still match packets to Services.
 _KUBE_PROXY_CLEAN_UP: Final = """\
 set -o nounset
 for family in iptables ip6tables; do
@@ -48,7 +48,7 @@ ip link delete kube-ipvs0 2>/dev/null || true
 
 
 def containers(values: Values, image: Images) -> list[JsonObject]:
-    """The init containers, in the order in which they run."""
+    """Return the init containers in the order in which they run."""
     agent = image("cilium-agent")
     found = [
         _disable_rp_filter(agent),
@@ -123,7 +123,7 @@ def _in_host(name: str, image: str, program: str, argument: str) -> JsonObject:
 
 
 def _mount_bpf_fs(image: str) -> JsonObject:
-    """Privileged: only then a mount reaches the node."""
+    """Mount the file system on the node, which takes a privileged container."""
     return _container(
         "mount-bpf-fs",
         image,

@@ -1,4 +1,4 @@
-"""Checksums that make pods start again when their configuration changes."""
+"""Checksums by which a change of configuration restarts pods."""
 
 import hashlib
 from typing import Final
@@ -12,6 +12,6 @@ LABEL_PREFIX: Final = "checksum/configmap-label-prefix"
 
 
 def checksum(config_map: JsonObject) -> str:
-    """Of what a ConfigMap holds, whatever the order of its keys."""
+    """Return a checksum of a ConfigMap's data, independent of the order of its keys."""
     data = orjson.dumps(config_map.get("data"), option=orjson.OPT_SORT_KEYS)
     return hashlib.sha256(data).hexdigest()

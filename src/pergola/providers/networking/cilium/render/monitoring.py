@@ -1,4 +1,4 @@
-"""What the Shoot's Prometheus, on the seed, is to know of cilium (spec 40 §6.3 step 10)."""
+"""Monitoring of cilium by the Shoot's Prometheus on the seed (spec 40 §6.3 step 10)."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -69,7 +69,7 @@ _HUBBLE_PANELS: Final = (
 
 
 def monitoring(namespace: str) -> list[JsonObject]:
-    """Dashboards, scrape configurations and alerts for the namespace of a Shoot on the seed."""
+    """Return dashboards, scrape configurations and alerts for a Shoot's namespace on the seed."""
     return [
         _dashboards(namespace),
         *(_scrape_config(target, namespace) for target in _TARGETS),
@@ -106,7 +106,7 @@ def _scrape_config(target: _Target, namespace: str) -> JsonObject:
 
 
 def _as_prometheus() -> JsonObject:
-    """Pods of the Shoot are reached through its API server only."""
+    """Reach pods of the Shoot through its API server, the only way from the seed."""
     return {
         "authorization": {"credentials": {"name": _TOKEN, "key": "token"}},
         "tlsConfig": {"ca": {"secret": {"name": "ca", "key": "bundle.crt"}}},
@@ -132,7 +132,7 @@ def _relabelings(target: _Target) -> list[JsonObject]:
         {"targetLabel": "__address__", "replacement": "kube-apiserver:443"},
     ]
     if target.port == "hubble-metrics":
-        # Agents open the port only if Hubble is on; a target that is off is no target.
+        # Agents open the port only if Hubble is on.
         keep = {"action": "keep", "sourceLabels": [_HUBBLE_ANNOTATION], "regex": "true"}
         found.insert(0, keep)
     return found
