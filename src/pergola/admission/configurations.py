@@ -1,7 +1,7 @@
-"""The two objects that tell an API server of webhooks: one for mutating, one for validating ones.
+"""MutatingWebhookConfiguration and ValidatingWebhookConfiguration (spec 12 §2.1).
 
-They are rendered completely, with every field that the API server would fill in, so that what is
-stored can be compared with what it should be (spec 12 §2.1).
+They are rendered with every field that the API server would default, so that the stored objects can
+be compared with the desired ones.
 """
 
 import base64
@@ -20,11 +20,11 @@ VALIDATING: Final = GroupVersionKind(
 )
 
 Endpoint: TypeAlias = Callable[[str], JsonObject]
-"""From a path to the part of a `clientConfig` that says where the server is."""
+"""From a path to the `service` or `url` of a `clientConfig`."""
 
 
 def by_service(name: str, namespace: str, port: int = 443) -> Endpoint:
-    """The server is reached through a Service of the same cluster."""
+    """Reach the server through a Service of the same cluster."""
 
     def endpoint(path: str) -> JsonObject:
         service = {"name": name, "namespace": namespace, "path": path, "port": port}
@@ -34,7 +34,7 @@ def by_service(name: str, namespace: str, port: int = 443) -> Endpoint:
 
 
 def by_url(base: str) -> Endpoint:
-    """The server is reached by its address, such as `https://server.namespace:443`."""
+    """Reach the server at a URL such as `https://server.namespace:443`."""
 
     def endpoint(path: str) -> JsonObject:
         return {"url": f"{base.rstrip('/')}{path}"}
@@ -49,11 +49,11 @@ def configurations(
     endpoint: Endpoint,
     bundle: bytes,
 ) -> list[JsonObject]:
-    """The configurations for some registrations; without one of a kind there is no object for it.
+    """Return the configurations of some registrations: one for each kind that has any.
 
     Args:
         name: of both objects.
-        bundle: the certificates that the API server shall trust, PEM.
+        bundle: the certificates that the API server has to trust, PEM.
     """
     found = []
     ca = base64.b64encode(bundle).decode()
@@ -77,7 +77,7 @@ def configurations(
 
 
 def is_registered(desired: JsonObject, live: JsonObject | None) -> bool:
-    """Whether a stored configuration says what it should; labels of others do not matter."""
+    """Whether a stored configuration is as desired; additional labels are ignored."""
     if live is None:
         return False
     mine = labels_of(desired).items() <= labels_of(live).items()
@@ -85,5 +85,5 @@ def is_registered(desired: JsonObject, live: JsonObject | None) -> bool:
 
 
 def configuration_keys(name: str) -> list[tuple[GroupVersionKind, Key]]:
-    """Both objects that an installation of this name may have."""
+    """Return the keys of both objects that may exist under a name."""
     return [(MUTATING, Key("", name)), (VALIDATING, Key("", name))]

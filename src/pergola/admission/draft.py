@@ -1,7 +1,7 @@
-"""An object under edit: what a mutating webhook changes becomes a minimal JSON patch.
+"""An object under edit: the changes of a mutating webhook become a minimal JSON patch.
 
-The original stays untouched; reads see the edits. An edit that would change nothing is none, so
-that a webhook which is applied to its own output has nothing to say.
+The original is never changed; reads see the edits. An edit without effect is not recorded, so that
+a webhook makes no edits to its own output.
 """
 
 from typing import Final, TypeAlias
@@ -11,7 +11,7 @@ from pergola.api.objects import JsonObject, JsonValue
 from pergola.kube.patches import escape_pointer, same
 
 Path: TypeAlias = tuple[str | int, ...]
-"""Map keys and list indexes, from the object's root: `("spec", "containers", 0, "env")`."""
+"""Map keys and list indexes from the root: `("spec", "containers", 0, "env")`."""
 
 _ABSENT: Final = object()
 
@@ -20,8 +20,8 @@ class Draft:
     """The edits of one object, in order.
 
     Raises:
-        TypeError: in `set`, `append` and `remove`: the path leads through something that is
-            neither map nor list. The API server has checked types before it asks a webhook.
+        TypeError: In `set`, `append` and `remove`: the path leads through a value that is neither
+            a map nor a list. API servers check types before they call a webhook.
     """
 
     def __init__(self, obj: JsonObject) -> None:
@@ -31,21 +31,21 @@ class Draft:
 
     @property
     def edits(self) -> tuple[Edit, ...]:
-        """What was changed so far."""
+        """The edits so far."""
         return tuple(self._edits)
 
     def get(self, *path: str | int) -> JsonValue:
-        """The value at a path as it is now; None if it, or something above it, is not there."""
+        """Return the current value at a path, or None if it is absent."""
         found = self._find(path)
         return None if found is _ABSENT else found  # type: ignore[return-value] # only this is not
 
     def set(self, path: Path, value: JsonValue, because: str) -> None:
-        """Makes the value at a path this one, and creates the maps above it where they miss."""
+        """Set the value at a path; create missing maps above it."""
         depth, present = self._reach(path)
         is_all = depth == len(path) - 1
         if is_all and present is not _ABSENT and same(present, value):  # type: ignore[arg-type] # as above
             return
-        for name in reversed(path[depth + 1 :]):  # the highest map that is missing brings the rest
+        for name in reversed(path[depth + 1 :]):  # the highest missing map contains the rest
             value = {str(name): value}
         path = path[: depth + 1]
         self._put(path, value)
@@ -53,7 +53,7 @@ class Draft:
         self._edits.append(Edit("add" if added else "replace", pointer(path), value, because))
 
     def append(self, path: Path, value: JsonValue, because: str) -> None:
-        """Adds a value to the end of the list at a path, which is created where it misses."""
+        """Append a value to the list at a path; create the list if it is missing."""
         present = self._find(path)
         if not isinstance(present, list) or not present:
             self.set(path, [value], because)
@@ -62,7 +62,7 @@ class Draft:
         self._edits.append(Edit("add", pointer((*path, "-")), value, because))
 
     def remove(self, path: Path, because: str) -> None:
-        """Takes away the value at a path, if it is there."""
+        """Remove the value at a path, if there is one."""
         if self._find(path) is _ABSENT:
             return
         parent = self._writable(path[:-1])
@@ -70,10 +70,10 @@ class Draft:
         self._edits.append(Edit("remove", pointer(path), None, because))
 
     def verdict(self, unchanged: str, *, warnings: tuple[str, ...] = ()) -> Verdict:
-        """The answer that allows the request with these edits.
+        """Return the answer that allows the request with these edits.
 
         Args:
-            unchanged: why there is nothing to change, if there is nothing.
+            unchanged: why nothing changes, if there are no edits.
         """
         if not self._edits:
             return Verdict(because=unchanged, warnings=warnings)
@@ -88,9 +88,9 @@ class Draft:
         return value
 
     def _reach(self, path: Path) -> tuple[int, object]:
-        """How many steps of a path lead to maps and lists that are there, and what is after them.
+        """Return how many steps of a path lead to maps and lists, and the value after them.
 
-        The last step does not count: what it leads to may be anything.
+        The last step does not count: it may lead to any value.
         """
         value: object = self.object
         last = len(path) - 1
@@ -101,14 +101,14 @@ class Draft:
             if not isinstance(child, dict | list):
                 raise TypeError(f"{pointer(path[: depth + 1])} is neither a map nor a list")
             value = child
-        raise TypeError("an object is not edited as a whole")
+        raise TypeError("the path is empty")
 
     def _put(self, path: Path, value: JsonValue) -> None:
         parent = self._writable(path[:-1])
         parent[path[-1]] = value  # type: ignore[index] # a map, or an index that is there
 
     def _writable(self, path: Path) -> JsonObject | list[JsonValue]:
-        """The map or list at a path, copied once so that the original stays as it is."""
+        """Return the map or list at a path, copied once so that the original stays unchanged."""
         self.object = parent = self._copied(self.object)
         for step in path:
             child = self._copied(parent[step])  # type: ignore[index] # it is there
@@ -133,5 +133,5 @@ def _child(value: object, step: str | int) -> object:
 
 
 def pointer(path: Path) -> str:
-    """A path as a JSON pointer."""
+    """Return a path as a JSON pointer."""
     return "".join(f"/{escape_pointer(step) if isinstance(step, str) else step}" for step in path)

@@ -1,7 +1,7 @@
-"""What is wrong with webhooks as they are registered, served and trusted; pure functions.
+"""Problems with webhooks as they are registered, served and trusted; pure functions.
 
-A webhook that fails closed and that nobody serves stops whatever it is asked about. So does one
-that its own server has to pass before it can start.
+A webhook that fails closed and is not served blocks all requests that it reviews. So does one that
+reviews requests which its own server depends on to start.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -19,10 +19,10 @@ from pergola.pki import hosts_of, renewal_of, signed_by
 
 
 class Finding(NamedTuple):
-    """Something that is wrong, or soon will be.
+    """A problem, or one that is about to come.
 
     Attributes:
-        webhook: the name of an entry; empty where all are meant.
+        webhook: the name of an entry; empty for several of them.
     """
 
     severity: Literal["error", "warning"]
@@ -31,14 +31,14 @@ class Finding(NamedTuple):
 
 
 class Need(NamedTuple):
-    """A request that must pass while no webhook is served: what an installation starts with."""
+    """A request that must be allowed while no webhook is served, so that an installation starts."""
 
     what: str
     candidate: Candidate
 
 
 def entries(configurations: Iterable[JsonObject]) -> dict[str, JsonObject]:
-    """All entries of some configurations by their names."""
+    """Return all entries of some configurations by name."""
     return {
         str(entry.get("name")): entry
         for configuration in configurations
@@ -47,7 +47,7 @@ def entries(configurations: Iterable[JsonObject]) -> dict[str, JsonObject]:
 
 
 def blocking(known: Mapping[str, JsonObject], needs: Iterable[Need]) -> Iterator[Finding]:
-    """Entries that keep an installation from starting when it is down."""
+    """Find entries that prevent an installation from starting."""
     for need in needs:
         for name, entry in known.items():
             fails_closed = entry.get("failurePolicy", "Fail") == "Fail"
@@ -109,14 +109,14 @@ def differing(desired: JsonObject, live: JsonObject) -> list[str]:
 
 
 def unserved(known: Mapping[str, JsonObject], served: Collection[str]) -> Iterator[Finding]:
-    """Entries whose path the server does not know."""
+    """Find entries whose path is not served."""
     for name, entry in known.items():
         if path_of(entry) not in served:
             yield Finding("error", name, f"is registered, but {path_of(entry)} is not served")
 
 
 def path_of(entry: JsonObject) -> str:
-    """The path at which an entry says that it is served."""
+    """Return the path of an entry."""
     config = map_at(entry, "clientConfig")
     if url := config.get("url"):
         return urlsplit(str(url)).path
@@ -124,7 +124,7 @@ def path_of(entry: JsonObject) -> str:
 
 
 def host_of(entry: JsonObject) -> str:
-    """By which name an API server knows the server of an entry."""
+    """Return the host name by which an API server verifies the server of an entry."""
     config = map_at(entry, "clientConfig")
     if url := config.get("url"):
         return urlsplit(str(url)).hostname or ""
@@ -139,11 +139,11 @@ def untrusted(
     host: str,
     now: datetime,
 ) -> Iterator[Finding]:
-    """What is wrong with the certificates of an entry.
+    """Find problems with the certificates of an entry.
 
     Args:
         bundle: the authorities that the API server trusts.
-        served: what the server shows; None if it was not seen.
+        served: the server's certificate; None if unknown.
     """
     if not bundle:
         yield Finding("error", name, "has no CA bundle: no API server will trust its server")
@@ -174,11 +174,11 @@ def untrusted(
 def own_needs(
     name: str, namespace: str, namespace_labels: Mapping[str, str], pods: Iterable[JsonObject]
 ) -> Iterator[Need]:
-    """What an installation must be able to create while it is down.
+    """Return the requests that must be allowed while an installation is down.
 
     Args:
         name: the value of its label `app`.
-        pods: templates of its pods; one with the label alone if there is none.
+        pods: templates of its pods; a pod with only that label if there are none.
     """
     labels = [map_at(pod, "metadata", "labels") for pod in pods] or [{"app": name}]
     for found in labels:

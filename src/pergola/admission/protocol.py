@@ -1,7 +1,7 @@
 """AdmissionReview, v1 and v1beta1, from bytes to bytes (spec 12 §1.2).
 
-The HTTP status is 200 always, and the answer an AdmissionReview with the request's uid: whatever
-goes wrong is in its response. Nothing here knows of sockets.
+The HTTP status is always 200, and the answer is an AdmissionReview with the request's uid: errors
+are in its response. Sockets are not handled here.
 """
 
 import asyncio
@@ -41,10 +41,10 @@ _OPERATIONS: Final = ("CREATE", "UPDATE", "DELETE", "CONNECT")
 
 
 class MalformedReview(Exception):
-    """A body is no AdmissionReview that could be judged; the text is for the requester.
+    """The body is not a valid AdmissionReview; the text is for the requester.
 
     Attributes:
-        uid: of the request, as far as it could be read.
+        uid: of the request; empty if it could not be read.
         version: of the review.
     """
 
@@ -55,18 +55,18 @@ class MalformedReview(Exception):
 
 
 class Asked(NamedTuple):
-    """A request, and the version in which it was asked and wants its answer."""
+    """A request, and the version of the review that contained it."""
 
     version: str
     request: Request
 
 
 class Reviewer:
-    """What is served at one path.
+    """The endpoint of one path.
 
     Args:
         path: for metrics and logs.
-        budget: seconds after which a handler that still waits for somebody is given up.
+        budget: seconds after which a handler that still waits is cancelled.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Reviewer:
         self._budget = budget
 
     def __call__(self, content_type: str, body: bytes) -> bytes | Awaitable[bytes]:
-        """The answer; at once where nobody else has to be asked."""
+        """Answer a review; at once unless the handler has to wait."""
         began = time.perf_counter()
         try:
             asked = read_review(content_type, body)
@@ -91,12 +91,12 @@ class Reviewer:
             verdict = errored(HTTPStatus.BAD_REQUEST, str(error))
             return self._answered(error.version, error.uid, verdict, began)
         try:
-            verdict_or_wait = self._handler(asked.request)
-        except Exception as error:  # whatever a handler stumbles over, the server goes on
-            verdict_or_wait = self._stumbled(error)
-        if isinstance(verdict_or_wait, Verdict):
-            return self._answered(asked.version, asked.request.uid, verdict_or_wait, began)
-        return self._awaited(asked, verdict_or_wait, began)
+            outcome = self._handler(asked.request)
+        except Exception as error:  # a bug in a handler must not stop the server
+            outcome = self._failed(error)
+        if isinstance(outcome, Verdict):
+            return self._answered(asked.version, asked.request.uid, outcome, began)
+        return self._awaited(asked, outcome, began)
 
     def too_large(self, limit: str = f"{BODY_LIMIT} bytes") -> bytes:
         """Answer a request that exceeds a limit and is not decoded."""
@@ -111,7 +111,7 @@ class Reviewer:
             async with limit:
                 verdict = await waiting
         except Exception as error:
-            verdict = self._overdue() if limit.expired() else self._stumbled(error)
+            verdict = self._overdue() if limit.expired() else self._failed(error)
         finally:
             self._metrics.in_flight.dec()
         return self._answered(asked.version, asked.request.uid, verdict, began)
@@ -120,7 +120,7 @@ class Reviewer:
         text = f"no verdict within {self._budget:g} seconds"
         return errored(HTTPStatus.INTERNAL_SERVER_ERROR, text)
 
-    def _stumbled(self, error: Exception) -> Verdict:
+    def _failed(self, error: Exception) -> Verdict:
         """Return the answer to an error: a refusal by the API server keeps its code and reason."""
         if isinstance(error, ApiError):
             return Verdict(allowed=False, code=error.code, reason=error.reason, message=str(error))
@@ -152,10 +152,10 @@ class Reviewer:
 
 
 def read_review(content_type: str, body: bytes) -> Asked:
-    """The request in a body.
+    """Return the request in a body.
 
     Raises:
-        MalformedReview: there is none that could be judged.
+        MalformedReview: There is no valid request.
     """
     if not body:
         raise MalformedReview("request body is empty")
@@ -181,7 +181,7 @@ def read_review(content_type: str, body: bytes) -> Asked:
 
 
 def render_review(version: str, uid: str, verdict: Verdict) -> bytes:
-    """The answer, in the version of the question."""
+    """Return the answer in the version of the review."""
     response: JsonObject = {"uid": uid, "allowed": verdict.allowed}
     if verdict.edits:
         operations = [edit.operation() for edit in verdict.edits]
@@ -224,8 +224,8 @@ def _object(request: JsonObject, name: str, operation: str) -> JsonObject | None
     if obj is None or isinstance(obj, dict):
         return obj
     if operation == "DELETE":
-        return {}  # whoever needs it finds that it says nothing; nobody else is kept from anything
-    raise MalformedReview(f"{name} is no object")
+        return {}  # handlers that need it refuse; others must not be affected
+    raise MalformedReview(f"{name} is not an object")
 
 
 def _status(verdict: Verdict) -> JsonObject:

@@ -1,8 +1,4 @@
-"""How webhooks are registered with an API server: rendered from what the server serves.
-
-A registration is data; `render` makes the entry of a MutatingWebhookConfiguration or a
-ValidatingWebhookConfiguration of it (spec 12 §2).
-"""
+"""Entries of webhook configurations, as data (spec 12 §2)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,7 +11,7 @@ REVIEW_VERSIONS: Final = ("v1", "v1beta1")
 
 
 class Rule(NamedTuple):
-    """Which requests are reviewed; a subresource is part of a resource's name (`pods/status`)."""
+    """Requests that are reviewed; a resource may name a subresource, as in `pods/status`."""
 
     operations: Sequence[Operation]
     groups: Sequence[str]
@@ -23,7 +19,7 @@ class Rule(NamedTuple):
     resources: Sequence[str]
 
     def render(self) -> JsonObject:
-        """The rule as the API server reads it."""
+        """Return the rule as the API server reads it."""
         return {
             "apiGroups": list(self.groups),
             "apiVersions": list(self.versions),
@@ -39,7 +35,7 @@ class Registration:
 
     Attributes:
         name: fully qualified, such as `seccomp-profile.resources.gardener.cloud`.
-        path: where it is served, such as `/webhooks/seccomp-profile`.
+        path: of the server, such as `/webhooks/seccomp-profile`.
         namespace_selector: a LabelSelector; `{}` selects all namespaces.
         object_selector: a LabelSelector; `{}` selects all objects.
         reinvocation: of mutating webhooks only; the API server's default if None.
@@ -59,10 +55,10 @@ class Registration:
     match_conditions: tuple[JsonObject, ...] = ()
 
     def render(self, client_config: JsonObject) -> JsonObject:
-        """The entry.
+        """Return the entry of a webhook configuration.
 
         Args:
-            client_config: where the server is, with the CA bundle: `service` or `url` form.
+            client_config: the `service` or `url` of the server, with its CA bundle.
         """
         entry: JsonObject = {
             "name": self.name,

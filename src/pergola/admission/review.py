@@ -1,4 +1,4 @@
-"""What an API server asks of a webhook, and what it may be answered (spec 12 §1.2)."""
+"""The request that an API server sends to a webhook, and the answer (spec 12 §1.2)."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final, Literal, NamedTuple
@@ -16,7 +16,7 @@ INTERNAL_ERROR: Final = 500
 
 
 class GroupVersionResource(NamedTuple):
-    """Under which plural name a kind is served. The core group is the empty string."""
+    """A kind by the plural name of its API. The core group is the empty string."""
 
     group: str
     version: str
@@ -24,12 +24,12 @@ class GroupVersionResource(NamedTuple):
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """One request that an API server received from somebody, to be reviewed.
+    """One request to an API server that is under review.
 
     Attributes:
         name: empty when a collection is deleted, and for objects whose name is generated.
-        object: as it would be stored; None for DELETE. A handler may not change it.
-        old_object: as it is stored; None for CREATE.
+        object: the object to be stored; None for DELETE. Handlers must not change it.
+        old_object: the stored object; None for CREATE.
     """
 
     uid: str
@@ -47,11 +47,11 @@ class Request(Struct, frozen=True, kw_only=True):
 
 
 class Edit(NamedTuple):
-    """One operation of a JSON patch, and the rule that asked for it.
+    """One operation of a JSON patch, and the rule behind it.
 
     Attributes:
         path: a JSON pointer.
-        because: the row of a table, the label or the annotation that decided; for `explain`.
+        because: the label, annotation or setting that decided; for `explain`.
     """
 
     op: Literal["add", "remove", "replace"]
@@ -60,20 +60,20 @@ class Edit(NamedTuple):
     because: str
 
     def operation(self) -> JsonObject:
-        """The operation as RFC 6902 writes it."""
+        """Return the operation as in RFC 6902."""
         if self.op == "remove":
             return {"op": "remove", "path": self.path}
         return {"op": self.op, "path": self.path, "value": self.value}
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
-    """What a webhook answers.
+    """The answer of a webhook.
 
     Attributes:
         code: the HTTP status that the requester sees if the request is refused.
         reason: a status reason, such as `Forbidden` or `Invalid`; may be empty.
-        message: for the requester, also with an allowed request.
-        because: why the object was left alone or let through; for `explain`, never sent.
+        message: for the requester; allowed requests may have one too.
+        because: why the object was not changed or refused; for `explain`, never sent.
         warnings: shown to the requester by kubectl.
     """
 
@@ -88,26 +88,26 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
 
 Handler = Callable[[Request], Verdict | Awaitable[Verdict]]
-"""Pure where it can be; one that has to ask somebody else returns an awaitable."""
+"""A pure function if possible; one that has to wait returns an awaitable."""
 
 
 def allowed(message: str = "", *, because: str = "", warnings: tuple[str, ...] = ()) -> Verdict:
-    """The request may pass, as it is."""
+    """Allow the request unchanged."""
     return Verdict(message=message, because=because or message, warnings=warnings)
 
 
 def denied(message: str) -> Verdict:
-    """The request is refused by a rule: 403 Forbidden."""
+    """Refuse the request by a rule: 403 Forbidden."""
     return Verdict(allowed=False, code=FORBIDDEN, reason="Forbidden", message=message)
 
 
 def errored(code: int, message: str) -> Verdict:
-    """The request could not be judged, and is refused therefore; the status has no reason."""
+    """Refuse a request that could not be decided; the status has no reason."""
     return Verdict(allowed=False, code=code, message=message)
 
 
 def invalid(kind: str, name: str, causes: tuple[Cause, ...]) -> Verdict:
-    """The object breaks rules: 422, with one cause each.
+    """Refuse an invalid object: 422, with one cause for each broken rule.
 
     Args:
         kind: with its group, such as `Infrastructure.extensions.gardener.cloud`.

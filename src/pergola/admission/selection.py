@@ -1,7 +1,6 @@
 """Whether an API server would send a request to a webhook, and if not, why not.
 
-Reads the entries of webhook configurations as they are rendered or stored, so that what is
-registered can be judged without anything being sent.
+Works on entries of webhook configurations, rendered or stored, without sending anything.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,13 +13,12 @@ from pergola.kube.selectors import format_selector, matches
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A request, as far as it decides who is asked.
+    """The parts of a request that rules and selectors look at.
 
     Attributes:
-        resource: with the subresource in its name, if any (`pods/status`).
-        namespaced: whether the resource is.
-        labels: of the object; for updates either state may match, this is one of them.
-        namespace_labels: of its namespace; None if they are not known, then they are not asked.
+        resource: with its subresource, if any (`pods/status`).
+        labels: of the object; for updates, of one of its two states.
+        namespace_labels: of its namespace; None if unknown, then they are not checked.
     """
 
     operation: Operation
@@ -31,7 +29,7 @@ class Candidate:
 
 
 def why_not_selected(entry: JsonObject, candidate: Candidate) -> str | None:
-    """Why a webhook is not asked; None if it is.
+    """Return why a webhook is not called, or None if it is.
 
     Match conditions are not evaluated: they only narrow what is selected here.
     """
@@ -48,7 +46,7 @@ def why_not_selected(entry: JsonObject, candidate: Candidate) -> str | None:
 
 
 def unmet(selector: JsonObject, labels: Mapping[str, str]) -> Iterator[str]:
-    """The requirements of a selector that labels do not meet, as kubectl would write them."""
+    """Return the requirements of a selector that labels do not meet, in kubectl's notation."""
     for part in _requirements(selector):
         if not matches(part, labels):
             yield format_selector(part)
@@ -77,7 +75,7 @@ def _listed(values: object, value: str) -> bool:
 
 
 def _resource_listed(values: object, resource: str) -> bool:
-    """`*` means all resources but no subresource; `*/*`, `pods/*` and `*/status` mean those."""
+    """Match a resource: `*` matches no subresource, but `*/*`, `pods/*` and `*/status` do."""
     if not isinstance(values, list):
         return False
     name, _, subresource = resource.partition("/")

@@ -1,8 +1,8 @@
-"""A webhook server that needs nobody: its own authority, kept in a Secret, and its registration.
+"""A webhook server's own authority, kept in a Secret, and its registration.
 
-Each replica serves the certificate of the Secret. The leader renews what is due and keeps the
-webhook configurations as they should be, with the authorities that are trusted at present
-(spec 12 §1.4: the original leaves all of this to its deployer).
+Each replica serves the certificate of the Secret. The leader renews certificates that are due, and
+keeps the webhook configurations up to date with the trusted authorities (spec 12 §1.4: the original
+leaves all of this to its deployer).
 """
 
 import base64
@@ -50,10 +50,10 @@ class SelfSigned:
     """The certificates and the registration of one server.
 
     Args:
-        secret: where the identity is kept.
+        secret: holds the identity.
         name: of the webhook configurations.
         render: makes them.
-        directory: where `tls.crt` and `tls.key` are written for the server to read.
+        directory: receives `tls.crt` and `tls.key` for the server.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class SelfSigned:
         self._configurations: dict[GroupVersionKind, Cache[JsonObject]] = {}
 
     async def prepare(self) -> None:
-        """Makes sure that there is a certificate to serve; every replica does this first."""
+        """Create the certificate unless it exists; every replica does this first."""
         try:
             secret = await self._client.get(SECRET, self._secret)
         except NotFound:
@@ -89,13 +89,13 @@ class SelfSigned:
         self._serve(identity)
 
     def serving(self) -> Unit:
-        """What every replica runs: the files follow the Secret."""
+        """Return what every replica runs: it keeps the files like the Secret."""
         secrets = self._secrets()
         secrets.subscribe(lambda change: self._serve(change.new))
         return Unit(caches=[secrets])
 
     def leading(self, metrics: Metrics) -> Unit:
-        """What the leader runs: renewal, and the registration."""
+        """Return what the leader runs: renewal and registration."""
         secrets = self._secrets()
         self._configurations = {
             gvk: Cache(self._client, gvk, _whole, fields=select_name(key.name))
@@ -105,17 +105,17 @@ class SelfSigned:
             CONTROLLER, self.reconcile, workers=1, metrics=metrics, deadline=60.0
         )
 
-        def wake(_: Change[Identity | None] | Change[JsonObject]) -> None:
+        def trigger(_: Change[Identity | None] | Change[JsonObject]) -> None:
             controller.queue.add(self._name)
 
-        secrets.subscribe(wake)
+        secrets.subscribe(trigger)
         for cache in self._configurations.values():
-            cache.subscribe(wake)
+            cache.subscribe(trigger)
         controller.queue.add(self._name)
         return Unit(caches=[secrets, *self._configurations.values()], controllers=[controller])
 
     async def reconcile(self, _: str) -> Outcome:
-        """Registers what is trusted now; only then something may be signed by it."""
+        """Register the trusted authorities before the newest of them signs anything."""
         secret = await self._client.get(SECRET, self._secret)
         identity = read_identity(secret)
         if identity is not None:
@@ -129,7 +129,7 @@ class SelfSigned:
         return Again(min(max(pause, 1.0), _LOOK_SECONDS))
 
     async def unregister(self) -> None:
-        """Deletes the configurations, so that nothing waits for a server that is gone."""
+        """Delete the configurations, so that no API server waits for a stopped server."""
         for gvk, key in configuration_keys(self._name):
             with suppress(NotFound):
                 await self._client.delete(gvk, key)
@@ -147,7 +147,7 @@ class SelfSigned:
         identity = advance(None, self._plan, self._clock.now())
         try:
             return await self._client.create(_rendered(self._secret, identity))
-        except AlreadyExists:  # another replica was quicker
+        except AlreadyExists:  # by another replica
             return await self._client.get(SECRET, self._secret)
 
     async def _write(self, identity: Identity, secret: JsonObject) -> JsonObject:
@@ -175,7 +175,7 @@ class SelfSigned:
         return await self._client.patch(gvk, Key("", self._name), patch)
 
     def _serve(self, identity: Identity | None) -> None:
-        """Writes the files, each at once and readable by this user alone, if they differ."""
+        """Write the files if they differ: atomically, and readable by this user only."""
         if identity is None:
             return
         for name, content in (
@@ -193,7 +193,7 @@ class SelfSigned:
 
 
 def read_identity(secret: JsonObject) -> Identity | None:
-    """The identity that a Secret holds; None if a part of it is missing or no base64."""
+    """Return the identity in a Secret, or None if a part is missing or not valid base64."""
     data = map_at(secret, "data")
     try:
         bundle, key, public, private = (

@@ -118,7 +118,7 @@ async def test_an_answer_has_the_version_and_uid_of_the_question(version: str) -
             JSON,
             "the AdmissionReview has no request",
         ),
-        (review(object=[1]), JSON, "object is no object"),
+        (review(object=[1]), JSON, "object is not an object"),
         (review(operation="PATCH"), JSON, 'operation is "PATCH"'),
     ],
 )
