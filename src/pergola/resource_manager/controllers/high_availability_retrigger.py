@@ -1,12 +1,12 @@
-"""Lets the API server ask the high-availability webhook again when its answer would be another one.
+"""Re-evaluation of the high-availability webhook when its inputs change.
 
-A webhook is asked when an object is written. When a namespace's annotations, an autoscaler or the
-number of nodes change, nobody writes the objects that depend on them (spec 11 §7.2, spec 12 Beyond
-3). Here the same function is asked about each of them; where it would change something, an empty
-patch makes the API server ask, too.
+The API server calls a webhook when an object is written. When a namespace's annotations, an
+autoscaler or the number of nodes change, the dependent objects are not written (spec 11 §7.2, spec
+12 Beyond 3). This controller calls the same function for each of them; where it would change
+something, an empty patch makes the API server call the webhook.
 
-The replica that the API server asks may hear of the change a moment later than this one. What is
-still not as it should be after the patch is looked at again, a few times.
+The replica that the API server calls may learn of the change later than this one, so an object that
+is still not as expected after the patch is checked again a few times.
 """
 
 from collections import Counter
@@ -60,10 +60,10 @@ _KINDS: Final = (
 
 
 class Wake(NamedTuple):
-    """What is looked at again.
+    """The objects to re-evaluate.
 
     Attributes:
-        only_spread: only objects that are spread over hosts, because only nodes have changed.
+        only_spread: Only objects that are spread over hosts, because only nodes have changed.
     """
 
     namespace: str
@@ -72,14 +72,13 @@ class Wake(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the configuration says.
+    """Settings of this controller.
 
     Attributes:
-        only_managed: only objects that are labelled as ours; so where the webhook is asked about
-            those only.
-        pauses: seconds after which objects that a patch left as they were are looked at again.
-        settling: seconds after which the end of an autoscaler counts. What it scaled would lose
-            replicas, though it may just be replaced by another one.
+        only_managed: Only objects with our label, if the webhook is registered for those only.
+        pauses: Seconds after which objects that a patch did not change are checked again.
+        settling: Seconds after which the deletion of an autoscaler counts. Its workload would lose
+            replicas, although the autoscaler may be about to be replaced.
     """
 
     only_managed: bool = False
@@ -95,7 +94,7 @@ def high_availability_retrigger(
     *,
     metrics: Metrics,
 ) -> Unit:
-    """The controller, on the cluster whose API server asks the webhook.
+    """Return the controller, for the cluster whose API server calls the webhook.
 
     Args:
         around: its caches have to be run by somebody else: they are those of the webhook.
@@ -131,7 +130,7 @@ class Retrigger:
         self._tried: Counter[Wake] = Counter()
 
     async def reconcile(self, wake: Wake) -> Outcome:
-        """Asks about each object of a namespace, and patches those that would become another."""
+        """Evaluate each object of a namespace, and patch those that the webhook would change."""
         await self._around.synced()
         if self._around.namespaces.get(Key("", wake.namespace)) is None:
             return DONE
@@ -158,7 +157,7 @@ class Retrigger:
         ]
 
     async def _look(self, obj: JsonObject, gvk: GroupVersionKind, plural: str) -> bool:
-        """Whether the object is not as it should be, also after a patch."""
+        """Return whether the object differs from the webhook's result, even after a patch."""
         verdict = await self._verdict(obj, gvk, plural)
         if not verdict.edits:
             return False
@@ -167,7 +166,7 @@ class Retrigger:
         except NotFound:
             return False
         except (Forbidden, Invalid) as error:
-            # Neither is better when it is tried again, and other objects must not wait for it.
+            # A retry would not help, and other objects must not wait.
             log.error("refused", object=f"{gvk.kind} {Key.of(obj)}", error=str(error))
             return False
         changed = [edit.path for edit in verdict.edits]
@@ -175,7 +174,7 @@ class Retrigger:
         return bool((await self._verdict(patched, gvk, plural)).edits)
 
     async def _verdict(self, obj: JsonObject, gvk: GroupVersionKind, plural: str) -> Verdict:
-        """What the webhook would say; what it would refuse has no edits, and needs no patch."""
+        """Return the webhook's verdict; one that refuses the object has no edits."""
         key = Key.of(obj)
         verdict = await self._handler(
             Request(
@@ -209,7 +208,7 @@ class Retrigger:
 
 
 class _Wakes:
-    """Which change wants which namespaces to be looked at."""
+    """The triggers: which change enqueues which namespaces."""
 
     def __init__(
         self, around: ClusterSurroundings, controller: Controller[Wake], settings: Settings

@@ -1,9 +1,9 @@
-"""Spreads the reconciliations of node agents over time, by an annotation on Nodes (spec 11 §7.1).
+"""Delays that spread the reconciliations of node agents, as an annotation on Nodes (spec 11 §7.1).
 
 Node i of n, ordered by name, gets the delay min + i·(max - min)/n. When a Node joins or leaves, all
-others move a little. A Node without a usable delay is written at once; the others wait until the
-set of Nodes was the same for `settling` seconds, though not for ever. A thousand Nodes that join
-within a minute thus cost two thousand writes, not half a million.
+other delays change slightly. A Node without a usable delay is written at once; the others wait
+until the set of Nodes has not changed for `settling` seconds, up to a limit. A thousand Nodes that
+join within a minute thus cost two thousand writes, not half a million.
 """
 
 import asyncio
@@ -48,11 +48,11 @@ _LONGEST_WAIT: Final = 12  # times the seconds of settling
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the configuration says about this controller.
+    """Settings of this controller.
 
     Attributes:
-        settling: seconds without a join or leave after which Nodes are moved; they wait no longer
-            than twelve times that.
+        settling: Seconds without a join or leave before existing delays are rewritten; they wait at
+            most twelve times as long.
     """
 
     min_delay: timedelta = timedelta()
@@ -87,13 +87,13 @@ def node_agent_reconciliation_delay(
 
 
 def _takes_turns_now(change: Change[bool]) -> bool:
-    """Whether the Nodes of an operating system config began or ceased to take turns."""
+    """Return whether the Nodes of an operating system config started or stopped taking turns."""
     return bool(change.old) != bool(change.new)
 
 
 @dataclass(frozen=True, slots=True)
 class SeenNode:
-    """What is kept of a Node; `delay` is the annotation as it is, None if there is none."""
+    """The facts about a Node; `delay` is the annotation, or None."""
 
     version: str
     secret: str
@@ -101,7 +101,7 @@ class SeenNode:
 
 
 def keep_node(node: JsonObject) -> SeenNode:
-    """What the cache keeps of a Node."""
+    """Return what the cache keeps of a Node."""
     return SeenNode(
         version=resource_version_of(node),
         secret=labels_of(node).get(SECRET_NAME, ""),
@@ -110,12 +110,12 @@ def keep_node(node: JsonObject) -> SeenNode:
 
 
 def keep_secret(secret: JsonObject) -> bool:
-    """What the cache keeps of an operating system config: whether its Nodes take turns."""
+    """Return what the cache keeps of an operating system config: whether its Nodes take turns."""
     return annotations_of(secret).get(SERIAL) == "true"
 
 
 class NodeAgentReconciliationDelay:
-    """The reconciler; it has one key, which stands for all Nodes."""
+    """The reconciler, with a single key for all Nodes."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class NodeAgentReconciliationDelay:
         self._behind_since: float | None = None
 
     def concerns(self, change: Change[SeenNode]) -> bool:
-        """Whether a change of a Node wants a run; also notes when the set of Nodes changed."""
+        """Return whether a change requires a run; record when the set of Nodes changed."""
         old, new = change.old, change.new
         if old is None or new is None or old.secret != new.secret:
             if not change.initial:
@@ -141,7 +141,7 @@ class NodeAgentReconciliationDelay:
         return old.delay != new.delay
 
     async def reconcile(self, _: str) -> Outcome:
-        """Gives each Node that does not take turns its delay."""
+        """Write the delay of each Node that does not take turns."""
         nodes = {key.name: node for key, node in self._nodes.items() if not self._is_serial(node)}
         settings = self._settings
         wanted = delays(nodes, settings.min_delay, settings.max_delay)
@@ -154,7 +154,7 @@ class NodeAgentReconciliationDelay:
         return Again(left) if left > 0 else DONE
 
     def _seconds_to_wait(self, *, is_behind: bool) -> float:
-        """How long Nodes keep a delay that is usable but not exact; 0 for not at all."""
+        """Return how long Nodes keep a usable but inexact delay; 0 to rewrite it now."""
         if not is_behind:
             self._behind_since = None
             return 0.0
@@ -191,7 +191,7 @@ class NodeAgentReconciliationDelay:
 
 
 def delays(names: Iterable[str], shortest: timedelta, longest: timedelta) -> dict[str, str]:
-    """The delay of each Node, as Go writes durations, cut to whole nanoseconds."""
+    """Return the delay of each Node, as Go writes durations, cut to whole nanoseconds."""
     # Python orders strings by code point, which is the order of their bytes in UTF-8.
     ordered = sorted(names)
     least, most = _nanoseconds(shortest), _nanoseconds(longest)
@@ -202,7 +202,7 @@ def delays(names: Iterable[str], shortest: timedelta, longest: timedelta) -> dic
 
 
 def is_usable(delay: str | None, shortest: timedelta, longest: timedelta) -> bool:
-    """Whether a delay is a duration within the bounds, if perhaps not the exact one."""
+    """Return whether a delay is a duration within the bounds, exact or not."""
     try:
         return shortest <= parse_duration(delay or "") <= longest
     except DurationError:
@@ -210,7 +210,7 @@ def is_usable(delay: str | None, shortest: timedelta, longest: timedelta) -> boo
 
 
 def go_duration(nanoseconds: int) -> str:
-    """A duration that is not negative, as Go prints it: `5.806451612s`, `1m30s`, `1.5ms`."""
+    """Format a non-negative duration as Go does: `5.806451612s`, `1m30s`, `1.5ms`."""
     microseconds, rest = divmod(nanoseconds, 1_000)
     if not rest:
         return format_duration(timedelta(microseconds=microseconds))
@@ -234,7 +234,7 @@ def _nanoseconds(duration: timedelta) -> int:
 
 
 def _raise_for(problems: Mapping[str, KubeError]) -> None:
-    """Raises for what has to be tried again; a Conflict alone is nothing to speak of."""
+    """Raise the errors that require a retry; a Conflict alone is not reported."""
     if not problems:
         return
     errors: Collection[KubeError] = problems.values()

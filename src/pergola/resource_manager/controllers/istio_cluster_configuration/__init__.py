@@ -1,7 +1,7 @@
-"""Tunes the upstream connections of Istio ingress gateways by EnvoyFilters (spec 11 §7.3).
+"""EnvoyFilters that tune the upstream connections of Istio ingress gateways (spec 11 §7.3).
 
-`seen` is what is kept of DestinationRules, Services, Namespaces and EnvoyFilters; `desired` renders
-the EnvoyFilters of a namespace; `watches` says what wakes whom; `controller` writes.
+`seen` has the facts about DestinationRules, Services, Namespaces and EnvoyFilters; `desired`
+renders the EnvoyFilters of a namespace; `watches` has the caches and triggers; `controller` writes.
 """
 
 from pergola.resource_manager.controllers.istio_cluster_configuration.controller import (

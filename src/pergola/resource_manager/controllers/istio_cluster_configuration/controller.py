@@ -34,7 +34,7 @@ _DEADLINE: Final = 180.0
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the configuration says about this controller."""
+    """Settings of this controller."""
 
     workers: int = 5
 
@@ -42,7 +42,7 @@ class Settings:
 def istio_cluster_configuration(client: Client, settings: Settings, *, metrics: Metrics) -> Unit:
     """Return the controller `istio-cluster-configuration`, for a cluster that is source and target.
 
-    It is idle until the kinds of Istio are served.
+    It is idle until the API server serves Istio's kinds.
     """
     watches = Watches.of(client)
     reconciler = IstioClusterConfiguration(client, watches)
@@ -68,12 +68,14 @@ class IstioClusterConfiguration:
         self._watches = watches
 
     async def reconcile(self, namespace: str) -> Outcome:
-        """Makes the EnvoyFilters of one source namespace as they should be."""
+        """Apply the EnvoyFilters of one source namespace."""
         watches = self._watches
         rules = watches.rules_of(namespace)
         present = watches.filters_of(namespace)
         if not (rules or present) or watches.rules.served is False:
-            return DONE  # a kind that is not served says nothing about what it wants
+            return (
+                DONE  # as long as the kind is not served, nothing is known about the desired state
+            )
         wanted = envoy_filters(
             namespace,
             rules,
@@ -107,10 +109,10 @@ class IstioClusterConfiguration:
         try:
             return await self._client.create(wanted)
         except AlreadyExists:
-            return await self._patch(wanted)  # it lost our label, or the watch is behind
+            return await self._patch(wanted)  # it lost our label, or the cache lags
 
     async def _patch(self, wanted: JsonObject) -> JsonObject:
-        """Changes what differs from the live object, of what we write."""
+        """Patch the part of a live object that we own, if it differs."""
         live = await self._client.get(ENVOY_FILTER, Key.of(wanted))
         if owner := _other_controller(live):
             raise ForeignFilter(f"it belongs to {owner}; rename or delete it")
@@ -135,7 +137,7 @@ class IstioClusterConfiguration:
 
 
 def _other_controller(envoy_filter: JsonObject) -> str:
-    """Who else looks after an EnvoyFilter of our name; empty if nobody does."""
+    """Return the other manager of an EnvoyFilter with our name; empty if there is none."""
     for owner in owner_references_of(envoy_filter):
         if owner.get("controller") and owner.get("kind") != NAMESPACE.kind:
             return f"{owner.get('kind')} {owner.get('name')}"
@@ -143,7 +145,7 @@ def _other_controller(envoy_filter: JsonObject) -> str:
 
 
 def _written(envoy_filter: JsonObject) -> JsonObject:
-    """The part of an EnvoyFilter that we write."""
+    """Return the part of an EnvoyFilter that we write."""
     label = labels_of(envoy_filter).get(MANAGED_BY)
     return {
         "metadata": {

@@ -1,4 +1,4 @@
-"""The EnvoyFilters of a namespace, as they should be: pure functions."""
+"""The desired EnvoyFilters of a namespace: pure functions."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
@@ -26,7 +26,7 @@ LONGEST_CONNECTION: Final = "86400s"
 
 
 class _Tuned(NamedTuple):
-    """The patches for one Service by one rule, and to which namespaces both are exported."""
+    """The patches for one Service by one rule, and the namespaces that both are exported to."""
 
     service: Key
     exported: frozenset[str]
@@ -34,12 +34,12 @@ class _Tuned(NamedTuple):
 
 
 def filter_name(namespace: str) -> str:
-    """How the EnvoyFilters of a source namespace are named."""
+    """Return the name of the EnvoyFilters of a source namespace."""
     return f"{namespace}{_SUFFIX}"
 
 
 def source_of(name: str) -> str:
-    """The source namespace of an EnvoyFilter of ours; empty if it is named otherwise."""
+    """Return the source namespace in the name of an EnvoyFilter; empty for other names."""
     return name.removesuffix(_SUFFIX) if name.endswith(_SUFFIX) else ""
 
 
@@ -49,12 +49,12 @@ def envoy_filters(
     services: Mapping[Key, SeenService],
     namespaces: Mapping[str, SeenNamespace],
 ) -> dict[str, JsonObject]:
-    """The EnvoyFilter of a source namespace in each ingress namespace that gets one.
+    """Return the EnvoyFilter of a source namespace in each ingress namespace that gets one.
 
     Args:
-        rules: the DestinationRules of the source namespace.
-        services: at least those that the rules name.
-        namespaces: at least the source namespace and all ingress namespaces.
+        rules: The DestinationRules of the source namespace.
+        services: At least those that the rules name.
+        namespaces: At least the source namespace and all ingress namespaces.
     """
     source = namespaces.get(namespace)
     if source is None:
@@ -84,7 +84,7 @@ def _tuned(rules: Mapping[str, SeenRule], services: Mapping[Key, SeenService]) -
 
 
 def _patches_in(namespace: str, tuned: Iterable[_Tuned]) -> list[JsonObject]:
-    """What gateways of a namespace get; of several rules for one Service the first by name."""
+    """Return the patches for a namespace's gateways; each Service's first rule by name wins."""
     done: set[Key] = set()
     patches: list[JsonObject] = []
     for one in tuned:
@@ -96,7 +96,7 @@ def _patches_in(namespace: str, tuned: Iterable[_Tuned]) -> list[JsonObject]:
 
 
 def _both(one: frozenset[str], other: frozenset[str]) -> frozenset[str]:
-    """The namespaces to which both are exported."""
+    """Return the namespaces that both are exported to."""
     if _ALL in one:
         return other
     return one if _ALL in other else one & other
@@ -127,7 +127,7 @@ def _cluster_patch(host: str, port: Port, policy: HttpPolicy) -> JsonObject:
 
 
 def _protocol(port: Port, policy: HttpPolicy) -> str:
-    """Under which field Envoy takes the options of HTTP/2; empty where it is not spoken."""
+    """Return the field for Envoy's HTTP/2 options; empty for other protocols."""
     if policy.use_client_protocol:
         return "use_downstream_protocol_config"
     return "explicit_http_config" if policy.upgrades or port.is_http2 else ""

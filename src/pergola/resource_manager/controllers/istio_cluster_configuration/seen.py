@@ -1,4 +1,4 @@
-"""What is kept of the objects from which EnvoyFilters are made, and of the EnvoyFilters."""
+"""Facts about EnvoyFilters and the objects that they are derived from."""
 
 import hashlib
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ _EXPOSURE_CLASS: Final = "handler.exposureclass.gardener.cloud/name"
 
 
 class HttpPolicy(NamedTuple):
-    """What a traffic policy says about the protocol towards the Service."""
+    """The protocol towards the Service in a traffic policy."""
 
     use_client_protocol: bool = False
     upgrades: bool = False
@@ -38,7 +38,7 @@ class HttpPolicy(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SeenRule:
-    """A DestinationRule; `service` is None if its host is no Service or it is not for all of it."""
+    """A DestinationRule; `service` is None unless its host is a Service and it covers all of it."""
 
     service: Key | None
     export_to: frozenset[str]
@@ -63,7 +63,7 @@ class SeenService:
 
 @dataclass(frozen=True, slots=True)
 class SeenNamespace:
-    """A Namespace; `is_ingress` while gateways run there and something can be created."""
+    """A Namespace; `is_ingress` while gateways run there and objects can be created."""
 
     uid: str
     is_ingress: bool
@@ -71,14 +71,14 @@ class SeenNamespace:
 
 @dataclass(frozen=True, slots=True)
 class SeenFilter:
-    """An EnvoyFilter of ours, by the digest of what we care about."""
+    """An EnvoyFilter of ours, as a digest of the part that we write."""
 
     uid: str
     digest: bytes
 
 
 def keep_rule(rule: JsonObject) -> SeenRule:
-    """What the cache keeps of a DestinationRule."""
+    """Return what the cache keeps of a DestinationRule."""
     spec = map_at(rule, "spec")
     namespace = namespace_of(rule)
     policy = map_at(spec, "trafficPolicy")
@@ -96,7 +96,7 @@ def keep_rule(rule: JsonObject) -> SeenRule:
 
 
 def keep_service(service: JsonObject) -> SeenService:
-    """What the cache keeps of a Service."""
+    """Return what the cache keeps of a Service."""
     exported = annotations_of(service).get(EXPORT_TO, "").split(",")
     return SeenService(
         export_to=_exported([name.strip() for name in exported], namespace_of(service)),
@@ -109,7 +109,7 @@ def keep_service(service: JsonObject) -> SeenService:
 
 
 def keep_namespace(namespace: JsonObject) -> SeenNamespace:
-    """What the cache keeps of a Namespace."""
+    """Return what the cache keeps of a Namespace."""
     labels = labels_of(namespace)
     ingress = labels.get(_ROLE) == _ROLE_INGRESS or _EXPOSURE_CLASS in labels
     going = deletion_timestamp_of(namespace) is not None
@@ -117,12 +117,12 @@ def keep_namespace(namespace: JsonObject) -> SeenNamespace:
 
 
 def keep_filter(envoy_filter: JsonObject) -> SeenFilter:
-    """What the cache keeps of an EnvoyFilter."""
+    """Return what the cache keeps of an EnvoyFilter."""
     return SeenFilter(uid_of(envoy_filter), digest(envoy_filter))
 
 
 def digest(envoy_filter: JsonObject) -> bytes:
-    """Tells two states of an EnvoyFilter apart, if they differ in what we write."""
+    """Return a digest of the part of an EnvoyFilter that we write."""
     written = [
         labels_of(envoy_filter).get(MANAGED_BY),
         owner_references_of(envoy_filter),
@@ -133,7 +133,7 @@ def digest(envoy_filter: JsonObject) -> bytes:
 
 
 def service_of(host: object, namespace: str) -> Key | None:
-    """The Service that a host names: by its short name, or fully qualified."""
+    """Return the Service that a host names: by its short name, or fully qualified."""
     if not isinstance(host, str) or not host or "*" in host:
         return None
     if "." not in host:
@@ -144,7 +144,7 @@ def service_of(host: object, namespace: str) -> Key | None:
 
 
 def _exported(names: object, namespace: str) -> frozenset[str]:
-    """To which namespaces: `*` is all, `.` its own; nothing and `~` are none."""
+    """Parse a list of namespaces: `*` is all, `.` its own; an empty one and `~` are none."""
     if not isinstance(names, Sequence) or isinstance(names, str):
         return frozenset()
     texts = (name for name in names if isinstance(name, str) and name not in ("", "~"))
@@ -160,7 +160,7 @@ def _http_policy(policy: JsonObject) -> HttpPolicy:
 
 
 def _is_http2(port: JsonObject) -> bool:
-    """By its `appProtocol`, or else by the first word of its name."""
+    """Return a port's protocol from `appProtocol`, or else from the first word of its name."""
     protocol = port.get("appProtocol")
     if protocol:
         return protocol in ("http2", "grpc", "grpc-web", "kubernetes.io/h2c")

@@ -1,4 +1,4 @@
-"""What the controller watches, and which source namespaces an event is about."""
+"""The caches of the controller, and the source namespaces that an event triggers."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ _INGRESS: Final = "ingress"
 
 @dataclass(frozen=True, slots=True)
 class Watches:
-    """What is watched, and how it is looked up. Keys of source namespaces have only a name."""
+    """The caches and lookups. Keys of source namespaces have a name only."""
 
     rules: Cache[SeenRule]
     services: Cache[SeenService]
@@ -42,7 +42,7 @@ class Watches:
 
     @classmethod
     def of(cls, client: Client) -> "Watches":
-        """The caches, which fill when they run."""
+        """Create the caches."""
         rules = Cache(client, DESTINATION_RULE, keep_rule)
         labels = f"{MANAGED_BY}={MANAGED_BY_VALUE}"
         filters = Cache(client, ENVOY_FILTER, keep_filter, labels=labels)
@@ -61,30 +61,30 @@ class Watches:
         )
 
     def rules_of(self, namespace: str) -> dict[str, SeenRule]:
-        """The DestinationRules of a namespace, by name."""
+        """Return the DestinationRules of a namespace, by name."""
         found = ((k.name, self.rules.get(k)) for k in self.rules_by_namespace.keys(namespace))
         return {name: rule for name, rule in found if rule is not None}
 
     def services_of(self, rules: dict[str, SeenRule]) -> dict[Key, SeenService]:
-        """The Services that rules name, as far as there are any."""
+        """Return the existing Services that rules name."""
         keys = {rule.service for rule in rules.values() if rule.service is not None}
         found = ((key, self.services.get(key)) for key in keys)
         return {key: service for key, service in found if service is not None}
 
     def filters_of(self, source: str) -> dict[str, SeenFilter]:
-        """The EnvoyFilters of a source namespace, by the namespace that they are in."""
+        """Return the EnvoyFilters of a source namespace, by their own namespace."""
         found = ((k.namespace, self.filters.get(k)) for k in self.filters_by_source.keys(source))
         return {namespace: seen for namespace, seen in found if seen is not None}
 
     def namespaces_for(self, source: str) -> dict[str, SeenNamespace]:
-        """A source namespace, if it is there, and all ingress namespaces."""
+        """Return a source namespace, if it exists, and all ingress namespaces."""
         names = [Key("", source), *self.ingress_namespaces.keys(_INGRESS)]
         found = ((key.name, self.namespaces.get(key)) for key in names)
         return {name: seen for name, seen in found if seen is not None}
 
 
 def triggers(watches: Watches) -> list[Watch[Any, str]]:
-    """Return what triggers which source namespaces."""
+    """Return the triggers of source namespaces."""
 
     def of_service(change: Change[SeenService]) -> Iterator[str]:
         """Yield the namespaces of the DestinationRules that name a Service."""
@@ -101,7 +101,7 @@ def triggers(watches: Watches) -> list[Watch[Any, str]]:
         Watch(watches.rules, to=lambda change: [change.key.namespace], when=changed),
         Watch(watches.services, to=of_service, when=changed),
         Watch(watches.namespaces, to=of_namespace, when=changed),
-        # An EnvoyFilter may have been edited by hand.
+        # Someone may have edited an EnvoyFilter.
         Watch(watches.filters, to=lambda change: _sources(change.key), when=changed),
     ]
 

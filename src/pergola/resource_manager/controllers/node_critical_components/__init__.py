@@ -1,7 +1,7 @@
-"""Takes the taint off Nodes on which everything critical runs (spec 11 §5).
+"""Removal of the taint from Nodes whose critical components run (spec 11 §5).
 
-`seen` is what is kept of Nodes, Pods, DaemonSets and CSINodes, `watches` what wakes whom;
-`scheduling` and `checks` decide; `controller` tells and patches.
+`seen` has the facts about Nodes, Pods, DaemonSets and CSINodes, `watches` the caches and triggers;
+`scheduling` and `checks` decide; `controller` reports and patches.
 """
 
 from pergola.resource_manager.controllers.node_critical_components.controller import (

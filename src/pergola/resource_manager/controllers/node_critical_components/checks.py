@@ -1,4 +1,4 @@
-"""What a Node still waits for: three checks in the order of spec 11 §5.3, as pure functions."""
+"""Reasons why a Node is not ready: three checks in the order of spec 11 §5.3, as pure functions."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
@@ -22,17 +22,17 @@ _CONDITIONS: Final = "node.kubernetes.io/"
 
 
 class Problem(NamedTuple):
-    """Something that a Node waits for: the reason and the note of an Event."""
+    """A reason why a Node is not ready: the reason and note of an Event."""
 
     reason: str
     note: str
 
 
 class Checked(NamedTuple):
-    """What the checks found.
+    """The result of the checks.
 
     Attributes:
-        problems: in the order of the checks; none if the Node is ready for everybody.
+        problems: In the order of the checks; empty if the Node is ready.
         intolerant: DaemonSets that would run there but do not tolerate the taint.
     """
 
@@ -47,11 +47,11 @@ def check(
     pods: Mapping[Key, SeenPod],
     drivers: Collection[str],
 ) -> Checked:
-    """All three checks of a Node.
+    """Return all three checks of a Node.
 
     Args:
-        pods: the node-critical Pods on the Node.
-        drivers: those that the Node has.
+        pods: The node-critical Pods on the Node.
+        drivers: The CSI drivers that the Node has.
     """
     counting = counting_pods(pods)
     covered = {pod.daemon_set for pod in counting.values()}
@@ -73,7 +73,7 @@ def check(
 
 
 def counting_pods(pods: Mapping[Key, SeenPod]) -> dict[Key, SeenPod]:
-    """The Pods that matter: neither done, nor going while their DaemonSet has another one."""
+    """Return the relevant Pods: neither completed, nor deleted and replaced."""
     staying = {
         pod.daemon_set
         for pod in pods.values()
@@ -87,14 +87,14 @@ def counting_pods(pods: Mapping[Key, SeenPod]) -> dict[Key, SeenPod]:
 
 
 def without_taint(taints: Iterable[JsonObject]) -> list[JsonObject]:
-    """The taints of a Node, in order, without ours."""
+    """Return the taints of a Node, in order, without ours."""
     return [taint for taint in taints if taint.get("key") != TAINT]
 
 
 def _wanted(
     name: str, node: SeenNode, daemon_sets: Iterable[tuple[Key, SeenDaemonSet]]
 ) -> tuple[list[tuple[Key, str]], list[Key]]:
-    """The DaemonSets that should run on a Node (with uids), and those that our taint keeps away."""
+    """Return the DaemonSets that should run on a Node, by uid, and those that our taint repels."""
     wanted, intolerant = [], []
     for key, daemon_set in daemon_sets:
         placement = daemon_set.placement
@@ -109,7 +109,7 @@ def _wanted(
 
 
 def _only_ours_stays(away: Iterable[JsonObject]) -> bool:
-    """Whether our taint is among these, and all others are conditions of the Node, which pass."""
+    """Return whether the taints are ours and conditions of the Node, which will pass."""
     keys = {str(taint.get("key")) for taint in away}
     return TAINT in keys and all(key.startswith(_CONDITIONS) for key in keys - {TAINT})
 

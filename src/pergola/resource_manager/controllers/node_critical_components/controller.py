@@ -1,4 +1,4 @@
-"""Saying what Nodes wait for, and taking the taint off those that wait for nothing any more."""
+"""Reports why Nodes are not ready, and removal of the taint from those that are."""
 
 import asyncio
 from contextlib import suppress
@@ -40,11 +40,11 @@ _DEADLINE: Final = 180.0
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the configuration says about this controller.
+    """Settings of this controller.
 
     Attributes:
-        backoff: seconds after which a Node that waits is looked at again, and spoken of again.
-        critical_namespaces: only DaemonSets and Pods of these are waited for.
+        backoff: Seconds after which a Node that is not ready is checked and reported again.
+        critical_namespaces: Only DaemonSets and Pods of these count.
     """
 
     workers: int = 5
@@ -83,7 +83,7 @@ class NodeCriticalComponents:
         self._waiting: dict[str, _Waiting] = {}
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Takes the taint off one Node, or says what it waits for."""
+        """Remove the taint from one Node, or report why it is not ready."""
         node = self._watches.nodes.get(key)
         if node is None or not node.is_tainted:
             self._waiting.pop(key.name, None)
@@ -91,9 +91,9 @@ class NodeCriticalComponents:
         found = self._check(key, node)
         self._tell_intolerant(found)
         if found.problems:
-            return Again(self._tell(key, node, found.problems))
+            return Again(self._report(key, node, found.problems))
         if not self._watches.is_live:
-            return Again(self._backoff)  # what is missing may be there, only not seen yet
+            return Again(self._backoff)  # the cache may lag behind
         await self._release(key, node)
         return DONE
 
@@ -107,10 +107,10 @@ class NodeCriticalComponents:
             watches.csi_nodes.get(key) or frozenset(),
         )
 
-    def _tell(self, key: Key, node: SeenNode, problems: list[Problem]) -> float:
-        """Events for what the Node waits for, once in a backoff; returns seconds until the next.
+    def _report(self, key: Key, node: SeenNode, problems: list[Problem]) -> float:
+        """Record Events for the problems of a Node, once per backoff; return the remaining seconds.
 
-        Each pod that gets ready brings a run; most of those are not worth an Event.
+        Each pod that becomes ready triggers a run; most of those need no Event.
         """
         now = asyncio.get_running_loop().time()
         waiting = self._waiting.setdefault(key.name, _Waiting(since=now))
@@ -149,7 +149,7 @@ class NodeCriticalComponents:
 
 @dataclass(slots=True)
 class _Waiting:
-    """Since when a Node waits, and when that was last told; seconds of the loop's clock."""
+    """When a Node began to wait, and when that was last reported; seconds of the loop's clock."""
 
     since: float
     told_at: float = float("-inf")

@@ -1,7 +1,7 @@
-"""Does a DaemonSet want a pod on a Node? The rules of its own controller, as pure functions.
+"""The rules by which a DaemonSet's controller runs a pod on a Node, as pure functions.
 
 A pod of the template would run there if the Node's name, labels and taints allow it (spec 11 §5.3).
-Terms of an affinity that cannot be read match nothing, and never fail the whole.
+Unreadable terms of an affinity match nothing, and never fail the whole.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ NO_EXECUTE: Final = "NoExecute"
 _KEEPING_AWAY: Final = frozenset({NO_SCHEDULE, NO_EXECUTE})
 _INT64: Final = 2**63
 
-# What the DaemonSet controller lets its pods tolerate, whatever their template says.
+# The DaemonSet controller adds these tolerations to every pod.
 _DAEMON_TOLERATIONS: Final = tuple(
     {"key": f"node.kubernetes.io/{name}", "operator": "Exists", "effect": effect}
     for name, effect in (
@@ -39,8 +39,8 @@ class Placement:
     """Where the pods of a template may run.
 
     Attributes:
-        terms: of the required node affinity, of which one must match; None if nothing is required.
-        tolerations: with those that every DaemonSet's pod has.
+        terms: Of the required node affinity, one of which must match; None if nothing is required.
+        tolerations: Including those that every pod of a DaemonSet gets.
     """
 
     node_name: str
@@ -50,7 +50,7 @@ class Placement:
 
 
 def placement_of(pod_spec: JsonObject) -> Placement:
-    """Reads off the pod spec of a DaemonSet's template where its pods may run."""
+    """Read where pods may run from the pod spec of a DaemonSet's template."""
     required = map_at(pod_spec, "affinity", "nodeAffinity").get(
         "requiredDuringSchedulingIgnoredDuringExecution"
     )
@@ -66,7 +66,7 @@ def placement_of(pod_spec: JsonObject) -> Placement:
 
 
 def is_chosen(placement: Placement, node_name: str, labels: Mapping[str, str]) -> bool:
-    """Whether node name, node selector and required affinity choose a Node; taints aside."""
+    """Return whether node name, node selector and required affinity select a Node."""
     if placement.node_name not in ("", node_name):
         return False
     if any(labels.get(key) != value for key, value in placement.node_selector.items()):
@@ -79,7 +79,7 @@ def is_chosen(placement: Placement, node_name: str, labels: Mapping[str, str]) -
 def untolerated(
     tolerations: Sequence[JsonObject], taints: Iterable[JsonObject]
 ) -> list[JsonObject]:
-    """The taints that keep a pod away. `PreferNoSchedule` keeps nobody away."""
+    """Return the taints that repel a pod; `PreferNoSchedule` never does."""
     return [
         taint
         for taint in taints
@@ -88,7 +88,7 @@ def untolerated(
 
 
 def is_tolerated(taint: JsonObject, tolerations: Iterable[JsonObject]) -> bool:
-    """Whether one of the tolerations covers the taint."""
+    """Return whether one of the tolerations covers the taint."""
     return any(_tolerates(toleration, taint) for toleration in tolerations)
 
 
@@ -105,7 +105,7 @@ def _tolerates(toleration: JsonObject, taint: JsonObject) -> bool:
 
 
 def _term_matches(term: JsonObject, node_name: str, labels: Mapping[str, str]) -> bool:
-    """A term without any requirement matches nothing."""
+    """Return whether a term matches; one without requirements matches nothing."""
     expressions, fields = maps_at(term, "matchExpressions"), maps_at(term, "matchFields")
     if not expressions and not fields:
         return False
@@ -140,7 +140,7 @@ def _compares(operator: str, value: str | None, values: Sequence[str]) -> bool:
 
 
 def _field_holds(field: JsonObject, node_name: str) -> bool:
-    """The name is the only field of a Node that can be asked for, by exactly one value."""
+    """Return whether a field requirement, on the name and with one value, matches."""
     values = _values(field)
     if field.get("key") != "metadata.name" or len(values) != 1:
         return False
@@ -158,7 +158,7 @@ def _values(requirement: Mapping[str, Any]) -> list[str]:
 
 
 def _integer(text: str) -> int | None:
-    """A signed 64-bit integer in decimal digits, as the API server would read it."""
+    """Parse a signed 64-bit integer in decimal digits as the API server does, or return None."""
     digits = text[1:] if text[:1] in ("-", "+") else text
     if not (digits.isascii() and digits.isdigit()):
         return None

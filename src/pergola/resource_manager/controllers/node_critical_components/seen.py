@@ -1,4 +1,4 @@
-"""What is kept of the objects that say whether a Node is ready for everybody's pods."""
+"""Facts about the objects that determine whether a Node is ready."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ _COMPLETED: Final = frozenset({"Succeeded", "Failed"})
 
 @dataclass(frozen=True, slots=True)
 class SeenNode:
-    """A Node. Labels and taints are kept only while it has the taint: most Nodes have not."""
+    """A Node. Its labels and taints are kept only while it has the taint; most Nodes do not."""
 
     uid: str
     version: str
@@ -39,7 +39,7 @@ class SeenNode:
 
     @property
     def is_tainted(self) -> bool:
-        """Whether the Node is to be looked after."""
+        """Whether the Node has the taint."""
         return bool(self.taints)
 
 
@@ -48,8 +48,8 @@ class SeenPod:
     """A node-critical Pod.
 
     Attributes:
-        daemon_set: the uid of the DaemonSet that controls it; empty if none does.
-        drivers: the CSI drivers that its Node must have.
+        daemon_set: The uid of the DaemonSet that controls it, or empty.
+        drivers: The CSI drivers that its Node must have.
     """
 
     node: str
@@ -62,7 +62,7 @@ class SeenPod:
 
 @dataclass(frozen=True, slots=True)
 class SeenDaemonSet:
-    """A node-critical DaemonSet; `counts` says whether its pods are critical too."""
+    """A node-critical DaemonSet; `counts` is whether its pods are critical too."""
 
     uid: str
     counts: bool
@@ -70,7 +70,7 @@ class SeenDaemonSet:
 
 
 def keep_node(node: JsonObject) -> SeenNode:
-    """What the cache keeps of a Node."""
+    """Return what the cache keeps of a Node."""
     taints = maps_at(node, "spec", "taints")
     tainted = any(taint.get("key") == TAINT for taint in taints)
     return SeenNode(
@@ -82,7 +82,7 @@ def keep_node(node: JsonObject) -> SeenNode:
 
 
 def keep_pod(pod: JsonObject) -> SeenPod:
-    """What the cache keeps of a node-critical Pod."""
+    """Return what the cache keeps of a node-critical Pod."""
     conditions = maps_at(pod, "status", "conditions")
     annotations = annotations_of(pod)
     return SeenPod(
@@ -96,7 +96,7 @@ def keep_pod(pod: JsonObject) -> SeenPod:
 
 
 def keep_daemon_set(daemon_set: JsonObject) -> SeenDaemonSet:
-    """What the cache keeps of a DaemonSet. One that is being deleted makes no pods any more."""
+    """Return what the cache keeps of a DaemonSet; a deleted one creates no more pods."""
     template = map_at(daemon_set, "spec", "template")
     critical = labels_of(template).get(CRITICAL) == "true"
     return SeenDaemonSet(
@@ -107,7 +107,7 @@ def keep_daemon_set(daemon_set: JsonObject) -> SeenDaemonSet:
 
 
 def keep_csi_node(csi_node: JsonObject) -> frozenset[str]:
-    """What the cache keeps of a CSINode: the names of its drivers."""
+    """Return what the cache keeps of a CSINode: the names of its drivers."""
     return frozenset(map(_driver_name, maps_at(csi_node, "spec", "drivers")))
 
 

@@ -1,4 +1,4 @@
-"""What the controller watches, and which Nodes an event is about."""
+"""The caches of the controller, and the Nodes that an event triggers."""
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from pergola.runtime.controlling.watches import Watch, changed
 
 @dataclass(frozen=True, slots=True)
 class Watches:
-    """What is watched, and how it is looked up."""
+    """The caches and lookups."""
 
     nodes: Cache[SeenNode]
     pods: Caches[SeenPod]
@@ -37,7 +37,7 @@ class Watches:
 
     @classmethod
     def of(cls, client: Client, namespaces: Collection[str]) -> "Watches":
-        """The caches, which fill when they run; Pods and DaemonSets only of these namespaces."""
+        """Create the caches, with Pods and DaemonSets of these namespaces only."""
         labels = f"{CRITICAL}=true"
         nodes = Cache(client, NODE, keep_node)
         pods = Caches(client, POD, keep_pod, namespaces=namespaces, labels=labels)
@@ -53,18 +53,18 @@ class Watches:
         )
 
     def pods_on(self, node: str) -> dict[Key, SeenPod]:
-        """The node-critical Pods of a Node."""
+        """Return the node-critical Pods of a Node."""
         found = ((key, self.pods.get(key)) for key in self.pods_by_node.keys(node))
         return {key: pod for key, pod in found if pod is not None}
 
     @property
     def is_live(self) -> bool:
-        """Whether what is known of Pods, DaemonSets and CSINodes is of now."""
+        """Whether the caches of Pods, DaemonSets and CSINodes are up to date."""
         return self.pods.is_synced and self.daemon_sets.is_synced and self.csi_nodes.is_synced
 
 
 def triggers(watches: Watches) -> list[Watch[Any, Key]]:
-    """Return what triggers which tainted Nodes."""
+    """Return the triggers of tainted Nodes."""
 
     def tainted(keys: Iterable[Key]) -> Iterator[Key]:
         waiting = watches.tainted.keys(TAINT)
@@ -77,17 +77,17 @@ def triggers(watches: Watches) -> list[Watch[Any, Key]]:
     return [
         Watch(watches.nodes, when=node_matters),
         Watch(watches.pods, to=of_pod, when=changed),
-        # Which Nodes a DaemonSet selects may have changed.
+        # A DaemonSet may select other Nodes now.
         Watch(watches.daemon_sets, to=lambda _: watches.tainted.keys(TAINT), when=changed),
         Watch(watches.csi_nodes, to=lambda change: tainted([change.key]), when=changed),
     ]
 
 
 def node_matters(change: Change[SeenNode]) -> bool:
-    """Whether a Node got the taint, or has it and is not as it was."""
+    """Return whether a Node got the taint, or has it and changed."""
     old, new = change.old, change.new
     if new is None:
-        return old is not None and old.is_tainted  # a run forgets what is remembered of it
+        return old is not None and old.is_tainted  # a run drops its state
     if old is None or not new.is_tainted:
         return new.is_tainted
     return (old.uid, old.labels, old.taints) != (new.uid, new.labels, new.taints)
