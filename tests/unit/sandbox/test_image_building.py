@@ -1,0 +1,72 @@
+"""Images of the catalogue, made from programs that are given."""
+
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from pergola.cli.sandbox import app
+from pergola.sandbox.images import build, oci
+from pergola.sandbox.images.catalogue import named
+from pergola.sandbox.images.store import Image
+
+
+def given(folder: Path, name: str, content: str) -> dict[str, str]:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(content)
+    (folder / name).chmod(0o755)
+    return {"PERGOLA_SANDBOX_BIN": str(folder), "XDG_CACHE_HOME": str(folder.parent / "cache")}
+
+
+def program_in(image: Image, name: str, environ: dict[str, str]) -> bytes:
+    layer = build.store(environ).path(image.blobs[-1]).read_bytes()
+    with tarfile.open(fileobj=io.BytesIO(layer)) as archive:
+        found = archive.extractfile(f"usr/local/bin/{name}")
+        assert found is not None
+        return found.read()
+
+
+def test_a_given_program_takes_the_place_of_the_one_that_would_be_built(tmp_path: Path) -> None:
+    environ = given(tmp_path / "bin", "etcd", "mine")
+    (etcd,) = named(["etcd"])
+
+    image = build.build([etcd], environ=environ)[etcd.reference]
+
+    assert program_in(image, "etcd", environ) == b"mine"
+
+
+def test_a_program_that_changes_is_another_image_with_the_same_name(tmp_path: Path) -> None:
+    environ = given(tmp_path / "bin", "etcd", "first")
+    first = build.build(named(["etcd"]), environ=environ)
+    given(tmp_path / "bin", "etcd", "second")
+    second = build.build(named(["etcd"]), environ=environ)
+
+    assert first.keys() == second.keys()
+    assert first != second
+    assert b"".join(oci.archive(second, build.store(environ)))
+
+
+def test_the_list_says_what_is_real_and_what_is_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in given(tmp_path / "bin", "pause", "program").items():
+        monkeypatch.setenv(name, value)
+
+    app(["images"], result_action="return_value")
+
+    header, *lines = capsys.readouterr().out.splitlines()
+    assert header.split() == ["NAME", "VERSION", "SIZE", "KIND", "SOURCE"]
+    rows = {line.split()[0]: line for line in lines}
+    assert "MB  stand-in" in rows["pause"]
+    assert "not built  real" in rows["kube-apiserver"]
+
+
+def test_an_image_that_is_not_in_the_catalogue_is_one_sentence(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        app(["images", "build", "nonsense"], result_action="return_value")
+
+    expected = 'error: there is no image "nonsense"; `pergola sandbox images` lists all\n'
+    assert capsys.readouterr().err == expected
