@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import aclosing, suppress
-from typing import Final
+from typing import Final, NamedTuple
 
 from pergola.api.cluster_api import MANAGED_BY, SOURCE
 from pergola.api.objects import (
@@ -20,7 +20,7 @@ from pergola.externally_managed.description import Network
 from pergola.externally_managed.inspection import Seen, errors, findings, look
 from pergola.externally_managed.kinds import Managed
 from pergola.externally_managed.predicate import manager_of
-from pergola.externally_managed.sources import PlainSource, Source
+from pergola.externally_managed.sources import Source
 from pergola.kube.client import Client
 from pergola.kube.selectors import select_name
 from pergola.kube.watch import watch
@@ -29,27 +29,43 @@ _FRIENDS: Final = ("pergola", "kubectl")
 
 
 class AdoptionRefused(Exception):
-    """The InfraCluster cannot be taken over as it is; the text says why and what to do."""
+    """The InfraCluster cannot be adopted in its present state; the text says what to do."""
+
+
+class Writers(NamedTuple):
+    """Who changed the content of an InfraCluster after its adoption.
+
+    Attributes:
+        early: may have been at work already when the annotation was set.
+        late: still wrote afterwards.
+    """
+
+    early: list[str]
+    late: list[str]
 
 
 class Adoption:
     """One InfraCluster that gets a new manager.
 
     Args:
-        manager: the name that the annotation gets.
-        source: what describes the network; what the object says already if empty.
+        manager: the value that the annotation gets.
+        source: reads the network.
+        reference: what the source annotation names; empty if the object has all there is to know.
     """
 
-    def __init__(self, client: Client, managed: Managed, manager: str, source: str = "") -> None:
+    def __init__(
+        self, client: Client, managed: Managed, manager: str, source: Source, *, reference: str
+    ) -> None:
         self._client = client
         self._managed = managed
         self._manager = manager
         self._source = source
+        self._reference = reference
 
     async def prepare(
         self, crd: JsonObject, key: Key, *, take_over: bool = False, force: bool = False
     ) -> Seen:
-        """Checks whether it may be taken over; reads only.
+        """Check whether the object may be adopted; reads only.
 
         Args:
             take_over: also from another external manager.
@@ -69,7 +85,8 @@ class Adoption:
             )
         if deletion_timestamp_of(obj) is not None:
             raise AdoptionRefused(f"{of} is being deleted")
-        seen = await look(self._client, self._managed, crd, key, self._network_source(obj))
+        source = _Assumed(self._source, self._reference) if self._reference else None
+        seen = await look(self._client, self._managed, crd, key, source)
         if seen.cluster is None:
             named = f"Cluster {seen.cluster_key}" if seen.cluster_key else "a Cluster for it"
             raise AdoptionRefused(f"{of}: {named} does not exist; create it first")
@@ -81,45 +98,55 @@ class Adoption:
         return seen
 
     def consequences(self, seen: Seen) -> Iterator[str]:
-        """What will be different, one sentence each."""
-        yield "its provider stops to reconcile it, also when it is deleted"
+        """Yield what will change, in sentences."""
+        yield "its provider stops reconciling it, also when it is deleted"
         left = [name for name in finalizers_of(seen.obj) if name in self._managed.finalizers]
         if left:
-            yield f"finalizer {', '.join(left)} stays, and nobody serves it any more"
+            yield f"finalizer {', '.join(left)} stays and blocks deletion until it is released"
         yield "the network, its tags and everything else in the cloud stay as they are"
+        yield f"condition Ready is {self._manager}'s from now on: {self._readiness(seen)}"
         yield f"annotation {MANAGED_BY} cannot be removed again"
 
-    async def apply(self, seen: Seen) -> JsonObject:
-        """Sets the annotation, if the object is still as it was seen.
+    async def patch(self, seen: Seen) -> JsonObject:
+        """Set the annotation if the object has not changed since it was read.
 
         Raises:
-            Conflict: it is not.
+            Conflict: it has.
         """
         annotations = {MANAGED_BY: self._manager}
-        if self._source:
-            annotations[SOURCE] = self._source
+        if self._reference:
+            annotations[SOURCE] = self._reference
         metadata = {
             "resourceVersion": resource_version_of(seen.obj),
             "annotations": annotations,
         }
         return await self._client.patch(self._managed.gvk, Key.of(seen.obj), {"metadata": metadata})
 
-    async def writers_after(self, adopted: JsonObject, seconds: float) -> list[str]:
-        """Who changed its content within some seconds, besides Pergola and people with kubectl.
+    async def writers_after(self, adopted: JsonObject, settle: float, seconds: float) -> Writers:
+        """Watch who else changes the content, besides Pergola and people with kubectl.
 
-        Core writes labels and owner references only, which is none of the content.
+        Core writes labels and owner references only, which are not content.
+
+        Args:
+            settle: seconds in which a provider may finish a reconciliation that was under way.
+            seconds: how long to watch in all.
         """
-        key = Key.of(adopted)
+        early, adopted = await self._writers(adopted, settle)
+        late, _ = await self._writers(adopted, seconds - settle)
+        return Writers(sorted(early - late), sorted(late))
+
+    async def _writers(self, before: JsonObject, seconds: float) -> tuple[set[str], JsonObject]:
+        """Return who wrote within some seconds, and the object at their end."""
+        key = Key.of(before)
         found: set[str] = set()
         events = watch(
             self._client,
             await self._client.resource(self._managed.gvk),
             key.namespace,
             fields=select_name(key.name),
-            resource_version=resource_version_of(adopted),
+            resource_version=resource_version_of(before),
             timeout_seconds=int(seconds) + 5,
         )
-        before = adopted
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds), aclosing(events):
                 async for event in events:
@@ -127,12 +154,15 @@ class Adoption:
                         if _content(before) != _content(event.object):
                             found |= _new_writes(before, event.object)
                         before = event.object
-        return sorted(name for name in found if not name.startswith(_FRIENDS))
+        return {name for name in found if not name.startswith(_FRIENDS)}, before
 
-    def _network_source(self, obj: JsonObject) -> Source | None:
-        """What describes the network, as the object says or will say; None if nothing does."""
-        reference = self._source or annotations_of(obj).get(SOURCE, "")
-        return _Assumed(PlainSource(self._client), reference) if reference else None
+    def _readiness(self, seen: Seen) -> str:
+        problems = errors(findings(seen))
+        if problems:
+            return f"it will be False, because {'; '.join(problems)}"
+        if not self._reference:
+            return f"it will be False until annotation {SOURCE} names the network"
+        return "it turns False whenever the network is incomplete or differs from the spec"
 
 
 class _Assumed:

@@ -5,11 +5,14 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pergola import __version__
+from pergola.admission.protocol import Reviewer
+from pergola.admission.serving import Listening, WebhookServer
 from pergola.api.objects import GroupKind
 from pergola.cloud.aws.metrics import AwsMetrics
 from pergola.externally_managed.aws import AWS, AWS_CLUSTER, AwsSettings, AwsSource
 from pergola.externally_managed.manager import Settings
 from pergola.externally_managed.units import KindUnits
+from pergola.externally_managed.webhook import PATH, AnnotationGuard
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import ClusterConfig
 from pergola.runtime.controlling.unit import Unit
@@ -31,12 +34,14 @@ class Options:
     Attributes:
         kinds: the kinds of InfraClusters that it manages.
         marks_ready: whether users may declare InfraClusters ready by an annotation.
+        webhook: where the webhook for the annotation is served; None for nowhere.
         aws: the AWS credentials for the networks of AWSClusters.
     """
 
     kinds: tuple[GroupKind, ...]
     settings: Settings = field(default_factory=Settings)
     marks_ready: bool = True
+    webhook: Listening | None = None
     aws: AwsSettings = field(default_factory=AwsSettings)
     process: ProcessOptions = field(default_factory=ProcessOptions)
 
@@ -61,7 +66,17 @@ async def serve(config: ClusterConfig, options: Options) -> None:
         guarded = app.guarded(client)
         observe = metrics.further(AwsMetrics).request
         aws = await stack.enter_async_context(AwsSource(guarded, options.aws, observe=observe))
-        await app.serve(leading=await assemble(guarded, options, metrics, aws))
+        await app.serve(
+            leading=await assemble(guarded, options, metrics, aws),
+            webhooks=_guard(options, metrics),
+        )
+
+
+def _guard(options: Options, metrics: Metrics) -> WebhookServer | None:
+    if options.webhook is None:
+        return None
+    reviewer = Reviewer(PATH, AnnotationGuard(), metrics.webhook(PATH))
+    return WebhookServer({PATH: reviewer}, options.webhook, metrics)
 
 
 async def assemble(

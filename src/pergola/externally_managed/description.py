@@ -1,6 +1,6 @@
-"""A network as it is: what an external manager fills into an InfraCluster (spec 50 §5).
+"""The network that an external manager fills into an InfraCluster (spec 50 §5).
 
-A plain description, in a ConfigMap or Secret under the key `network.yaml`, looks like this:
+A description, in a ConfigMap or Secret under the key `network.yaml`, looks like this:
 
     endpoint: {host: api.demo.example.org, port: 6443}
     failureDomains:
@@ -8,7 +8,7 @@ A plain description, in a ConfigMap or Secret under the key `network.yaml`, look
       attributes: {rack: r1}
     - name: zone-b
       controlPlane: false
-    spec:            # further fields of the InfraCluster's spec, as its provider defines them
+    spec:            # other fields of the InfraCluster's spec, as its provider defines them
       network: {id: net-1}
 """
 
@@ -28,44 +28,44 @@ from pergola.externally_managed.ownership import ENDPOINT
 
 
 class EndpointValue(Value):
-    """Where the control plane is reached."""
+    """The control plane endpoint."""
 
     host: Annotated[str, Meta(min_length=1, max_length=512)]
-    """A DNS name or an address."""
+    """A DNS name or an IP address, without scheme and port."""
     port: Annotated[int, Meta(ge=1, le=65535)]
-    """The port."""
+    """The port of the API server."""
 
 
 class DomainValue(Value):
-    """A part of the infrastructure that fails on its own."""
+    """A part of the infrastructure that fails independently."""
 
     name: Annotated[str, Meta(min_length=1, max_length=256)]
-    """Its name."""
+    """The name, such as that of a zone."""
     control_plane: bool = True
-    """Whether control planes may be there."""
+    """Whether control plane machines may run there."""
     attributes: dict[str, str] = {}  # noqa: RUF012 - Structs copy an empty default
-    """What its provider wants to know of it."""
+    """What the provider needs to place machines there."""
 
 
 class NetworkValue(Value):
     """A network that exists."""
 
     endpoint: EndpointValue | None = None
-    """Where the control plane is reached; may be given on the InfraCluster instead."""
+    """The control plane endpoint; may be set on the InfraCluster instead."""
     failure_domains: Annotated[list[DomainValue], Meta(max_length=100)] = []  # noqa: RUF012 - Structs copy an empty default
-    """What fails on its own."""
+    """The parts of the infrastructure that fail independently."""
     spec: JsonObject = value_field(default_factory=dict)
-    """Further fields of the InfraCluster's spec."""
+    """Other fields of the InfraCluster's spec, as its provider defines them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """What a source says of a network.
+    """A network, as a source describes it.
 
     Attributes:
-        spec: of the InfraCluster, as far as the source knows it; without the endpoint.
-        status: further fields of its status.
-        problems: what is missing in the network, one sentence each; then it is not ready.
+        spec: the fields of the InfraCluster's spec that the source knows, except the endpoint.
+        status: extra fields of its status.
+        problems: a sentence for each thing that is missing; with any, the network is not ready.
     """
 
     endpoint: Endpoint | None = None
@@ -75,7 +75,7 @@ class Network:
     problems: tuple[str, ...] = ()
 
     def desired_spec(self) -> JsonObject:
-        """The spec that the InfraCluster should have."""
+        """Return the desired spec of the InfraCluster."""
         if self.endpoint is None:
             return self.spec
         return {**self.spec, ENDPOINT: {"host": self.endpoint.host, "port": self.endpoint.port}}

@@ -9,20 +9,20 @@ from dataclasses import dataclass
 from typing import Final
 
 from pergola.api.cluster_api import CLUSTER
-from pergola.api.objects import JsonObject
+from pergola.api.objects import JsonObject, Key
 from pergola.externally_managed.kinds import Managed
-from pergola.externally_managed.mapping import infrastructure_reference
+from pergola.externally_managed.mapping import infra_clusters
 from pergola.externally_managed.reconcile import ExternalManager
 from pergola.externally_managed.source_watches import SourceWatches
 from pergola.externally_managed.sources import Source
 from pergola.externally_managed.spec_writer import SpecWriter
 from pergola.externally_managed.status_writer import StatusWriter
 from pergola.kube.client import Client
-from pergola.runtime.caching.cache import Cache, Change
+from pergola.runtime.caching.cache import Cache
 from pergola.runtime.clock import Clock, SystemClock
-from pergola.runtime.controlling.controller import Controller
 from pergola.runtime.controlling.events import Recorder
-from pergola.runtime.controlling.unit import Unit
+from pergola.runtime.controlling.unit import Unit, controller_unit
+from pergola.runtime.controlling.watches import Events, Watch
 from pergola.runtime.metrics import Metrics
 
 NAME: Final = "pergola"
@@ -71,26 +71,19 @@ def external_manager(
         (SpecWriter(client, managed, objects), status),
         resync_seconds=settings.resync_seconds,
     )
-    controller = Controller(
+    sources_changed: Events[Key] = Events()
+    watches = SourceWatches(client, objects, settings.name, sources_changed.notify)
+    return controller_unit(
         f"infra-manager-{managed.gvk.kind.lower()}",
         reconciler.reconcile,
-        workers=settings.workers,
+        watches=[
+            Watch(objects),
+            Watch(clusters, to=lambda change: infra_clusters(change, managed.gvk.group_kind)),
+            Watch(sources_changed, to=lambda key: (key,)),
+        ],
         metrics=metrics,
+        workers=settings.workers,
         deadline=180.0,
-    )
-    watches = SourceWatches(client, objects, settings.name, controller.queue.add)
-    objects.subscribe(lambda change: controller.queue.add(change.key))
-
-    def on_cluster(change: Change[JsonObject]) -> None:
-        for cluster in filter(None, (change.old, change.new)):
-            reference = infrastructure_reference(cluster)
-            if reference and reference[0] == managed.gvk.group_kind:
-                controller.queue.add(reference[1])
-
-    clusters.subscribe(on_cluster)
-    return Unit(
-        caches=[objects, clusters],
-        controllers=[controller],
         tasks=[recorder.run, watches.run],
     )
 

@@ -16,6 +16,7 @@ from pergola.api.objects import (
 )
 from pergola.externally_managed.predicate import is_externally_managed
 from pergola.kube.errors import KubeError
+from pergola.runtime.caching.cache import Change
 
 Read = Callable[[Key], Awaitable[JsonObject | None]]
 """Reads an InfraCluster of the wanted kind; None or a KubeError if it is not to be had."""
@@ -36,6 +37,13 @@ def infrastructure_reference(cluster: Mapping[str, Any]) -> tuple[GroupKind, Key
     if not isinstance(group, str):
         group = str(reference.get("apiVersion", "")).rpartition("/")[0]
     return GroupKind(group, kind), Key(namespace_of(cluster), name)
+
+
+def infra_clusters(change: Change[JsonObject], kind: GroupKind) -> list[Key]:
+    """Return the InfraClusters of a kind that a Cluster named before or names after a change."""
+    clusters = filter(None, (change.old, change.new))
+    references = filter(None, map(infrastructure_reference, clusters))
+    return [key for found, key in references if found == kind]
 
 
 async def cluster_to_infra_cluster(

@@ -8,17 +8,18 @@ from pergola.api.cluster_api import CLUSTER
 from pergola.api.objects import JsonObject, Key, deletion_timestamp_of
 from pergola.externally_managed.kinds import Managed
 from pergola.externally_managed.manager import Settings
-from pergola.externally_managed.mapping import infrastructure_reference, owner_cluster
+from pergola.externally_managed.mapping import infra_clusters, owner_cluster
 from pergola.externally_managed.mark import Ignored, decide_mark
 from pergola.externally_managed.predicate import is_externally_managed, is_paused
 from pergola.externally_managed.status_writer import StatusWriter
 from pergola.kube.client import Client
-from pergola.runtime.caching.cache import Cache, Change
+from pergola.runtime.caching.cache import Cache
 from pergola.runtime.clock import Clock, SystemClock
 from pergola.runtime.controlling import controller as runtime
-from pergola.runtime.controlling.controller import DONE, Controller
+from pergola.runtime.controlling.controller import DONE
 from pergola.runtime.controlling.events import Recorder, Regarding
-from pergola.runtime.controlling.unit import Unit
+from pergola.runtime.controlling.unit import Unit, controller_unit
+from pergola.runtime.controlling.watches import Watch
 from pergola.runtime.metrics import Metrics
 
 
@@ -40,22 +41,18 @@ def ready_by_hand(
     recorder = Recorder(client, "ready-by-hand-controller", clock=clock)
     status = StatusWriter(client, managed, objects, recorder, clock or SystemClock())
     reconciler = ReadyByHand(settings.name, managed, (objects, clusters), status, recorder)
-    controller = Controller(
+    return controller_unit(
         f"ready-by-hand-{managed.gvk.kind.lower()}",
         reconciler.reconcile,
-        workers=settings.workers,
+        watches=[
+            Watch(objects),
+            Watch(clusters, to=lambda change: infra_clusters(change, managed.gvk.group_kind)),
+        ],
         metrics=metrics,
+        workers=settings.workers,
         deadline=180.0,
+        tasks=[recorder.run],
     )
-    objects.subscribe(lambda change: controller.queue.add(change.key))
-
-    def on_cluster(change: Change[JsonObject]) -> None:
-        reference = infrastructure_reference(change.new) if change.new is not None else None
-        if reference and reference[0] == managed.gvk.group_kind:
-            controller.queue.add(reference[1])
-
-    clusters.subscribe(on_cluster)
-    return Unit(caches=[objects, clusters], controllers=[controller], tasks=[recorder.run])
 
 
 class ReadyByHand:

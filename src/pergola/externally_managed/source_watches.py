@@ -11,6 +11,7 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key, resource_vers
 from pergola.externally_managed.predicate import manager_of
 from pergola.externally_managed.sources import source_object
 from pergola.kube.client import Client
+from pergola.kube.selectors import select_name
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.caching.index import Index
 
@@ -64,7 +65,7 @@ class SourceWatches:
             gvk,
             resource_version_of,
             namespace=key.namespace,
-            fields=f"metadata.name={key.name}",
+            fields=select_name(key.name),
             metadata_only=True,
         )
 

@@ -14,6 +14,7 @@ from pergola.externally_managed.ready_by_hand import ready_by_hand
 from pergola.externally_managed.reconcile import PLAIN
 from pergola.externally_managed.sources import PlainSource, Source
 from pergola.kube.client import Client
+from pergola.kube.selectors import select_name
 from pergola.runtime.caching.cache import Cache
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.logging import get_logger
@@ -85,7 +86,7 @@ class KindUnits:
 
     async def _until_served(self, kind: GroupKind) -> Managed:
         name = crd_name(kind)
-        crds = Cache(self._client, CRD, _whole, fields=f"metadata.name={name}")
+        crds = Cache(self._client, CRD, _whole, fields=select_name(name))
         changed = asyncio.Event()
         crds.subscribe(lambda _: changed.set())
         watch = asyncio.create_task(crds.run())

@@ -16,6 +16,8 @@ from pergola.externally_managed.predicate import is_externally_managed
 
 DETAIL: Final = "removal of externally managed annotation is not allowed"
 FIELD: Final = "metadata.annotations"
+PATH: Final = "/validate-externally-managed"
+"""Where `pergola infra-manager` serves the guard."""
 
 
 def annotation_findings(new: JsonObject, old: JsonObject | None) -> list[Cause]:

@@ -1,5 +1,6 @@
 """`pergola infra`: who manages cluster infrastructure, is it complete, and taking it over."""
 
+import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,7 @@ from pergola.testing.cluster_api import (
     infra_cluster_crd,
     install,
 )
+from pergola.testing.waiting import until
 from pergola.testing.world import config_map
 
 PERGOLA = Path(sys.executable).parent / "pergola"
@@ -56,7 +58,11 @@ class Site:
     def run(self, command: str, *arguments: str, answer: str = "") -> tuple[int, str]:
         """Exit code, and all that was printed."""
         kind = () if "--kind" in arguments else ("--kind", KIND)
-        line = [str(PERGOLA), "infra", command, "demo", *kind]
+        return self.run_plain(command, "demo", *kind, *arguments, answer=answer)
+
+    def run_plain(self, command: str, *arguments: str, answer: str = "") -> tuple[int, str]:
+        """The same, without an InfraCluster and its kind."""
+        line = [str(PERGOLA), "infra", command]
         line += ["-n", self.namespace, "--kubeconfig", str(self.kubeconfig), *arguments]
         done = subprocess.run(line, capture_output=True, text=True, input=answer, check=False)
         return done.returncode, done.stdout + done.stderr
@@ -118,6 +124,65 @@ async def test_adoption_asks_says_what_it_means_and_sets_the_annotation(site: Si
     assert "Nobody else wrote to it." in said
     assert await site.manager() == "pergola"
     assert annotations_of(await site.client.get(NEW, site.key))[SOURCE] == "configmap/net"
+
+
+async def test_adoption_without_an_answer_says_how_to_confirm(site: Site) -> None:
+    await site.describe(NETWORK)
+    await site.create(controlPlaneEndpoint=ENDPOINT)
+    code, said = site.run("adopt", "--source", "configmap/net", answer="")
+    assert code == 1
+    assert "add --yes" in said
+    assert "Traceback" not in said
+    assert await site.manager() is None
+
+
+async def test_adoption_warns_that_it_will_not_be_ready(site: Site) -> None:
+    await site.create(controlPlaneEndpoint=ENDPOINT)
+    _, said = site.run("adopt", answer="no\n")
+    assert f"it will be False until annotation {SOURCE} names the network" in said
+    assert "--yes skips this question" in said
+
+
+async def test_a_retry_of_the_provider_right_after_the_adoption_is_no_failure(
+    site: Site,
+) -> None:
+    await site.describe(NETWORK)
+    await site.create(controlPlaneEndpoint=ENDPOINT)
+    adopting = asyncio.create_task(
+        asyncio.to_thread(site.run, "adopt", "--yes", "--source", "configmap/net")
+    )
+    await until(site.client, NEW, site.key, lambda obj: MANAGED_BY in annotations_of(obj))
+    late = {"apiVersion": NEW.api_version, "kind": NEW.kind, "spec": {"retried": True}}
+    metadata = {"name": site.key.name, "namespace": site.key.namespace}
+    await site.client.apply({**late, "metadata": metadata}, manager="foo-controller")
+    code, said = await adopting
+    assert code == 0, said
+    assert "foo-controller finished what it had begun before" in said
+
+
+async def test_aws_is_a_source_of_awsclusters_only_and_said_so(site: Site) -> None:
+    await site.create(controlPlaneEndpoint=ENDPOINT)
+    code, said = site.run("adopt", "--yes", "--source", "aws")
+    assert code == 1
+    assert "must be configmap/<name> or secret/<name>" in said
+    _, said = site.run_plain("adopt", "--help")
+    assert "aws for AWSClusters" in " ".join(said.split())
+
+
+async def test_kubectls_habits_work(site: Site) -> None:
+    await site.create({MANAGED_BY: "terraform"}, controlPlaneEndpoint=ENDPOINT)
+    code, said = site.run_plain("status", "newcluster/demo", "-o", "json")
+    assert code == 0, said
+    assert orjson.loads(said)["managedBy"] == "terraform"
+    for options in ([], ["-A"], ["-l", "cluster.x-k8s.io/cluster-name=demo"]):
+        code, said = site.run_plain("status", "--kind", KIND, "-o", "json", *options)
+        assert code == 0, said
+        names = [(row["namespace"], row["name"]) for row in orjson.loads(said)]
+        assert (site.namespace, "demo") in names
+    code, said = site.run_plain("status", "--kind", KIND)
+    assert said.splitlines()[0].split()[:3] == ["NAMESPACE", "NAME", "MANAGEDBY"]
+    code, said = site.run_plain("status", "demo")
+    assert (code, said.startswith("pergola: which kind?")) == (1, True)
 
 
 async def test_adoption_is_refused_with_the_reason(site: Site) -> None:

@@ -2,9 +2,12 @@
 
 import asyncio
 import secrets
+import socket
 import sys
+from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import aiohttp
@@ -14,8 +17,10 @@ from pergola.api.cluster_api import MANAGED_BY, SOURCE
 from pergola.api.conditions import get_condition
 from pergola.api.kinds import CRD
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at, name_of
+from pergola.kube.errors import Invalid
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import dump, parse_documents
+from pergola.pki import Authority
 from pergola.testing.cluster_api import (
     NEW,
     cluster,
@@ -227,3 +232,50 @@ def is_complete(obj: JsonObject) -> bool:
 def reason(obj: JsonObject) -> str:
     condition = get_condition(maps_at(obj, "status", "conditions"), "Ready") or {}
     return str(condition.get("reason"))
+
+
+async def test_it_serves_the_webhook_that_keeps_the_annotation(
+    kubeconfig: Path, infra_client: RecordingClient, namespace: str, tmp_path: Path
+) -> None:
+    now = datetime.now(UTC)
+    authority = Authority.create("infra-manager", now, timedelta(days=1))
+    pair = authority.issue_server("infra-manager", ["127.0.0.1"], now, timedelta(days=1))
+    (tmp_path / "tls.crt").write_bytes(pair.public)
+    (tmp_path / "tls.key").write_bytes(pair.private)
+    port = free_port()
+    registration = next(parse_documents((ROLE.parent / "webhook.yaml").read_bytes())).value
+    assert isinstance(registration, dict)
+    (entry,) = maps_at(registration, "webhooks")
+    url = f"https://127.0.0.1:{port}{entry['clientConfig']['service']['path']}"
+    trusted = b64encode(authority.pair.public).decode()
+    entry["clientConfig"] = {"url": url, "caBundle": trusted}
+    entry["namespaceSelector"] = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
+    key = Key("", f"infra-manager-{namespace}"[:63])
+    await infra_client.create(infra_cluster(NEW, "demo", namespace, {MANAGED_BY: "terraform"}))
+    flags = ("--webhook-port", str(port), "--webhook-cert-dir", str(tmp_path))
+    async with running(kubeconfig, "--kind", KIND, "-n", namespace, *flags) as process:
+        await until_ready(await health_port(process))
+        await infra_client.create({**registration, "metadata": {"name": key.name}})
+        try:
+            removal: JsonObject = {"metadata": {"annotations": {MANAGED_BY: None}}}
+            with pytest.raises(Invalid, match="removal of externally managed annotation"):
+                await until_refused(infra_client, Key(namespace, "demo"), removal)
+        finally:
+            await infra_client.delete(WEBHOOKS, key)
+
+
+WEBHOOKS = GroupVersionKind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration")
+
+
+async def until_refused(client: RecordingClient, key: Key, removal: JsonObject) -> None:
+    """Removes the annotation until the registration is effective, and puts it back meanwhile."""
+    async with asyncio.timeout(30):
+        while True:
+            await client.patch(NEW, key, {"metadata": {"annotations": {MANAGED_BY: "terraform"}}})
+            await client.patch(NEW, key, removal)
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])

@@ -8,7 +8,7 @@ Nothing here creates, changes or deletes anything in a cloud.
 """
 
 from pergola.externally_managed.aws.checks import open_rules, templates_without_groups
-from pergola.externally_managed.aws.policy import iam_policy
+from pergola.externally_managed.aws.policy import iam_policy, machine_policy
 from pergola.externally_managed.aws.source import (
     AWS,
     AWS_CLUSTER,
@@ -24,6 +24,7 @@ __all__ = [
     "AwsSource",
     "asks_aws",
     "iam_policy",
+    "machine_policy",
     "open_rules",
     "templates_without_groups",
 ]

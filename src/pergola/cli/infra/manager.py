@@ -1,0 +1,105 @@
+"""`pergola infra-manager`: the process."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from pergola.cli.infra.target import InfraError
+
+if TYPE_CHECKING:
+    from pergola.api.objects import Key
+
+
+def infra_manager(
+    *,
+    kind: Annotated[list[str] | None, Parameter(negative="")] = None,
+    name: str = "pergola",
+    namespace: Annotated[str, Parameter(alias="-n")] = "",
+    lease_namespace: str = "",
+    health_port: int = 8081,
+    metrics_port: int = 8080,
+    bind: str = "",
+    webhook_port: int = 0,
+    webhook_cert_dir: Path | None = None,
+    aws_credentials: str = "",
+    kubeconfig: Path | None = None,
+    context: str | None = None,
+) -> None:
+    """Fill InfraClusters of Cluster API from existing networks, and keep them up to date.
+
+    Manages InfraClusters whose annotation cluster.x-k8s.io/managed-by has the given name, and
+    those of other managers that a user has declared ready. Never creates, changes or deletes any
+    part of a network. Runs until SIGTERM or SIGINT.
+
+    Parameters
+    ----------
+    kind
+        A kind of InfraClusters with its group, which is required; may be given several times.
+    name
+        The value of the annotation on InfraClusters of this manager.
+    namespace
+        Manage only InfraClusters of this namespace.
+    lease_namespace
+        The namespace of the Lease with which replicas elect a leader; required for more than one.
+    health_port
+        The port of /healthz and /readyz.
+    metrics_port
+        The port of /metrics.
+    bind
+        The address of all endpoints; all addresses unless given.
+    webhook_port
+        The port of the webhook that keeps the annotation managed-by from being removed; 0 to
+        serve none.
+    webhook_cert_dir
+        The directory with tls.crt and tls.key of that webhook.
+    aws_credentials
+        NAMESPACE/NAME of a Secret with accessKeyID and secretAccessKey; AWS's usual chain unless
+        given.
+    kubeconfig
+        The management cluster; found as kubectl finds it unless given.
+    context
+        Context of that kubeconfig.
+    """
+    from pergola.admission.serving import Listening
+    from pergola.externally_managed.app import LEASE, Options, run
+    from pergola.externally_managed.aws import AwsSettings
+    from pergola.externally_managed.kinds import parse_kind
+    from pergola.externally_managed.manager import Settings
+    from pergola.kube.kubeconfig import load
+    from pergola.runtime.logging import configure
+    from pergola.runtime.process.options import Address, Election, ProcessOptions
+
+    if not kind:
+        raise InfraError(
+            "--kind is required: a kind of InfraClusters with its group, as in "
+            "`pergola infra-manager --kind AWSCluster.infrastructure.cluster.x-k8s.io`"
+        )
+    if webhook_port and webhook_cert_dir is None:
+        raise InfraError("--webhook-port needs --webhook-cert-dir, with tls.crt and tls.key")
+    configure("info", "json" if not sys.stderr.isatty() else "text")
+    options = Options(
+        kinds=tuple(parse_kind(text) for text in kind),
+        settings=Settings(name=name, namespace=namespace),
+        aws=AwsSettings(credentials=_secret_key(aws_credentials)),
+        webhook=Listening(host=bind, port=webhook_port, directory=webhook_cert_dir)
+        if webhook_port
+        else None,
+        process=ProcessOptions(
+            health=Address(bind, health_port),
+            metrics=Address(bind, metrics_port),
+            election=Election(namespace=lease_namespace, name=LEASE) if lease_namespace else None,
+        ),
+    )
+    run(load(kubeconfig, context), options)
+
+
+def _secret_key(text: str) -> "Key | None":
+    """Return the key in `NAMESPACE/NAME`; None if the text is empty."""
+    from pergola.api.objects import Key
+
+    namespace, _, name = text.partition("/")
+    if text and not (namespace and name):
+        raise InfraError(f'--aws-credentials is "{text}"; write it as NAMESPACE/NAME of a Secret')
+    return Key(namespace, name) if text else None

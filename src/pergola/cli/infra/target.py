@@ -1,0 +1,113 @@
+"""Which InfraClusters a command is about, in kubectl's words."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from pergola.api.objects import GroupKind, JsonObject, Key
+    from pergola.externally_managed.kinds import Managed
+    from pergola.externally_managed.sources import Source
+    from pergola.kube.client import Client
+
+_DEFAULT_NAMESPACE = "default"
+
+
+class InfraError(Exception):
+    """The command cannot do what was requested; the text says why and what to do."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """Which kind of InfraClusters, and in which cluster.
+
+    Attributes:
+        kind: Kind and group, such as AWSCluster.infrastructure.cluster.x-k8s.io; not needed with
+            KIND/NAME.
+        namespace: Its namespace; `default` unless given.
+        kubeconfig: The management cluster; found as kubectl finds it unless given.
+        context: Context of that kubeconfig.
+    """
+
+    kind: str = ""
+    namespace: Annotated[str, Parameter(alias="-n")] = ""
+    kubeconfig: Path | None = None
+    context: str | None = None
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A connection to the management cluster, and the kind that the command is about."""
+
+    client: "Client"
+    managed: "Managed"
+    crd: "JsonObject"
+
+    @asynccontextmanager
+    async def source(self, reference: str) -> AsyncGenerator["Source"]:
+        """Yield what reads the network that a source annotation names."""
+        from pergola.externally_managed.aws import AWS, AWS_CLUSTER, AwsSource
+        from pergola.externally_managed.sources import PlainSource
+
+        is_aws = reference.partition("/")[0].lower() == AWS
+        if is_aws and self.managed.gvk.group_kind == AWS_CLUSTER:
+            async with AwsSource(self.client) as aws:
+                yield aws
+        else:
+            yield PlainSource(self.client)
+
+
+def run(
+    target: Target,
+    argument: str,
+    act: Callable[[Opened, str], Coroutine[Any, Any, None]],
+) -> None:
+    """Call `act` with the opened cluster and the name in `NAME` or `KIND/NAME`.
+
+    Raises:
+        InfraError: the argument and --kind do not say which kind is meant.
+        KubeError, ContractError: the cluster cannot be read, or has no such kind.
+    """
+    kind, _, name = argument.rpartition("/")
+
+    async def main() -> None:
+        from pergola.externally_managed.kinds import managed_by_crd, read_crd
+        from pergola.kube.client import Client
+        from pergola.kube.kubeconfig import load
+
+        wanted = _kind(target.kind, kind)
+        async with Client.connect(load(target.kubeconfig, target.context)) as client:
+            crd = await read_crd(client, wanted)
+            await act(Opened(client, managed_by_crd(crd, wanted), crd), name)
+
+    asyncio.run(main())
+
+
+def key_of(target: Target, name: str) -> "Key":
+    """Return the key of the InfraCluster with this name."""
+    from pergola.api.objects import Key
+
+    return Key(target.namespace or _DEFAULT_NAMESPACE, name)
+
+
+def _kind(option: str, prefix: str) -> "GroupKind":
+    from pergola.api.cluster_api import INFRASTRUCTURE_GROUP
+    from pergola.api.objects import GroupKind
+    from pergola.externally_managed.kinds import parse_kind
+
+    if option and prefix:
+        raise InfraError(f"the kind is given twice: --kind {option} and {prefix}/; leave one out")
+    if prefix:
+        return parse_kind(prefix) if "." in prefix else GroupKind(INFRASTRUCTURE_GROUP, prefix)
+    if not option:
+        raise InfraError(
+            "which kind? Write KIND/NAME, such as awscluster/demo, or add --kind "
+            "AWSCluster.infrastructure.cluster.x-k8s.io"
+        )
+    return parse_kind(option)

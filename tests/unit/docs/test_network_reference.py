@@ -1,0 +1,40 @@
+"""`docs/cluster-api.md` describes every field of the description of a network, and every reason."""
+
+import os
+from pathlib import Path
+from typing import Final
+
+from pergola.api.schema.reference import fields_of, markdown
+from pergola.externally_managed.description import NetworkValue
+from pergola.externally_managed.mark import INVALID, MARKED, NO_ENDPOINT, WITHDRAWN
+from pergola.externally_managed.status import PERGOLA_REASONS
+from pergola.kube.yaml import parse_documents
+
+PAGE: Final = Path(__file__).parents[3] / "docs" / "cluster-api.md"
+CHART: Final = Path(__file__).parents[3] / "charts" / "infra-manager"
+BEGIN: Final = "<!-- generated: PERGOLA_WRITE_DOCS=1 make test ARGS=tests/unit/docs -->\n"
+
+
+def test_the_reference_has_every_field_of_a_description() -> None:
+    page = PAGE.read_text()
+    reference = markdown(fields_of(NetworkValue))
+    if os.environ.get("PERGOLA_WRITE_DOCS"):
+        PAGE.write_text(page.partition(BEGIN)[0] + BEGIN + reference)
+        return
+    assert page.partition(BEGIN)[2] == reference
+
+
+def test_every_reason_of_the_ready_condition_is_explained() -> None:
+    page = PAGE.read_text()
+    reasons = (*PERGOLA_REASONS, MARKED, WITHDRAWN, INVALID, NO_ENDPOINT)
+    assert [reason for reason in reasons if f"`{reason}`" not in page] == []
+
+
+def test_the_manifests_of_the_chart_are_valid_yaml() -> None:
+    kinds = [
+        document.value["kind"]
+        for file in sorted(CHART.glob("*.yaml"))
+        for document in parse_documents(file.read_bytes())
+        if isinstance(document.value, dict)
+    ]
+    assert kinds == ["ClusterRole"] * 3 + ["ValidatingWebhookConfiguration"]
