@@ -23,6 +23,7 @@ from pergola.flow.progress import Progress
 from pergola.flow.retry import Diagnose, may_pass
 from pergola.flow.saving import Saver
 from pergola.flow.state import RUNNING_TASK
+from pergola.runtime.clock import monotonic
 from pergola.runtime.logging import get_logger
 
 log = get_logger("flow")
@@ -120,7 +121,7 @@ class _Execution:
 
     async def run(self) -> None:
         """Runs what can be run; returns however it went, unless it is cancelled."""
-        self._began = _now()
+        self._began = monotonic()
         limit = asyncio.timeout(self._settings.deadline)
         try:
             async with limit, asyncio.TaskGroup() as self._group:
@@ -128,7 +129,7 @@ class _Execution:
         except TimeoutError:
             self._is_overdue = True
         finally:
-            self._seconds = _now() - self._began
+            self._seconds = monotonic() - self._began
 
     def conclude(self) -> Result:
         """What became of it, once the state is saved as well as it can be.
@@ -183,17 +184,17 @@ class _Execution:
                     attempts=0,
                     sentence=self._settings.sentence,
                 ),
-                _now(),
+                monotonic(),
             )
         if reason:
-            return Ended(Outcome.SKIPPED, started=_now() - self._began, why=reason)
+            return Ended(Outcome.SKIPPED, started=monotonic() - self._began, why=reason)
         async with self._slots:
             return await self._act(task)
 
     async def _act(self, task: Task) -> Ended:
         for observer in self._observers:
             observer.started(task.name)
-        began = _now()
+        began = monotonic()
         settings = self._settings
         attempts = Attempts(task, settings.diagnose, settings.sentence, self._source)
         try:
@@ -203,7 +204,7 @@ class _Execution:
         except asyncio.CancelledError:
             self._interrupted(task, attempts, began)
             raise
-        return Ended(Outcome.DONE, began - self._began, _now() - began, attempts.count)
+        return Ended(Outcome.DONE, began - self._began, monotonic() - began, attempts.count)
 
     def _failed(self, failure: TaskFailed, began: float) -> Ended:
         self._failures[failure.task] = failure
@@ -219,7 +220,7 @@ class _Execution:
         return Ended(
             Outcome.FAILED,
             began - self._began,
-            _now() - began,
+            monotonic() - began,
             failure.attempts,
             failure.reason,
         )
@@ -234,7 +235,7 @@ class _Execution:
             Ended(
                 Outcome.INTERRUPTED,
                 began - self._began,
-                _now() - began,
+                monotonic() - began,
                 attempts.count,
                 failure.reason,
             ),
@@ -254,7 +255,3 @@ class _Execution:
             self._unsaved = error
             return False
         return True
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()

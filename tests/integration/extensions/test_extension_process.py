@@ -184,7 +184,7 @@ async def test_the_webhooks_of_an_actuator_are_served_and_registered(
 
 
 def free_port() -> int:
-    """A port that nobody listened on a moment ago."""
+    """A port that was free a moment ago."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -106,7 +106,7 @@ def test_feature_gates_reach_the_actuator_that_has_them() -> None:
     assert weft.gates == {"Loose": True, "Tight": True}
 
 
-def test_a_feature_gate_that_nobody_has_is_told() -> None:
+def test_an_unknown_feature_gate_is_refused_with_the_known_ones() -> None:
     with pytest.raises(StartError, match="names Silk; there are Loose, Tight"):
         configure([Weft(), Warp()], {"Silk": True})
     with pytest.raises(StartError, match="names Silk; there are none"):
@@ -193,7 +193,7 @@ async def test_cloud_profiles_are_watched_once_however_many_look_at_them() -> No
     assert kinds == ["CloudProfile", "NamespacedCloudProfile"]
 
 
-async def test_who_has_nothing_to_say_to_shoots_is_told_so() -> None:
+async def test_an_actuator_without_webhooks_at_the_garden_is_refused() -> None:
     with pytest.raises(StartError, match="networking-warp has nothing to say to objects of the"):
         at_garden(Warp(), at=garden(), webhookConfigNamespace="garden")
 

@@ -16,7 +16,7 @@ from pergola.extensions.lifecycle.status import (
 )
 from pergola.kube.client import Client
 from pergola.kube.errors import KubeError
-from pergola.runtime.clock import Clock
+from pergola.runtime.clock import Clock, monotonic
 from pergola.runtime.logging import get_logger
 
 log = get_logger("extension")
@@ -64,12 +64,12 @@ class Report:
 
         What is skipped or refused is not made up for.
         """
-        if self.is_over or _now() - self._told_at < PROGRESS_SECONDS:
+        if self.is_over or monotonic() - self._told_at < PROGRESS_SECONDS:
             return
         self._percent = max(self._percent, min(percent, _LAST_PERCENT))
         if self._told == (self._percent, description):
             return
-        self._told, self._told_at = (self._percent, description), _now()
+        self._told, self._told_at = (self._percent, description), monotonic()
         patch = progressing(self._percent, description, self._clock.now())
         try:
             async with self._writing:
@@ -119,7 +119,3 @@ class Report:
         # With the uid, so that another object of the same name is not written.
         body = {"metadata": {"uid": uid_of(self._worked_on)}, "status": status}
         self._written = await self._client.patch(self._gvk, self._key, body, subresource="status")
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()

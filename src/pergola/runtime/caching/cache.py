@@ -21,6 +21,7 @@ from pergola.kube.discovery import Resource
 from pergola.kube.errors import ApiError, Gone, KubeError, UnknownKind, Unreachable
 from pergola.kube.watch import WatchEvent, watch
 from pergola.runtime.caching.isolation import isolated
+from pergola.runtime.clock import monotonic
 from pergola.runtime.logging import get_logger
 
 T = TypeVar("T")
@@ -130,7 +131,7 @@ class Cache(Generic[T]):
             return True
         if not self._synced.is_set():
             return False
-        return self._lost_at is None or _now() - self._lost_at < GRACE_SECONDS
+        return self._lost_at is None or monotonic() - self._lost_at < GRACE_SECONDS
 
     @property
     def problem(self) -> str | None:
@@ -187,7 +188,7 @@ class Cache(Generic[T]):
     async def run(self) -> None:
         """Keep the cache up to date until cancelled."""
         while True:
-            began = _now()
+            began = monotonic()
             try:
                 await self._follow()
             except Gone:
@@ -198,7 +199,7 @@ class Cache(Generic[T]):
                 continue
             except KubeError as error:
                 self._lost(error)
-            if _now() - began < 1.0:
+            if monotonic() - began < 1.0:
                 await self._rest(self._retry * self._random.uniform(0.75, 1.25))
                 self._retry = min(self._retry * 2, _LAST_RETRY_SECONDS)
 
@@ -330,7 +331,7 @@ class Cache(Generic[T]):
 
     def _lost(self, error: KubeError) -> None:
         if self._lost_at is None:
-            self._lost_at = _now()
+            self._lost_at = monotonic()
         self._failures += 1
         if self._failures == _LOGGED_FAILURE:
             log.error("watch failed", kind=str(self.gvk), error=str(error))
@@ -355,7 +356,3 @@ class Cache(Generic[T]):
 def _number(resource_version: str) -> int:
     """Return a resource version as a number; 0, which is never compared, if it is not one."""
     return int(resource_version) if resource_version.isdigit() else 0
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()

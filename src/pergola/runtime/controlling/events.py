@@ -22,9 +22,10 @@ from pergola.api.objects import (
     uid_of,
 )
 from pergola.kube.client import Client
-from pergola.kube.errors import KubeError, NotFound
+from pergola.kube.errors import NotFound
 from pergola.runtime.clock import Clock, SystemClock
-from pergola.runtime.logging import get_logger
+from pergola.runtime.controlling.controller import MustStop
+from pergola.runtime.logging import describe, get_logger
 
 log = get_logger("events")
 
@@ -113,8 +114,10 @@ class Recorder:
                 sentence, regarding = self._waiting.popleft()
                 try:
                     await self._send(sentence, regarding)
-                except KubeError as error:
-                    log.info("event not written", reason=sentence.reason, error=str(error))
+                except MustStop:
+                    raise
+                except Exception as error:  # an Event is never worth a process
+                    log.info("event not written", reason=sentence.reason, error=describe(error))
 
     def _report(self, kind: EventType, regarding: Regarding, reason: str, note: str) -> None:
         sentence = _Sentence(regarding.gvk, regarding.key, regarding.uid, kind, reason, _cut(note))

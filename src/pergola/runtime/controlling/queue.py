@@ -12,6 +12,8 @@ import itertools
 from collections import deque
 from typing import Final, Generic, Protocol, TypeVar
 
+from pergola.runtime.clock import monotonic
+
 K = TypeVar("K")
 
 FIRST_RETRY_SECONDS: Final = 0.005
@@ -73,7 +75,7 @@ class Queue(Generic[K]):
             return
         if key in self._added_at:
             return
-        self._added_at[key] = _now()
+        self._added_at[key] = monotonic()
         self._ready.append(key)
         if self._observer:
             self._observer.added()
@@ -84,7 +86,7 @@ class Queue(Generic[K]):
         if seconds <= 0:
             self.add(key)
             return
-        due = _now() + seconds
+        due = monotonic() + seconds
         known = self._due.get(key)
         if known is not None and known <= due:
             return
@@ -123,7 +125,7 @@ class Queue(Generic[K]):
                     self._wake_one()  # this wake-up was ours to use; pass it on
                 raise
         key = self._ready.popleft()
-        now = _now()
+        now = monotonic()
         waited = now - self._added_at.pop(key)
         self._running[key] = now
         if self._observer:
@@ -132,7 +134,7 @@ class Queue(Generic[K]):
 
     def done(self, key: K) -> None:
         """End the run of a key; if it was added meanwhile, it is ready again."""
-        took = _now() - self._running.pop(key)
+        took = monotonic() - self._running.pop(key)
         if self._observer:
             self._observer.done(took)
         if key in self._again:
@@ -140,7 +142,7 @@ class Queue(Generic[K]):
             self.add(key)
 
     def _bucket_delay(self) -> float:
-        now = _now()
+        now = monotonic()
         self._bucket_full_at = max(self._bucket_full_at, now) + _BUCKET_INTERVAL
         return self._bucket_full_at - now - _BUCKET_INTERVAL * _BUCKET_BURST
 
@@ -162,14 +164,10 @@ class Queue(Generic[K]):
 
     def _fire(self) -> None:
         self._timer = None
-        now = _now()
+        now = monotonic()
         while self._heap and self._heap[0][0] <= now:
             due, _, key = heapq.heappop(self._heap)
             if self._due.get(key) == due:
                 del self._due[key]
                 self.add(key)
         self._arm()
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()

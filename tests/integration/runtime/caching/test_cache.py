@@ -24,22 +24,22 @@ def keep_data(obj: JsonObject) -> JsonObject:
 
 
 class Log:
-    """The changes that a subscriber was told, and a way to wait for one."""
+    """The changes of which a subscriber was notified, and a way to wait for one."""
 
     def __init__(self) -> None:
         self.changes: list[Change[JsonObject]] = []
-        self._told = asyncio.Event()
+        self._notified = asyncio.Event()
 
     def __call__(self, change: Change[JsonObject]) -> None:
         self.changes.append(change)
-        self._told.set()
+        self._notified.set()
 
     async def until(self, count: int) -> list[Change[JsonObject]]:
-        """Waits until that many changes were told."""
+        """Waits until there were that many notifications."""
         async with asyncio.timeout(20):
             while len(self.changes) < count:
-                self._told.clear()
-                await self._told.wait()
+                self._notified.clear()
+                await self._notified.wait()
         return self.changes
 
 
@@ -109,7 +109,7 @@ async def test_an_object_that_loses_the_label_is_gone(
     assert changes[1].new is None
 
 
-async def test_a_write_is_seen_at_once_and_told_once(
+async def test_a_write_is_seen_at_once_and_notified_once(
     cluster_client: Client, namespace: str
 ) -> None:
     cache = Cache(cluster_client, CONFIG_MAP, keep_data, namespace=namespace, labels=MINE)

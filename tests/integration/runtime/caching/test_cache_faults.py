@@ -1,4 +1,4 @@
-"""A network that fails between caches and the API server: nothing is lost, nothing told twice."""
+"""A network that fails between caches and the API server: nothing is lost or notified twice."""
 
 import asyncio
 import random
@@ -34,37 +34,37 @@ async def far_client(proxy: CuttableProxy) -> AsyncIterator[Client]:
         yield client
 
 
-class Told:
-    """The changes that a subscriber was told, and a way to wait for an object's."""
+class Notified:
+    """The changes of which a subscriber was notified, and a way to wait for an object's."""
 
     def __init__(self) -> None:
         self.changes: list[Change[str]] = []
-        self._told = asyncio.Event()
+        self._notified = asyncio.Event()
 
     def __call__(self, change: Change[str]) -> None:
         self.changes.append(change)
-        self._told.set()
+        self._notified.set()
 
     async def until(self, name: str) -> list[tuple[str, str | None, str | None]]:
         """Waits for a change of the object; returns all of them in the order of the names."""
         async with asyncio.timeout(20):
             while all(change.key.name != name for change in self.changes):
-                self._told.clear()
-                await self._told.wait()
+                self._notified.clear()
+                await self._notified.wait()
         return sorted((c.key.name, c.old, c.new) for c in self.changes)
 
 
 @asynccontextmanager
-async def following(cache: Cache[str]) -> AsyncIterator[Told]:
-    """Runs a cache; tells what changes after its first list."""
+async def following(cache: Cache[str]) -> AsyncIterator[Notified]:
+    """Runs a cache; yields what changes after its first list."""
     task = asyncio.create_task(cache.run())
     try:
         async with asyncio.timeout(20):
             await cache.synced()
-        told = Told()
-        cache.subscribe(told)
-        told.changes.clear()
-        yield told
+        notified = Notified()
+        cache.subscribe(notified)
+        notified.changes.clear()
+        yield notified
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -105,7 +105,7 @@ def resumes(cache: Cache[str]) -> None:
 
 
 @pytest.mark.parametrize("how", [resumes, relists])
-async def test_what_happens_while_the_connection_is_cut_is_told_once_and_as_differences(
+async def test_what_happens_while_the_connection_is_cut_is_notified_once_and_as_differences(
     cluster_client: Client,
     far_client: Client,
     proxy: CuttableProxy,
@@ -115,7 +115,7 @@ async def test_what_happens_while_the_connection_is_cut_is_told_once_and_as_diff
     for name in ("changed", "deleted", "same"):
         await cluster_client.create(mine(name, namespace, "1"))
     cache = cache_of(far_client, namespace)
-    async with following(cache) as told:
+    async with following(cache) as notified:
         proxy.refuse()
         assert proxy.cut() > 0
         await until(cluster_client, lambda: cache.problem)
@@ -123,11 +123,11 @@ async def test_what_happens_while_the_connection_is_cut_is_told_once_and_as_diff
         await cluster_client.create(mine("added", namespace, "1"))
         await cluster_client.patch(CONFIG_MAP, Key(namespace, "changed"), {"data": {"x": "2"}})
         await cluster_client.delete(CONFIG_MAP, Key(namespace, "deleted"))
-        assert told.changes == []
+        assert notified.changes == []
         proxy.accept()
         await until(cluster_client, lambda: cache.problem is None)
         await cluster_client.create(mine("later", namespace, "1"))
-        changes = await told.until("later")
+        changes = await notified.until("later")
     assert changes == [
         ("added", None, "1"),
         ("changed", "1", "2"),
@@ -144,7 +144,7 @@ async def test_a_cache_that_is_refused_says_so_and_recovers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cache = cache_of(far_client, namespace)
-    async with following(cache) as told:
+    async with following(cache) as notified:
         assert cache.problem is None
         monkeypatch.setattr("pergola.runtime.caching.cache.GRACE_SECONDS", 60.0)
         proxy.refuse()
@@ -158,7 +158,7 @@ async def test_a_cache_that_is_refused_says_so_and_recovers(
         await until(cluster_client, lambda: cache.is_synced)
         assert cache.problem is None
         await cluster_client.create(mine("a", namespace, "1"))
-        await told.until("a")
+        await notified.until("a")
 
 
 async def test_a_silent_connection_is_given_up_and_made_anew(
@@ -170,15 +170,15 @@ async def test_a_silent_connection_is_given_up_and_made_anew(
 ) -> None:
     monkeypatch.setattr("pergola.kube.watch.SILENCE_SECONDS", 1.0)
     cache = cache_of(far_client, namespace)
-    async with following(cache) as told:
+    async with following(cache) as notified:
         before = proxy.accepted
         proxy.stall()
         await cluster_client.create(mine("a", namespace, "1"))
         await until(cluster_client, lambda: cache.problem)
-        assert told.changes == []
+        assert notified.changes == []
         await until(cluster_client, lambda: proxy.accepted > before)
         proxy.flow()
-        assert await told.until("a") == [("a", None, "1")]
+        assert await notified.until("a") == [("a", None, "1")]
         assert cache.is_synced
 
 

@@ -75,7 +75,7 @@ async def test_the_same_sentence_is_written_once_and_counted_after_six_minutes(
     async with recording(kubeconfig, clock) as (recorder, client):
         for _ in range(5):
             recorder.normal(regarding, "Ready", "all is well")
-        recorder.normal(regarding, "Last", "what was told before this has been dealt with")
+        recorder.normal(regarding, "Last", "everything before this was sent")
         both = await events(client, namespace, 2)
         (event,) = (event for event in both if event["reason"] == "Ready")
         assert len(client.taken()) == 2
@@ -110,7 +110,7 @@ async def test_a_long_note_is_cut_and_a_refused_event_stops_nothing(
 ) -> None:
     nowhere = Regarding(CONFIG_MAP, Key("no-such-namespace-at-all", "demo"))
     async with recording(kubeconfig, FakeClock(NOW)) as (recorder, client):
-        recorder.warning(nowhere, "Broken", "nobody will read this")
+        recorder.warning(nowhere, "Broken", "this is never stored")
         recorder.warning(regarding, "Broken", "x" * 5000)
         (event,) = await events(client, namespace)
     assert len(event["note"].encode()) == NOTE_BYTES

@@ -12,7 +12,7 @@ from pergola.runtime.caching.index import Index
 WEB, API = Key("demo", "web"), Key("demo", "api")
 
 
-class Told:
+class Source:
     """Something to subscribe to, whose changes a test tells."""
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class Told:
     def subscribe(self, subscriber: Subscriber[frozenset[str]]) -> None:
         self._subscribers.append(subscriber)
 
-    def tell(self, key: Key, new: Iterable[str] | None) -> None:
+    def change(self, key: Key, new: Iterable[str] | None) -> None:
         old = self.objects.pop(key, None)
         if new is not None:
             self.objects[key] = frozenset(new)
@@ -30,28 +30,28 @@ class Told:
             subscriber(Change(key, old, self.objects.get(key)))
 
 
-def index_of(told: Told) -> Index[frozenset[str], str]:
-    return Index(told, lambda _, values: values)
+def index_of(source: Source) -> Index[frozenset[str], str]:
+    return Index(source, lambda _, values: values)
 
 
 def test_an_object_is_found_under_each_of_its_values() -> None:
-    told = Told()
-    index = index_of(told)
-    told.tell(WEB, {"a", "b"})
-    told.tell(API, {"b"})
+    source = Source()
+    index = index_of(source)
+    source.change(WEB, {"a", "b"})
+    source.change(API, {"b"})
     assert set(index.keys("a")) == {WEB}
     assert set(index.keys("b")) == {WEB, API}
 
 
-def test_a_value_that_nobody_has_any_more_is_forgotten() -> None:
-    told = Told()
-    index = index_of(told)
-    told.tell(WEB, {"a"})
-    told.tell(WEB, {"c"})
+def test_a_value_that_no_object_has_any_more_is_forgotten() -> None:
+    source = Source()
+    index = index_of(source)
+    source.change(WEB, {"a"})
+    source.change(WEB, {"c"})
     assert not index.keys("a")
     assert "a" not in index
     assert set(index.values()) == {"c"}
-    told.tell(WEB, None)
+    source.change(WEB, None)
     assert not index.values()
 
 
@@ -67,11 +67,11 @@ changes = st.lists(
 def test_an_index_says_what_a_search_would_say(
     history: list[tuple[Key, frozenset[str] | None]],
 ) -> None:
-    told = Told()
-    index = index_of(told)
+    source = Source()
+    index = index_of(source)
     for key, values in history:
-        told.tell(key, values)
+        source.change(key, values)
     for value in "abc":
-        searched = {key for key, values in told.objects.items() if value in values}
+        searched = {key for key, values in source.objects.items() if value in values}
         assert set(index.keys(value)) == searched
         assert (value in index) == bool(searched)

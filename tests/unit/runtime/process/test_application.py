@@ -37,21 +37,21 @@ class Story:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
-        self._told = asyncio.Event()
+        self._heard = asyncio.Event()
 
-    def tell(self, line: str) -> None:
+    def add(self, line: str) -> None:
         self.lines.append(line)
-        self._told.set()
+        self._heard.set()
 
     async def until(self, line: str) -> None:
         async with asyncio.timeout(20):
             while line not in self.lines:
-                self._told.clear()
-                await self._told.wait()
+                self._heard.clear()
+                await self._heard.wait()
 
 
 class Recorded:
-    """A part that tells when it runs and when it ends."""
+    """A part that adds to the story when it runs and when it ends."""
 
     is_idle = True
 
@@ -71,13 +71,13 @@ class Recorded:
         await self.lists.wait()
 
     async def run(self) -> None:
-        self._story.tell(f"{self.name} runs")
+        self._story.add(f"{self.name} runs")
         if self._error is not None:
             raise self._error
         try:
             await asyncio.Event().wait()
         finally:
-            self._story.tell(f"{self.name} ends")
+            self._story.add(f"{self.name} ends")
 
 
 class Webhooks:
@@ -90,12 +90,12 @@ class Webhooks:
 
     @asynccontextmanager
     async def served(self) -> AsyncGenerator[None]:
-        self._story.tell("webhooks are served")
+        self._story.add("webhooks are served")
         self.units.append(Recorded("certificate", self._story))
         try:
             yield
         finally:
-            self._story.tell("webhooks end")
+            self._story.add("webhooks end")
 
     def leading(self) -> Sequence[Recorded]:
         return [Recorded("registration", self._story)]
@@ -125,7 +125,7 @@ async def serving(
     probes: Probes | None = None,
 ) -> AsyncIterator[asyncio.Task[None]]:
     async def leading() -> list[Recorded]:
-        story.tell("leader's parts are made")
+        story.add("leader's parts are made")
         return [Recorded("controller", story)]
 
     task = asyncio.create_task(

@@ -327,7 +327,7 @@ async def test_a_short_outage_costs_no_leadership(failure: State) -> None:
     await stop(task)
 
 
-async def test_somebody_who_edits_the_lease_costs_no_leadership() -> None:
+async def test_an_edit_of_the_lease_by_another_client_does_not_cost_the_leadership() -> None:
     server, led = Leases(), list[str]()
     task = asyncio.create_task(lead(candidate(server, "a"), led, "a"))
     await asyncio.sleep(5)
@@ -503,7 +503,7 @@ async def test_a_leader_that_was_suspended_writes_nothing_when_it_goes_on(
 ) -> None:
     election = candidate(Leases(), "a")
     await election.acquire()
-    woken = monotonic() + 20
-    monkeypatch.setattr(leader_election, "monotonic", lambda: woken)
+    resumed = monotonic() + 20
+    monkeypatch.setattr(leader_election, "monotonic", lambda: resumed)
     with pytest.raises(LostLeadership):
         election.check()
