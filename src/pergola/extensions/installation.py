@@ -15,22 +15,41 @@ from pergola.extensions.webhooks.declare import configuration_name
 from pergola.extensions.webhooks.permissions import cluster_rules, namespace_rules
 from pergola.extensions.webhooks.settings import PORT, SERVICE_PORT
 from pergola.kube.yaml import dump
+from pergola.manifests import (
+    READ,
+    account,
+    cluster_role,
+    disruption_budget,
+    empty_dir,
+    env,
+    from_pod,
+    http_probe,
+    manifest,
+    mount,
+    non_root,
+    port,
+    requests,
+    restricted,
+    role,
+    rule,
+    selector,
+    service,
+    service_account,
+    service_port,
+    token_mount,
+    token_volume,
+)
+from pergola.manifests.labels import HIGH_AVAILABILITY
 
 RELEASE_NAMESPACE: Final = "{{ .Release.Namespace }}"
 """The namespace of an extension that is installed by a chart."""
-_READ: Final = ["get", "list", "watch"]
 # Without list and watch: objects of other namespaces are read one by one.
 _OWN: Final = ["get", "create", "patch", "update", "delete"]
 _PORTS: Final = {"metrics": 8080, "health": 8081}
 _USER: Final = 65532
 _LONGEST_NAME: Final = 63 - len(configuration_name(""))
-_RBAC: Final = "rbac.authorization.k8s.io/v1"
 _TLS: Final = "tls"
-# In memory: the root file system is read-only, and keys do not belong on a disk.
-_TLS_VOLUME: Final = {"name": _TLS, "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}}
 _TLS_FOLDER: Final = "/var/run/pergola/tls"
-_HIGHLY_AVAILABLE: Final = "high-availability-config.resources.gardener.cloud/type"
-_TOKEN_FOLDER: Final = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - a path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,12 +119,12 @@ def name_of_extension(actuators: Sequence[Actuator | type[Actuator]]) -> str:
 def installation_documents(installation: Installation) -> list[JsonObject]:
     """Return all objects of an extension on a seed, except its namespace."""
     return [
-        _service_account(installation),
+        service_account(installation.name, installation.namespace, _labels(installation)),
         *_cluster_permissions(installation),
         *_own_permissions(installation),
         *([_service(installation)] if installation.has_webhooks else []),
         _deployment(installation),
-        _disruption_budget(installation),
+        disruption_budget(installation.name, installation.namespace, _labels(installation)),
     ]
 
 
@@ -113,18 +132,18 @@ def permissions(installation: Installation) -> list[JsonObject]:
     """Return the rules of the ClusterRole of an extension."""
     plurals = list(installation.plurals)
     return [
-        _rule(GROUP, plurals, [*_READ, "patch", "update"]),
-        _rule(GROUP, [f"{plural}/status" for plural in plurals], ["get", "patch", "update"]),
-        _rule(GROUP, ["clusters"], _READ),
-        _rule(
+        rule(GROUP, plurals, [*READ, "patch", "update"]),
+        rule(GROUP, [f"{plural}/status" for plural in plurals], ["get", "patch", "update"]),
+        rule(GROUP, ["clusters"], READ),
+        rule(
             "resources.gardener.cloud",
             ["managedresources"],
-            [*_READ, "create", "patch", "update", "delete"],
+            [*READ, "create", "patch", "update", "delete"],
         ),
-        _rule("", ["secrets", "configmaps"], _OWN),
-        _rule("", ["namespaces"], ["get"]),
-        _rule("monitoring.coreos.com", ["scrapeconfigs", "prometheusrules"], _OWN),
-        _rule("events.k8s.io", ["events"], ["create", "patch"]),
+        rule("", ["secrets", "configmaps"], _OWN),
+        rule("", ["namespaces"], ["get"]),
+        rule("monitoring.coreos.com", ["scrapeconfigs", "prometheusrules"], _OWN),
+        rule("events.k8s.io", ["events"], ["create", "patch"]),
         *(cluster_rules(installation.name) if installation.has_webhooks else []),
         *installation.rules,
     ]
@@ -156,68 +175,48 @@ def _plural(kind: str) -> str:
     return f"{lower[:-1]}ies" if lower.endswith("y") else f"{lower}s"
 
 
-def _service_account(on: Installation) -> JsonObject:
-    return _object("v1", "ServiceAccount", on, automountServiceAccountToken=False)
-
-
 def _cluster_permissions(on: Installation) -> list[JsonObject]:
-    name = f"extension-{on.name}"
-    role = _object(_RBAC, "ClusterRole", on, name=name, rules=permissions(on))
-    binding = _binding(on, "ClusterRoleBinding", "ClusterRole", name)
-    for obj in (role, binding):
-        del obj["metadata"]["namespace"]
-    return [role, binding]
+    subject = account(on.name, on.namespace)
+    return cluster_role(f"extension-{on.name}", permissions(on), subject, labels=_labels(on))
 
 
 def _own_permissions(on: Installation) -> list[JsonObject]:
     """Leader election, heartbeat and certificates in the namespace of the extension."""
-    leases = _rule("coordination.k8s.io", ["leases"], ["get", "create", "patch", "update"])
+    leases = rule("coordination.k8s.io", ["leases"], ["get", "create", "patch", "update"])
     rules = [leases, *(namespace_rules(on.name) if on.has_webhooks else [])]
-    role = _object(_RBAC, "Role", on, rules=rules)
-    return [role, _binding(on, "RoleBinding", "Role", on.name)]
-
-
-def _binding(on: Installation, kind: str, role: str, name: str) -> JsonObject:
-    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": role, "name": name}
-    subject = {"kind": "ServiceAccount", "name": on.name, "namespace": on.namespace}
-    return _object(_RBAC, kind, on, name=name, roleRef=reference, subjects=[subject])
+    return role(on.name, on.namespace, rules, account(on.name, on.namespace), labels=_labels(on))
 
 
 def _deployment(on: Installation) -> JsonObject:
-    template = {"metadata": {"labels": _labels(on)}, "spec": _pod(on)}
-    spec = {
-        "replicas": 2,
-        "revisionHistoryLimit": 2,
-        "selector": {"matchLabels": _labels(on)},
-        "template": template,
-    }
-    deployment = _object("apps/v1", "Deployment", on, spec=spec)
-    deployment["metadata"]["labels"][_HIGHLY_AVAILABLE] = "controller"
-    return deployment
+    return manifest(
+        "apps/v1",
+        "Deployment",
+        on.name,
+        namespace=on.namespace,
+        labels={**_labels(on), HIGH_AVAILABILITY: "controller"},
+        spec={
+            "replicas": 2,
+            "revisionHistoryLimit": 2,
+            "selector": selector(_labels(on)),
+            "template": {"metadata": {"labels": _labels(on)}, "spec": _pod(on)},
+        },
+    )
 
 
 def _pod(on: Installation) -> JsonObject:
+    # In memory: the root file system is read-only, and keys do not belong on a disk.
+    keys = empty_dir(_TLS, medium="Memory", sizeLimit="1Mi")
     return {
         "serviceAccountName": on.name,
         "automountServiceAccountToken": False,
         "priorityClassName": "gardener-system-900",
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": _USER,
-            "runAsGroup": _USER,
-            "fsGroup": _USER,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        "securityContext": non_root(_USER, fs_group=True),
         "containers": [_container(on)],
-        "volumes": [
-            {"name": "api-access", "projected": {"sources": _api_access()}},
-            *([_TLS_VOLUME] if on.has_webhooks else []),
-        ],
+        "volumes": [token_volume(), *([keys] if on.has_webhooks else [])],
     }
 
 
 def _container(on: Installation) -> JsonObject:
-    own_namespace = {"fieldRef": {"fieldPath": "metadata.namespace"}}
     ports = _PORTS | ({"webhooks": PORT} if on.has_webhooks else {})
     return {
         "name": on.name,
@@ -229,21 +228,15 @@ def _container(on: Installation) -> JsonObject:
             f"--health-bind-address=:{_PORTS['health']}",
             *(_webhook_arguments(on) if on.has_webhooks else []),
         ],
-        "env": [{"name": "LEADER_ELECTION_NAMESPACE", "valueFrom": own_namespace}],
-        "ports": [
-            {"name": name, "containerPort": port, "protocol": "TCP"} for name, port in ports.items()
-        ],
+        "env": env(LEADER_ELECTION_NAMESPACE=from_pod("metadata.namespace")),
+        "ports": [port(name, number) for name, number in ports.items()],
         "livenessProbe": _probe("/healthz", initialDelaySeconds=30, failureThreshold=5),
         "readinessProbe": _probe("/readyz", initialDelaySeconds=5, failureThreshold=3),
-        "resources": {"requests": {"cpu": "10m", "memory": "64Mi"}},
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        },
+        "resources": requests(cpu="10m", memory="64Mi"),
+        "securityContext": restricted(),
         "volumeMounts": [
-            {"name": "api-access", "mountPath": _TOKEN_FOLDER, "readOnly": True},
-            *([{"name": _TLS, "mountPath": _TLS_FOLDER}] if on.has_webhooks else []),
+            token_mount(),
+            *([mount(_TLS, _TLS_FOLDER)] if on.has_webhooks else []),
         ],
     }
 
@@ -259,45 +252,18 @@ def _webhook_arguments(on: Installation) -> list[str]:
 
 def _service(on: Installation) -> JsonObject:
     """The Service by which API servers reach the webhooks."""
-    port = {"name": "webhooks", "port": SERVICE_PORT, "targetPort": "webhooks", "protocol": "TCP"}
-    spec = {"selector": _labels(on), "ports": [port]}
-    return _object("v1", "Service", on, name=configuration_name(on.name), spec=spec)
+    return service(
+        configuration_name(on.name),
+        on.namespace,
+        _labels(on),
+        service_port("webhooks", SERVICE_PORT, "webhooks"),
+        labels=_labels(on),
+    )
 
 
-def _probe(path: str, **more: int) -> JsonObject:
-    get = {"path": path, "port": "health", "scheme": "HTTP"}
-    return {"httpGet": get, "periodSeconds": 10, "timeoutSeconds": 5, **more}
-
-
-def _api_access() -> list[JsonObject]:
-    namespace = {"path": "namespace", "fieldRef": {"fieldPath": "metadata.namespace"}}
-    ca = {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}
-    return [
-        {"serviceAccountToken": {"path": "token", "expirationSeconds": 43200}},
-        {"configMap": ca},
-        {"downwardAPI": {"items": [namespace]}},
-    ]
-
-
-def _disruption_budget(on: Installation) -> JsonObject:
-    spec = {
-        "maxUnavailable": 1,
-        "unhealthyPodEvictionPolicy": "AlwaysAllow",
-        "selector": {"matchLabels": _labels(on)},
-    }
-    return _object("policy/v1", "PodDisruptionBudget", on, spec=spec)
-
-
-def _object(
-    api_version: str, kind: str, on: Installation, *, name: str = "", **more: object
-) -> JsonObject:
-    metadata = {"name": name or on.name, "namespace": on.namespace, "labels": _labels(on)}
-    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **more}
+def _probe(path: str, **timing: int) -> JsonObject:
+    return http_probe(path, "health", host=None, periodSeconds=10, timeoutSeconds=5, **timing)
 
 
 def _labels(on: Installation) -> dict[str, str]:
     return {"app.kubernetes.io/name": on.name}
-
-
-def _rule(group: str, resources: Sequence[str], verbs: Sequence[str]) -> JsonObject:
-    return {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}
