@@ -8,8 +8,8 @@ import yaml
 
 from pergola.api.objects import JsonObject
 from pergola.cli import app
-from pergola.cli.aws.asked import AwsCheckError
 from pergola.cli.aws.cloud_config import cloud_config
+from pergola.cli.aws.subject import AwsCheckError
 from pergola.extension_api.cluster import Cluster
 from pergola.extension_api.errors import ExtensionError
 from pergola.flow import State
@@ -110,8 +110,8 @@ def test_what_is_assumed_without_a_cluster_is_told(
     cloud_config(file=file(tmp_path, reconciled(PRIVATE)[:1]))
 
     assert capsys.readouterr().err == (
-        "Infrastructure shoot--demo--private/private has no Cluster with a Shoot beside it: taken "
-        "as IPv4 with an overlay\n"
+        "Infrastructure shoot--demo--private/private has no Cluster with a Shoot: assuming "
+        "IPv4 with an overlay\n"
     )
 
 
@@ -137,6 +137,17 @@ def test_a_status_without_subnets_is_told(tmp_path: Path) -> None:
         cloud_config(file=file(tmp_path, objects))
 
 
+@pytest.mark.parametrize("arguments", [["infrastructure/web", "-f", "x"], ["web", "--name", "web"]])
+def test_an_infrastructure_is_named_once(arguments: list[str]) -> None:
+    with pytest.raises(AwsCheckError, match="give either --file or the name"):
+        app(["aws", "cloud-config", *arguments], exit_on_error=False)
+
+
+def test_only_an_infrastructure_can_be_named() -> None:
+    with pytest.raises(AwsCheckError, match='"shoot/web" is not an Infrastructure; write infra'):
+        app(["aws", "cloud-config", "shoot/web"], exit_on_error=False)
+
+
 def test_it_is_a_command_and_asks_for_an_infrastructure() -> None:
-    with pytest.raises(AwsCheckError, match="give either --file or --name"):
+    with pytest.raises(AwsCheckError, match="give either --file or the name"):
         app(["aws", "cloud-config"], exit_on_error=False)

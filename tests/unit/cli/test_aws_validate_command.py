@@ -134,7 +134,7 @@ def test_an_only_old_shoot_may_have_another_name(
 def test_an_old_file_has_to_hold_the_same_object(tmp_path: Path) -> None:
     old = file(tmp_path, PROFILE, "old.yaml")
 
-    with pytest.raises(AwsFileError, match="--old does not hold Shoot garden-dev/web"):
+    with pytest.raises(AwsFileError, match="--old does not contain Shoot garden-dev/web"):
         validate(file=file(tmp_path, GOOD), old=old)
 
 
@@ -167,7 +167,7 @@ def test_an_infrastructure_without_a_cluster_is_taken_as_ipv4(
         "spec.providerConfig.networks.zones",
         "spec.providerConfig.networks.zones[0]",
     ]
-    assert "checked as IPv4" in captured.err
+    assert "assuming IPv4" in captured.err
 
 
 def test_findings_of_several_objects_name_them(
@@ -208,9 +208,12 @@ def test_no_finding_is_an_empty_list(tmp_path: Path, capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("", "holds nothing"),
-        (PROFILE, "has to hold a Shoot or an Infrastructure on AWS, and holds CloudProfile aws"),
-        (GOOD.replace("type: aws", "type: gcp"), "and holds Shoot garden-dev/web"),
+        ("", "contains nothing"),
+        (
+            PROFILE,
+            "must contain a Shoot or an Infrastructure on AWS, but contains CloudProfile aws",
+        ),
+        (GOOD.replace("type: aws", "type: gcp"), "but contains Shoot garden-dev/web"),
         ("- a", "document 1 .* is not a Kubernetes object"),
         ("a: {", "document 1 .* cannot be read"),
         (

@@ -1,6 +1,6 @@
-"""`pergola aws`: infrastructure in AWS, looked at before anything is made of it.
+"""`pergola aws`: inspect, check and plan infrastructure in AWS.
 
-Each command has a module of its own; what needs AWS is imported when it runs.
+Each command is a module; what needs AWS is imported when it runs.
 """
 
 from typing import Final
@@ -16,7 +16,7 @@ from pergola.cli.aws.validate import validate
 
 app: Final = App(
     name="aws",
-    help="Look at the infrastructure of clusters in AWS.",
+    help="Inspect, check and plan the infrastructure of clusters in AWS.",
     help_format="plaintext",
 )
 app.command(validate)

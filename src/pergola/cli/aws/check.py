@@ -1,4 +1,4 @@
-"""`pergola aws check`: is an account as a cluster needs it, and what repairs it if not."""
+"""`pergola aws check`: check that an AWS account is ready for a cluster."""
 
 import asyncio
 import sys
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from pergola.cli.aws.asked import Asked, asked_at, looked, place_of
+from pergola.cli.aws.subject import Subject, observed, read_subject, source_of
 
 if TYPE_CHECKING:
     from pergola.providers.aws.preflight import Finding
@@ -17,6 +17,8 @@ Namespace = Annotated[str, Parameter(alias="-n")]
 
 
 def check(
+    resource: str = "",
+    /,
     *,
     file: Annotated[str, Parameter(alias="-f", allow_leading_hyphen=True)] = "",
     name: str = "",
@@ -27,37 +29,39 @@ def check(
     kubeconfig: Path | None = None,
     context: str | None = None,
 ) -> None:
-    """Check the AWS account that an Infrastructure is for, and show what repairs it.
+    """Check the AWS account that an Infrastructure is for, and show how to fix it.
 
-    Only reads. What forbids to go on is an error, the rest a hint; below each is the line of the
-    AWS CLI that repairs it. Exits with 1 if there is an error.
+    Only reads. Findings that block a reconciliation are errors, all others hints; each comes with
+    the AWS CLI command that fixes it. Exits with 1 if there is an error.
 
     Parameters
     ----------
+    resource
+        The name of an Infrastructure in a cluster, or infrastructure/NAME as kubectl writes it.
     file
-        A manifest with an Infrastructure; - reads it from the standard input. A Cluster beside it
-        tells ranges and IP families, a Secret beside it the credentials.
+        A manifest with an Infrastructure, or - for the standard input. IP families and ranges come
+        from a Cluster in the same file, credentials from a Secret in it.
     name
-        An Infrastructure in a cluster, in place of a file.
+        The same as the positional argument.
     namespace
-        Its namespace.
+        Namespace of the Infrastructure.
     aws_credentials
         NAMESPACE/NAME of a Secret with accessKeyID and secretAccessKey, or `environment` for AWS's
-        usual chain. Without it the Secret that the Infrastructure names; with a file that does not
-        hold it, AWS's usual chain.
+        default credential chain. The default is the Secret that the Infrastructure names, and the
+        credential chain if a file does not contain that Secret.
     endpoint_url
-        Where all services of AWS are, if not at AWS.
+        URL of all services, in place of AWS's own.
     output
-        `text` for people, `json` for programs.
+        `text` for reading, `json` for programs.
     kubeconfig
-        The seed, as kubectl finds it unless given.
+        Kubeconfig of the seed; found as kubectl finds it by default.
     context
-        Context of that kubeconfig.
+        Context in the kubeconfig.
     """
-    place = place_of(file, name, namespace, aws_credentials, kubeconfig, context)
+    source = source_of(resource, file, name, namespace, aws_credentials, kubeconfig, context)
 
     async def main() -> "list[Finding]":
-        return await _look(await asked_at(place), endpoint_url)
+        return await _look(await read_subject(source), endpoint_url)
 
     found = asyncio.run(main())
     if output == "json":
@@ -68,12 +72,15 @@ def check(
         sys.exit(1)
 
 
-async def _look(asked: Asked, endpoint_url: str) -> "list[Finding]":
+async def _look(subject: Subject, endpoint_url: str) -> "list[Finding]":
     from pergola.providers.aws.preflight import check_rules, findings
 
-    if asked.cluster is None:
-        print("no Cluster beside it: checked as IPv4, and against no ranges", file=sys.stderr)
-    async with looked(asked, endpoint_url) as work:
+    if subject.cluster is None:
+        print(
+            "no Cluster found: assuming IPv4, and skipping the checks against ranges",
+            file=sys.stderr,
+        )
+    async with observed(subject, endpoint_url) as work:
         return [
             *findings(work.wanted, work.snapshot),
             *check_rules(work.wanted, work.snapshot),

@@ -1,4 +1,4 @@
-"""`pergola aws cloud-config`: what a cluster's control plane has to be given for its network."""
+"""`pergola aws cloud-config`: print the values that a control plane needs for its network."""
 
 import asyncio
 import sys
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from pergola.cli.aws.asked import ENVIRONMENT, asked_at, place_of
 from pergola.cli.aws.file import named
+from pergola.cli.aws.subject import ENVIRONMENT, read_subject, source_of
 
 if TYPE_CHECKING:
-    from pergola.cli.aws.asked import Asked
+    from pergola.cli.aws.subject import Subject
     from pergola.extension_api.cluster import Shoot
     from pergola.providers.aws.control_plane.values import Given
 
@@ -19,6 +19,8 @@ Output = Annotated[Literal["text", "json", "yaml"], Parameter(alias="-o")]
 
 
 def cloud_config(
+    resource: str = "",
+    /,
     *,
     file: Annotated[str, Parameter(alias="-f", allow_leading_hyphen=True)] = "",
     name: str = "",
@@ -27,46 +29,48 @@ def cloud_config(
     kubeconfig: Path | None = None,
     context: str | None = None,
 ) -> None:
-    """Print what the control plane has to be given: cloud provider, arguments, replicas, and why.
+    """Print the values for the control plane: cloud provider config, arguments, replicas, and why.
 
-    Only reads, and does not ask AWS: all of it follows from the Infrastructure's status.
+    Sends no request to AWS: all values follow from the Infrastructure's status.
 
     Parameters
     ----------
+    resource
+        The name of an Infrastructure in a cluster, or infrastructure/NAME as kubectl writes it.
     file
-        A manifest with an Infrastructure and its status; - reads it from the standard input. A
-        Cluster beside it has the Shoot's IP families, overlay and controlPlaneConfig.
+        A manifest with an Infrastructure and its status, or - for the standard input. IP families,
+        overlay and controlPlaneConfig come from a Cluster in the same file.
     name
-        An Infrastructure in a cluster, in place of a file.
+        The same as the positional argument.
     namespace
-        Its namespace.
+        Namespace of the Infrastructure.
     output
-        `text` for people, `json` for programs, `yaml` for `kubectl apply`: the ConfigMap, with the
+        `text` for reading, `json` for programs, `yaml` for `kubectl apply`: the ConfigMap, with the
         rest as comments.
     kubeconfig
-        The seed, as kubectl finds it unless given.
+        Kubeconfig of the seed; found as kubectl finds it by default.
     context
-        Context of that kubeconfig.
+        Context in the kubeconfig.
     """
     from pergola.providers.aws.control_plane.values import given
 
     # No credentials are needed, and so no right to read the Secret with them either.
-    place = place_of(file, name, namespace, ENVIRONMENT, kubeconfig, context)
-    asked = asyncio.run(asked_at(place))
-    found = given(asked.infrastructure, _shoot(asked))
+    source = source_of(resource, file, name, namespace, ENVIRONMENT, kubeconfig, context)
+    subject = asyncio.run(read_subject(source))
+    found = given(subject.infrastructure, _shoot(subject))
     shown = {"text": _text, "json": _json, "yaml": _yaml}[output]
     print(shown(found), end="")
 
 
-def _shoot(asked: "Asked") -> "Shoot":
+def _shoot(subject: "Subject") -> "Shoot":
     from pergola.extension_api.cluster import Cluster, Shoot
 
-    cluster = Cluster.from_object(asked.cluster) if asked.cluster else None
+    cluster = Cluster.from_object(subject.cluster) if subject.cluster else None
     if cluster is not None and cluster.shoot is not None:
         return cluster.shoot
     print(
-        f"{named(asked.infrastructure)} has no Cluster with a Shoot beside it: taken as IPv4 with "
-        "an overlay",
+        f"{named(subject.infrastructure)} has no Cluster with a Shoot: assuming IPv4 with an "
+        "overlay",
         file=sys.stderr,
     )
     return Shoot({})

@@ -1,4 +1,4 @@
-"""The manifests that `pergola aws` reads: Shoots, Infrastructures, and what belongs to them."""
+"""Manifests for `pergola aws`: Shoots, Infrastructures, and related objects."""
 
 import sys
 from collections.abc import Iterator
@@ -12,14 +12,14 @@ STDIN: Final = "-"
 
 
 class AwsFileError(Exception):
-    """A file does not hold what it should; the text says which, and what it should hold."""
+    """A file lacks required objects; the text says which file, and what it must contain."""
 
 
 def read_objects(path: str) -> "list[JsonObject]":
-    """The objects of a file, those of a List one by one; `-` is the standard input.
+    """Return the objects of a file, those of a List one by one; `-` is the standard input.
 
     Raises:
-        AwsFileError: the file cannot be read, or holds something that is no object.
+        AwsFileError: the file cannot be read, or contains something that is not an object.
     """
     from pergola.kube.yaml import parse_documents
 
@@ -36,7 +36,7 @@ def read_objects(path: str) -> "list[JsonObject]":
 
 
 def of_kind(objects: "list[JsonObject]", group: str, kind: str) -> "list[JsonObject]":
-    """The objects of a kind, in whatever version."""
+    """Return the objects of a kind, in any version."""
     from pergola.api.objects import GroupKind, GroupVersionKind
 
     wanted = GroupKind(group, kind)
@@ -44,7 +44,7 @@ def of_kind(objects: "list[JsonObject]", group: str, kind: str) -> "list[JsonObj
 
 
 def named(obj: "JsonObject") -> str:
-    """An object as people call it: `Shoot garden-dev/web`."""
+    """Return the title of an object, such as `Shoot garden-dev/web`."""
     from pergola.api.objects import Key
 
     return f"{obj.get('kind') or 'something without a kind'} {Key.of(obj)}".strip()

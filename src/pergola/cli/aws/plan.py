@@ -1,4 +1,4 @@
-"""`pergola aws plan`: what would be created, changed, kept, skipped or deleted, and why."""
+"""`pergola aws plan`: show what would be created, changed, kept, skipped or deleted, and why."""
 
 import asyncio
 import sys
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
 
 from cyclopts import Parameter
 
-from pergola.cli.aws.asked import Asked, AwsCheckError, asked_at, looked, place_of
+from pergola.cli.aws.subject import AwsCheckError, Subject, observed, read_subject, source_of
 
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject
@@ -26,7 +26,7 @@ class Plan(NamedTuple):
     """What a flow would do.
 
     Attributes:
-        findings: what is wrong with the account, or may be; none for a deletion.
+        findings: of the preflight checks; none for a deletion.
     """
 
     graph: "Graph"
@@ -35,6 +35,8 @@ class Plan(NamedTuple):
 
 
 def plan(
+    resource: str = "",
+    /,
     *,
     file: Annotated[str, Parameter(alias="-f", allow_leading_hyphen=True)] = "",
     name: str = "",
@@ -48,44 +50,46 @@ def plan(
     kubeconfig: Path | None = None,
     context: str | None = None,
 ) -> None:
-    """Show what would become of an Infrastructure in AWS, step by step; only reads.
+    """Show what a reconciliation or deletion would do in AWS, step by step; only reads.
 
-    Exits with 1 if the account is not as it has to be, so that nothing would be created.
+    Exits with 1 if a finding blocks the reconciliation.
 
     Parameters
     ----------
+    resource
+        The name of an Infrastructure in a cluster, or infrastructure/NAME as kubectl writes it.
     file
-        A manifest with an Infrastructure; - reads it from the standard input. A Cluster beside it
-        tells ranges and IP families, a Secret beside it the credentials.
+        A manifest with an Infrastructure, or - for the standard input. IP families and ranges come
+        from a Cluster in the same file, credentials from a Secret in it.
     name
-        An Infrastructure in a cluster, in place of a file.
+        The same as the positional argument.
     namespace
-        Its namespace.
+        Namespace of the Infrastructure.
     delete
-        What its deletion would do.
+        Plan the deletion.
     dot
-        Print the graph in Graphviz' language.
+        Print the graph for Graphviz.
     mermaid
-        Print the graph in Mermaid's language.
+        Print the graph for Mermaid.
     output
-        `tree` or `table` for people, `json` for programs.
+        `tree` or `table` for reading, `json` for programs.
     aws_credentials
         NAMESPACE/NAME of a Secret with accessKeyID and secretAccessKey, or `environment` for AWS's
-        usual chain. Without it the Secret that the Infrastructure names; with a file that does not
-        hold it, AWS's usual chain.
+        default credential chain. The default is the Secret that the Infrastructure names, and the
+        credential chain if a file does not contain that Secret.
     endpoint_url
-        Where all services of AWS are, if not at AWS.
+        URL of all services, in place of AWS's own.
     kubeconfig
-        The seed, as kubectl finds it unless given.
+        Kubeconfig of the seed; found as kubectl finds it by default.
     context
-        Context of that kubeconfig.
+        Context in the kubeconfig.
     """
-    place = place_of(file, name, namespace, aws_credentials, kubeconfig, context)
+    source = source_of(resource, file, name, namespace, aws_credentials, kubeconfig, context)
     if dot and mermaid:
         raise AwsCheckError("give either --dot or --mermaid")
 
     async def main() -> Plan:
-        return await _foreseen(await asked_at(place), endpoint_url, delete=delete)
+        return await _foreseen(await read_subject(source), endpoint_url, delete=delete)
 
     found = asyncio.run(main())
     print(_rendered(found, "dot" if dot else "mermaid" if mermaid else output), end="")
@@ -93,7 +97,7 @@ def plan(
         sys.exit(1)
 
 
-async def _foreseen(asked: Asked, endpoint_url: str, *, delete: bool) -> Plan:
+async def _foreseen(subject: Subject, endpoint_url: str, *, delete: bool) -> Plan:
     from pergola.flow import Graph
     from pergola.providers.aws.flows.delete import delete_steps
     from pergola.providers.aws.flows.reconcile import reconcile_steps
@@ -102,9 +106,9 @@ async def _foreseen(asked: Asked, endpoint_url: str, *, delete: bool) -> Plan:
     from pergola.providers.aws.resources.step import graph_of
     from pergola.providers.aws.state import is_empty
 
-    if asked.cluster is None:
-        print("no Cluster beside it: planned as IPv4, and without ranges", file=sys.stderr)
-    async with looked(asked, endpoint_url) as work:
+    if subject.cluster is None:
+        print("no Cluster found: assuming IPv4, and planning without ranges", file=sys.stderr)
+    async with observed(subject, endpoint_url) as work:
         if delete and is_empty(work.state):
             return Plan(Graph(DELETION), {}, [])
         steps = delete_steps(work.wanted, work.state) if delete else reconcile_steps(work.wanted)
@@ -124,7 +128,7 @@ def _rendered(found: Plan, output: str) -> str:
         return picture.mermaid(found.graph, found.notes)
     drawn = picture.tree if output == "tree" else picture.table
     if not len(found.graph):
-        return f"{found.graph.name}: nothing was ever created, and nothing is to be done\n"
+        return f"{found.graph.name}: nothing was ever created, nothing to do\n"
     return f"{drawn(found.graph, found.notes)}{_findings(found)}\n{_summary(found)}\n"
 
 
@@ -140,7 +144,7 @@ def _summary(found: Plan) -> str:
     from collections import Counter
 
     if any(finding.blocks for finding in found.findings):
-        return "nothing would be done until the errors are repaired"
+        return "nothing would be done until the errors are fixed"
     counted = Counter(str(note.fate) for note in found.notes.values())
     parts = [f"{fate}: {counted[fate]}" for fate in (*_CHANGES, "keep", "skip") if counted[fate]]
     return ", ".join(parts)
@@ -163,5 +167,5 @@ def _json(found: Plan) -> str:
         {**finding.cause._asdict(), "fix": finding.fix, "blocks": finding.blocks}
         for finding in found.findings
     ]
-    told = {"flow": found.graph.name, "steps": steps, "findings": rows}
-    return orjson.dumps(told, option=orjson.OPT_INDENT_2).decode() + "\n"
+    shown = {"flow": found.graph.name, "steps": steps, "findings": rows}
+    return orjson.dumps(shown, option=orjson.OPT_INDENT_2).decode() + "\n"

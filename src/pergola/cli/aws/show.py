@@ -1,4 +1,4 @@
-"""`pergola aws show`: the network of a cluster in AWS as a picture: what is where, and whose."""
+"""`pergola aws show`: draw the network of a cluster in AWS, with the owner of each part."""
 
 import asyncio
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from pergola.cli.aws.asked import asked_at, looked, place_of
+from pergola.cli.aws.subject import observed, read_subject, source_of
 
 if TYPE_CHECKING:
     from pergola.providers.aws.show import Thing
@@ -16,6 +16,8 @@ Namespace = Annotated[str, Parameter(alias="-n")]
 
 
 def show(
+    resource: str = "",
+    /,
     *,
     file: Annotated[str, Parameter(alias="-f", allow_leading_hyphen=True)] = "",
     name: str = "",
@@ -26,38 +28,40 @@ def show(
     kubeconfig: Path | None = None,
     context: str | None = None,
 ) -> None:
-    """Show the network of a cluster in AWS: what is where, what is ours and what the user's.
+    """Draw the network of a cluster in AWS: what is where, and who owns it.
 
     Only reads.
 
     Parameters
     ----------
+    resource
+        The name of an Infrastructure in a cluster, or infrastructure/NAME as kubectl writes it.
     file
-        A manifest with an Infrastructure; - reads it from the standard input. Its status tells
-        what was created; a Secret beside it has the credentials.
+        A manifest with an Infrastructure and its status, or - for the standard input. Credentials
+        come from a Secret in the same file.
     name
-        An Infrastructure in a cluster, in place of a file.
+        The same as the positional argument.
     namespace
-        Its namespace.
+        Namespace of the Infrastructure.
     output
-        `tree` for a terminal, `svg` for a picture that browsers show.
+        `tree` for a terminal, `svg` for a browser.
     aws_credentials
         NAMESPACE/NAME of a Secret with accessKeyID and secretAccessKey, or `environment` for AWS's
-        usual chain. Without it the Secret that the Infrastructure names; with a file that does not
-        hold it, AWS's usual chain.
+        default credential chain. The default is the Secret that the Infrastructure names, and the
+        credential chain if a file does not contain that Secret.
     endpoint_url
-        Where all services of AWS are, if not at AWS.
+        URL of all services, in place of AWS's own.
     kubeconfig
-        The seed, as kubectl finds it unless given.
+        Kubeconfig of the seed; found as kubectl finds it by default.
     context
-        Context of that kubeconfig.
+        Context in the kubeconfig.
     """
     from pergola.providers.aws.show import svg, things, tree
 
-    place = place_of(file, name, namespace, aws_credentials, kubeconfig, context)
+    source = source_of(resource, file, name, namespace, aws_credentials, kubeconfig, context)
 
     async def main() -> "Thing":
-        async with looked(await asked_at(place), endpoint_url) as work:
+        async with observed(await read_subject(source), endpoint_url) as work:
             return things(work.wanted, work.snapshot, work.state)
 
     seen = asyncio.run(main())

@@ -1,4 +1,4 @@
-"""`pergola aws validate`: what admission would say of a Shoot or an Infrastructure, offline."""
+"""`pergola aws validate`: validate a Shoot or an Infrastructure as admission would, offline."""
 
 import sys
 from collections.abc import Iterator
@@ -24,18 +24,17 @@ def validate(
     old: str = "",
     output: Annotated[Literal["text", "json"], Parameter(alias="-o")] = "text",
 ) -> None:
-    """Check a Shoot or an Infrastructure as admission would; asks neither AWS nor a cluster.
+    """Validate a Shoot or an Infrastructure as admission would; needs neither AWS nor a cluster.
 
     Prints all findings, each with its path; exits with 1 if there are any.
 
     Parameters
     ----------
     file
-        Manifests with Shoots or Infrastructures; - reads them from the standard input. A
-        CloudProfile beside a Shoot tells which zones there are, a Cluster beside an Infrastructure
-        which ranges and IP families.
+        Manifests with Shoots or Infrastructures, or - for the standard input. Zones come from a
+        CloudProfile in the same file; ranges and IP families of an Infrastructure from a Cluster.
     old
-        Manifests with the same objects as they are now, so that the change is checked too.
+        Manifests with the current objects, to validate the change, too.
     output
         `text` for people, `json` for programs.
     """
@@ -57,7 +56,7 @@ def _findings(
     ]
     if not shoots and not infrastructures:
         raise AwsFileError(
-            f"{file} has to hold a Shoot or an Infrastructure on AWS, and holds "
+            f"{file} must contain a Shoot or an Infrastructure on AWS, but contains "
             f"{', '.join(map(named, objects)) or 'nothing'}"
         )
     found = [(obj, list(_of_shoot(obj, _before(obj, old), objects))) for obj in shoots]
@@ -70,7 +69,7 @@ def _findings(
 def _of_shoot(
     shoot: "JsonObject", old: "JsonObject | None", beside: "list[JsonObject]"
 ) -> "Iterator[Cause]":
-    """As it is after the defaults, which are set before anything is validated."""
+    """Check a Shoot after its defaults were set."""
     from pergola.admission.draft import Draft
     from pergola.providers.aws.shoot_checks import check_shoot
     from pergola.providers.aws.shoot_defaults import mutate_shoot
@@ -90,8 +89,8 @@ def _of_infrastructure(
     shoot = cluster.shoot if cluster else None
     if shoot is None:
         print(
-            f"{named(infrastructure)} has no Cluster with a Shoot beside it: checked as IPv4, and "
-            "against no ranges and zones",
+            f"{named(infrastructure)} has no Cluster with a Shoot: assuming IPv4, and skipping "
+            "the checks against ranges and zones",
             file=sys.stderr,
         )
     profile = cluster.cloud_profile if cluster else None
@@ -126,7 +125,7 @@ def _cluster(infrastructure: "JsonObject", beside: "list[JsonObject]") -> "Clust
 
 
 def _before(obj: "JsonObject", old: "list[JsonObject]") -> "JsonObject | None":
-    """The same object as it is now; an only one of its kind may have another name."""
+    """Return the current object; the only one of its kind may have another name."""
     from pergola.api.objects import GroupVersionKind, Key
 
     if not old:
@@ -138,7 +137,7 @@ def _before(obj: "JsonObject", old: "list[JsonObject]") -> "JsonObject | None":
             return candidate
     if len(same_kind) == 1:
         return same_kind[0]
-    raise AwsFileError(f"--old does not hold {named(obj)}")
+    raise AwsFileError(f"--old does not contain {named(obj)}")
 
 
 def _cloud_of(shoot: "JsonObject") -> object:
@@ -154,7 +153,7 @@ def _type_of(infrastructure: "JsonObject") -> object:
 
 
 def _print_text(found: "list[tuple[JsonObject, list[Cause]]]") -> None:
-    """Without names where there is only one object."""
+    """Print findings, without names if there is only one object."""
     for obj, causes in found:
         for cause in causes:
             print(f"{named(obj)}: {cause}" if len(found) > 1 else cause)

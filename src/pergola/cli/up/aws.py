@@ -184,13 +184,13 @@ async def _draw(client: "Client", aws: "AwsClient", pattern: Pattern, story: "St
 
     from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
     from pergola.api.objects import Key
-    from pergola.cli.aws.asked import Asked, look
+    from pergola.cli.aws.subject import Subject, observe_subject
     from pergola.extension_api.cluster import CLUSTER
     from pergola.providers.aws.show import things, tree
 
     obj = await client.get(INFRASTRUCTURE, Key(pattern.namespace, pattern.name))
     cluster = await client.get(CLUSTER, Key("", pattern.namespace))
-    work = await look(aws, Asked(obj, cluster, credentials=None))
+    work = await observe_subject(aws, Subject(obj, cluster, credentials=None))
     lines = tree(things(work.wanted, work.snapshot, work.state)).splitlines()
     story.say(f"The network of {pattern.title.partition(':')[0]}:")
     for line in lines:

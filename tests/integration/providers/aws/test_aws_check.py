@@ -10,8 +10,8 @@ import yaml
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.cli.aws import check as aws_check
-from pergola.cli.aws.asked import AwsCheckError
 from pergola.cli.aws.file import AwsFileError
+from pergola.cli.aws.subject import AwsCheckError
 from pergola.cloud.aws import AwsClient
 from pergola.cloud.errors import CredentialsInvalid
 from pergola.extension_api.cluster import CLUSTER
@@ -86,7 +86,7 @@ async def checked(aws: CorrectedAws, **options: Any) -> int:
 
     def run() -> int:
         try:
-            aws_check.check(endpoint_url=aws.url, **options)
+            aws_check.check(options.pop("resource", ""), endpoint_url=aws.url, **options)
         except SystemExit as error:
             return int(str(error.code))
         return 0
@@ -232,7 +232,7 @@ async def test_the_keys_of_a_secret_beside_it_are_used(
 
     with pytest.raises(CredentialsInvalid):
         await checked(aws, file=written(tmp_path, asked, cluster(), keys))
-    with pytest.raises(AwsCheckError, match="does not hold Secret other/keys"):
+    with pytest.raises(AwsCheckError, match="does not contain Secret other/keys"):
         await checked(aws, file=written(tmp_path, asked), aws_credentials="other/keys")
 
     assert any("AKIAOFTHESECRET" in identity for identity in aws.identities)
@@ -266,7 +266,7 @@ async def test_a_file_or_a_name_is_needed(
 async def test_a_file_without_an_infrastructure_is_refused(
     aws: CorrectedAws, tmp_path: Path
 ) -> None:
-    with pytest.raises(AwsFileError, match="has to hold one Infrastructure, and holds Cluster"):
+    with pytest.raises(AwsFileError, match="must contain one Infrastructure, but contains Cluster"):
         await checked(aws, file=written(tmp_path, cluster()))
 
 
@@ -289,9 +289,12 @@ async def test_an_infrastructure_in_a_cluster_is_checked_with_its_own_secret(
     ):
         await cluster_client.create(obj)
 
-    code = await checked(aws, name="s", namespace=namespace, kubeconfig=kubeconfig)
+    codes = [
+        await checked(aws, namespace=namespace, kubeconfig=kubeconfig, **named)
+        for named in ({"name": "s"}, {"resource": "infrastructure/s"}, {"resource": "s"})
+    ]
 
-    assert code == 1
+    assert codes == [1, 1, 1]
     assert "networks.zones[1].workersSubnetID" in capsys.readouterr().out
     assert any("AKIAOFTHECLUSTER" in identity for identity in aws.identities)
     await cluster_client.delete(CLUSTER, Key("", namespace))

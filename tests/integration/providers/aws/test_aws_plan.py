@@ -10,7 +10,7 @@ import yaml
 
 from pergola.api.objects import JsonObject
 from pergola.cli.aws import plan as aws_plan
-from pergola.cli.aws.asked import AwsCheckError
+from pergola.cli.aws.subject import AwsCheckError
 from pergola.cloud.aws import AwsClient
 from pergola.extension_api.cluster import Cluster
 from pergola.flow import Report
@@ -178,7 +178,7 @@ async def test_what_forbids_to_go_on_is_told_with_what_repairs_it(
     printed = capsys.readouterr().out
     assert caught.value.code == 1
     assert "aws ec2 modify-vpc-attribute" in printed
-    assert printed.endswith("nothing would be done until the errors are repaired\n")
+    assert printed.endswith("nothing would be done until the errors are fixed\n")
 
 
 @pytest.mark.parametrize(

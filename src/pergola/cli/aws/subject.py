@@ -1,4 +1,4 @@
-"""What the commands of `pergola aws` ask about, and the one look at AWS that each begins with."""
+"""The Infrastructure that a command of `pergola aws` is about, and what AWS says of it."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,14 +16,15 @@ if TYPE_CHECKING:
 ENVIRONMENT: Final = "environment"
 _EXTENSIONS: Final = "extensions.gardener.cloud"
 _INFRASTRUCTURE: Final = "Infrastructure"
+_KINDS: Final = ("infrastructure", "infrastructures", "infra")
 
 
 class AwsCheckError(Exception):
-    """The command cannot do what it was asked for; the text says why and what to do."""
+    """The command cannot run; the text says why and what to do."""
 
 
-class Place(NamedTuple):
-    """Where the Infrastructure is: in a file, or in a cluster; as the options of a command say."""
+class Source(NamedTuple):
+    """Where the Infrastructure is: in a file or in a cluster, according to the options."""
 
     file: str
     name: str
@@ -33,12 +34,12 @@ class Place(NamedTuple):
     context: str | None
 
 
-class Asked(NamedTuple):
-    """What is to be looked at, and as whom.
+class Subject(NamedTuple):
+    """An Infrastructure with its Cluster and the credentials for its account.
 
     Attributes:
         cluster: the Cluster with its Shoot; None if there is none.
-        credentials: None for AWS's usual chain.
+        credentials: None for AWS's default credential chain.
     """
 
     infrastructure: "JsonObject"
@@ -46,39 +47,54 @@ class Asked(NamedTuple):
     credentials: "Credentials | None"
 
 
-def place_of(
+def source_of(
+    resource: str,
     file: str,
     name: str,
     namespace: str,
     aws_credentials: str,
     kubeconfig: Path | None,
     context: str | None,
-) -> Place:
-    """The place that options name.
+) -> Source:
+    """Return the source that arguments name.
+
+    Args:
+        resource: a name, or kind and name as kubectl writes them, such as `infrastructure/web`.
 
     Raises:
-        AwsCheckError: they name none, or two.
+        AwsCheckError: they name none, or several.
     """
-    if bool(file) == bool(name):
-        raise AwsCheckError("give either --file or --name")
-    return Place(file, name, namespace, aws_credentials, kubeconfig, context)
+    names = [each for each in (_name_in(resource), name) if each]
+    if bool(file) == bool(names) or len(names) > 1:
+        raise AwsCheckError(
+            "give either --file or the name of an Infrastructure, for example: "
+            "infrastructure/web -n shoot--dev--web"
+        )
+    return Source(file, "".join(names), namespace, aws_credentials, kubeconfig, context)
 
 
-async def asked_at(place: Place) -> Asked:
-    """What is asked about at a place.
+def _name_in(resource: str) -> str:
+    kind, separator, name = resource.rpartition("/")
+    if separator and kind.lower().partition(".")[0] not in _KINDS:
+        raise AwsCheckError(f'"{resource}" is not an Infrastructure; write infrastructure/NAME')
+    return name
+
+
+async def read_subject(source: Source) -> Subject:
+    """Read the Infrastructure, its Cluster and its Secret.
 
     Raises:
-        AwsFileError, AwsCheckError: something is missing, or too much.
+        AwsFileError, AwsCheckError: something is missing, or there is too much.
         KubeError: it cannot be read.
     """
-    if place.file:
-        return _from_file(place.file, place.aws_credentials)
-    return await _from_cluster(place)
+    if source.file:
+        return _from_file(source.file, source.aws_credentials)
+    return await _from_cluster(source)
 
 
 @asynccontextmanager
-async def looked(asked: Asked, endpoint_url: str) -> "AsyncIterator[Work]":
-    """What steps judge by: what is wanted, the state in the status, and AWS as it is now.
+async def observed(subject: Subject, endpoint_url: str) -> "AsyncIterator[Work]":
+    """Yield what steps work with: desired state, recorded state, and AWS as it is now.
 
     Raises:
         AwsCheckError, CloudError: AWS refused, or did not answer.
@@ -87,13 +103,13 @@ async def looked(asked: Asked, endpoint_url: str) -> "AsyncIterator[Work]":
     from pergola.api.objects import map_at
     from pergola.cloud.aws import AwsClient
 
-    region = str(map_at(asked.infrastructure, "spec").get("region", ""))
-    async with AwsClient(region, credentials=asked.credentials, endpoint_url=endpoint_url) as aws:
-        yield await look(aws, asked)
+    region = str(map_at(subject.infrastructure, "spec").get("region", ""))
+    async with AwsClient(region, credentials=subject.credentials, endpoint_url=endpoint_url) as aws:
+        yield await observe_subject(aws, subject)
 
 
-async def look(aws: "AwsClient", asked: Asked) -> "Work":
-    """The same, with a client of the region.
+async def observe_subject(aws: "AwsClient", subject: Subject) -> "Work":
+    """Return the same, with a client of the region.
 
     Raises:
         AwsCheckError, CloudError: AWS refused, or did not answer.
@@ -107,9 +123,9 @@ async def look(aws: "AwsClient", asked: Asked) -> "Work":
     from pergola.providers.aws.resources.step import Work
     from pergola.providers.aws.state import read_state
 
-    cluster = Cluster.from_object(asked.cluster) if asked.cluster else None
-    wanted = wanted_of(asked.infrastructure, cluster)
-    state = read_state(map_at(asked.infrastructure, "status", "state"))
+    cluster = Cluster.from_object(subject.cluster) if subject.cluster else None
+    wanted = wanted_of(subject.infrastructure, cluster)
+    state = read_state(map_at(subject.infrastructure, "status", "state"))
     try:
         snapshot = await observe(aws, wanted, state)
     except ExceptionGroup as several:
@@ -117,11 +133,11 @@ async def look(aws: "AwsClient", asked: Asked) -> "Work":
     return Work(aws=aws, wanted=wanted, state=state, snapshot=snapshot)
 
 
-def _from_file(file: str, aws_credentials: str) -> Asked:
-    """What a file with one Infrastructure asks.
+def _from_file(file: str, aws_credentials: str) -> Subject:
+    """Read a file with one Infrastructure.
 
     Raises:
-        AwsFileError, AwsCheckError: something is missing, or too much.
+        AwsFileError, AwsCheckError: something is missing, or there is too much.
     """
     from pergola.api.objects import Key, name_of, namespace_of
 
@@ -129,7 +145,7 @@ def _from_file(file: str, aws_credentials: str) -> Asked:
     found = of_kind(objects, _EXTENSIONS, _INFRASTRUCTURE)
     if len(found) != 1:
         said = ", ".join(map(named, objects)) or "nothing"
-        raise AwsFileError(f"{file} has to hold one Infrastructure, and holds {said}")
+        raise AwsFileError(f"{file} must contain one Infrastructure, but contains {said}")
     infrastructure = found[0]
     clusters = [
         obj
@@ -140,14 +156,14 @@ def _from_file(file: str, aws_credentials: str) -> Asked:
     key = _secret_key(aws_credentials, infrastructure)
     secret = secrets.get(key) if key else None
     if secret is None and aws_credentials not in ("", ENVIRONMENT):
-        raise AwsCheckError(f"{file} does not hold Secret {key}")
-    return Asked(
+        raise AwsCheckError(f"{file} does not contain Secret {key}")
+    return Subject(
         infrastructure, clusters[0] if clusters else None, _credentials(secret) if secret else None
     )
 
 
-async def _from_cluster(place: Place) -> Asked:
-    """What an Infrastructure in a cluster asks.
+async def _from_cluster(source: Source) -> Subject:
+    """Read an Infrastructure in a cluster.
 
     Raises:
         AwsCheckError: its Secret is not named.
@@ -160,16 +176,16 @@ async def _from_cluster(place: Place) -> Asked:
     from pergola.kube.kubeconfig import load
 
     infrastructure = GroupVersionKind(_EXTENSIONS, "v1alpha1", _INFRASTRUCTURE)
-    async with Client.connect(load(place.kubeconfig, place.context)) as client:
-        obj = await client.get(infrastructure, Key(place.namespace, place.name))
-        cluster = await reader(client)(CLUSTER, Key("", place.namespace))
-        key = _secret_key(place.aws_credentials, obj)
+    async with Client.connect(load(source.kubeconfig, source.context)) as client:
+        obj = await client.get(infrastructure, Key(source.namespace, source.name))
+        cluster = await reader(client)(CLUSTER, Key("", source.namespace))
+        key = _secret_key(source.aws_credentials, obj)
         secret = await client.get(SECRET, key) if key else None
-    return Asked(obj, cluster, _credentials(secret) if secret else None)
+    return Subject(obj, cluster, _credentials(secret) if secret else None)
 
 
 def _secret_key(text: str, infrastructure: "JsonObject") -> "Key | None":
-    """The Secret with the credentials; None for AWS's usual chain."""
+    """Return the key of the Secret with the credentials; None for the default chain."""
     from pergola.api.objects import Key, map_at
 
     if text == ENVIRONMENT:
