@@ -155,7 +155,7 @@ async def managed(aws: DistantAws, client: AwsClient, zones: str) -> list[tuple[
 
 
 async def byo(aws: DistantAws, client: AwsClient, zones: str) -> list[tuple[str, ...]]:
-    """A network that is byo: tagged, looked at again, and left."""
+    """A user-provided network: tagged, observed again, and left."""
     latency, aws.latency = aws.latency, 0.0
     network = await Network.complete(client, zones=zones)
     group = await network.security_group()

@@ -1,15 +1,15 @@
 """What can go wrong between us and a cloud.
 
 CloudError               root: every failure of this room; `code` is the cloud's own word for it
-├── CredentialsInvalid   there are no credentials, or the cloud does not accept them
-├── Unauthorized         the cloud knows who asks, and refuses
+├── CredentialsInvalid   there are no credentials, or the cloud rejects them
+├── Unauthorized         the cloud knows the identity, and denies the request
 ├── Throttled            too many requests; come back later
-├── QuotaExceeded        the account has as many of these as it may
-├── ResourcesDepleted    the cloud has none left
+├── QuotaExceeded        a quota of the account is exhausted
+├── ResourcesDepleted    the cloud has no capacity left
 ├── DependencyProblem    something else must happen first, here or with the provider
-├── NotFound             there is no such thing
-├── AlreadyExists        there is one already
-├── InvalidRequest       what was asked for cannot be; the configuration must change
+├── NotFound             the resource does not exist
+├── AlreadyExists        the resource exists already
+├── InvalidRequest       the cloud rejects the request; the configuration must change
 └── Unreachable          no answer, or one that says that the cloud itself is in trouble
 """
 
@@ -20,13 +20,13 @@ class CloudError(Exception):
     """Root of all failures of this room.
 
     Attributes:
-        code: the cloud's own word, such as `InvalidVpcID.NotFound`; ours where it said nothing.
-        call: what was asked, such as `ec2 DescribeVpcs in eu-west-1`; empty if it was no call.
-        may_have_happened: whether a write may have been carried out all the same.
+        code: the cloud's error code, such as `InvalidVpcID.NotFound`; ours if it sent none.
+        call: the request, such as `ec2 DescribeVpcs in eu-west-1`; empty if there was none.
+        may_have_happened: whether a write may have been carried out nevertheless.
     """
 
     is_transient: ClassVar[bool] = False
-    """Whether the same request may succeed later, without anybody changing anything."""
+    """Whether the same request may succeed later, without any change."""
 
     def __init__(
         self, text: str, *, code: str = "", call: str = "", may_have_happened: bool = False
@@ -38,25 +38,25 @@ class CloudError(Exception):
 
 
 class CredentialsInvalid(CloudError):
-    """There are no credentials, or the cloud does not accept them."""
+    """There are no credentials, or the cloud rejects them."""
 
 
 class Unauthorized(CloudError):
-    """The cloud knows who asks, and refuses."""
+    """The cloud knows the identity, and denies the request."""
 
 
 class Throttled(CloudError):
-    """Too many requests were made in this account."""
+    """The account made too many requests."""
 
     is_transient = True
 
 
 class QuotaExceeded(CloudError):
-    """The account has as many of these as it may have."""
+    """A quota of the account is exhausted."""
 
 
 class ResourcesDepleted(CloudError):
-    """The cloud has none left of what was asked for."""
+    """The cloud has no capacity left."""
 
 
 class DependencyProblem(CloudError):
@@ -64,18 +64,18 @@ class DependencyProblem(CloudError):
 
 
 class NotFound(CloudError):
-    """There is no such thing."""
+    """The resource does not exist."""
 
 
 class AlreadyExists(CloudError):
-    """There is one already."""
+    """The resource exists already."""
 
 
 class InvalidRequest(CloudError):
-    """What was asked for cannot be: the configuration must change."""
+    """The cloud rejects the request: the configuration must change."""
 
 
 class Unreachable(CloudError):
-    """The cloud gave no answer, or is in trouble itself."""
+    """The cloud did not answer, or is in trouble itself."""
 
     is_transient = True

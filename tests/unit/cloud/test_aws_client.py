@@ -192,7 +192,7 @@ async def test_one_throttled_request_slows_all_of_its_service(
 async def test_what_is_no_operation_or_parameter_is_the_callers_mistake(
     client: AwsClient, ec2: Ec2
 ) -> None:
-    with pytest.raises(InvalidRequest, match="no operation Nothing"):
+    with pytest.raises(InvalidRequest, match="has no operation Nothing"):
         await client.call("ec2", "Nothing")
     with pytest.raises(InvalidRequest, match="VpcIdss"):
         await client.call("ec2", "DescribeVpcs", VpcIdss=["vpc-1"])

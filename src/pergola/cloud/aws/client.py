@@ -1,4 +1,4 @@
-"""AWS's APIs in one region, as one identity.
+"""AWS's APIs in one region, with one identity.
 
     async with AwsClient("eu-west-1") as aws:
         vpcs = await aws.pages("ec2", "DescribeVpcs", "Vpcs")
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pergola.cloud.aws.library import Session
 
 Observer = Callable[[str, str, float, str], None]
-"""Is told of every attempt: service, operation, seconds, and `success` or AWS's error code."""
+"""Called for every attempt with service, operation, seconds, and `success` or AWS's error code."""
 Sleep = Callable[[float], Awaitable[None]]
 
 SUCCESS: Final = "success"
@@ -41,19 +41,18 @@ _PAGES_OTHERS: Final = ("NextToken", "NextToken")
 
 
 def unobserved(service: str, operation: str, seconds: float, outcome: str) -> None:
-    """Observes nothing."""
+    """Observe nothing."""
 
 
 class AwsClient:
-    """All services of AWS in one region, as one identity.
+    """All services of AWS in one region, with one identity.
 
-    All methods raise the errors of `pergola.cloud.errors`. What is transient has been tried again
-    before it is raised.
+    All methods raise the errors of `pergola.cloud.errors`; transient ones only after retries.
 
     Args:
-        credentials: who asks; AWS's usual chain decides if None.
-        endpoint_url: where all services are, instead of at AWS; for tests and private endpoints.
-        observe: is told of every attempt.
+        credentials: of the identity; AWS's default credential chain if None.
+        endpoint_url: of all services, in place of AWS's own; for tests and private endpoints.
+        observe: called for every attempt.
     """
 
     def __init__(
@@ -93,19 +92,19 @@ class AwsClient:
         await self.close()
 
     async def close(self) -> None:
-        """Closes all connections."""
+        """Close all connections."""
         self._services.clear()
         await self._stack.aclose()
 
     async def call(self, service: str, operation: str, **parameters: Any) -> JsonObject:
-        """What AWS answers to one request.
+        """Send one request and return AWS's answer.
 
         Args:
             service: as in `ec2`, `elbv2`, `sts`.
             operation: as in `DescribeVpcs`.
 
         Raises:
-            CloudError: AWS refused, or did not answer as often as it was asked.
+            CloudError: AWS refused, or gave no answer to several attempts.
         """
         parameters = checked(f"{service} {operation} in {self.region}", operation, parameters)
         loop = asyncio.get_running_loop()
@@ -126,13 +125,13 @@ class AwsClient:
     async def pages(
         self, service: str, operation: str, items: str, **parameters: Any
     ) -> list[JsonObject]:
-        """The items of all pages of an answer.
+        """Return the items of all pages of an answer.
 
         Args:
             items: their name in the answer, such as `Vpcs`.
 
         Raises:
-            CloudError: AWS refused, or did not answer as often as it was asked.
+            CloudError: AWS refused, or gave no answer to several attempts.
         """
         asked, answered = _PAGES.get(service, _PAGES_OTHERS)
         found: list[JsonObject] = []
@@ -145,10 +144,10 @@ class AwsClient:
             parameters[asked] = mark
 
     async def account(self) -> str:
-        """The number of the account to which the credentials belong; asked once.
+        """Return the number of the account of the credentials; requested once.
 
         Raises:
-            CloudError: AWS did not say.
+            CloudError: AWS refused.
         """
         if self._account is None:
             answer = await self.call("sts", "GetCallerIdentity")

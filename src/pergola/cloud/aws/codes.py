@@ -1,4 +1,4 @@
-"""AWS's error codes, and which of our errors each of them is.
+"""AWS's error codes, and the class of error for each of them.
 
 The services name the same thing differently, and new codes come without notice: a table of exact
 codes first, then how codes begin and end. What is unknown stays a plain `CloudError`.
@@ -80,7 +80,7 @@ _SERVER_FAULT: Final = 500
 
 
 def kind_of_error(code: str, status: int) -> type[CloudError]:
-    """The class of the error that an answer is.
+    """Return the class of error for an answer.
 
     Args:
         code: as in the answer.

@@ -1,6 +1,6 @@
-"""Who asks AWS: keys of a Secret, or whatever the process has been given.
+"""Keys of an AWS identity.
 
-Without keys of our own, AWS's usual chain is followed: the environment, a token file with a role
+Without them, AWS's default credential chain applies: the environment, a token file with a role
 (IRSA, workload identity), the shared files, the container's and the instance's role.
 """
 
@@ -20,7 +20,7 @@ _NAMES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Keys of an identity; what is secret of them is not in their repr."""
+    """Keys of an identity; the secret ones are not in their repr."""
 
     access_key_id: str
     secret_access_key: str = field(repr=False)
@@ -28,13 +28,13 @@ class Credentials:
 
 
 def credentials_of(data: Mapping[str, bytes], of: str) -> Credentials:
-    """The keys in a Secret's data, which is decoded already.
+    """Return the keys in the decoded data of a Secret.
 
     Args:
-        of: whose data it is, such as `Secret garden/aws`.
+        of: the title of the Secret, such as `Secret garden/aws`.
 
     Raises:
-        CredentialsInvalid: they are not there, or not complete; no value is shown.
+        CredentialsInvalid: they are missing or incomplete; the text shows no value.
     """
     for key_id, secret, token in _NAMES:
         if key_id in data or secret in data:
@@ -49,11 +49,11 @@ def credentials_of(data: Mapping[str, bytes], of: str) -> Credentials:
 
 
 def _text(data: Mapping[str, bytes], key: str, of: str) -> str:
-    """One value; a line feed at its end, which editors add, does not belong to it."""
+    """Return one value without the newline at its end that editors add."""
     try:
         text = data.get(key, b"").decode("ascii").strip()
     except UnicodeDecodeError:
         text = ""
     if not text:
-        raise CredentialsInvalid(f"{of}: key {key} is missing, empty, or no text")
+        raise CredentialsInvalid(f"{of}: key {key} is missing, empty, or not text")
     return text

@@ -1,6 +1,6 @@
 """Failures of AWS's client library, in sentences of our own.
 
-No text of a failed authentication is passed on: it may name keys, or what was signed with them.
+The text of a failed authentication is never shown: it may contain keys, or what they signed.
 """
 
 from typing import Any, Final
@@ -33,8 +33,8 @@ _WHAT_TO_DO: Final[dict[type[CloudError], str]] = {
     QuotaExceeded: "a quota of the account is exhausted; free some, or ask AWS to raise it",
     ResourcesDepleted: "AWS has no capacity left for it; choose another zone or type, or wait",
     DependencyProblem: "something else must happen first",
-    NotFound: "there is no such thing",
-    AlreadyExists: "there is one already",
+    NotFound: "it does not exist",
+    AlreadyExists: "it exists already",
     InvalidRequest: "AWS does not accept the request; correct the configuration",
     Unreachable: "AWS is in trouble; it is tried again later",
 }
@@ -47,7 +47,7 @@ _BY_CODE: Final = {
 
 
 def failure(error: Exception, service: str, operation: str, region: str) -> CloudError | None:
-    """The error of this room for one of the library; None if it is no failure but a bug."""
+    """Return our error for one of the library; None if it is a bug."""
     if isinstance(error, CloudError):
         return error
     call = f"{service} {operation} in {region}"
@@ -108,6 +108,6 @@ def _unanswered(error: Exception, call: str) -> CloudError | None:
 
 
 def _shown(text: str) -> str:
-    """AWS's text without what only AWS can decode, and not endlessly long."""
+    """Return AWS's text without what only AWS can decode, and not endlessly long."""
     text = " ".join(text.partition(_ENCODED)[0].split()).rstrip(" .")
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"

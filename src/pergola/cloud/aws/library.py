@@ -1,7 +1,7 @@
-"""The library that speaks AWS's protocols: the only module that imports it.
+"""The AWS client library; no other module imports it.
 
-Its own retries are off: ours are the same for all services, can be tested without waiting, and tell
-an observer of every attempt (`retry`). Import it where it is needed; it takes half a second.
+Its retries are off: ours are the same for all services, can be tested without waiting, and notify
+an observer of every attempt (`retry`). Import this where it is needed: it takes half a second.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ _MODELS: Final = ("service-2", "endpoint-rule-set-1")
 
 
 class Session:
-    """Where an identity is known; opens clients of services."""
+    """An AWS session; opens clients of services."""
 
     def __init__(self) -> None:
         for name in _LOGGERS:
@@ -39,7 +39,7 @@ class Session:
     async def open(
         self, service: str, region: str, credentials: Credentials | None, endpoint_url: str
     ) -> AbstractAsyncContextManager[object]:
-        """A client of a service, to be entered.
+        """Return a client of a service, to be entered.
 
         Its description is parsed beside the event loop: that of ec2 has several megabytes.
         """
@@ -63,7 +63,7 @@ class Session:
 
 
 async def invoke(client: object, operation: str, parameters: JsonObject) -> JsonObject:
-    """What a service answers; without what is about the answer itself.
+    """Call an operation and return its answer without metadata.
 
     Raises:
         InvalidRequest: the service has no such operation.
@@ -71,7 +71,7 @@ async def invoke(client: object, operation: str, parameters: JsonObject) -> Json
     """
     method: Any = getattr(client, xform_name(operation), None)
     if method is None:
-        raise InvalidRequest(f"AWS has no operation {operation} there", code="UnknownOperation")
+        raise InvalidRequest(f"the service has no operation {operation}", code="UnknownOperation")
     answer: JsonObject = await method(**parameters)
     answer.pop("ResponseMetadata", None)
     return answer
@@ -79,5 +79,5 @@ async def invoke(client: object, operation: str, parameters: JsonObject) -> Json
 
 @functools.cache
 def _loader() -> Loader:
-    """Descriptions of services, parsed once in a process."""
+    """Return the loader of service descriptions, which are parsed once per process."""
     return Loader(include_default_search_paths=True)

@@ -1,4 +1,4 @@
-"""What dashboards read about requests to AWS: how many, how they ended, and how long they took."""
+"""Metrics of requests to AWS: how many, their results, and how long they took."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ _SECONDS: Final = (0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
 
 class AwsMetrics:
-    """The metrics of all clients of a process; `request` is what an `AwsClient` observes by."""
+    """The metrics of all clients of a process; pass `request` to a client as its observer."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._requests = Counter(
@@ -26,6 +26,6 @@ class AwsMetrics:
         )
 
     def request(self, service: str, operation: str, seconds: float, result: str) -> None:
-        """AWS answered an attempt, or did not."""
+        """Count an attempt and its duration."""
         self._requests.labels(service, operation, result).inc()
         self._seconds.labels(service).observe(seconds)

@@ -1,7 +1,7 @@
-"""How a request that failed is tried again, and how a throttled account is treated.
+"""Retries of failed requests, and the pace of requests to a throttled account.
 
-One `Pace` is shared by all requests to a service: when one of them is throttled, all of them slow
-down, instead of each learning it by itself. It speeds up again as requests succeed.
+All requests to a service share one `Pace`: when one of them is throttled, all slow down. They speed
+up again as requests succeed.
 """
 
 import math
@@ -21,7 +21,7 @@ _NONE: Final = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """How often and when a request is tried again.
+    """How often and when a request is repeated.
 
     Attributes:
         attempts: in all.
@@ -38,7 +38,7 @@ class Retry:
     def wait(
         self, error: CloudError, operation: str, attempt: int, source: random.Random
     ) -> float | None:
-        """Seconds to wait before the next attempt; None if there should be none.
+        """Return the seconds to wait before the next attempt; None if there is none.
 
         What may have been carried out already is only asked for again if it changes nothing.
 
@@ -54,7 +54,7 @@ class Retry:
 
 
 class Pace:
-    """The time between two requests to a service: none until AWS asks for it.
+    """The time between two requests to a service: none until AWS throttles.
 
     Attributes:
         throttled: the last refusal that slowed requests down; None once they run at full speed.
@@ -70,7 +70,7 @@ class Pace:
         return max(0.0, self._free_at - now)
 
     def reserve(self, now: float) -> float:
-        """Seconds to wait before a request may be made; the next one waits longer.
+        """Return the seconds to wait before a request; the next one waits longer.
 
         Args:
             now: seconds on a clock that never goes back.
@@ -80,7 +80,7 @@ class Pace:
         return start - now
 
     def learn(self, outcome: CloudError | None) -> None:
-        """A request was answered: slower if it was throttled, faster if it succeeded."""
+        """Slow down after throttling, speed up after success."""
         if isinstance(outcome, Throttled):
             self.throttled = outcome
             self._interval = min(_SLOWEST, max(_FIRST, self._interval * _SLOWER))

@@ -1,18 +1,17 @@
 """Infrastructure in AWS: managed, or user-provided (spec 30).
 
 actuator          the Infrastructure, on the SDK: `AwsInfrastructure`; `bastion/` has the Bastion
-config, wanted    what a Shoot's owner says, and what follows from it
+config, wanted    the owner's configuration, and the desired state that follows from it
 request           an Infrastructure and its Cluster into a `Wanted`
-state, status     what is remembered, and what is told
-observe, snapshot what AWS says, read in one sweep
-live/             checks of the account before anything is created, each with what repairs it
-step, steps/      the steps that create and change; `steps/byo/` for user-provided networks
-deletion/         the steps that remove
-reconcile         all steps as graphs that run, or are only drawn
-security_rules, load_balancers, routing, control_plane
-                  decisions without AWS: rules, subnets of load balancers, route tables, the cloud
-                  controller's configuration
-validation/, shoot_webhooks
-                  what may be said, for admission and for `pergola aws validate`
-iam_policy        the least that an identity has to be allowed
+state, status     what a flow remembers, and what others read
+observe, snapshot AWS's descriptions, read at once
+preflight/        checks of the account before anything changes, each with the command that fixes it
+resources/        AWS resources, one per file: observe, plan, ensure, delete
+flows/            the graphs that reconcile and delete, and running them
+byo/              what concerns user-provided networks
+health/           conditions of user-provided resources
+control_plane/    values for the control plane: cloud provider config, route controller
+validation/       offline validation, for admission (`shoot_webhooks`) and `pergola aws validate`
+show/             a cluster's network as text and as SVG
+iam_policy        the least that the extension's own identity must be allowed
 """

@@ -2,8 +2,8 @@
 
     pergola extension run aws
 
-Spec, Cluster and Secret → `Wanted` and a client; one look at AWS → live checks → the flow, which
-saves its state as it goes. What was interrupted anywhere is run again from its start.
+Spec, Cluster and Secret → `Wanted` and a client; one observation of AWS → preflight checks → the
+flow, which saves its state as it goes. A run that was interrupted is repeated from its start.
 """
 
 import os
@@ -39,9 +39,9 @@ from pergola.providers.aws.warnings import warn
 from pergola.runtime.metrics import Metrics
 
 TAG_WORKER_SUBNETS: Final = "PERGOLA_AWS_TAG_BYO_WORKER_SUBNETS"
-"""The variable that switches the cluster's tag on worker subnets off, if it is `false` (§4.3)."""
+"""Environment variable; `false` switches off the cluster's tag on worker subnets (§4.3)."""
 REMOVE_POD_ROUTES: Final = "PERGOLA_AWS_REMOVE_DEAD_POD_ROUTES"
-"""The variable that lets deletions remove dead routes to pods, if it is `true` (§7.2)."""
+"""Environment variable; `true` lets deletions remove dead pod routes (§7.2)."""
 _SWITCH: Final = {"true": True, "false": False}
 
 
@@ -50,13 +50,12 @@ class AwsSettings:
     """Settings of the AWS extension.
 
     Attributes:
-        endpoint_url: where all services are, instead of at AWS; the variable AWS_ENDPOINT_URL says
-            the same.
-        tag_worker_subnets: whether worker user-provided subnets get the cluster's tag.
-        remove_pod_routes: whether a deletion removes routes to pods that lead nowhere from route
-            tables that were byo.
-        retry: how often and when requests are repeated; the client's own way if None.
-        poll_seconds: between two looks at something that AWS is making or removing.
+        endpoint_url: of all services, in place of AWS's own; as the variable AWS_ENDPOINT_URL.
+        tag_worker_subnets: whether user-provided worker subnets get the cluster's tag.
+        remove_pod_routes: whether a deletion removes pod routes that lead nowhere from user-provided
+            route tables.
+        retry: how often and when requests are repeated; the client's default if None.
+        poll_seconds: the time between two polls of what AWS is creating or deleting.
     """
 
     endpoint_url: str = ""
@@ -70,7 +69,7 @@ class AwsInfrastructure(Actuator):
     """Create, keep and delete the network and identities of a Shoot's nodes in AWS.
 
     Args:
-        settings: those of the environment if None.
+        settings: read from the environment if None.
     """
 
     kind = "Infrastructure"
@@ -104,14 +103,14 @@ class AwsInfrastructure(Actuator):
                     report=_reporter(context),
                     metrics=self._flows,
                 )
-        told = [*(f"{hint} (to repair: {hint.fix})" for hint in hints), *work.warnings]
-        await warn(context.client, obj, told, context.clock)
+        warnings = [*(f"{hint} (to repair: {hint.fix})" for hint in hints), *work.warnings]
+        await warn(context.client, obj, warnings, context.clock)
         return full_status(wanted, state)
 
     async def delete(self, context: Context, obj: JsonObject) -> Status | None:
         """Delete what was created, and remove our tags from user-provided resources.
 
-        Where nothing was ever created, neither a valid config nor credentials are needed.
+        If nothing was ever created, neither a valid config nor credentials are needed.
         """
         with explained():
             state = _state(obj)
@@ -181,7 +180,7 @@ def settings_from(environment: Mapping[str, str]) -> AwsSettings:
     """Return the settings that environment variables hold.
 
     Raises:
-        ExtensionError: variables are neither `true` nor `false`; all of them are told.
+        ExtensionError: variables are neither `true` nor `false`; it names all of them.
     """
     said = {
         name: value

@@ -68,7 +68,7 @@ class Networks(Value):
     additional_nodes_security_group_ids: list[str] = field(
         name="additionalNodesSecurityGroupIDs", default_factory=list
     )
-    """Security groups that exist, which nodes get besides their own (§6.5)."""
+    """Existing security groups that nodes get in addition to their own (§6.5)."""
 
 
 class DualStack(Value):

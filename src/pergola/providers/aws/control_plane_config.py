@@ -40,7 +40,7 @@ class ControlPlaneConfig(Value):
     """The owner's configuration of the AWS parts of a control plane."""
 
     cloud_controller_manager: CloudControllerManager | None = None
-    """The controller that tells Kubernetes of AWS."""
+    """The controller that connects Kubernetes to AWS."""
     load_balancer_controller: LoadBalancerController | None = None
     """The controller that makes load balancers of AWS for Services and Ingresses."""
     storage: Storage | None = None

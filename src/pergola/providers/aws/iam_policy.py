@@ -111,7 +111,7 @@ _TABLE: Final = (
     ),
     _Row("ec2", "DeleteRoute", _BYO, Feature.POD_ROUTES),
     _Row("ec2", "DescribeEgressOnlyInternetGateways", _ALWAYS, Feature.IPV6),
-    # Networks that are created and whose IPv6 was switched off again are still looked at.
+    # Managed networks whose IPv6 was switched off again are still observed.
     _Row("ec2", "DescribeEgressOnlyInternetGateways", _MANAGED),
     _Row(
         "ec2",
@@ -140,7 +140,7 @@ _TABLE: Final = (
         _MANAGED,
         Feature.EFS,
     ),
-    # What EFS itself does in the name of whoever creates or deletes a mount target.
+    # What EFS does on behalf of the identity that creates or deletes a mount target.
     _Row(
         "ec2",
         "CreateNetworkInterface DeleteNetworkInterface DescribeNetworkInterfaces",

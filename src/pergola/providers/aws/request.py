@@ -31,9 +31,9 @@ def wanted_of(
     """Return the desired state of an Infrastructure; without a Cluster, for IPv4 alone.
 
     Raises:
-        Malformed: `spec.providerConfig` is no InfrastructureConfig.
-        ExtensionError: the spec says no region, or a key that is no base64; or the Shoot's overlay
-            is neither on nor off.
+        Malformed: `spec.providerConfig` is not an InfrastructureConfig.
+        ExtensionError: the spec has no region, or a key that is not valid base64; or the Shoot's
+            overlay is neither on nor off.
     """
     spec = map_at(infrastructure, "spec")
     config = read_strict(
@@ -71,7 +71,7 @@ def _said(shoot: Shoot, of: str) -> tuple[str, ...]:
 def _uses_efa(shoot: Shoot) -> bool:
     """Whether a pool of workers has EFA: `networkInterfaces[].type` of its `WorkerConfig`.
 
-    The type of machine tells nothing: many can have such interfaces, and have none unless asked.
+    The machine type does not matter: many can have such interfaces, but have none by default.
     """
     pools = maps_at(shoot.raw, "spec", "provider", "workers")
     configs = [map_at(pool, "providerConfig") for pool in pools]

@@ -46,7 +46,7 @@ def aws_shoot_validator(
 ) -> Webhook:
     """Return the webhook that rejects Shoots that AWS could not serve.
 
-    What was wrong already is only a warning: a rule that came later must not keep anybody from
+    Findings that the stored Shoot has, too, are warnings: a new rule must not keep users from
     hibernating or repairing a cluster.
     """
     registration = Registration(

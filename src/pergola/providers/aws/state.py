@@ -42,7 +42,7 @@ ENDPOINTS: Final = "VPCEndpoints"
 ZONES: Final = "Zones"
 """Zones are below it, by their names."""
 TAGGED: Final = "TaggedByPergola"
-"""Tags that were added to things of users are below it, by the things' ids."""
+"""Records of our tags on user-provided resources are below it, by the resources' ids."""
 
 SUFFIX: Final = "Suffix"
 SUBNET_WORKERS: Final = "SubnetWorkers"
@@ -119,7 +119,7 @@ def read_state(raw: JsonObject | None) -> State:
     """Return the state in `status.state`; an empty one if there is none.
 
     Raises:
-        ExtensionError: it is of an older tool, or no state at all.
+        ExtensionError: it is of an older tool, or not a state at all.
     """
     if not raw:
         return State()

@@ -21,13 +21,13 @@ class Wanted:
     Attributes:
         technical_id: the namespace on the seed, and the cluster's name in every tag.
         families: the Shoot's IP families, primary first.
-        node_range: `networking.nodes` of the Shoot; empty if it is not said.
+        node_range: `networking.nodes` of the Shoot; empty if it is not set.
         pod_ranges, service_ranges: of the Shoot.
-        shoot_uid: what the creation of a file system is identified by.
+        shoot_uid: token for the creation of a file system.
         ssh_public_key: of `spec.sshPublicKey`; empty for none.
         overlay: whether pods talk through an overlay, so that no routes are needed (§7.3).
         uses_efa: whether a pool of workers has an Elastic Fabric Adapter (§6.1).
-        tag_worker_subnets: whether worker user-provided subnets get the cluster's tag (§4.3).
+        tag_worker_subnets: whether user-provided worker subnets get the cluster's tag (§4.3).
     """
 
     technical_id: str

@@ -1,4 +1,4 @@
-"""`pergola aws show`: what was created and what was byo, as it is in AWS."""
+"""`pergola aws show`: managed and user-provided resources, as they are in AWS."""
 
 import asyncio
 from pathlib import Path

@@ -1,7 +1,7 @@
 """Bastions in AWS: hosts through which people reach nodes by SSH (spec 30 §10.1).
 
 actuator  the Bastion as an extension resource
-site      where it can be: told by the Infrastructure's status, never by names of things in AWS
+site      where it can be placed: by the Infrastructure's status, never by names of resources
 machine   what it runs on: machine type and image of the CloudProfile
 firewall  who may reach it, and what it may reach
 host      its instance

@@ -42,7 +42,7 @@ class AwsBastion(Actuator):
     kind = "Bastion"
     type = "aws"
     name = "provider-aws"
-    # It is told by the Infrastructure beside it where it can be.
+    # The Infrastructure beside it says where it can be placed.
     rules: ClassVar[Sequence[JsonObject]] = (
         {"apiGroups": [GROUP], "resources": ["infrastructures"], "verbs": ["list"]},
     )
@@ -62,7 +62,7 @@ class AwsBastion(Actuator):
 
         Raises:
             RequeueAfter: it has no public address yet.
-            ExtensionError: there is no place for a bastion, or nothing to make it of.
+            ExtensionError: there is no subnet for a bastion, or no machine type or image.
         """
         with explained():
             infrastructure = await self._infrastructure(context)

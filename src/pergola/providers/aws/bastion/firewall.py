@@ -49,7 +49,7 @@ async def open_for(aws: AwsClient, site: Site) -> tuple[str, str]:
     """Create the bastion's group and its rules.
 
     Returns:
-        Its id, and what the user has to do besides; empty if nothing.
+        Its id, and what the user must do in addition; empty if nothing.
     """
     groups = await groups_of(aws, site)
     group = own_group(site, groups) or await _create(aws, site)

@@ -25,10 +25,10 @@ class Site:
     Attributes:
         technical_id: of the cluster.
         name: of the Bastion.
-        uid: of the Bastion, by which AWS tells two requests for the same instance.
+        uid: of the Bastion, by which AWS recognises a repeated request for the same instance.
         subnet: public; empty if there is none.
         nodes_group: the security group of the nodes; empty if it is not known.
-        is_users_group: whether that was byo, so that its rules are never written.
+        is_users_group: whether that is user-provided, so that its rules are never written.
         sources: CIDRs from which it may be reached.
         ipv6: whether it gets an IPv6 address.
     """
@@ -79,7 +79,7 @@ def usable(site: Site, bastion: JsonObject) -> tuple[tuple[str, ...], bytes]:
     """Return the CIDRs that may reach it and its user data, if there is a place for it.
 
     Raises:
-        ExtensionError: there is no place, or something in the Bastion is wrong.
+        ExtensionError: there is no subnet, or the Bastion is invalid.
     """
     if not site.vpc or not site.nodes_group:
         raise ExtensionError(
@@ -109,7 +109,7 @@ def _sources(bastion: JsonObject) -> tuple[str, ...]:
             raise configuration_problem(
                 f'Bastion {Key.of(bastion)}: {where}.cidr: "{cidr}" is not a valid CIDR'
             ) from None
-        if block.get("except"):  # to pass over it would let in whoever shall be kept out
+        if block.get("except"):  # ignoring it would let in those that it excludes
             raise configuration_problem(
                 f"Bastion {Key.of(bastion)}: {where}.except: security groups cannot leave out "
                 "ranges: name the CIDRs that remain"

@@ -1,7 +1,7 @@
 """Tags on user-provided resources: compared first, added only where they are missing (§8.2).
 
 A key that exists keeps its value: the tags are the user's. Without permission to create tags, the
-user is told which are missing and how to add them, and the flow goes on.
+flow goes on, and a warning says which are missing and how to add them.
 """
 
 from collections import defaultdict

@@ -85,7 +85,7 @@ async def _remove(work: Work, several: list[str], tags: Tags, *, must: bool) -> 
     """Remove tags from resources.
 
     Args:
-        must: whether the tags are ours for certain; otherwise nobody is stopped by them.
+        must: whether the tags are certainly ours; otherwise failing to remove them is a warning.
     """
     try:
         await _delete_tags(work, several, tags)

@@ -48,7 +48,7 @@ async def run_steps(
         metrics: where the steps are counted; nowhere if None.
 
     Raises:
-        FlowFailed: something went wrong; all of it is told.
+        FlowFailed: steps failed; it has all of their errors.
     """
     graph, saver = graph_of(name, steps, work), Saver(work.state, write)
     work.save = saver.flush

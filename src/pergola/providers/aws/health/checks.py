@@ -27,9 +27,9 @@ from pergola.providers.aws.snapshot import Snapshot
 from pergola.providers.aws.state import read_state
 
 PERIOD: Final = 600.0
-"""Seconds between two looks at AWS, unless something is reconciled in between."""
+"""Seconds between two evaluations, unless a reconciliation happens in between."""
 Access = Callable[[CheckContext, JsonObject], AbstractAsyncContextManager[AwsClient]]
-"""A client of AWS with the credentials of an Infrastructure."""
+"""Opens a client with the credentials of an Infrastructure."""
 Evaluate = Callable[[CheckContext, JsonObject], Awaitable[ConditionUpdate]]
 
 
@@ -37,7 +37,7 @@ def health_checks(access: Access, *, period: float = PERIOD) -> list[HealthCheck
     """Return the checks of an Infrastructure.
 
     Args:
-        period: seconds for which a result is good enough, unless there was a reconciliation.
+        period: seconds for which a verdict is kept, unless there is a reconciliation.
     """
     return [
         HealthCheck(

@@ -31,7 +31,7 @@ class _Need(NamedTuple):
     """A rule that must exist: for each of the peers, by any rules together.
 
     Attributes:
-        by_group: only a rule that names the group will do, for what goes without IP addresses.
+        by_group: whether the rule must name the group, for traffic without IP addresses.
     """
 
     rule: Rule

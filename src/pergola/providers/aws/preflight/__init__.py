@@ -1,14 +1,14 @@
 """Preflight: checks of a config against its AWS account, before anything changes (spec 30 §5).
 
-check           `findings`: all of them; `demand`: raises if one of them forbids to go on
-finding         what a finding is: where, what, and the AWS CLI line that repairs it
+check           `findings`: all of them; `demand`: raises if one of them blocks
+finding         one finding: where, what, and the AWS CLI command that fixes it
 vpc             L1 to L4: DNS, IPv6, gateways, DHCP options
-ranges          L5: ranges of subnets to be created
+ranges          L5: ranges of managed subnets
 subnets         L6 to L9: user-provided subnets
 others          L10, L12, L13: security groups, elastic IPs, the file system
 ambiguity       subnets for load balancers that compete with each other
-hints           what may be wrong, but forbids nothing: routes, endpoints, free addresses, tags
-security_group  `check_rules`: the same for rules, for people who ask
+hints           what may be wrong, but does not block: routes, endpoints, free addresses, tags
+security_group  `check_rules`: the same for rules, on request
 
 Two things are left to the user on purpose: wrong routes show as nodes that do not join, and rules
 of security groups have a condition of their own.

@@ -26,8 +26,7 @@ def demand(wanted: Wanted, snapshot: Snapshot) -> list[Finding]:
     """Return the findings that do not block, if no finding blocks.
 
     Raises:
-        ExtensionError: something has to be repaired first; all of it is told at once, each with
-            the line that repairs it.
+        ExtensionError: findings block; it has all of them, each with the command that fixes it.
     """
     found = findings(wanted, snapshot)
     blocking = [finding for finding in found if finding.blocks]

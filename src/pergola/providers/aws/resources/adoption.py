@@ -49,7 +49,7 @@ def known(
     Args:
         key: of the id in the state.
         suffix: of the resource's name.
-        more: tags besides those of every resource of the cluster.
+        more: tags in addition to those of every resource of the cluster.
 
     Raises:
         ExtensionError: the state has no id, and several resources have the tags.

@@ -1,7 +1,7 @@
 """Security groups that Kubernetes made for load balancers (spec 30 §9.1).
 
 AWS deletes no group that is named by a rule of another one: those rules are revoked first, if they
-are in groups of this cluster. Rules in groups of the user stay, and the user is told which.
+are in groups of this cluster. Rules in groups of the user stay, and are reported.
 """
 
 from collections.abc import Collection, Iterator

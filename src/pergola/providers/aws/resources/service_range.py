@@ -1,7 +1,7 @@
 """The IPv6 range of Services: reserved in a worker subnet, then never changed (spec 30 §10.5).
 
-Besides tags, this is the only change to a user-provided subnet. Clusters that share a subnet share
-the reservation, too: addresses of Services never leave their cluster.
+Apart from tags, this is the only change to a user-provided subnet. Clusters that share a subnet
+share the reservation, too: addresses of Services never leave their cluster.
 """
 
 from typing import Final
@@ -131,7 +131,7 @@ async def _delete_reservation(work: Work, reservation: str) -> None:
 def _is_unused(work: Work, subnet: str, reservation: JsonObject) -> bool:
     """Whether no other cluster has its Services in a reservation; clusters in a subnet share it.
 
-    Where worker subnets have no tags, nothing tells who else is in them but who reserved it.
+    If worker subnets have no tags, only the tags of the reservation show other clusters.
     """
     if _others(work.wanted, work.snapshot.subnets.get(subnet, {})):
         return False

@@ -24,13 +24,13 @@ class Work:
     """What the steps of one flow share.
 
     Attributes:
-        snapshot: what AWS said before the flow began; steps that change something keep it true, so
-            that the steps after them see it without asking again.
+        snapshot: AWS's descriptions from before the flow began; steps update it when they change
+            something, so that later steps need not describe it again.
         state: identities, under the keys of spec 30 §1.3.
         before: the state as it was when the run began, before any step wrote to it.
-        warnings: what the user should know although it works.
-        save: stores the state now, for what has to be remembered before it is done.
-        poll_seconds: the pause between two looks at something that AWS is making or removing.
+        warnings: for the user; they do not block.
+        save: saves the state now, for what must be recorded before it is done.
+        poll_seconds: the time between two polls of what AWS is creating or deleting.
     """
 
     aws: AwsClient
@@ -51,9 +51,9 @@ class Step:
     """One idempotent step.
 
     Attributes:
-        plan: what would become of it, judged by the snapshot and the state alone.
-        ensure: makes it so; writes nothing if it is so already.
-        skip: why there is nothing to do; known before the flow begins.
+        plan: says what `ensure` would do, by the snapshot and the state alone.
+        ensure: does it; writes nothing if nothing differs.
+        skip: why there is nothing to do, if that is known before the flow begins.
     """
 
     name: str

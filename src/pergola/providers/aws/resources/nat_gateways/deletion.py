@@ -75,7 +75,7 @@ def delete_step(zone: str, watch: Watch, after: tuple[str, ...] = ()) -> Step:
         if names:
             await watch.until_gone(work, names)
         for each in names:
-            # What is known of it, its elastic IP, is still needed.
+            # Its elastic IP is still needed.
             work.snapshot.nat_gateways.setdefault(each, {})["State"] = "deleted"
         forget(work, keys.zone_key(zone, keys.NAT_GATEWAY))
 

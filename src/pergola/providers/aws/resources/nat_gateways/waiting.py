@@ -77,7 +77,7 @@ def _check(work: Work, gateway: JsonObject) -> None:
     """A failed gateway never becomes available: the next run creates another one.
 
     Raises:
-        ExtensionError: it failed, or somebody deleted it.
+        ExtensionError: it failed, or was deleted.
     """
     name = gateway["NatGatewayId"]
     if state_of(gateway) in USABLE:

@@ -99,7 +99,7 @@ def _base(wanted: Wanted, group: str) -> Iterator[Rule]:
         yield Rule(INGRESS, TCP, NODE_PORTS, peer)
         yield Rule(INGRESS, UDP, NODE_PORTS, peer)
         yield Rule(EGRESS, ALL, None, peer)
-    # Such interfaces do not talk IP, so that no range of addresses stands for their peers.
+    # Elastic Fabric Adapters do not use IP, so no range covers their peers.
     if wanted.uses_efa:
         yield Rule(EGRESS, ALL, None, group)
 

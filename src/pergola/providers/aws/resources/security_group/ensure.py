@@ -50,7 +50,7 @@ def steps(wanted: Wanted, *, after: tuple[str, ...] = ()) -> list[Step]:
     """Return the step of the nodes' security group; skipped if it is user-provided (§6.2).
 
     Args:
-        after: further steps that have to be done before.
+        after: extra steps that must be done before.
     """
     own = wanted.config.networks.nodes_security_group_id
     return [
@@ -83,9 +83,9 @@ def _plan(work: Work) -> Note:
     name = str(group["GroupId"])
     changes = _changes(work, group)
     if changes:
-        told = [f"allow {rule}" for rule in sorted(changes.authorize, key=str)]
-        told += [f"no longer allow {rule}" for rule in sorted(changes.revoke, key=str)]
-        return Note(Fate.CHANGE, f"{name}: {'; '.join(told)}")
+        said = [f"allow {rule}" for rule in sorted(changes.authorize, key=str)]
+        said += [f"no longer allow {rule}" for rule in sorted(changes.revoke, key=str)]
+        return Note(Fate.CHANGE, f"{name}: {'; '.join(said)}")
     if not work.wanted.tags(_SUFFIX).items() <= tags_of(group).items():
         return Note(Fate.CHANGE, f"tags of {name}")
     return Note(Fate.KEEP, name)
@@ -186,7 +186,7 @@ async def _ensure_rules(work: Work, group: JsonObject) -> None:
         try:
             await _write_rules(work, group)
         except (AlreadyExists, NotFound):
-            # The rules are others than we know: somebody changed them, or AWS has not told yet.
+            # The snapshot is outdated: the rules were changed, or are not visible yet.
             if not left:
                 raise
             await _read_again(work, group)

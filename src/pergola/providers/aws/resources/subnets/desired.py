@@ -18,10 +18,10 @@ class Subnet:
 
     Attributes:
         role: as in `SubnetWorkers`, the key of the state.
-        prefix: of its name; that of the zone follows.
+        prefix: of its name, before the `zN` of the zone.
         cidr: of IPv4; None if it has none.
         place: which /64 of the VPC's IPv6 block it gets unless that is taken.
-        tags: besides those that everything of the cluster has.
+        tags: in addition to those of every resource of the cluster.
         ipv6: whether it has an IPv6 range.
         gives_ipv6: whether instances in it get an IPv6 address.
     """

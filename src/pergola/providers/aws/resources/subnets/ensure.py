@@ -158,7 +158,7 @@ def _launch_options(thing: JsonObject) -> JsonObject:
 def _attributes(subnet: Subnet, thing: JsonObject) -> JsonObject:
     """Return the attributes of a subnet for nodes that are not right yet.
 
-    Where there is no IPv4, names of instances lead to IPv6 addresses, and DNS translates.
+    Without IPv4, names of instances resolve to IPv6 addresses, and DNS64 translates.
     """
     if not subnet.gives_ipv6:
         return {}
