@@ -52,8 +52,8 @@ class AwsSettings:
     Attributes:
         endpoint_url: of all services, in place of AWS's own; as the variable AWS_ENDPOINT_URL.
         tag_worker_subnets: whether user-provided worker subnets get the cluster's tag.
-        remove_pod_routes: whether a deletion removes pod routes that lead nowhere from user-provided
-            route tables.
+        remove_pod_routes: whether a deletion removes dead pod routes from user-provided route
+            tables.
         retry: how often and when requests are repeated; the client's default if None.
         poll_seconds: the time between two polls of what AWS is creating or deleting.
     """

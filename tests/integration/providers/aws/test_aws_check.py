@@ -218,7 +218,7 @@ async def test_a_finding_that_needs_the_cluster_is_not_made_without_it(
     code = await checked(aws, file=written(tmp_path, infrastructure(network.config())))
 
     assert code == 0
-    assert "no Cluster beside it" in capsys.readouterr().err
+    assert "no Cluster found" in capsys.readouterr().err
 
 
 async def test_the_keys_of_a_secret_beside_it_are_used(
@@ -252,8 +252,8 @@ async def test_missing_permissions_are_no_findings_and_told_all_at_once(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({}, "either --file or --name"),
-        ({"file": "x", "name": "y"}, "either --file or --name"),
+        ({}, "either --file or the name"),
+        ({"file": "x", "name": "y"}, "either --file or the name"),
     ],
 )
 async def test_a_file_or_a_name_is_needed(
