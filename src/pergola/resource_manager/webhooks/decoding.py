@@ -1,7 +1,7 @@
-"""Reading the object under review strictly: what is no such object is refused, not passed over.
+"""Strict access to the object under review: reject fields of the wrong type, never ignore them.
 
-Handlers read the parts that they need, and only these; the rest of the object may be of any shape,
-known or not. What is null counts as absent, as it does for an API server.
+Handlers read only the parts that they need; the rest may have any shape. Null counts as absent, as
+it does for an API server.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ _NAMES = {dict: "a map", list: "a list", str: "a string", bool: "a boolean", typ
 
 
 class Undecodable(ValueError):
-    """A part of the object has the wrong type; the text has the field's path and no value."""
+    """A field has the wrong type; the text has its path, and never its value."""
 
     def __init__(self, path: tuple[str | int, ...], wanted: str, value: object) -> None:
         found = _NAMES.get(type(value), "a number")
@@ -20,16 +20,16 @@ class Undecodable(ValueError):
 
 
 def field(*path: str | int) -> str:
-    """A path as people write it: `spec.containers[0].env`."""
+    """Format a path as in `spec.containers[0].env`."""
     steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return "".join(steps).removeprefix(".")
 
 
 def map_in(obj: JsonObject, *path: str | int) -> JsonObject:
-    """The map at a path; empty, and not attached, if it is absent.
+    """Return the map at a path; a new, empty one if it is absent.
 
     Raises:
-        Undecodable: something else is there, or above it.
+        Undecodable: The value has another type, or a field above it is not a map.
     """
     value = _at(obj, path)
     if value is None:
@@ -40,10 +40,10 @@ def map_in(obj: JsonObject, *path: str | int) -> JsonObject:
 
 
 def maps_in(obj: JsonObject, *path: str | int) -> list[JsonObject]:
-    """The list of maps at a path, with the indexes that they have there; empty if absent.
+    """Return the list of maps at a path; empty if it is absent.
 
     Raises:
-        Undecodable: something else is there, or above it.
+        Undecodable: The value has another type, or a field above it is not a map.
     """
     value = _at(obj, path)
     if value is None:
@@ -57,10 +57,10 @@ def maps_in(obj: JsonObject, *path: str | int) -> list[JsonObject]:
 
 
 def text_in(obj: JsonObject, *path: str | int) -> str:
-    """The string at a path; empty if absent.
+    """Return the string at a path; empty if it is absent.
 
     Raises:
-        Undecodable: something else is there, or above it.
+        Undecodable: The value has another type, or a field above it is not a map.
     """
     value = _at(obj, path)
     if value is None:
@@ -71,10 +71,10 @@ def text_in(obj: JsonObject, *path: str | int) -> str:
 
 
 def flag_in(obj: JsonObject, *path: str | int) -> bool | None:
-    """The boolean at a path; None if absent.
+    """Return the boolean at a path; None if it is absent.
 
     Raises:
-        Undecodable: something else is there, or above it.
+        Undecodable: The value has another type, or a field above it is not a map.
     """
     value = _at(obj, path)
     if value is None or isinstance(value, bool):
@@ -83,10 +83,10 @@ def flag_in(obj: JsonObject, *path: str | int) -> bool | None:
 
 
 def texts_in(obj: JsonObject, *path: str | int) -> list[str]:
-    """The list of strings at a path; empty if absent.
+    """Return the list of strings at a path; empty if it is absent.
 
     Raises:
-        Undecodable: something else is there, or above it.
+        Undecodable: The value has another type, or a field above it is not a map.
     """
     value = _at(obj, path)
     if value is None:
@@ -97,10 +97,10 @@ def texts_in(obj: JsonObject, *path: str | int) -> list[str]:
 
 
 def labels_in(obj: JsonObject) -> Mapping[str, str]:
-    """The labels; values are read by `text_in` where they matter.
+    """Return the labels; their values are not checked.
 
     Raises:
-        Undecodable: they are no map.
+        Undecodable: They are not a map.
     """
     return map_in(obj, "metadata", "labels")
 

@@ -62,7 +62,7 @@ class DocumentLookups:
         found = self.find("ServiceAccount", account)
         if found is not None:
             return automounts(found)
-        return await self._further("ServiceAccount", account).mounts_token(account)
+        return await self._beyond_documents("ServiceAccount", account).mounts_token(account)
 
     async def system_taints(self) -> Sequence[Taint]:
         """Of the Nodes in the manifests, if there is any; without a cluster there may be none."""
@@ -77,7 +77,7 @@ class DocumentLookups:
         found = self.find("Namespace", Key("", name))
         if found is not None:
             return read_namespace(annotations_of(found))
-        return await self._further("Namespace", Key("", name)).namespace(name)
+        return await self._beyond_documents("Namespace", Key("", name)).namespace(name)
 
     async def most_replicas(self, workload: GroupVersionKind, key: Key) -> int | None:
         """By the autoscalers in the manifests, else by those of the cluster, if there is one."""
@@ -101,12 +101,12 @@ class DocumentLookups:
     async def config_map(self, key: Key) -> JsonObject:
         """A ConfigMap."""
         found = self.find("ConfigMap", key)
-        return found or await self._further("ConfigMap", key).config_map(key)
+        return found or await self._beyond_documents("ConfigMap", key).config_map(key)
 
     async def service(self, key: Key) -> JsonObject:
         """A Service."""
         found = self.find("Service", key)
-        return found or await self._further("Service", key).service(key)
+        return found or await self._beyond_documents("Service", key).service(key)
 
     async def objects(self, gvk: GroupVersionKind, namespace: str, labels: str) -> list[JsonObject]:
         """In the cluster, if there is one: a collection is what is stored."""
@@ -131,7 +131,7 @@ class DocumentLookups:
         key = Key.of(document)
         return key if key.namespace else Key(self._namespace, key.name)
 
-    def _further(self, kind: str, key: Key) -> Lookups:
+    def _beyond_documents(self, kind: str, key: Key) -> Lookups:
         if self._beyond is None:
             raise Unanswered(
                 f"{kind} {key} is in none of the files; add it to them, or name a cluster with "

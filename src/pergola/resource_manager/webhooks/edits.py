@@ -1,6 +1,6 @@
-"""Edits for the webhooks that are asked about every pod: made at once, without a Draft.
+"""Edits without a Draft, for webhooks that review every pod.
 
-They append to lists and never read what they changed, so that keeping a copy would only cost time.
+They append to lists and never read their own changes, so that a copy would only cost time.
 """
 
 from collections.abc import Sequence
@@ -10,11 +10,11 @@ from pergola.api.objects import JsonObject
 
 
 def appended(pointer: str, present: Sequence[JsonObject], value: JsonObject, because: str) -> Edit:
-    """Adds a value to the end of a list, which is made if it is absent or empty.
+    """Append a value to a list, which is created if it is absent or empty.
 
     Args:
-        pointer: of the list; what is above it must be there.
-        present: what the list has.
+        pointer: of the list; its parents must exist.
+        present: the current items.
     """
     if present:
         return Edit("add", f"{pointer}/-", value, because)
@@ -22,10 +22,10 @@ def appended(pointer: str, present: Sequence[JsonObject], value: JsonObject, bec
 
 
 def verdict(edits: Sequence[Edit], unchanged: str, *, warnings: tuple[str, ...] = ()) -> Verdict:
-    """The answer that allows the request with these edits.
+    """Return the answer that allows the request with these edits.
 
     Args:
-        unchanged: why there is nothing to change, if there is nothing.
+        unchanged: why nothing changes, if there are no edits.
     """
     if edits:
         return Verdict(edits=tuple(edits), warnings=warnings)

@@ -1,4 +1,4 @@
-"""Endpoints are offered to clients of their own zone (spec 12 §8)."""
+"""Offer endpoints to clients of their own zone (spec 12 §8)."""
 
 from typing import Final
 
@@ -21,7 +21,7 @@ ENDPOINT_SLICES: Final = Subject(GroupKind("discovery.k8s.io", "EndpointSlice"),
 
 
 def registrations(installation: Installation) -> list[Registration]:
-    """Creations and updates of the EndpointSlices of Services that want it."""
+    """Return the entry: changes of EndpointSlices with the label."""
     return [
         Registration(
             name=NAME,
@@ -41,7 +41,7 @@ def webhooks(_: Webhooks, dependencies: Dependencies) -> list[Webhook]:
 
 
 def review(request: Request) -> Verdict:
-    """Hints each endpoint with a zone at this zone, whatever it was hinted at."""
+    """Set the hint of each endpoint with a zone to that zone."""
     return ENDPOINT_SLICES.answer(request, _decide)
 
 

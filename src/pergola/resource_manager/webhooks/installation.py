@@ -1,7 +1,7 @@
-"""For which namespaces and objects an installation registers its webhooks (spec 12 §2.1, §2.2).
+"""The namespaces and objects for which an installation registers webhooks (spec 12 §2.1, §2.2).
 
-The selectors are made here and nowhere else: one that forgets the resource manager's own pods lets
-a cluster block its own start (spec 12, Beyond 8).
+All selectors are built here: one that forgets the resource manager's own pods would block the start
+of a cluster (spec 12, Beyond 8).
 """
 
 from collections.abc import Sequence
@@ -20,14 +20,14 @@ Expression = JsonObject
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """Where an instance of the resource manager stands.
+    """Where a resource manager is installed.
 
     Attributes:
         kind: `runtime` serves the cluster that it runs in, `target` serves another one (a shoot).
         prefix: of the instance's name, such as `virtual-garden-`.
-        namespace: where its Service is.
-        garden: whether the cluster of a runtime instance is the runtime of a garden.
-        hvpa: whether the cluster whose API server calls the webhooks serves Hvpas.
+        namespace: of its Service.
+        garden: whether a runtime cluster is that of a garden.
+        hvpa: whether the cluster that calls the webhooks serves Hvpas.
     """
 
     kind: Literal["runtime", "target"]
@@ -41,31 +41,31 @@ class Installation:
         """The value of the label `app` of its pods, and the name of its Service."""
         return f"{self.prefix}gardener-resource-manager"
 
-    def namespaces(self, *further: Expression, labels: dict[str, str] | None = None) -> JsonObject:
-        """NS of spec 12 §2.2: system namespaces of a target; control planes in a runtime."""
+    def namespaces(self, *extra: Expression, labels: dict[str, str] | None = None) -> JsonObject:
+        """Select system namespaces of a target, or control planes of a runtime (§2.2 NS)."""
         if self.kind == "target":
-            return selector(one_of(NAMESPACE_NAME, SYSTEM_NAMESPACES), *further, labels=labels)
+            return selector(one_of(NAMESPACE_NAME, SYSTEM_NAMESPACES), *extra, labels=labels)
         return selector(
             exists(marks.ROLE),
             none_of(NAMESPACE_NAME, SYSTEM_NAMESPACES),
-            *further,
+            *extra,
             labels=labels,
         )
 
-    def objects(self, *further: Expression, managed: bool = False) -> JsonObject:
-        """An object selector; with `managed`, M of spec 12 §2.2: only our objects in a target."""
+    def objects(self, *extra: Expression, managed: bool = False) -> JsonObject:
+        """Select objects; with `managed`, only managed ones in a target (§2.2 M)."""
         labels = {marks.MANAGED_BY: "gardener"} if managed and self.kind == "target" else None
-        return selector(*further, labels=labels)
+        return selector(*extra, labels=labels)
 
-    def pods(self, *further: Expression, managed: bool = False, own: bool = False) -> JsonObject:
-        """An object selector for the creation of pods: never static ones.
+    def pods(self, *extra: Expression, managed: bool = False, own: bool = False) -> JsonObject:
+        """Select pods, except static ones.
 
         Args:
-            managed: only our pods in a target.
-            own: whether also the resource manager's own pods. Only webhooks that cannot block
-                (failure policy Ignore, or a selector that leaves our pods out) may say so.
+            managed: only managed pods in a target.
+            own: include the resource manager's own pods. Only for webhooks that cannot block:
+                with failure policy Ignore, or another selector that excludes these pods.
         """
-        parts = [*further]
+        parts = [*extra]
         if not own:
             parts.append(none_of("app", [self.name]))
         parts.append(none_of(STATIC_POD, ["true"]))
@@ -73,7 +73,7 @@ class Installation:
 
 
 def selector(*expressions: Expression, labels: dict[str, str] | None = None) -> JsonObject:
-    """A LabelSelector; `{}` if nothing is asked for."""
+    """Return a LabelSelector; `{}` without requirements."""
     found: JsonObject = {}
     if labels:
         found["matchLabels"] = labels
@@ -83,20 +83,20 @@ def selector(*expressions: Expression, labels: dict[str, str] | None = None) -> 
 
 
 def exists(key: str) -> Expression:
-    """The label is there, with any value."""
+    """Require the label, with any value."""
     return {"key": key, "operator": "Exists"}
 
 
 def absent(key: str) -> Expression:
-    """The label is not there; skip labels work by presence."""
+    """Require that the label is absent; skip labels work by presence."""
     return {"key": key, "operator": "DoesNotExist"}
 
 
 def one_of(key: str, values: Sequence[str]) -> Expression:
-    """The label has one of these values."""
+    """Require one of these values."""
     return {"key": key, "operator": "In", "values": list(values)}
 
 
 def none_of(key: str, values: Sequence[str]) -> Expression:
-    """The label has none of these values, or is not there."""
+    """Require none of these values, or that the label is absent."""
     return {"key": key, "operator": "NotIn", "values": list(values)}

@@ -1,4 +1,4 @@
-"""Pods reach their API server by its own name, without the hop over a proxy (spec 12 §4)."""
+"""Let pods reach their API server by its own name, without a proxy (spec 12 §4)."""
 
 from typing import Final
 
@@ -23,7 +23,7 @@ _BECAUSE: Final = f"the container does not set {VARIABLE}"
 
 
 def registrations(installation: Installation) -> list[Registration]:
-    """Creations of pods in all namespaces, unless pod or namespace opt out."""
+    """Return the entry: creation of pods, unless pod or namespace opt out."""
     wanted = none_of(INJECT, ["disable"])
     return [
         Registration(
@@ -50,7 +50,7 @@ class KubernetesServiceHost:
     """The handler.
 
     Args:
-        host: the API server's address. An empty one would cut pods off.
+        host: the API server's address. An empty one would disconnect pods.
     """
 
     def __init__(self, host: str) -> None:
@@ -59,7 +59,7 @@ class KubernetesServiceHost:
         self._host = host
 
     def __call__(self, request: Request) -> Verdict:
-        """Adds the variable to all containers that do not have it, but to no ephemeral one."""
+        """Add the variable to containers without it, except ephemeral ones."""
         return PODS.answer(request, self._decide)
 
     def _decide(self, pod: JsonObject) -> Verdict:

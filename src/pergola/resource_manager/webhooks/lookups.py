@@ -1,7 +1,7 @@
-"""What the handlers ask of clusters: answered from caches where pods wait for it, live elsewhere.
+"""The reads of handlers: from caches if pods wait for them, otherwise live.
 
-A cache that is behind is never the reason to refuse a pod: what it does not know is read once from
-the API server before a handler is told that it is not there (spec 12, Beyond 10).
+A cache that lags never causes a refusal: objects that it does not have are read from the API server
+once before they count as missing (spec 12, Beyond 10).
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -26,25 +26,25 @@ from pergola.runtime.controlling.unit import Watching
 
 
 class Lookups(Protocol):
-    """All that handlers may want to know; each method raises KubeError if it cannot say."""
+    """The reads of all handlers; each method may raise KubeError."""
 
     async def mounts_token(self, account: Key) -> bool:
-        """Whether a ServiceAccount lets pods mount its token by themselves."""
+        """Whether a ServiceAccount mounts its token into pods."""
         ...
 
     async def system_taints(self) -> Sequence[Taint]:
-        """The taints of the nodes for system components, in a stable order.
+        """Return the taints of the nodes for system components, in a stable order.
 
-        The same list is returned as long as it does not change.
+        The list is the same object until a taint changes.
         """
         ...
 
     async def namespace(self, name: str) -> NamespaceSettings:
-        """What a namespace says about availability."""
+        """Return a namespace's settings for high availability."""
         ...
 
     async def most_replicas(self, workload: GroupVersionKind, key: Key) -> int | None:
-        """To how many replicas something scales a workload; None if nothing does."""
+        """Return the maximum of a workload's autoscaler, or None without one."""
         ...
 
     async def many_nodes(self) -> bool:
@@ -52,28 +52,28 @@ class Lookups(Protocol):
         ...
 
     async def config_map(self, key: Key) -> JsonObject:
-        """A ConfigMap as it is now."""
+        """Read a ConfigMap."""
         ...
 
     async def service(self, key: Key) -> JsonObject:
-        """A Service as it is now."""
+        """Read a Service."""
         ...
 
     async def objects(self, gvk: GroupVersionKind, namespace: str, labels: str) -> list[JsonObject]:
-        """All objects of a kind as they are now; of all namespaces, if that is empty."""
+        """List the objects of a kind; in all namespaces if that is empty."""
         ...
 
 
 class ClusterLookups:
-    """The look-ups in a cluster. As long as `caches` are not run, everything is read live.
+    """The lookups in a cluster; without running `caches`, everything is read live.
 
     Args:
         client: of the cluster whose API server calls the webhooks.
-        namespaces: where ServiceAccounts and autoscalers are watched; everywhere if empty.
+        namespaces: to watch ServiceAccounts and autoscalers in; all if empty.
         system_nodes: the labels of the nodes for system components; all nodes if empty.
-        accounts: whether to watch ServiceAccounts.
-        nodes: whether to watch nodes.
-        availability: whether to watch what the high-availability webhook has to know.
+        accounts: watch ServiceAccounts.
+        nodes: watch Nodes.
+        availability: watch namespaces, Nodes and autoscalers for high availability.
     """
 
     def __init__(
@@ -101,14 +101,14 @@ class ClusterLookups:
         )
 
     async def mounts_token(self, account: Key) -> bool:
-        """From the cache; live, if it is not there or not up to date."""
+        """Read from the cache; live if it is missing there."""
         known = self._accounts.get(account) if self._accounts.is_synced else None
         if known is not None:
             return known
         return automounts(await self._client.get(SERVICE_ACCOUNT, account))
 
     async def system_taints(self) -> Sequence[Taint]:
-        """From the cache, put together once for each change of a taint; live if it is behind."""
+        """Read from the cache, once for each change of a taint; live until it is synced."""
         if not self._nodes.is_synced:
             nodes = await self._client.list(NODE, labels=self._system_nodes)
             return in_order(taint for node in nodes for taint in taints_of(node))
@@ -117,27 +117,27 @@ class ClusterLookups:
         return self._taints
 
     async def namespace(self, name: str) -> NamespaceSettings:
-        """From the cache; live, if it does not have it."""
+        """Read from the cache; live if it is missing there."""
         return await self.availability.namespace(name)
 
     async def most_replicas(self, workload: GroupVersionKind, key: Key) -> int | None:
-        """From the caches; live, if they are behind."""
+        """Read from the caches; live until they are synced."""
         return await self.availability.most_replicas(workload, key)
 
     async def many_nodes(self) -> bool:
-        """From the cache; live, if it is behind."""
+        """Read from the cache; live until it is synced."""
         return await self.availability.many_nodes()
 
     async def config_map(self, key: Key) -> JsonObject:
-        """Live: few pods ask for one, and it must not be outdated."""
+        """Read live: few pods need it, and it must not be outdated."""
         return await self._client.get(CONFIG_MAP, key)
 
     async def service(self, key: Key) -> JsonObject:
-        """Live: few pods ask for one, and it must not be outdated."""
+        """Read live: few pods need it, and it must not be outdated."""
         return await self._client.get(SERVICE, key)
 
     async def objects(self, gvk: GroupVersionKind, namespace: str, labels: str) -> list[JsonObject]:
-        """Live."""
+        """List live."""
         return await self._client.list(gvk, namespace or None, labels=labels or None)
 
     def _node_changed(self, change: Change[tuple[Taint, ...]]) -> None:
@@ -146,5 +146,5 @@ class ClusterLookups:
 
 
 def automounts(account: JsonObject) -> bool:
-    """Whether a ServiceAccount lets pods mount its token by themselves: unless it says no."""
+    """Whether a ServiceAccount mounts its token into pods, which is the default."""
     return account.get("automountServiceAccountToken") is not False

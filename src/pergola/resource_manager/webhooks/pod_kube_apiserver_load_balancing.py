@@ -1,7 +1,7 @@
-"""Control-plane pods reach their API server through the load balancer inside the cluster.
+"""Route control-plane pods to their API server through the load balancer in the cluster.
 
-The name of the API server resolves to the internal Istio gateway in pods that mount the generic
-kubeconfig, and the label that lets them pass to it is set (spec 12 §12).
+In pods that mount the generic kubeconfig, the API server's name resolves to the internal Istio
+gateway, and a label allows the traffic to it (spec 12 §12).
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -46,17 +46,17 @@ _HEADLESS: Final = "None"
 _GATEWAY_PORT: Final = 9443
 
 Read: TypeAlias = Callable[[Key], Awaitable[JsonObject]]
-"""An object of a known kind as it is now; raises KubeError."""
+"""Read an object of a known kind; raises KubeError."""
 
 
 def registrations(installation: Installation) -> list[Registration]:
-    """Creations of pods in the control planes of shoots; in a garden's runtime also in its own."""
+    """Return the entry for control planes of shoots, and a garden's second one for its own."""
     shoots = _registration(
         NAME, selector(labels={marks.ROLE: _ROLE_SHOOT}), installation.pods(own=True)
     )
     if not installation.garden:
         return [shoots]
-    # The garden's own resource manager must be able to start while it is down.
+    # The garden's own resource manager must be able to start while no webhook is served.
     other = none_of("app", ["gardener-resource-manager"])
     garden = _registration(
         GARDEN_NAME,
@@ -88,8 +88,8 @@ class PodKubeApiserverLoadBalancing:
     """The handler.
 
     Args:
-        config_map: reads a ConfigMap, live.
-        service: reads a Service, live.
+        config_map: read a ConfigMap live.
+        service: read a Service live.
     """
 
     def __init__(self, config_map: Read, service: Read) -> None:
@@ -97,7 +97,7 @@ class PodKubeApiserverLoadBalancing:
         self._service = service
 
     async def __call__(self, request: Request) -> Verdict:
-        """Adds the host aliases and the label, where they miss."""
+        """Add missing host aliases and the label."""
         return await PODS.answer_later(request, lambda pod: self._decide(pod, request.namespace))
 
     async def _decide(self, pod: JsonObject, namespace: str) -> Verdict:
@@ -109,7 +109,7 @@ class PodKubeApiserverLoadBalancing:
         return route if isinstance(route, Verdict) else _routed(pod, route)
 
     async def _route(self, who: str, config: Key) -> "_Route | Verdict":
-        """How the API server is reached; a verdict if it is not routed, or that is not known."""
+        """Return the route to the API server, or an answer if there is none or it is unknown."""
         try:
             data = map_in(await self._config_map(config), "data")
         except NotFound:
@@ -133,7 +133,7 @@ class PodKubeApiserverLoadBalancing:
 
 
 class _Route(NamedTuple):
-    """Under which names, and at which addresses of which Service, the API server is reached."""
+    """The names of the API server, and the Service and addresses behind them."""
 
     gateway: Key
     addresses: Sequence[str]
@@ -141,7 +141,7 @@ class _Route(NamedTuple):
 
 
 def _kubeconfig(pod: JsonObject) -> str | None:
-    """The generic kubeconfig's Secret, if the pod mounts it."""
+    """Return the Secret of the generic kubeconfig, if the pod mounts it."""
     for index, volume in enumerate(maps_in(pod, "spec", "volumes")):
         names = [text_in(volume, "secret", "secretName")]
         path = ("spec", "volumes", index, "projected", "sources")
@@ -164,7 +164,7 @@ def _routed(pod: JsonObject, route: _Route) -> Verdict:
 
 
 def _alias(draft: Draft, pod: JsonObject, address: str, hosts: Sequence[str], because: str) -> None:
-    """Lets an address have the host names, besides those that it has."""
+    """Add host names to an address, besides those that it has."""
     for index, alias in enumerate(maps_in(pod, *_ALIASES)):
         if alias.get("ip") == address:
             known = texts_in(pod, *_ALIASES, index, "hostnames")

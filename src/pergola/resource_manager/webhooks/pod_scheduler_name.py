@@ -1,4 +1,4 @@
-"""Pods that choose no scheduler are given to the configured one (spec 12 §11)."""
+"""Assign pods that do not name a scheduler to the configured one (spec 12 §11)."""
 
 from typing import Final
 
@@ -19,7 +19,7 @@ DEFAULT: Final = "default-scheduler"
 
 
 def registrations(installation: Installation) -> list[Registration]:
-    """Creations of pods in all namespaces; they never wait for us."""
+    """Return the entry: creation of pods in all namespaces, never blocking."""
     return [
         Registration(
             name=NAME,
@@ -42,14 +42,14 @@ class PodSchedulerName:
     """The handler.
 
     Args:
-        scheduler: which scheduler pods get.
+        scheduler: the name that pods get.
     """
 
     def __init__(self, scheduler: str) -> None:
         self._scheduler = scheduler
 
     def __call__(self, request: Request) -> Verdict:
-        """Names the scheduler, unless the pod chose another one."""
+        """Set the scheduler, unless the pod names another one."""
         return PODS.answer(request, self._decide)
 
     def _decide(self, pod: JsonObject) -> Verdict:

@@ -1,7 +1,7 @@
-"""Topology spread constraints count only pods of the same ReplicaSet (spec 12 §6).
+"""Make topology spread constraints count only pods of the same ReplicaSet (spec 12 §6).
 
-This is what `matchLabelKeys` does where it is served: pods of an old ReplicaSet do not disturb the
-spreading of those that replace them.
+`matchLabelKeys` does the same in newer clusters: pods of an old ReplicaSet do not affect how those
+of the new one are spread.
 """
 
 from typing import Final
@@ -26,7 +26,7 @@ _CONSTRAINTS: Final = ("spec", "topologySpreadConstraints")
 
 
 def registrations(installation: Installation) -> list[Registration]:
-    """Creations of pods."""
+    """Return the entry: creation of pods."""
     return [
         Registration(
             name=NAME,
@@ -45,7 +45,7 @@ def webhooks(_: Webhooks, dependencies: Dependencies) -> list[Webhook]:
 
 
 def review(request: Request) -> Verdict:
-    """Adds the pod's `pod-template-hash` to the constraints that do not ask for one."""
+    """Add the pod's `pod-template-hash` to constraints that do not select by it."""
     return PODS.answer(request, _decide)
 
 
@@ -64,7 +64,7 @@ def _decide(pod: JsonObject) -> Verdict:
 
 
 def _selects(pod: JsonObject, index: int) -> bool:
-    """Whether a constraint asks for some `pod-template-hash` already."""
+    """Whether a constraint selects by `pod-template-hash` already."""
     selector = (*_CONSTRAINTS, index, "labelSelector")
     if HASH in map_in(pod, *selector, "matchLabels"):
         return True

@@ -1,4 +1,4 @@
-"""Pods whose ServiceAccount mounts no token get a projected one that expires (spec 12 §5)."""
+"""Mount an expiring token into pods whose ServiceAccount mounts none (spec 12 §5)."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -29,11 +29,11 @@ _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _MOUNT: Final[JsonObject] = {"name": VOLUME, "mountPath": MOUNT_PATH, "readOnly": True}
 
 MountsToken: TypeAlias = Callable[[Key], Awaitable[bool]]
-"""Whether a ServiceAccount lets pods mount its token by themselves; raises KubeError."""
+"""Whether a ServiceAccount mounts its token into pods; raises KubeError."""
 
 
 def registrations(installation: Installation) -> list[Registration]:
-    """Creations of pods."""
+    """Return the entry: creation of pods."""
     return [
         Registration(
             name=NAME,
@@ -59,8 +59,8 @@ class ProjectedTokenMount:
     """The handler.
 
     Args:
-        mounts_token: asked once for each pod that has a ServiceAccount of its own.
-        expiration_seconds: of tokens of pods without an annotation.
+        mounts_token: called once for each pod with a ServiceAccount other than `default`.
+        expiration_seconds: of the tokens of pods without an annotation.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class ProjectedTokenMount:
         self._expiration = expiration_seconds
 
     async def __call__(self, request: Request) -> Verdict:
-        """Mounts a token into all containers, ephemeral ones excepted."""
+        """Mount a token into all containers except ephemeral ones."""
         return await PODS.answer_later(request, lambda pod: self._decide(pod, request.namespace))
 
     async def _decide(self, pod: JsonObject, namespace: str) -> Verdict:
@@ -101,11 +101,11 @@ class ProjectedTokenMount:
         return _mounted(pod, expiration, because)
 
     def _expiration_of(self, pod: JsonObject) -> int | None:
-        """Seconds; None if an annotation asks for what is no 64-bit integer."""
+        """Return the seconds, or None if the annotation is not a 64-bit integer."""
         if EXPIRATION not in map_in(pod, "metadata", "annotations"):
             return self._expiration
         text = text_in(pod, "metadata", "annotations", EXPIRATION)
-        # The length is asked first: Python refuses to read thousands of digits.
+        # Check the length first: Python refuses to parse thousands of digits.
         if not _INTEGER.fullmatch(text) or len(text) > 100:
             return None
         seconds = int(text)

@@ -1,4 +1,4 @@
-"""A pod that names no seccomp profile runs with the container runtime's own (spec 12 §10)."""
+"""Default the seccomp profile of pods to that of the container runtime (spec 12 §10)."""
 
 from typing import Final
 
@@ -21,7 +21,7 @@ _PROFILE: Final = ("spec", "securityContext", "seccompProfile")
 
 
 def registrations(installation: Installation) -> list[Registration]:
-    """Creations of pods."""
+    """Return the entry: creation of pods."""
     return [
         Registration(
             name=NAME,
@@ -40,7 +40,7 @@ def webhooks(_: Webhooks, dependencies: Dependencies) -> list[Webhook]:
 
 
 def review(request: Request) -> Verdict:
-    """Fills in the profile of the pod; profiles of its containers are not looked at."""
+    """Set the profile of the pod; profiles of its containers are ignored."""
     return PODS.answer(request, _decide)
 
 

@@ -1,6 +1,6 @@
-"""What the mutating webhooks are about: registered for it, asked about it, and about nothing else.
+"""The kinds that mutating webhooks review.
 
-One value makes the rule of a registration and guards the handler, so that the two cannot differ.
+One value makes the rule of the registration and guards the handler, so that they cannot differ.
 """
 
 from collections.abc import Awaitable, Callable
@@ -19,11 +19,11 @@ MUTATED: Final[tuple[Operation, ...]] = ("CREATE", "UPDATE")
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A kind, and what happens to its objects.
+    """A kind, and the operations on it that are reviewed.
 
     Attributes:
-        plural: under which name it is served.
-        versions: for which of its versions reviews are asked.
+        plural: the name of its API.
+        versions: that are reviewed.
     """
 
     kind: GroupKind
@@ -33,14 +33,14 @@ class Subject:
 
     @property
     def rule(self) -> Rule:
-        """Which requests are reviewed; never those for subresources."""
+        """The rule of the registration; never for subresources."""
         return Rule(self.operations, (self.kind.group,), self.versions, (self.plural,))
 
     def answer(self, request: Request, decide: Callable[[JsonObject], Verdict]) -> Verdict:
-        """What `decide` says of the object of a request.
+        """Return the decision about the object of a request.
 
-        What the webhook is not about passes, and what is no object of the kind is refused with 400
-        (spec 12 §1.2); an `Undecodable` that `decide` raises is such a refusal.
+        Other operations are allowed; an object of another kind is refused with 400 (spec 12 §1.2),
+        as is one for which `decide` raises `Undecodable`.
         """
         obj = self._object(request)
         if isinstance(obj, Verdict):
@@ -53,7 +53,7 @@ class Subject:
     async def answer_later(
         self, request: Request, decide: Callable[[JsonObject], Awaitable[Verdict]]
     ) -> Verdict:
-        """The same, for those who have to ask somebody else first."""
+        """Do the same as `answer` with a decision that has to wait."""
         obj = self._object(request)
         if isinstance(obj, Verdict):
             return obj
@@ -81,12 +81,10 @@ PODS: Final = Subject(GroupKind("", "Pod"), "pods", operations=("CREATE",))
 
 
 def refused(error: KubeError, what: str) -> Verdict:
-    """The refusal of a request that could not be judged because a look-up failed.
-
-    Code and reason stay those of the API server that was asked; its message stays at the end.
+    """Refuse a request because a lookup failed, with the API server's code, reason and message.
 
     Args:
-        what: what was looked up, for which object, and by which webhook.
+        what: the webhook, and the read that failed.
     """
     message = f"{what}: {error}"
     if isinstance(error, ApiError):

@@ -1,7 +1,7 @@
-"""System components run on the nodes that are meant for them, whatever these are tainted with.
+"""Place system components on the nodes meant for them, and tolerate the taints of these nodes.
 
-Which taints these are is asked of the configuration and of the nodes: while the taints of a cluster
-are being changed, nodes with old and with new ones are there (spec 12 §7).
+The taints come from the configuration and from the nodes: while the taints of a cluster change,
+nodes with old and with new ones exist (spec 12 §7).
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -36,14 +36,14 @@ _AUTOSCALER: Final = "ToBeDeletedByClusterAutoscaler"
 
 
 class Taint(NamedTuple):
-    """What a node repels pods with; value and effect may be empty."""
+    """A taint of a node; value and effect may be empty."""
 
     key: str
     value: str
     effect: str
 
     def toleration(self) -> JsonObject:
-        """The toleration that is made for it (spec 12 §2.6)."""
+        """Return the matching toleration (spec 12 §2.6)."""
         toleration = {"key": self.key, "operator": "Equal" if self.value else "Exists"}
         if self.value:
             toleration["value"] = self.value
@@ -57,14 +57,14 @@ class Taint(NamedTuple):
 
 
 SystemTaints: TypeAlias = Callable[[], Awaitable[Sequence[Taint]]]
-"""The taints of the nodes for system components, sorted by `in_order`; raises KubeError."""
+"""Return the taints of the nodes for system components, as `in_order` sorts; raises KubeError."""
 
 
 def registrations(installation: Installation) -> list[Registration]:
-    """Creations of pods; in a runtime cluster only in namespaces that ask for it.
+    """Return the entry: creation of pods; in a runtime cluster only in labelled namespaces.
 
-    The resource manager's own pods are left out by name, and not only by the skip label which their
-    deployment carries: a webhook that fails closed must not keep its server from starting.
+    The resource manager's own pods are excluded by name and not only by their skip label: a webhook
+    that fails closed must not keep its server from starting.
     """
     asked = {CONSIDER: "true"} if installation.kind == "runtime" else None
     return [
@@ -80,7 +80,7 @@ def registrations(installation: Installation) -> list[Registration]:
 
 
 def taints_of(node: JsonObject) -> tuple[Taint, ...]:
-    """The taints of a node that system components have to tolerate."""
+    """Return the taints of a node that system components have to tolerate."""
     found = (
         Taint(*(_text(taint.get(name)) for name in Taint._fields))
         for taint in maps_at(node, "spec", "taints")
@@ -89,7 +89,7 @@ def taints_of(node: JsonObject) -> tuple[Taint, ...]:
 
 
 def in_order(taints: Iterable[Taint]) -> list[Taint]:
-    """Each taint once: by key, operator of its toleration, value, and effect."""
+    """Return each taint once, by key, operator of its toleration, value, and effect."""
     return sorted(set(taints), key=lambda t: (t.key, not t.value, t.value, t.effect))
 
 
@@ -106,9 +106,9 @@ class SystemComponentsConfig:
     """The handler.
 
     Args:
-        system_taints: asked for each pod; the same list is recognised, and rendered only once.
-        node_selector: what is added to the node selector of pods.
-        tolerations: what is added to the tolerations of pods.
+        system_taints: called for each pod; a list is rendered only once.
+        node_selector: added to the node selector of pods.
+        tolerations: added to the tolerations of pods.
     """
 
     def __init__(
@@ -123,12 +123,12 @@ class SystemComponentsConfig:
             for name, value in node_selector.items()
         }
         because = "webhooks.systemComponentsConfig.podTolerations has it"
-        self._configured = [_Wanted(t.to_json(), because) for t in tolerations]
+        self._configured = [_Desired(t.to_json(), because) for t in tolerations]
         self._taints: Sequence[Taint] | None = None
-        self._wanted: list[_Wanted] = []
+        self._wanted: list[_Desired] = []
 
     async def __call__(self, request: Request) -> Verdict:
-        """Places the pod, unless a DaemonSet did."""
+        """Place the pod, unless a DaemonSet does."""
         return await PODS.answer_later(request, self._decide)
 
     async def _decide(self, pod: JsonObject) -> Verdict:
@@ -147,18 +147,18 @@ class SystemComponentsConfig:
             warnings=tuple(self._overridden(chosen)),
         )
 
-    def _with(self, taints: Sequence[Taint]) -> "list[_Wanted]":
-        """All tolerations that pods shall have; rendered again only when the nodes changed."""
+    def _with(self, taints: Sequence[Taint]) -> "list[_Desired]":
+        """Return all tolerations to add; rendered again only after a change of nodes."""
         if taints is not self._taints:
             of_nodes = [
-                _Wanted(taint.toleration(), f"a node for system components has the taint {taint}")
+                _Desired(taint.toleration(), f"a node for system components has the taint {taint}")
                 for taint in taints
             ]
             self._taints, self._wanted = taints, [*self._configured, *of_nodes]
         return self._wanted
 
     def _selecting(self, chosen: JsonObject) -> Iterator[Edit]:
-        """What overlays the node selector that a pod chose."""
+        """Return the edits of the pod's node selector."""
         wanted = self._node_selector
         if not chosen and wanted:
             value: JsonObject = {name: edit.value for name, edit in wanted.items()}
@@ -169,7 +169,7 @@ class SystemComponentsConfig:
                 yield edit
 
     def _overridden(self, chosen: JsonObject) -> Iterator[str]:
-        """What a pod chose and does not get."""
+        """Return a warning for each label of the pod that is replaced."""
         for name, edit in self._node_selector.items():
             if chosen.get(name) not in (None, edit.value):
                 yield (
@@ -178,8 +178,8 @@ class SystemComponentsConfig:
                 )
 
 
-class _Wanted:
-    """A toleration that pods shall have, and how it is added."""
+class _Desired:
+    """A toleration to add, and the edits that add it."""
 
     def __init__(self, toleration: JsonObject, because: str) -> None:
         at = pointer(_TOLERATIONS)
@@ -188,8 +188,8 @@ class _Wanted:
         self.as_next = Edit("add", f"{at}/-", toleration, because)
 
 
-def _tolerating(present: Sequence[JsonObject], wanted: Iterable[_Wanted]) -> list[Edit]:
-    """Drops what a pod says twice, and appends what misses."""
+def _tolerating(present: Sequence[JsonObject], wanted: Iterable[_Desired]) -> list[Edit]:
+    """Remove duplicate tolerations, and append missing ones."""
     seen: set[bytes] = set()
     edits: list[Edit] = []
     for index, toleration in enumerate(present):
@@ -198,7 +198,7 @@ def _tolerating(present: Sequence[JsonObject], wanted: Iterable[_Wanted]) -> lis
             at = pointer((*_TOLERATIONS, index))
             edits.append(Edit("remove", at, None, "the pod has an equal toleration before"))
         seen.add(identity)
-    edits.reverse()  # from the end, so that no removal shifts another one
+    edits.reverse()  # from the end, so that removals do not shift each other
     for one in wanted:
         if one.identity not in seen:
             edits.append(one.as_next if seen else one.as_first)
@@ -207,7 +207,7 @@ def _tolerating(present: Sequence[JsonObject], wanted: Iterable[_Wanted]) -> lis
 
 
 def _identity(toleration: JsonObject) -> bytes:
-    """Equal for tolerations of equal value: an empty field is an absent one."""
+    """Return a value that is equal for equal tolerations; empty fields count as absent."""
     filled = {name: value for name, value in toleration.items() if value not in ("", None)}
     return orjson.dumps(filled, option=orjson.OPT_SORT_KEYS)
 
@@ -222,7 +222,7 @@ def _is_of_daemon_set(pod: JsonObject) -> bool:
 
 
 def _is_ignored(taint: Taint) -> bool:
-    """Taints that come and go with the state of a node say nothing of what it is for."""
+    """Whether a taint reflects the state of a node, and not its purpose."""
     return _KUBERNETES in taint.key or taint.key == _AUTOSCALER
 
 

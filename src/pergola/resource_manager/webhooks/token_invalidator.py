@@ -1,4 +1,4 @@
-"""Tokens in Secrets that nobody needs any more are overwritten (spec 12 §9).
+"""Overwrite unused tokens in Secrets (spec 12 §9).
 
 The controller of the same name decides which Secrets these are, and labels them.
 """
@@ -21,13 +21,13 @@ PATH: Final = "/webhooks/invalidate-service-account-token-secret"
 PURPOSE: Final = "resources.gardener.cloud/purpose"
 PURPOSE_INVALIDATION: Final = "token-invalidator"
 CONSIDER: Final = "token-invalidator.resources.gardener.cloud/consider"
-INVALID_TOKEN: Final = "AAAA"  # noqa: S105 - three NUL bytes, which are no token
+INVALID_TOKEN: Final = "AAAA"  # noqa: S105 - three NUL bytes, which are not a token
 
 SECRETS: Final = Subject(GroupKind("", "Secret"), "secrets")
 
 
 def registrations(installation: Installation) -> list[Registration]:
-    """Creations and updates of Secrets that the controller has labelled."""
+    """Return the entry: changes of Secrets that the controller has labelled."""
     return [
         Registration(
             name=NAME,
@@ -46,7 +46,7 @@ def webhooks(_: Webhooks, dependencies: Dependencies) -> list[Webhook]:
 
 
 def review(request: Request) -> Verdict:
-    """Overwrites the token, or takes an overwritten one away so that a fresh one is issued."""
+    """Overwrite the token, or remove an overwritten one so that a new one is issued."""
     return SECRETS.answer(request, _decide)
 
 

@@ -1,7 +1,7 @@
-"""Vertical pod autoscalers resize pods in place where they can, instead of evicting (spec 12 §13).
+"""Let vertical pod autoscalers resize pods in place instead of evicting them (spec 12 §13).
 
-Temporary: when the mode becomes the autoscaler's own default, the webhook can be switched off; the
-label that it leaves means nothing to anybody (Beyond 21).
+Temporary: once the mode is the autoscaler's default, the webhook can be disabled; the label that it
+leaves behind is harmless (Beyond 21).
 """
 
 from typing import Final
@@ -32,7 +32,7 @@ _EVICTING: Final = (_DEFAULT, "Recreate")
 
 
 def registrations(installation: Installation) -> list[Registration]:
-    """Creations and updates of VerticalPodAutoscalers."""
+    """Return the entry: changes of VerticalPodAutoscalers."""
     return [
         Registration(
             name=NAME,
@@ -53,7 +53,7 @@ def webhooks(_: Webhooks, dependencies: Dependencies) -> list[Webhook]:
 
 
 def review(request: Request) -> Verdict:
-    """Replaces the modes that evict; what is switched off, or acts only at a start, stays."""
+    """Replace modes that evict; keep `Off` and `Initial`."""
     return AUTOSCALERS.answer(request, _decide)
 
 
