@@ -105,7 +105,7 @@ async def test_a_network_is_reconciled_watched_and_deleted(
     assert (await caller.run("delete")).out == f"there is no Network {site.key}\n"
 
 
-async def test_progress_is_told_in_plain_lines_without_a_terminal(
+async def test_progress_is_printed_in_plain_lines_without_a_terminal(
     caller: Caller, actuator: RecordingActuator
 ) -> None:
     async def work(context: Context, _obj: JsonObject) -> Status | None:
@@ -121,7 +121,7 @@ async def test_progress_is_told_in_plain_lines_without_a_terminal(
     )
 
 
-async def test_a_network_that_nobody_serves_exits_with_two_and_the_reason(caller: Caller) -> None:
+async def test_a_network_without_an_extension_exits_with_two_and_the_reason(caller: Caller) -> None:
     said = await caller.run(
         "reconcile", "--timeout", "6", "--extension-namespace", caller.site.namespace
     )

@@ -157,7 +157,7 @@ async def test_a_second_restore_does_not_overwrite_the_state(
 
 
 @pytest.mark.parametrize("known", [True, False])
-async def test_without_an_entry_a_restore_goes_on_with_an_empty_state(
+async def test_without_an_entry_a_restore_has_an_empty_state(
     site: ExtensionSite, actuator: RecordingActuator, known: bool
 ) -> None:
     state = shoot_state(site) if known else None
@@ -193,7 +193,7 @@ async def test_the_spec_is_replaced_and_what_a_missing_field_means_stays(
     assert "ipFamilies" not in spec
 
 
-async def test_nothing_is_asked_of_a_network_that_is_going(site: ExtensionSite) -> None:
+async def test_a_deleting_network_gets_no_request(site: ExtensionSite) -> None:
     await site.create(finalizers=("example.org/keep",))
     await site.delete()
     with pytest.raises(CallerError, match="is being deleted: wait until it is gone"):
@@ -216,7 +216,7 @@ async def test_progress_reaches_the_waiter(
     assert told == [Progress(1, "Reconciling the Network")]
 
 
-async def test_an_unknown_type_times_out_and_says_that_nobody_serves_it(
+async def test_an_unknown_type_times_out_and_names_the_missing_extension(
     site: ExtensionSite,
 ) -> None:
     explain = explainer(site.client, CLOCK, Extension(namespace=site.namespace))
@@ -262,7 +262,7 @@ async def hint_of(site: ExtensionSite) -> str:
     return progress.hint
 
 
-async def test_who_may_only_get_a_network_waits_as_well(
+async def test_a_caller_that_may_only_get_networks_can_wait(
     site: ExtensionSite, actuator: RecordingActuator, kubeconfig: Path
 ) -> None:
     request = await deploy(site.client, NETWORK, wanted(site), CLOCK)
@@ -298,7 +298,7 @@ async def test_an_api_server_that_is_away_for_a_while_does_not_end_a_wait(
             assert operation(await waiter) == ("Create", "Succeeded")
 
 
-async def test_a_kind_that_is_not_served_is_said_at_once(site: ExtensionSite) -> None:
+async def test_an_unserved_kind_is_reported_at_once(site: ExtensionSite) -> None:
     with pytest.raises(UnknownKind):
         await wait_ready(site.client, UNSERVED, site.key)
     await wait_deleted(site.client, UNSERVED, site.key)
@@ -319,7 +319,7 @@ async def test_a_network_is_destroyed_with_a_confirmation(
     assert not await destroy(site.client, NETWORK, site.key, CLOCK)
 
 
-async def test_a_deletion_that_fails_tells_why(
+async def test_a_failed_deletion_is_explained(
     site: ExtensionSite, actuator: RecordingActuator
 ) -> None:
     actuator.acts["delete"] = failing

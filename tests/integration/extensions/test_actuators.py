@@ -69,7 +69,7 @@ async def created(site: ExtensionSite, actuator: RecordingActuator) -> None:
 # §3
 
 
-async def test_an_exception_of_any_type_is_told_and_retried(
+async def test_an_exception_of_any_type_is_reported_and_retried(
     site: ExtensionSite, actuator: RecordingActuator
 ) -> None:
     async def act(context: Context, obj: JsonObject) -> None:
@@ -140,7 +140,7 @@ async def test_other_classes_need_no_cluster(
     assert actuator.contexts[0].cluster is None
 
 
-async def test_what_hangs_is_interrupted_and_told(
+async def test_a_hanging_actuator_is_interrupted_and_reported(
     site: ExtensionSite, actuator: RecordingActuator
 ) -> None:
     actuator.acts["reconcile"] = hang
@@ -272,7 +272,7 @@ async def test_only_the_leader_works(
 # What actuators tell
 
 
-async def test_what_is_told_comes_with_the_outcome_in_one_write(
+async def test_the_fields_of_the_actuator_are_written_with_the_outcome(
     site: ExtensionSite, actuator: RecordingActuator, recorder: WatchedClient
 ) -> None:
     async def act(context: Context, obj: JsonObject) -> JsonObject:
@@ -319,7 +319,7 @@ async def test_an_actuator_may_not_write_the_outcome_itself(
     assert "the actuator sets status.lastOperation, which the SDK writes" in str(last(failed))
 
 
-async def test_what_the_api_server_refuses_of_the_told_is_an_error(
+async def test_fields_that_the_api_server_refuses_are_an_error(
     site: ExtensionSite, actuator: RecordingActuator
 ) -> None:
     async def act(context: Context, obj: JsonObject) -> JsonObject:
@@ -332,7 +332,7 @@ async def test_what_the_api_server_refuses_of_the_told_is_an_error(
     assert "status.ipFamilies" in last(failed)["description"]
 
 
-async def test_progress_is_told_while_the_actuator_works(
+async def test_progress_is_written_while_the_actuator_works(
     site: ExtensionSite, actuator: RecordingActuator
 ) -> None:
     contexts: list[Context] = []
@@ -358,7 +358,7 @@ async def test_progress_is_told_while_the_actuator_works(
     assert await site.read() == done
 
 
-async def test_progress_never_goes_back_nor_to_the_end(
+async def test_progress_never_decreases_nor_reaches_the_end(
     site: ExtensionSite, actuator: RecordingActuator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pergola.extensions.lifecycle.report.PROGRESS_SECONDS", 0.0)

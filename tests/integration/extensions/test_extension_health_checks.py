@@ -185,7 +185,7 @@ async def test_conditions_do_not_lag_behind_a_reconciliation_that_succeeded(
         await site.until(says("True", "HealthCheckSuccessful"))
 
 
-async def test_what_nobody_tells_of_is_found_after_the_sync_period(site: ExtensionSite) -> None:
+async def test_unwatched_changes_are_found_after_the_sync_period(site: ExtensionSite) -> None:
     switch = Switch(Verdict("True"))
     await site.create()
     async with running(unit(site, switch.check(), settings=QUICK)):
@@ -230,7 +230,7 @@ async def test_a_check_with_nothing_to_look_at_counts_as_true(site: ExtensionSit
     assert switch.calls == 0
 
 
-async def test_a_shoot_that_sleeps_is_healthy_until_it_wakes(site: ExtensionSite) -> None:
+async def test_a_hibernated_shoot_is_healthy_until_it_wakes_up(site: ExtensionSite) -> None:
     switch = Switch(Verdict("False", "no pods"))
     await site.put_cluster({"spec": {"hibernation": {"enabled": True}}})
     await site.create()
@@ -271,7 +271,7 @@ async def test_a_resource_that_was_migrated_or_is_being_deleted_is_left_alone(
     assert recorder.taken() == []
 
 
-async def test_condition_types_that_nobody_keeps_any_more_are_removed(site: ExtensionSite) -> None:
+async def test_obsolete_condition_types_are_removed(site: ExtensionSite) -> None:
     await site.create()
     time = "2026-01-01T00:00:00Z"
     base = {"status": "True", "reason": "r", "message": "m"}
@@ -319,7 +319,7 @@ async def test_without_a_cluster_the_status_stays_as_it_is(
         await site.until(says("True", "HealthCheckSuccessful"))
 
 
-async def test_a_cluster_without_a_shoot_does_not_sleep(site: ExtensionSite) -> None:
+async def test_a_cluster_without_a_shoot_is_not_hibernated(site: ExtensionSite) -> None:
     patch = {"spec": {"shoot": None}}
     await site.client.patch(CLUSTER, Key("", site.namespace), patch)
     await site.create()

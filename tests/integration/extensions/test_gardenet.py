@@ -244,7 +244,7 @@ async def test_the_whole_life_of_a_network(gardenet: Gardenet) -> None:
 # Must hold 2
 
 
-async def test_who_is_killed_in_the_middle_continues_with_the_same_operation(
+async def test_an_interrupted_operation_continues_with_the_same_type(
     gardenet: Gardenet,
 ) -> None:
     site, begun = gardenet.site, asyncio.Event()
@@ -372,7 +372,7 @@ async def test_the_second_family_waits_for_the_nodes(gardenet: Gardenet) -> None
         assert (await gardenet.ask())["status"]["ipFamilies"] == ["IPv4", "IPv6"]
 
 
-async def test_a_forced_deletion_waits_for_nobody(gardenet: Gardenet) -> None:
+async def test_a_forced_deletion_does_not_wait(gardenet: Gardenet) -> None:
     site, shoot = gardenet.site, shoot_of_example()
     async with running(gardenet.unit()):
         await gardenet.ask()

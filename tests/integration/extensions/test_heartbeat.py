@@ -102,9 +102,7 @@ async def test_a_failure_is_tried_again_before_the_interval_is_over(
     assert loop.time() - began < 30
 
 
-async def test_a_lease_that_nobody_renews_tells_since_when(
-    cluster_client: Client, namespace: str
-) -> None:
+async def test_a_stale_lease_shows_since_when(cluster_client: Client, namespace: str) -> None:
     heart = Heartbeat(cluster_client, "networking-calico", namespace, clock=FakeClock(NOW))
     await heart.beat()
     lease = await cluster_client.get(LEASE, Key(namespace, NAME))

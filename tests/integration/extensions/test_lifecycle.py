@@ -128,7 +128,7 @@ async def test_the_finalizer_is_there_before_the_actuator_is_called(
     assert marks.OPERATION not in annotations_of(actuator.seen[0])
 
 
-async def test_an_error_is_told_with_its_codes_and_success_takes_it_away(
+async def test_an_error_has_codes_and_success_removes_it(
     site: ExtensionSite, actuator: RecordingActuator
 ) -> None:
     broken = asyncio.Event()
@@ -302,7 +302,7 @@ async def test_nothing_is_done_for_a_failed_shoot_and_the_request_is_kept(
     assert actuator.calls == [asked]
 
 
-async def test_without_a_cluster_it_waits_and_goes_on_when_there_is_one(
+async def test_without_a_cluster_it_waits_until_there_is_one(
     cluster_client: Client, namespace: str, recorder: WatchedClient
 ) -> None:
     site = await extension_site(cluster_client, namespace)
@@ -320,7 +320,7 @@ async def test_without_a_cluster_it_waits_and_goes_on_when_there_is_one(
     await site.clean_up()
 
 
-async def test_what_the_extension_never_touched_goes_without_it(
+async def test_an_untouched_resource_is_deleted_without_the_extension(
     site: ExtensionSite, actuator: RecordingActuator, recorder: WatchedClient
 ) -> None:
     await site.create(finalizers=("example.org/other",))

@@ -168,7 +168,7 @@ async def test_a_kubeconfig_out_of_a_secret_cannot_name_files_of_this_process(
 
 
 @pytest.mark.parametrize("shoot", [None, ASLEEP])
-async def test_a_shoot_that_sleeps_or_is_not_there_has_no_client(
+async def test_a_hibernated_or_missing_shoot_has_no_client(
     cluster_client: Client, namespace: str, shoot: Shoot | None
 ) -> None:
     async with shoot_client(cluster_client, Cluster(namespace, shoot)) as found:
@@ -195,7 +195,7 @@ async def test_a_mere_service_name_is_reached_from_other_namespaces(
     assert config.tls_server_name == name
 
 
-async def test_what_is_missing_is_told_with_what_to_wait_for(
+async def test_a_missing_secret_is_reported_with_what_to_wait_for(
     cluster_client: Client, namespace: str
 ) -> None:
     cluster = Cluster(namespace, SHOOT)
@@ -215,7 +215,7 @@ async def test_what_is_missing_is_told_with_what_to_wait_for(
     assert "very-secret" not in str(raised.value)
 
 
-async def test_access_is_asked_for_once(cluster_client: Client, namespace: str) -> None:
+async def test_access_is_requested_once(cluster_client: Client, namespace: str) -> None:
     secret_name = {"token_secret": ACCESS_SECRET}
     await request_access(cluster_client, namespace, account="extension-gardenet", **secret_name)
     await request_access(cluster_client, namespace, account="another", **secret_name)
@@ -296,7 +296,7 @@ async def test_leaving_keeps_the_objects_before_anything_is_deleted(
     await set_keep(context, NAME, keep=True)
 
 
-async def test_a_deletion_that_does_not_end_says_what_it_waits_for(context: Context) -> None:
+async def test_a_blocked_deletion_names_the_blocker(context: Context) -> None:
     await create_for_shoot(context, NAME, ORIGIN, [config_map("a", "kube-system")])
     key = Key(context.namespace, NAME)
     held = {"metadata": {"finalizers": [marks.FINALIZER]}}
@@ -308,7 +308,7 @@ async def test_a_deletion_that_does_not_end_says_what_it_waits_for(context: Cont
     await wait_deleted(context, NAME)
 
 
-async def test_waiting_until_it_is_applied_is_told_as_progress(
+async def test_waiting_until_it_is_applied_is_reported_as_progress(
     context: Context, told: list[tuple[int, str]]
 ) -> None:
     stored = await create_for_shoot(context, NAME, ORIGIN, [config_map("a", "kube-system")])

@@ -33,7 +33,7 @@ def file(folder: Path, content: str, name: str = "manifests.yaml") -> Path:
     return path
 
 
-def test_good_manifests_are_told_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_good_manifests_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lint([file(tmp_path, GOOD)])
     assert capsys.readouterr().out == f"checked 2: all follow the {len(RULES)} house rules\n"
 
@@ -82,7 +82,7 @@ def test_exceptions_come_from_a_file_and_external_objects_from_the_command_line(
         ("a: {", r"manifests\.yaml, document 0: line"),
     ],
 )
-def test_what_is_no_manifest_is_told_with_its_place(
+def test_a_malformed_manifest_is_reported_with_its_place(
     tmp_path: Path, content: str, problem: str
 ) -> None:
     with pytest.raises(ManifestsError, match=problem):

@@ -44,7 +44,7 @@ DONE = network()
         (("garden", "seed"), None, False),
     ],
 )
-def test_the_class_is_shoot_unless_it_is_said(
+def test_the_class_is_shoot_by_default(
     classes: tuple[str, ...], of_class: str | None, expected: bool
 ) -> None:
     obj = network()
@@ -76,7 +76,7 @@ def test_another_type_is_never_looked_at() -> None:
         (DONE, False),
     ],
 )
-def test_at_the_start_what_is_asked_for_or_unfinished_is_taken_up(
+def test_pending_and_unfinished_work_is_resumed_at_the_start(
     obj: JsonObject, expected: bool
 ) -> None:
     assert A.appeared(snapshot(obj)) is expected
@@ -148,7 +148,7 @@ def test_without_annotations_only_a_generation_counts(
     assert B.changed(snapshot(old), snapshot(new)) is expected
 
 
-def test_what_is_malformed_is_nobodys() -> None:
+def test_a_malformed_resource_belongs_to_no_controller() -> None:
     seen = snapshot({"metadata": {"annotations": {marks.OPERATION: 1}}, "spec": {"type": 2}})
     assert not A.is_responsible(seen)
     assert not seen.request.is_trigger

@@ -123,7 +123,9 @@ def test_a_file_and_a_module_are_found(folder: Path, reference: str) -> None:
         ("pergola.extension_api.errors", "has no actuator: a class that derives from"),
     ],
 )
-def test_a_wrong_reference_is_one_sentence(folder: Path, reference: str, sentence: str) -> None:
+def test_a_wrong_reference_is_reported_in_one_sentence(
+    folder: Path, reference: str, sentence: str
+) -> None:
     with pytest.raises(BadReference, match=re.escape(sentence)) as raised:
         load_actuator(reference)
     assert "\n" not in str(raised.value)
@@ -138,7 +140,7 @@ def test_a_wrong_reference_is_one_sentence(folder: Path, reference: str, sentenc
     ],
 )
 @pytest.mark.parametrize("reference", ["broken.py:A", "broken:A"])
-def test_a_file_that_cannot_be_imported_is_told_with_the_line(
+def test_a_failed_import_is_reported_with_the_line(
     folder: Path, reference: str, content: str, sentence: str
 ) -> None:
     (folder / "broken.py").write_text(content)

@@ -71,7 +71,7 @@ def test_all_mistakes_of_a_file_are_named(tmp_path: Path) -> None:
         (None, "cannot read configuration file .*: No such file"),
     ],
 )
-def test_a_file_that_is_none_is_one_sentence(
+def test_a_missing_file_is_reported_in_one_sentence(
     tmp_path: Path, content: str | None, sentence: str
 ) -> None:
     file = tmp_path / "options.yaml"

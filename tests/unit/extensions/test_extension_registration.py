@@ -202,7 +202,7 @@ def test_there_is_one_primary_for_a_kind_and_type() -> None:
     assert check_together([first, registered(network(primary=False), name="b")]) == []
 
 
-def test_who_is_the_primary_does_not_change() -> None:
+def test_the_primary_registration_is_immutable() -> None:
     (problem,) = map(str, check_update(registered(network(primary=False)), registered(network())))
     assert problem == "spec.resources[0].primary: Invalid value: false: field is immutable"
     assert check_update(registered(network(primary=True)), registered(network())) == []

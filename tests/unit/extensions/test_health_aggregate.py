@@ -102,7 +102,7 @@ def test_groups_are_named_only_where_there_are_several() -> None:
     )
 
 
-def test_a_check_without_a_detail_is_told_by_its_name() -> None:
+def test_a_check_without_a_detail_is_reported_by_its_name() -> None:
     assert aggregate([Result("agent", Verdict("False"))], None, NOW).message == "agent."
 
 
@@ -128,7 +128,7 @@ def test_a_check_that_a_condition_is_all_about_uses_its_own_words(status: Any) -
     )
 
 
-def test_beside_other_checks_it_speaks_as_they_do() -> None:
+def test_with_other_checks_it_uses_the_common_words() -> None:
     cannot_tell = Result("rules", Verdict("Unknown", "a prefix list is used", reason="Rules"))
     assert aggregate([HEALTHY, cannot_tell], None, NOW) == ConditionUpdate(
         "Unknown", "ConditionCheckError", "failed to execute 1 health check: a prefix list is used."
@@ -137,6 +137,6 @@ def test_beside_other_checks_it_speaks_as_they_do() -> None:
     assert aggregate([HEALTHY, fine], None, NOW).message == "All health checks successful"
 
 
-def test_a_check_that_cannot_tell_has_to_say_why() -> None:
+def test_a_check_with_status_unknown_needs_a_reason() -> None:
     with pytest.raises(ValueError, match="reason"):
         Verdict("Unknown", "who knows")

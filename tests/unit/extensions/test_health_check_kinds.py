@@ -82,7 +82,7 @@ async def test_a_missing_managed_resource_is_unhealthy_and_named() -> None:
 
 
 @pytest.mark.parametrize("condition", ["ResourcesApplied", "ResourcesHealthy"])
-async def test_a_managed_resource_that_is_not_applied_or_not_healthy_says_why(
+async def test_an_unhealthy_managed_resource_is_explained(
     condition: str,
 ) -> None:
     found = await look(managed_resource("agents"), resource(**{condition: "False"}))

@@ -45,7 +45,7 @@ def test_a_lease_names_the_extension_the_interval_and_the_time_in_microseconds()
 
 
 @pytest.mark.parametrize("seconds", [0, -1])
-async def test_an_interval_that_is_no_positive_number_is_refused(seconds: int) -> None:
+async def test_an_interval_that_is_not_positive_is_refused(seconds: int) -> None:
     async with nobody() as client:
         with pytest.raises(HeartbeatError) as refused:
             Heartbeat(client, "x", "ext", seconds=seconds)

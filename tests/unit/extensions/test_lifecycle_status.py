@@ -43,7 +43,7 @@ def test_the_beginning_leaves_the_last_error_and_the_generation_alone() -> None:
     }
 
 
-def test_an_error_is_told_twice_with_its_codes() -> None:
+def test_an_error_is_written_twice_with_its_codes() -> None:
     codes = (Code.DEPENDENCIES, Code.CLEANUP)
     patch = failed(NETWORK, Operation.DELETE, "Network", "in use", codes, NOW)
     assert patch == {
@@ -64,7 +64,7 @@ def test_an_error_is_told_twice_with_its_codes() -> None:
     }
 
 
-def test_success_removes_the_error_and_brings_what_was_told() -> None:
+def test_success_removes_the_error_and_sets_the_fields_of_the_actuator() -> None:
     patch = succeeded(NETWORK, Operation.RECONCILE, "Network", {"ipFamilies": ["IPv4"]}, NOW)
     assert patch == {
         "lastOperation": {
@@ -147,7 +147,7 @@ fields = st.dictionaries(st.sampled_from(["state", "providerStatus", "ipFamilies
 
 
 @given(fields, fields)
-def test_told_fields_become_the_status_and_the_rest_stays(
+def test_fields_of_the_actuator_are_set_and_the_rest_stays(
     before: JsonObject, told: JsonObject
 ) -> None:
     patch = changes({"status": before}, told)
@@ -174,9 +174,7 @@ def test_none_removes_a_field() -> None:
         (FileNotFoundError(2, "No such file", "x"), "[Errno 2] No such file: 'x'"),
     ],
 )
-def test_what_is_for_people_is_told_as_it_is_and_defects_with_their_type(
-    error: BaseException, text: str
-) -> None:
+def test_texts_for_people_stay_and_defects_get_their_type(error: BaseException, text: str) -> None:
     assert describe(error) == text
 
 

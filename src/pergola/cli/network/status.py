@@ -39,9 +39,9 @@ async def show_list(target: Target, selector: str, output: str, *, all_namespace
     from pergola.kube.kubeconfig import load
 
     config = load(target.kubeconfig, target.context)
-    namespace = "" if all_namespaces else target.namespace or config.namespace
+    namespace = None if all_namespaces else target.namespace or config.namespace
     async with Client.connect(config) as client:
-        found = await client.list(NETWORK.gvk, namespace, labels=selector)
+        found = await client.list(NETWORK.gvk, namespace, labels=selector or None)
     networks = [described(obj, readiness(obj).problem, "") for obj in found]
     if output == "json":
         print_json(networks)

@@ -113,8 +113,8 @@ async def _heartbeat_symptom(
 ) -> str:
     if not is_pending(obj) and map_at(obj, "status", "lastOperation"):
         return ""
-    found = await client.list(LEASE, extension.namespace, fields=select_name(NAME))
-    found = [*found, *await client.list(LEASE, extension.namespace, labels=LABEL)]
+    found = await client.list(LEASE, extension.namespace or None, fields=select_name(NAME))
+    found = [*found, *await client.list(LEASE, extension.namespace or None, labels=LABEL)]
     return heartbeat_symptom(found, str(map_at(obj, "spec").get("type")), extension.name, now)
 
 

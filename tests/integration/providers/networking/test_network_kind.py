@@ -152,7 +152,7 @@ async def test_the_class_of_a_network_stays(
         await change(cluster_client, namespace, **{"class": after})
 
 
-async def test_to_say_the_class_that_is_meant_anyway_is_no_change(
+async def test_setting_the_default_class_is_not_a_change(
     cluster_client: Client, namespace: str
 ) -> None:
     await cluster_client.create(network(namespace))
@@ -238,7 +238,7 @@ async def test_a_network_that_is_being_deleted_can_be_released_and_written_to(
 # Must hold 6
 
 
-async def test_a_network_that_nobody_serves_waits_and_the_caller_says_so(
+async def test_a_network_without_an_extension_waits_and_the_caller_reports_it(
     cluster_client: Client, namespace: str
 ) -> None:
     request = await caller.deploy(cluster_client, caller.NETWORK, network(namespace), SystemClock())

@@ -41,9 +41,7 @@ def scrape_config(name: str) -> JsonObject:
     }
 
 
-async def test_what_is_not_wanted_any_more_is_removed(
-    recorder: RecordingClient, namespace: str
-) -> None:
+async def test_obsolete_objects_are_deleted(recorder: RecordingClient, namespace: str) -> None:
     objects = SeedObjects(recorder, namespace, OWNER)
     await objects.apply([config_map("a", ""), config_map("b", "")])
     assert await there(recorder, namespace) == {"a", "b", RECORD}
@@ -71,7 +69,7 @@ async def test_nothing_is_written_that_changes_nothing(
 @pytest.mark.parametrize(
     "edit", [{"data": {"x": "other"}}, {"data": {"x": None}}, {"metadata": {"labels": None}}]
 )
-async def test_what_somebody_changed_is_put_right(
+async def test_changes_of_others_are_reverted(
     recorder: RecordingClient, namespace: str, edit: JsonObject
 ) -> None:
     objects = SeedObjects(recorder, namespace, OWNER)
@@ -86,9 +84,7 @@ async def test_what_somebody_changed_is_put_right(
     assert (live["data"], labels_of(live)["origin"]) == ({"x": "1"}, OWNER)
 
 
-async def test_a_field_that_is_not_wanted_any_more_goes(
-    recorder: RecordingClient, namespace: str
-) -> None:
+async def test_an_obsolete_field_is_removed(recorder: RecordingClient, namespace: str) -> None:
     objects = SeedObjects(recorder, namespace, OWNER)
     await objects.apply([config_map("a", "", x="1", y="2")])
 
@@ -112,7 +108,7 @@ async def test_the_record_is_written_before_the_objects_and_outlives_their_remov
     ]
 
 
-async def test_a_kind_that_the_seed_does_not_serve_is_passed_over(
+async def test_a_kind_that_the_seed_does_not_serve_is_skipped(
     recorder: RecordingClient, namespace: str
 ) -> None:
     objects = SeedObjects(recorder, namespace, OWNER)

@@ -172,7 +172,7 @@ async def test_two_actuators_of_one_kind_run_in_one_process(
             await until_gone(client, NETWORK, key)
 
 
-async def test_the_heartbeat_of_the_second_extension_is_found_by_who_waits(
+async def test_waiting_callers_find_the_heartbeat_of_the_second_extension(
     client: Client, namespace: str
 ) -> None:
 

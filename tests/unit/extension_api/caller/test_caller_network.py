@@ -46,7 +46,7 @@ def cluster(workers: int = 1, status: JsonObject | None = None, **networking: An
         (["IPv4"], [], ""),
     ],
 )
-def test_a_network_is_told_one_range_which_is_ipv4_in_dual_stack(
+def test_a_network_gets_one_range_which_is_ipv4_in_dual_stack(
     families: list[str], cidrs: list[str], chosen: str
 ) -> None:
     assert choose_cidr(families, cidrs) == chosen
@@ -84,7 +84,7 @@ def test_a_shoot_that_does_not_say_what_it_wants_is_an_error_with_its_path() -> 
         network_of(Cluster("c"))
 
 
-def test_nothing_of_the_old_spec_is_left_that_is_not_wanted() -> None:
+def test_nothing_else_of_the_old_spec_is_left() -> None:
     live = {"type": "calico", "providerConfig": {"backend": "none", "ipam": {"type": "a"}}}
     wanted = {"type": "calico", "providerConfig": {"ipam": {"cidr": "b"}}}
     assert replaced_spec(live, wanted) == {
@@ -102,7 +102,7 @@ def test_nothing_of_the_old_spec_is_left_that_is_not_wanted() -> None:
         ({"class": ""}, {"class": "shoot"}),
     ],
 )
-def test_what_a_missing_field_means_anyhow_is_no_change(
+def test_the_default_of_an_absent_field_is_not_a_change(
     live: JsonObject, wanted: JsonObject
 ) -> None:
     assert replaced_spec(live, wanted) == {}
@@ -124,7 +124,7 @@ specs = st.dictionaries(st.sampled_from(["type", "providerConfig", "x"]), values
 
 
 @given(specs, specs)
-def test_a_replaced_spec_is_exactly_what_was_wanted(live: JsonObject, wanted: JsonObject) -> None:
+def test_a_replaced_spec_is_exactly_the_desired_one(live: JsonObject, wanted: JsonObject) -> None:
     assert apply_merge_patch(live, replaced_spec(live, wanted)) == wanted
 
 

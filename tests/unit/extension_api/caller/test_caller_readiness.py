@@ -74,9 +74,7 @@ def without_echo(updated: str) -> JsonObject:
         (network(), ""),
     ],
 )
-def test_what_is_wrong_is_said_in_the_words_of_the_contract(
-    obj: JsonObject | None, problem: str
-) -> None:
+def test_problems_use_the_words_of_the_contract(obj: JsonObject | None, problem: str) -> None:
     assert readiness(obj).problem == problem
 
 
@@ -120,7 +118,7 @@ def test_the_echo_of_another_request_is_believed_only_after_long() -> None:
     assert (verdict.problem, verdict.unsure) == ("", OTHER_REQUEST_SECONDS)
 
 
-def test_an_object_that_nobody_marked_needs_no_fresh_operation() -> None:
+def test_an_object_without_a_timestamp_needs_no_fresh_operation() -> None:
     obj = without_echo("2020-01-01T00:00:00Z")
     del obj["metadata"]["annotations"]
     assert readiness(obj) == readiness(network())
@@ -152,7 +150,7 @@ def test_only_a_succeeded_migrate_or_nothing_is_a_migration() -> None:
     assert (failed.problem, failed.is_error) == ("error during migration: x", False)
 
 
-def test_what_holds_a_deletion_up_is_said() -> None:
+def test_the_blocker_of_a_deletion_is_named() -> None:
     assert deletion(None).problem == ""
     assert deletion(network()).problem == "its deletion was not asked for"
     going = network()

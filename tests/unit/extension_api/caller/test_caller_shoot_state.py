@@ -64,7 +64,7 @@ def test_the_objects_come_without_what_belongs_to_their_old_place() -> None:
     )
 
 
-def test_an_object_without_data_is_missed_and_no_secret_is_told() -> None:
+def test_an_object_without_data_is_an_error_without_secrets() -> None:
     entry = {"kind": "Network", "name": "demo", "resources": [NAMED]}
     with pytest.raises(Unrestorable) as caught:
         saved(shoot_state(entry), "Network", "demo")
@@ -73,6 +73,6 @@ def test_an_object_without_data_is_missed_and_no_secret_is_told() -> None:
     )
 
 
-def test_something_else_is_no_shoot_state() -> None:
+def test_another_kind_is_not_a_shoot_state() -> None:
     with pytest.raises(Unrestorable, match="but this is ConfigMap"):
         saved({"apiVersion": "v1", "kind": "ConfigMap"}, "Network", "demo")

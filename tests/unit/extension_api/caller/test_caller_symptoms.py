@@ -20,7 +20,7 @@ ALIVE = lease("networking-calico", "2026-03-01T09:59:45.000000Z")
 DEAD = lease("networking-cilium", "2026-03-01T08:00:00.000000Z")
 
 
-def test_an_extension_that_runs_is_no_reason() -> None:
+def test_a_running_extension_is_not_a_reason() -> None:
     assert heartbeat_symptom([DEAD, ALIVE], "calico", "", NOW) == ""
     assert heartbeat_symptom([ALIVE], "whatever", "networking-calico", NOW) == ""
 

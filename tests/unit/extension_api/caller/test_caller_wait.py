@@ -147,7 +147,7 @@ async def test_a_success_without_an_echo_is_believed_after_a_second() -> None:
     assert monotonic() == pytest.approx(5)
 
 
-async def test_progress_is_told_when_there_is_something_new() -> None:
+async def test_progress_is_reported_when_it_changes() -> None:
     told: list[Progress] = []
     await ready((0, None), (1, PROCESSING), (20, READY), report=told.append)
     assert told == [Progress(0, "it is not there"), Progress(1, "Reconciling the Network")]
@@ -164,7 +164,7 @@ async def test_a_reason_is_looked_for_at_each_look_and_ends_up_in_the_error() ->
     assert [progress.hint for progress in told] == ["", "extension x is not running since T"]
 
 
-async def test_a_reason_that_is_not_found_in_time_is_no_hindrance() -> None:
+async def test_an_explanation_that_takes_too_long_is_skipped() -> None:
     async def explain(state: State) -> str:
         await asyncio.Event().wait()
         return ""
@@ -179,7 +179,7 @@ async def test_a_migration_ends_with_a_succeeded_migrate_and_tolerates_errors() 
     assert await wait_migrated(Nobody(), NETWORK, KEY, plan((0, FAILED), (1, None))) is None
 
 
-async def test_a_migration_that_fails_says_so_at_the_timeout() -> None:
+async def test_a_failing_migration_is_reported_at_the_timeout() -> None:
     with pytest.raises(NotMigrated) as caught:
         await wait_migrated(Nobody(), NETWORK, KEY, plan((0, FAILED)))
     assert monotonic() == pytest.approx(180)
@@ -200,6 +200,6 @@ async def test_a_deletion_that_fails_carries_the_last_error_and_its_codes() -> N
     assert caught.value.codes == (Code.CONFIGURATION_PROBLEM,)
 
 
-def test_a_plain_wait_is_as_long_as_the_kind_says() -> None:
+def test_a_plain_wait_uses_the_timeout_of_the_kind() -> None:
     assert PLAIN_WAIT.timeout is None
     assert (NETWORK.interval, NETWORK.severe, NETWORK.timeout) == (5, 30, 180)

@@ -123,7 +123,7 @@ async def test_the_seeds_example_becomes_a_managed_resource(site: Site) -> None:
         ({"ipv6": {"mode": "Off"}}, ("IPv6",), "spec.providerConfig.ipv6.mode"),
     ],
 )
-async def test_a_wrong_config_is_told_and_nothing_is_written(
+async def test_a_wrong_config_is_reported_and_nothing_is_written(
     site: Site, config: JsonObject, families: tuple[str, ...], text: str
 ) -> None:
     with pytest.raises(ExtensionError, match=f"invalid network config: .*{text}"):
@@ -194,7 +194,7 @@ def node(name: str, reason: str) -> JsonObject:
     return {"metadata": {"name": name}, "status": {"conditions": [condition]}}
 
 
-async def test_an_overlay_goes_when_all_nodes_have_routes(site: Site) -> None:
+async def test_an_overlay_is_removed_when_all_nodes_have_routes(site: Site) -> None:
     nodes = [node("ready", "RouteCreated"), node("late", "CalicoIsUp")]
 
     async def all_nodes(_context: Context) -> Sequence[JsonObject]:
@@ -216,7 +216,7 @@ async def test_an_overlay_goes_when_all_nodes_have_routes(site: Site) -> None:
     await calico.reconcile(context, network({"overlay": {"enabled": False}}))
 
 
-async def test_without_the_gate_an_overlay_goes_at_once(site: Site) -> None:
+async def test_without_the_gate_an_overlay_is_removed_at_once(site: Site) -> None:
     context = site.context(shoot(kubernetes={"version": "1.36.0"}))
     await Calico().reconcile(context, network({"overlay": {"enabled": True}}))
 

@@ -50,7 +50,7 @@ def test_without_type_the_config_is_taken_as_calicos() -> None:
         {"ipv4": {"mode": True}},
     ],
 )
-def test_what_is_no_config_of_calico_is_not_read(value: JsonObject) -> None:
+def test_another_config_is_not_read(value: JsonObject) -> None:
     with pytest.raises(Malformed):
         decoded(value)
 
@@ -82,7 +82,7 @@ ALLOWED: list[tuple[JsonObject, tuple[str, ...]]] = [
 
 
 @pytest.mark.parametrize(("value", "families"), ALLOWED)
-def test_what_may_be_said(value: JsonObject, families: tuple[str, ...]) -> None:
+def test_valid_configs_have_no_findings(value: JsonObject, families: tuple[str, ...]) -> None:
     assert fields(value, families) == []
 
 
@@ -131,13 +131,13 @@ REFUSED: list[tuple[JsonObject, tuple[str, ...], str]] = [
 
 
 @pytest.mark.parametrize(("value", "families", "path"), REFUSED)
-def test_what_may_not_be_said_is_named_by_its_path(
+def test_a_finding_has_the_path_of_its_field(
     value: JsonObject, families: tuple[str, ...], path: str
 ) -> None:
     assert fields(value, families) == [path]
 
 
-def test_every_finding_is_told_at_once() -> None:
+def test_all_findings_are_reported_together() -> None:
     assert fields({"backend": "x", "vethMTU": "x", "ipip": "x"}) == ["backend", "vethMTU", "ipip"]
 
 
@@ -151,7 +151,7 @@ def test_a_wrong_enumeration_names_what_is_supported() -> None:
     )
 
 
-def test_an_ipv4_block_without_ipv4_says_so() -> None:
+def test_an_ipv4_block_without_ipv4_is_refused() -> None:
     [cause] = check(decoded({"ipv4": {"mode": "Never"}}), V6)
 
     assert "IPv4 configuration must not be specified" in str(cause)

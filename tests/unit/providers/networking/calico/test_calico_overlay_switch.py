@@ -33,7 +33,7 @@ ALPHA = {"admissionregistration.k8s.io/v1alpha1": True}
         (shoot(""), False),
     ],
 )
-def test_nodes_can_only_tell_of_their_routes_where_there_are_mutating_policies(
+def test_nodes_report_their_routes_only_with_mutating_policies(
     of: Shoot, *, possible: bool
 ) -> None:
     assert can_have_policy(of) is possible
@@ -59,7 +59,7 @@ def node(name: str, **condition: str) -> JsonObject:
     return {"metadata": {"name": name}, "status": {"conditions": [condition]}}
 
 
-def test_a_node_has_routes_when_it_says_so() -> None:
+def test_a_node_has_routes_when_its_condition_reports_them() -> None:
     nodes = [
         node("unknown"),
         node("calico", type="NetworkUnavailable", status="False", reason="CalicoIsUp"),

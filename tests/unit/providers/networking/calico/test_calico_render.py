@@ -174,7 +174,7 @@ def test_calico_node_is_a_critical_component_of_every_node() -> None:
         (EBPF, ["log-mtu-issues", "install-cni", "ebpf-bootstrap"]),
     ],
 )
-def test_what_happens_on_a_node_before(config: JsonObject, expected: list[str]) -> None:
+def test_the_init_containers_depend_on_the_config(config: JsonObject, expected: list[str]) -> None:
     assert containers(render(config), "initContainers") == expected
 
 
@@ -192,7 +192,7 @@ SNAT = "add-snat-rule-to-upstream-dns"
         ({"birdExporter": {"enabled": True}}, [CONDITION, "bird-exporter"]),
     ],
 )
-def test_what_runs_beside_calico_node(config: JsonObject, sidecars: list[str]) -> None:
+def test_the_sidecars_depend_on_the_config(config: JsonObject, sidecars: list[str]) -> None:
     assert containers(render(config), "containers") == ["calico-node", *sidecars]
 
 
@@ -329,7 +329,7 @@ def ip_pools(rendered: Rendered) -> dict[str, JsonObject]:
     return {name_of(o): o["spec"] for o in rendered.shoot if o["kind"] == "IPPool"}
 
 
-def test_no_pool_is_kept_while_the_overlay_is_not_said() -> None:
+def test_no_pool_is_rendered_while_the_overlay_is_unset() -> None:
     assert ip_pools(render()) == {}
 
 
@@ -508,7 +508,7 @@ def test_backend_none_needs_no_controllers() -> None:
     assert "calico-kube-controllers" not in names(rendered, "ServiceAccount")
 
 
-def test_multus_gives_pods_further_networks() -> None:
+def test_multus_gives_pods_extra_networks() -> None:
     rendered = render({"multus": {"enabled": True}})
 
     assert "multus" in names(rendered, "DaemonSet")
@@ -522,7 +522,7 @@ def test_multus_gives_pods_further_networks() -> None:
     assert "multus" not in names(render({"multus": {"installCNIPlugins": True}}), "DaemonSet")
 
 
-def test_monitoring_lies_beside_the_network() -> None:
+def test_monitoring_objects_are_beside_the_network() -> None:
     rendered = render({"birdExporter": {"enabled": True}})
 
     found = {(o["kind"], name_of(o)) for o in rendered.seed}
@@ -548,7 +548,7 @@ def test_without_bird_exporter_nothing_is_scraped_from_it() -> None:
     assert "calico-bird-monitoring" not in names(rendered, "Service")
 
 
-def test_the_status_says_what_came_of_the_config() -> None:
+def test_the_status_has_the_effective_settings() -> None:
     assert render(OFF, DUAL).status == {
         "backend": "none",
         "dataplane": "iptables",
@@ -685,7 +685,7 @@ def products() -> Iterator[JsonObject]:
 
 
 @pytest.mark.parametrize("families", [V4, V6, DUAL])
-def test_whatever_validates_renders(families: tuple[str, ...]) -> None:
+def test_every_valid_config_renders(families: tuple[str, ...]) -> None:
     """Every combination of what decides how pods are reached."""
     rendered = 0
     for config in products():
@@ -720,7 +720,7 @@ REST: dict[str, list[JsonObject]] = {
     kube_proxy=st.booleans(),
     non_privileged=st.booleans(),
 )
-def test_whatever_renders_follows_the_house_rules(
+def test_every_rendering_follows_the_house_rules(
     parts: tuple[JsonObject, ...],
     families: tuple[str, ...],
     *,

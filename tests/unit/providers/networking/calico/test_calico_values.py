@@ -82,7 +82,7 @@ def test_the_options_matrix_of_ipv4(
 
 
 @pytest.mark.parametrize("families", [V6, DUAL])
-def test_with_ipv6_there_is_no_overlay_unless_it_is_said(families: tuple[str, ...]) -> None:
+def test_with_ipv6_there_is_no_overlay_by_default(families: tuple[str, ...]) -> None:
     computed = values({}, families)
 
     assert computed.backend == "none"
@@ -109,7 +109,7 @@ def test_kube_controllers_run_unless_the_backend_is_none(config: JsonObject, *, 
         ({"snatToUpstreamDNS": {"enabled": True}}, False),
     ],
 )
-def test_names_are_asked_for_by_the_nodes_address_only_without_an_overlay(
+def test_dns_uses_the_nodes_address_only_without_an_overlay(
     config: JsonObject, *, snat: bool
 ) -> None:
     assert values(config).snat_to_upstream_dns is snat
@@ -131,7 +131,7 @@ def test_in_dual_stack_an_overlay_is_off_for_both_families() -> None:
     assert not computed.felix_ipip
 
 
-def test_in_dual_stack_an_overlay_can_be_asked_for() -> None:
+def test_dual_stack_can_have_an_overlay() -> None:
     computed = values(ON, DUAL)
 
     assert computed.backend == "bird"
@@ -204,7 +204,7 @@ def test_nodes_are_found_by_their_cidrs(shoot: JsonObject, v4: str | None, v6: s
     assert ipv6(computed).auto_detection == v6
 
 
-def test_what_the_user_says_about_auto_detection_is_honoured() -> None:
+def test_a_users_auto_detection_method_is_used() -> None:
     config = {
         "ipv4": {"autoDetectionMethod": "interface=eth0"},
         "ipv6": {"autoDetectionMethod": "cidr=2001:db8::/64,2001:db9::/64"},
@@ -230,7 +230,7 @@ def kube_proxy(**fields: object) -> JsonObject:
         (kube_proxy(enabled=False), False),
     ],
 )
-def test_felix_speaks_the_language_of_kube_proxy(shoot: JsonObject, *, nftables: bool) -> None:
+def test_felix_uses_nftables_like_kube_proxy(shoot: JsonObject, *, nftables: bool) -> None:
     assert values({}, V4, shoot).nftables is nftables
 
 
@@ -334,7 +334,9 @@ def test_without_a_range_of_ipv6_pods_dual_stack_has_to_wait() -> None:
         ({"ipAutodetectionMethod": "first-found", "ipv4": {}}, V4, "ipAutodetectionMethod"),
     ],
 )
-def test_contradictions_are_told(config: JsonObject, families: tuple[str, ...], word: str) -> None:
+def test_contradictions_are_warnings(
+    config: JsonObject, families: tuple[str, ...], word: str
+) -> None:
     assert any(word in sentence for sentence in advice(plan(config, families)))
 
 

@@ -77,7 +77,7 @@ def refusal(obj: JsonObject, shoot: JsonObject | None = None) -> ExtensionError:
     return error.value
 
 
-def test_a_plan_has_what_the_network_says() -> None:
+def test_a_plan_has_the_spec_of_the_network() -> None:
     state = {"chosen": 1}
     obj = network({"state": state}, providerConfig={"color": "yellow"})
 
@@ -142,7 +142,7 @@ def test_a_config_may_be_absent_and_need_not_say_what_it_is(config: JsonObject |
         ),
     ],
 )
-def test_what_is_wrong_is_said_with_its_path(obj: JsonObject, text: str) -> None:
+def test_a_problem_is_reported_with_its_path(obj: JsonObject, text: str) -> None:
     error = refusal(obj)
 
     assert str(error) == text
@@ -205,7 +205,7 @@ def test_the_second_family_waits_for_the_nodes(
         (["IPv6", "IPv4"], ("IPv6", "IPv4")),
     ],
 )
-def test_no_families_mean_ipv4(families: list[str] | None, wanted: tuple[str, ...]) -> None:
+def test_absent_families_mean_ipv4(families: list[str] | None, wanted: tuple[str, ...]) -> None:
     assert desired_families(network(ipFamilies=families)) == wanted
     assert effective_families(wanted, Shoot({})) == wanted
 
