@@ -14,7 +14,7 @@ from pergola.api.schema.declare import AGE, ATOMIC_LIST, Column, Object, Value, 
 BASTION: Final = GroupVersionKind(GROUP, VERSION, "Bastion")
 
 _STAYS: Final = rule("self == oldSelf", "Value is immutable")
-# As the webhook says it: whoever of the two refuses first, the text is the same.
+# Same message as the webhook.
 _FROZEN: Final = rule("self == oldSelf", IMMUTABLE)
 
 
@@ -35,7 +35,7 @@ class BastionIngressPolicy(Value):
 
 
 class BastionSpec(Value):
-    """The host that is wanted, through which people get to nodes by SSH."""
+    """The host through which people reach nodes by SSH."""
 
     type: Annotated[str, _FROZEN]
     """Which provider makes it, such as `aws`; it cannot change."""
@@ -79,7 +79,7 @@ class Bastion(Object):
     """A host through which people get to the nodes of a Shoot by SSH, as long as they need it."""
 
     spec: BastionSpec
-    """The host that is wanted."""
+    """The desired state of the host."""
     status: BastionStatus | None = None
     """What the extension has to say."""
 

@@ -58,7 +58,7 @@ class Condition(Value):
     last_update_time: Timestamp
     """When the reason, the message or the codes changed last."""
     codes: list[str] = []
-    """Well-known codes of the errors that the message tells of."""
+    """Well-known codes of the errors in the message."""
 
 
 class LabelSelectorRequirement(Value):

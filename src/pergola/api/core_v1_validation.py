@@ -77,7 +77,7 @@ def toleration_findings(toleration: Toleration, path: str) -> Iterator[Finding]:
     if toleration.key and not is_label_key(toleration.key):
         yield Finding(child(path, "key"), _NOT_A_KEY)
     if not toleration.key and not exists:
-        yield Finding(child(path, "operator"), "must be Exists where there is no key")
+        yield Finding(child(path, "operator"), "must be Exists if there is no key")
     if exists and toleration.value:
         yield Finding(child(path, "value"), "must be empty for Exists")
     if not exists:

@@ -31,7 +31,7 @@ NETWORK: Final = GroupVersionKind(GROUP, VERSION, "Network")
 CLUSTER: Final = GroupVersionKind(GROUP, VERSION, "Cluster")
 
 _STAYS: Final = rule("self == oldSelf", "Value is immutable")
-# As the webhook says it: whoever of the two refuses first, the text is the same.
+# Same message as the webhook.
 _FROZEN: Final = rule("self == oldSelf", IMMUTABLE)
 # A rule of an optional field is not asked when the field comes or goes.
 _CLASS_COMES_OR_GOES: Final[JsonObject] = {
@@ -67,7 +67,7 @@ IpFamilies = Annotated[list[_Family], Meta(max_length=2)]
 
 
 class NetworkSpec(Value):
-    """The network that a Shoot wants; what a plugin alone understands is in `providerConfig`."""
+    """The desired network of a Shoot; only the plugin understands `providerConfig`."""
 
     type: Annotated[str, _FROZEN]
     """Which plugin makes the network, such as `calico`; it cannot change."""
@@ -175,7 +175,7 @@ class Network(Object):
     """The network between the pods of a Shoot, made by the extension of its type."""
 
     spec: Annotated[NetworkSpec, _CHANGES]
-    """The network that is wanted."""
+    """The desired state of the network."""
     status: NetworkStatus | None = None
     """What the extension has to say."""
 

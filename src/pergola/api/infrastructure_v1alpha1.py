@@ -32,7 +32,7 @@ class SecretReference(Value):
 
 
 class InfrastructureSpec(Value):
-    """The infrastructure that a Shoot wants; what a provider alone understands is its config."""
+    """The desired infrastructure of a Shoot; only the provider understands its config."""
 
     type: Annotated[str, _STAYS]
     """Which provider makes it, such as `aws`; it cannot change."""
@@ -85,7 +85,7 @@ class Infrastructure(Object):
     """The network and the identities for the nodes of a Shoot, made by the provider of its type."""
 
     spec: InfrastructureSpec
-    """The infrastructure that is wanted."""
+    """The desired state of the infrastructure."""
     status: InfrastructureStatus | None = None
     """What the extension has to say."""
 

@@ -37,12 +37,12 @@ def deletion_problem(resource: JsonObject) -> str | None:
     return condition.get("message") or condition.get("reason")
 
 
-def _condition_problem(resource: JsonObject, kind: str, wanted: str) -> str | None:
+def _condition_problem(resource: JsonObject, kind: str, desired: str) -> str | None:
     condition = get_condition(maps_at(resource, "status", "conditions"), kind)
     if condition is None:
         return f"condition {kind} is missing"
     status = condition.get("status")
-    if status == wanted:
+    if status == desired:
         return None
     reason, message = condition.get("reason") or "no reason", condition.get("message")
     return f"condition {kind} is {status} ({reason})" + (f": {message}" if message else "")

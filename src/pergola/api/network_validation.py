@@ -53,7 +53,7 @@ def check_network_update(
 ) -> Iterator[Cause]:
     """What is wrong with a change of a Network that is not being deleted.
 
-    No families mean IPv4, so that saying it is no change, and not saying it any more is none.
+    No families mean IPv4, so adding or removing exactly IPv4 is not a change.
     """
     now, before = map_at(new, "spec"), map_at(old, "spec")
     for name in ("type", *_RANGES):

@@ -1,4 +1,4 @@
-"""Which names an object can have, wherever an API server is asked for it by that name.
+"""Which names an object can have, as a segment of a request's path.
 
 A name is one segment of a path. A name that is empty, or that a server reads as several segments,
 addresses something else: the whole collection, another object, a subresource. The API server

@@ -49,7 +49,7 @@ class ManagedResourceSpec(Value):
 
     @classmethod
     def from_object(cls, obj: JsonObject) -> Self:
-        """Read `spec` of a ManagedResource; fields that are not known here are passed over.
+        """Read `spec` of a ManagedResource; unknown fields are ignored.
 
         An object without a spec, which the schema allows, has no Secrets.
 

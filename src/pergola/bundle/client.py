@@ -1,6 +1,6 @@
 """Writes ManagedResources and their Secrets to an API server, and removes them (spec 10 §12).
 
-What is there already as it should be is not written again. Interrupted anywhere, every function
+Nothing is written that would not change anything. Interrupted anywhere, every function
 here can be called again.
 """
 
@@ -41,7 +41,7 @@ async def apply(client: Client, bundle: Bundle, *, clock: Clock | None = None) -
 
     Raises:
         NameTaken: a Secret of a unique name holds other content.
-        AlreadyExists: somebody else created the ManagedResource at this moment.
+        AlreadyExists: another client created the ManagedResource at this moment.
         KubeError: the API server refused, or did not answer.
     """
     live = await client.find(MANAGED_RESOURCE, bundle.key)
@@ -160,7 +160,7 @@ async def _read_or_create(client: Client, secret: JsonObject) -> JsonObject | No
 async def _replace(client: Client, bundle: Bundle, live: JsonObject | None) -> JsonObject | None:
     """Update the ManagedResource to what the bundle describes; return None if there is none.
 
-    Decides anew when somebody else wrote in between, as the resource manager often does.
+    Decide again after a conflict: the resource manager often writes in between.
     """
     for attempt in range(_ATTEMPTS):
         if live is None:

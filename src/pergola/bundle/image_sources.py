@@ -60,7 +60,7 @@ class ImageSource:
 
     @property
     def name(self) -> str:
-        """What it is asked for by; several entries may have it."""
+        """The name by which components look it up; several entries may share it."""
         return self.text("name")
 
     @property
@@ -81,7 +81,7 @@ class ImageSource:
     def with_fields_of(self, other: "ImageSource") -> "ImageSource":
         """The same with what another entry says; its `ref` replaces repository and tag, and back.
 
-        Architectures stay: they are part of what tells the entries apart.
+        Architectures stay: they are part of an entry's identity.
         """
         dropped: set[str] = set()
         if "ref" in other.fields:
@@ -93,7 +93,7 @@ class ImageSource:
 
 
 class Identity(NamedTuple):
-    """What tells an entry from all others of its file."""
+    """The identity of an entry within its file."""
 
     name: str
     runtime_version: VersionRange | None
@@ -114,7 +114,7 @@ def read_sources(text: str | bytes, origin: str, *, complete: bool = True) -> li
             need not.
 
     Raises:
-        ImageVectorError: it is no image vector; all findings together.
+        ImageVectorError: it is not an image vector; all findings together.
     """
     try:
         content = parse(text)
@@ -195,7 +195,7 @@ def _check_names(entry: JsonObject, path: str) -> Iterator[Cause]:
     """Ignore unknown fields, which a later version may define, unless one looks like a typo."""
     for name in entry:
         if name not in _FIELDS and (meant := get_close_matches(name, _FIELDS, 1, 0.8)):
-            yield forbidden(f"{path}.{name}", f"there is no such field; {meant[0]} may be meant")
+            yield forbidden(f"{path}.{name}", f"unknown field; did you mean {meant[0]}?")
 
 
 def _check_strings(entry: JsonObject, path: str) -> Iterator[Cause]:

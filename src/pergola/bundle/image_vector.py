@@ -1,4 +1,4 @@
-"""Which image a component runs: a file lists them, and whoever installs us may override it.
+"""Which image a component runs: a file lists the images, and an installation may override it.
 
     images = ImageVector.from_environment(files(package) / "images.yaml")
     images.find("calico-node", version="1.31.2")
@@ -66,7 +66,7 @@ class ImageVector:
             origin: how errors call it, its path for example.
 
         Raises:
-            ImageVectorError: it is no image vector; all findings together.
+            ImageVectorError: it is not an image vector; all findings together.
         """
         return cls(tuple(read_sources(text, origin)), origin)
 
@@ -77,7 +77,7 @@ class ImageVector:
         """Read a file, and that which `IMAGEVECTOR_OVERWRITE` names, if it is set.
 
         Raises:
-            ImageVectorError: one of them is no image vector.
+            ImageVectorError: one of them is not an image vector.
             BundleError: the file that overrides cannot be read.
         """
         images = cls.load(package_file.read_bytes(), package_file.name)
@@ -99,7 +99,7 @@ class ImageVector:
         that fit as well. `ref` replaces repository and tag, `repository` replaces `ref`.
 
         Raises:
-            ImageVectorError: it is no image vector, or leaves an entry without an image.
+            ImageVectorError: it is not an image vector, or leaves an entry without an image.
         """
         if text is None:
             return self
@@ -129,31 +129,31 @@ class ImageVector:
 
         Raises:
             ImageNotFound: nothing fits.
-            VersionError: what was given is no version.
+            VersionError: a given version is not valid.
         """
-        wanted = _Wanted(name, version, runtime_version, architecture)
+        desired = _Wanted(name, version, runtime_version, architecture)
         candidates = [source for source in self.sources if source.name == name]
-        fitting = [source for source in candidates if _fits(source, wanted)]
+        fitting = [source for source in candidates if _fits(source, desired)]
         if not fitting:
-            raise ImageNotFound(self._nothing(wanted, candidates))
-        return _reference(max(fitting, key=_rank), wanted)
+            raise ImageNotFound(self._nothing(desired, candidates))
+        return _reference(max(fitting, key=_rank), desired)
 
-    def _nothing(self, wanted: _Wanted, candidates: Sequence[ImageSource]) -> str:
+    def _nothing(self, desired: _Wanted, candidates: Sequence[ImageSource]) -> str:
         if candidates:
             there = "; ".join(map(_described, candidates))
         else:
-            there = _similar(wanted.name, {source.name for source in self.sources})
+            there = _similar(desired.name, {source.name for source in self.sources})
         return (
-            f"no {wanted} in {self.origin}: there is {there}; an entry can be added by the file"
+            f"no {desired} in {self.origin}: there is {there}; an entry can be added by the file"
             f" that {OVERWRITE} names"
         )
 
 
-def _fits(source: ImageSource, wanted: _Wanted) -> bool:
+def _fits(source: ImageSource, desired: _Wanted) -> bool:
     return (
-        _within(source.text("targetVersion"), wanted.version)
-        and _within(source.text("runtimeVersion"), wanted.runtime_version)
-        and (not wanted.architecture or wanted.architecture in _architectures(source))
+        _within(source.text("targetVersion"), desired.version)
+        and _within(source.text("runtimeVersion"), desired.runtime_version)
+        and (not desired.architecture or desired.architecture in _architectures(source))
     )
 
 
@@ -174,17 +174,17 @@ def _rank(source: ImageSource) -> tuple[int, bool, bool]:
     return target + runtime, target, bool(source.architectures)
 
 
-def _reference(source: ImageSource, wanted: _Wanted) -> str:
+def _reference(source: ImageSource, desired: _Wanted) -> str:
     if ref := source.text("ref"):
         return ref
     repository, tag = source.text("repository"), source.text("tag")
     if not tag:
-        if not wanted.version:
+        if not desired.version:
             raise ImageNotFound(
-                f"{wanted} has no tag ({source.place}): say for which version of Kubernetes it is"
-                " wanted, or give it a tag"
+                f"{desired} has no tag ({source.place}): name the version of Kubernetes that it"
+                " is for, or give it a tag"
             )
-        tag = f"v{wanted.version.removeprefix('v')}"
+        tag = f"v{desired.version.removeprefix('v')}"
     return f"{repository}@{tag}" if tag.startswith("sha256:") else f"{repository}:{tag}"
 
 

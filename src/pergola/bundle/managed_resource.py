@@ -95,7 +95,7 @@ def build(
 
     Args:
         labels: of the ManagedResource.
-        annotations: of the ManagedResource, besides those for its Secrets.
+        annotations: of the ManagedResource, in addition to those for its Secrets.
         secret_prefix: whether names of Secrets start with `managedresource-`.
         quality: see `Registry.serialize`.
 
@@ -186,17 +186,17 @@ def is_for_shoot(resource: JsonObject) -> bool:
     return not map_at(resource, "spec").get("class")
 
 
-def merge_into(live: JsonObject, wanted: JsonObject) -> JsonObject:
+def merge_into(live: JsonObject, desired: JsonObject) -> JsonObject:
     """Return the desired state of a live ManagedResource; equal to it if nothing changes.
 
-    The wanted spec replaces the live one, labels and annotations are added to those that are
+    The desired spec replaces the live one, labels and annotations are added to those that are
     there, and annotations for Secrets that are not read any more go.
     """
     metadata = {**metadata_of(live)}
     for field, read in (("labels", labels_of), ("annotations", annotations_of)):
-        if both := read(live) | read(wanted):
+        if both := read(live) | read(desired):
             metadata[field] = both
-    return annotate({**live, "metadata": metadata, "spec": wanted["spec"]})
+    return annotate({**live, "metadata": metadata, "spec": desired["spec"]})
 
 
 def _secret(namespace: str, name: str, data: bytes) -> JsonObject:

@@ -1,7 +1,7 @@
-"""Immutable Secrets and ConfigMaps whose names tell their content (spec 10 §12).
+"""Immutable Secrets and ConfigMaps whose names depend on their content (spec 10 §12).
 
 Changed content gets a new object. So a workload that names it is rolled out, and whatever still
-runs with the old content keeps it until nobody names it any more.
+runs with the old content keeps it until no object names it any more.
 """
 
 import base64
@@ -36,7 +36,7 @@ def make_unique(obj: JsonObject) -> JsonObject:
     Users of the old name have to be given the new one.
 
     Raises:
-        InvalidObject: the object is of another kind, has no name, or has a value that is no base64.
+        InvalidObject: the object is of another kind, has no name, or has an invalid base64 value.
     """
     name, digits = name_of(obj), checksum(content(obj))[:_DIGITS]
     if not name:
@@ -63,7 +63,7 @@ def content(obj: JsonObject) -> dict[str, bytes]:
     """Return the decoded content of a Secret or ConfigMap; `stringData` wins over `data`.
 
     Raises:
-        InvalidObject: the object is of another kind, or a value is no base64 or no string.
+        InvalidObject: the object is of another kind, or a value is not base64 or not a string.
     """
     gvk = GroupVersionKind.of(obj)
     fields = _FIELDS.get(gvk.kind) if gvk.api_version == "v1" else None
@@ -76,16 +76,16 @@ def content(obj: JsonObject) -> dict[str, bytes]:
     }
 
 
-def check_same_content(existing: JsonObject, wanted: JsonObject) -> None:
-    """Pass if an object that is there already holds what the wanted one of its name does.
+def check_same_content(existing: JsonObject, desired: JsonObject) -> None:
+    """Pass if an existing object has the content of the desired one of its name.
 
     Raises:
         NameTaken: it holds something else and, being immutable, cannot be changed.
     """
-    there, here = content(existing), content(wanted)
+    there, here = content(existing), content(desired)
     if there == here:
         return
-    what = f"{wanted['kind']} {Key.of(wanted)}"
+    what = f"{desired['kind']} {Key.of(desired)}"
     if checksum(there) == checksum(here):
         raise NameTaken(
             f"{what} exists with the same values under other keys ({_list(there)} instead of"
@@ -98,26 +98,26 @@ def check_same_content(existing: JsonObject, wanted: JsonObject) -> None:
     )
 
 
-def immutability_patch(existing: JsonObject, wanted: JsonObject) -> JsonObject:
+def immutability_patch(existing: JsonObject, desired: JsonObject) -> JsonObject:
     """Return a merge patch that gives an existing object what `make_unique` gave the desired one.
 
     Empty if it lacks neither a label nor its immutability.
     """
     there = labels_of(existing)
-    missing = {key: value for key, value in labels_of(wanted).items() if there.get(key) != value}
+    missing = {key: value for key, value in labels_of(desired).items() if there.get(key) != value}
     patch: JsonObject = {"metadata": {"labels": missing}} if missing else {}
     return patch if existing.get("immutable") is True else {**patch, "immutable": True}
 
 
 def _decode(value: object, is_base64: bool, where: str) -> bytes:
     if not isinstance(value, str):
-        raise InvalidObject(f"{where} is no string")
+        raise InvalidObject(f"{where} is not a string")
     if not is_base64:
         return value.encode()
     try:
         return base64.b64decode(value, validate=True)
     except binascii.Error:
-        raise InvalidObject(f"{where} is no base64") from None
+        raise InvalidObject(f"{where} is not valid base64") from None
 
 
 def _list(keys: Mapping[str, bytes] | list[str]) -> str:

@@ -37,7 +37,7 @@ class Reference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """Where a kind has its pod spec, and what carries annotations besides the object itself.
+    """Where a kind has its pod spec, and what else than the object carries annotations.
 
     Attributes:
         versions: those in which `annotate` knows the kind; none if it does not.
@@ -121,7 +121,7 @@ def annotate(obj: JsonObject, *extra_keys: str) -> JsonObject:
     annotations stay.
 
     Args:
-        extra_keys: further annotations, which get an empty value.
+        extra_keys: extra annotations, which get an empty value.
 
     Raises:
         InvalidObject: the kind is none of the table in spec 10 §10.

@@ -1,7 +1,7 @@
 """Collects objects and writes them as the content of a ManagedResource's Secret (spec 10 §12).
 
 The same objects give the same bytes, in whatever order they were added: only so can the name of
-the Secret tell whether anything changed.
+the Secret show whether anything changed.
 """
 
 from collections.abc import Iterable
@@ -40,7 +40,7 @@ class Registry:
         return len(self._objects)
 
     def add(self, *objects: JsonObject | None) -> None:
-        """Take objects in; None stands for an object that is not wanted here, and is skipped.
+        """Take objects in; None, for an object that is not needed, is skipped.
 
         Raises:
             DuplicateObject: an object of this kind, namespace and name was added before.
@@ -73,7 +73,7 @@ class Registry:
                 f"object number {len(self) + 1} ({title.strip() or 'empty'}) needs apiVersion,"
                 " kind and metadata.name"
             )
-        # The name comes along, since file names do not tell ':' from '_'.
+        # The name comes along, since ':' and '_' are the same in file names.
         identity = file_name(obj), key.name
         if identity in self._objects:
             raise DuplicateObject(f"{title} is described twice in one bundle; keep one of the two")

@@ -1,7 +1,7 @@
 """Spreads objects over several Secrets where one cannot hold them.
 
 The API server refuses Secrets of more than 1 MiB of data. That is found out here, before anything
-is written, and is nobody's problem unless a single object is that large.
+is written, and only a single object of that size is an error.
 """
 
 from collections.abc import Sequence

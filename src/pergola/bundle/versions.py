@@ -28,7 +28,7 @@ _SAME: Final = {"==": "=", "=<": "<=", "=>": ">=", "~>": "~"}
 
 
 class VersionError(BundleError):
-    """A text is no version, or no range of versions; the message quotes it."""
+    """A text is not a version, or not a version range; the message quotes it."""
 
 
 class Version(NamedTuple):
@@ -54,7 +54,7 @@ class Version(NamedTuple):
         """
         found = _VERSION.fullmatch(text.strip())
         if found is None:
-            raise VersionError(f'"{text}" is no version; expected is one such as 1.30.2')
+            raise VersionError(f'"{text}" is not a version; expected is one such as 1.30.2')
         return _version(found)
 
     @property
@@ -121,7 +121,7 @@ def _group(part: str, text: str) -> tuple[_Comparator, ...]:
         match = _COMPARATOR.match(part, at)
         if match is None:
             raise VersionError(
-                f'"{text}" is no range of versions: "{part[at:].strip()}" is none; expected is one'
+                f'"{text}" is not a version range: "{part[at:].strip()}" is none; expected is one'
                 ' such as ">= 1.30, < 1.32", "1.30.x" or "~1.30"'
             )
         found.append(_comparator(match))

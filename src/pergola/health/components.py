@@ -7,24 +7,24 @@ for managed objects and means nothing here.
 from typing import Final
 
 from pergola.api.objects import JsonObject, map_at
-from pergola.health.conditions import Wanted, conditions_problem
+from pergola.health.conditions import Requirement, conditions_problem
 from pergola.health.numbers import generation_problem
 
 _NODE: Final = (
-    Wanted("Ready"),
-    Wanted("DiskPressure", "False", optional=True),
-    Wanted("MemoryPressure", "False", optional=True),
-    Wanted("NetworkUnavailable", "False", optional=True),
-    Wanted("PIDPressure", "False", optional=True),
+    Requirement("Ready"),
+    Requirement("DiskPressure", "False", optional=True),
+    Requirement("MemoryPressure", "False", optional=True),
+    Requirement("NetworkUnavailable", "False", optional=True),
+    Requirement("PIDPressure", "False", optional=True),
 )
 _MACHINE_DEPLOYMENT: Final = (
-    Wanted("Available"),
-    Wanted("Progressing", optional=True),
-    Wanted("ReplicaFailure", "False", optional=True),
-    Wanted("Frozen", "False", optional=True),
+    Requirement("Available"),
+    Requirement("Progressing", optional=True),
+    Requirement("ReplicaFailure", "False", optional=True),
+    Requirement("Frozen", "False", optional=True),
 )
-_MANAGED_SEED: Final = (Wanted("ShootReconciled"), Wanted("SeedRegistered"))
-_SEED: Final = (Wanted("GardenletReady"), Wanted("SeedSystemComponentsHealthy"))
+_MANAGED_SEED: Final = (Requirement("ShootReconciled"), Requirement("SeedRegistered"))
+_SEED: Final = (Requirement("GardenletReady"), Requirement("SeedSystemComponentsHealthy"))
 
 
 def check_node(obj: JsonObject) -> str | None:
@@ -34,14 +34,14 @@ def check_node(obj: JsonObject) -> str | None:
 
 def check_api_service(obj: JsonObject) -> str | None:
     """Check that an APIService is available."""
-    return conditions_problem(obj, (Wanted("Available"),))
+    return conditions_problem(obj, (Requirement("Available"),))
 
 
 def check_etcd(obj: JsonObject) -> str | None:
     """Check that an Etcd of etcd-druid is ready, and so is its backup if it has one."""
     if map_at(obj, "status").get("ready") is not True:
         return "status.ready is not true"
-    return conditions_problem(obj, (Wanted("BackupReady", optional=True),))
+    return conditions_problem(obj, (Requirement("BackupReady", optional=True),))
 
 
 def check_machine_deployment(obj: JsonObject) -> str | None:
@@ -69,7 +69,9 @@ def check_seed(obj: JsonObject, gardener: JsonObject) -> str | None:
 
 def _identity_problem(observed: JsonObject, expected: JsonObject) -> str | None:
     for field in sorted({*observed, *expected}):
-        seen, wanted = observed.get(field), expected.get(field)
-        if seen != wanted:
-            return f"status.gardener.{field} is {seen or 'not set'}, expected {wanted or 'not set'}"
+        seen, desired = observed.get(field), expected.get(field)
+        if seen != desired:
+            return (
+                f"status.gardener.{field} is {seen or 'not set'}, expected {desired or 'not set'}"
+            )
     return None

@@ -7,7 +7,7 @@ from pergola.api.conditions import get_condition
 from pergola.api.objects import JsonObject, maps_at
 
 
-class Wanted(NamedTuple):
+class Requirement(NamedTuple):
     """A condition that has to have a status; if `optional`, only where it exists."""
 
     type: str
@@ -15,16 +15,16 @@ class Wanted(NamedTuple):
     optional: bool = False
 
 
-def conditions_problem(obj: JsonObject, wanted: Sequence[Wanted]) -> str | None:
+def conditions_problem(obj: JsonObject, desired: Sequence[Requirement]) -> str | None:
     """Return the first condition that makes an object unhealthy, as text, or None."""
-    return next(_problems(obj, wanted), None)
+    return next(_problems(obj, desired), None)
 
 
-def requires(*wanted: Wanted) -> Callable[[JsonObject], str | None]:
+def requires(*desired: Requirement) -> Callable[[JsonObject], str | None]:
     """Return the rule of a kind whose health depends only on its conditions."""
 
     def problem(obj: JsonObject) -> str | None:
-        return conditions_problem(obj, wanted)
+        return conditions_problem(obj, desired)
 
     return problem
 
@@ -47,8 +47,8 @@ def describe(found: JsonObject) -> str:
     return f"{text}: {message}" if message else text
 
 
-def _problems(obj: JsonObject, wanted: Sequence[Wanted]) -> Iterator[str]:
-    for kind, status, optional in wanted:
+def _problems(obj: JsonObject, desired: Sequence[Requirement]) -> Iterator[str]:
+    for kind, status, optional in desired:
         found = condition(obj, kind)
         if found is None:
             if not optional:

@@ -73,7 +73,7 @@ def _timestamp_problem(obj: JsonObject) -> str | None:
     text = annotations[TIMESTAMP]
     asked = read_time(text)
     if asked is None:
-        return f"annotation {TIMESTAMP}={text!r} is no RFC 3339 time"
+        return f"annotation {TIMESTAMP}={text!r} is not an RFC 3339 time"
     updated = map_at(obj, "status", "lastOperation").get("lastUpdateTime")
     done = read_time(updated)
     if done is not None and asked.replace(microsecond=0) <= done:

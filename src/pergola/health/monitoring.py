@@ -1,7 +1,7 @@
 """Prometheuses and Alertmanagers of the Prometheus operator (spec 10 §8.3, §9)."""
 
 from pergola.api.objects import JsonObject, generation_of
-from pergola.health.conditions import Wanted, condition, conditions_problem
+from pergola.health.conditions import Requirement, condition, conditions_problem
 from pergola.health.numbers import number
 from pergola.health.workloads import replicas, updated_problem
 
@@ -22,9 +22,9 @@ def _current_problem(obj: JsonObject, kind: str) -> str | None:
     observed, generation = number(found or {}, "observedGeneration"), generation_of(obj)
     if found is not None and observed < generation:
         return f"condition {kind} is about generation {observed}, behind generation {generation}"
-    return conditions_problem(obj, (Wanted(kind),))
+    return conditions_problem(obj, (Requirement(kind),))
 
 
 def _available_problem(obj: JsonObject) -> str | None:
-    available, wanted = number(obj, "status", "availableReplicas"), replicas(obj)
-    return None if available >= wanted else f"{available} of {wanted} replicas are available"
+    available, desired = number(obj, "status", "availableReplicas"), replicas(obj)
+    return None if available >= desired else f"{available} of {desired} replicas are available"

@@ -105,8 +105,8 @@ def _count_problem(
         found = sum(1 for _ in pods_of(deployment, pods, now=now))
     except SelectorError as error:
         return f"spec.selector: {error}"
-    wanted = replicas(deployment)
-    return None if found == wanted else f"there are {found} pods, expected {wanted}"
+    desired = replicas(deployment)
+    return None if found == desired else f"there are {found} pods, expected {desired}"
 
 
 def _is_foreign(deployment: JsonObject, pod: JsonObject) -> bool:

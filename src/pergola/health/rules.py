@@ -16,7 +16,7 @@ from pergola.api.objects import (
     map_at,
     maps_at,
 )
-from pergola.health.conditions import Wanted, conditions_problem, requires
+from pergola.health.conditions import Requirement, conditions_problem, requires
 from pergola.health.daemon_sets import daemon_set_progressing, daemon_set_unhealthy
 from pergola.health.monitoring import monitoring_progressing, monitoring_unhealthy
 from pergola.health.numbers import generation_problem
@@ -84,21 +84,21 @@ def issuer_unhealthy(obj: JsonObject) -> str | None:
 
 def certificate_unhealthy(obj: JsonObject) -> str | None:
     """Check that a Certificate is ready: by its state, and by its condition if it has one."""
-    return conditions_problem(obj, (Wanted("Ready", optional=True),)) or issuer_unhealthy(obj)
+    return conditions_problem(obj, (Requirement("Ready", optional=True),)) or issuer_unhealthy(obj)
 
 
 _CRD: Final = Rule(
     requires(
-        Wanted("NamesAccepted"),
-        Wanted("Established"),
-        Wanted("Terminating", "False", optional=True),
+        Requirement("NamesAccepted"),
+        Requirement("Established"),
+        Requirement("Terminating", "False", optional=True),
     )
 )
-_JOB: Final = Rule(requires(Wanted("Failed", "False", optional=True)))
+_JOB: Final = Rule(requires(Requirement("Failed", "False", optional=True)))
 _MONITORING: Final = Rule(monitoring_unhealthy, monitoring_progressing)
 _REPLICA_SET: Final = Rule(replica_set_unhealthy)
 # Its observedGeneration is left out on purpose: the recommender does not keep it.
-_VPA: Final = Rule(requires(Wanted("ConfigUnsupported", "False", optional=True)))
+_VPA: Final = Rule(requires(Requirement("ConfigUnsupported", "False", optional=True)))
 
 _TABLE: Final = {
     ("apps/v1", "Deployment"): Rule(deployment_unhealthy, deployment_progressing),

@@ -3,13 +3,13 @@
 from typing import Final
 
 from pergola.api.objects import JsonObject, map_at
-from pergola.health.conditions import Wanted, condition, conditions_problem, describe
+from pergola.health.conditions import Requirement, condition, conditions_problem, describe
 from pergola.health.numbers import generation_problem, number
 
 _AVAILABLE: Final = (
-    Wanted("Available"),
-    Wanted("Progressing", optional=True),
-    Wanted("ReplicaFailure", "False", optional=True),
+    Requirement("Available"),
+    Requirement("Progressing", optional=True),
+    Requirement("ReplicaFailure", "False", optional=True),
 )
 
 
@@ -53,8 +53,8 @@ def replicas(obj: JsonObject) -> int:
 
 def updated_problem(obj: JsonObject) -> str | None:
     """Whether replicas still run an earlier template."""
-    updated, wanted = number(obj, "status", "updatedReplicas"), replicas(obj)
-    return None if updated >= wanted else f"{updated} of {wanted} replicas are updated"
+    updated, desired = number(obj, "status", "updatedReplicas"), replicas(obj)
+    return None if updated >= desired else f"{updated} of {desired} replicas are updated"
 
 
 def _newest_problem(obj: JsonObject) -> str | None:
@@ -65,6 +65,6 @@ def _newest_problem(obj: JsonObject) -> str | None:
     return None if done else describe(found)
 
 
-def _ready_problem(obj: JsonObject, wanted: int) -> str | None:
+def _ready_problem(obj: JsonObject, desired: int) -> str | None:
     ready = number(obj, "status", "readyReplicas")
-    return None if ready >= wanted else f"{ready} of {wanted} replicas are ready"
+    return None if ready >= desired else f"{ready} of {desired} replicas are ready"

@@ -134,7 +134,7 @@ class Client:
         something: leave an empty namespace or selector out to mean all.
 
         Raises:
-            InvalidKey: there can be no such namespace.
+            InvalidKey: no such namespace can exist.
             SelectorError: a selector is empty.
         """
         items: list[JsonObject] = []

@@ -1,8 +1,8 @@
-"""Who asks: what a request to an API server carries so that the server knows its sender.
+"""Credentials: what a request carries so that the API server knows its sender.
 
 Credentials change while the process runs (tokens expire, certificates are rotated on disk), so
-they are asked for each request and must answer from memory nearly always. Their values appear in
-no error, log line or `repr`.
+each request consults them, and they must nearly always answer from memory. No error, log line or
+`repr` contains their values.
 """
 
 import base64
@@ -36,7 +36,7 @@ class ClientCertificate:
         """Make the context present this certificate.
 
         Raises:
-            ConfigurationError: it is no certificate, no key, or they do not belong together.
+            ConfigurationError: certificate or key is invalid, or they do not match.
         """
         with _private_file(self.certificate.rstrip() + b"\n" + self.key) as path:
             try:
@@ -44,7 +44,7 @@ class ClientCertificate:
                 context.load_cert_chain(path, password="")
             except (ssl.SSLError, OSError) as error:
                 raise ConfigurationError(
-                    "client certificate and key are no matching, unencrypted PEM pair"
+                    "client certificate and key are not a matching, unencrypted PEM pair"
                 ) from error
 
 
@@ -53,14 +53,14 @@ class Credentials(Protocol):
 
     @property
     def version(self) -> int:
-        """Grows when `client_certificate` changes, so that connections are made anew."""
+        """Grows when `client_certificate` changes, so that new connections are made."""
         ...
 
     async def headers(self) -> dict[str, str]:
         """Return the headers of the next request; refresh what expired.
 
         Raises:
-            ConfigurationError: there are no usable credentials (now).
+            ConfigurationError: the credentials cannot be used now.
         """
         ...
 
@@ -116,7 +116,7 @@ class BasicAuth(Constant):
 
 
 class TokenFile:
-    """A bearer token in a file that somebody else renews, e.g. the kubelet.
+    """A bearer token in a file that another process renews, e.g. the kubelet.
 
     The file is looked at every 10 seconds at most, and read again when it changed. A file that
     vanishes or is empty for a moment does not take the last good token away.

@@ -36,7 +36,7 @@ class Resource(NamedTuple):
         Only None means all namespaces. The namespace of a cluster-scoped kind does not count.
 
         Raises:
-            InvalidKey: there can be no such namespace; an empty one is none.
+            InvalidKey: no such namespace can exist; an empty one is none.
         """
         if not self.namespaced or namespace is None:
             return f"{self.root}/{self.plural}"

@@ -73,7 +73,7 @@ class ApiError(KubeError):
 
 
 class NotFound(ApiError):
-    """There is no such object (or no such path)."""
+    """The object or path does not exist."""
 
 
 class AlreadyExists(ApiError):

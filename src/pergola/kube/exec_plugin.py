@@ -1,6 +1,6 @@
 """Credentials that a program prints, as cloud providers' kubeconfigs ask for.
 
-The protocol is `client.authentication.k8s.io`: the program finds what is wanted of it in the
+The protocol is `client.authentication.k8s.io`: the program finds its input in the
 variable KUBERNETES_EXEC_INFO and answers with an ExecCredential on its standard output. Its
 standard error goes to the user unread, so that it may explain itself or ask to log in.
 """
@@ -35,7 +35,7 @@ class ExecPlugin:
     Attributes:
         where: file and field path of its configuration, for error messages.
         env: what is added to the environment of this process.
-        cluster: what the program is told about the cluster, if it wants to know.
+        cluster: what the program learns about the cluster, if it requests that.
         install_hint: shown where the program is missing.
     """
 
@@ -143,7 +143,7 @@ class ExecCredentials:
         mode = self._plugin.interactive_mode
         interactive = mode != "Never" and sys.stdin is not None and sys.stdin.isatty()
         if mode == "Always" and not interactive:
-            raise self._failed("wants to ask the user, but standard input is no terminal")
+            raise self._failed("wants to ask the user, but standard input is not a terminal")
         return interactive
 
     def _cannot_start(self, error: OSError) -> ConfigurationError:
@@ -205,14 +205,14 @@ def _expiry(plugin: ExecPlugin, status: dict[str, Any]) -> datetime | None:
     try:
         expires = datetime.fromisoformat(text)
     except ValueError:
-        raise _failure(plugin, "gave out an expirationTimestamp that is no RFC 3339") from None
+        raise _failure(plugin, "gave out an expirationTimestamp that is not RFC 3339") from None
     return expires if expires.tzinfo else expires.replace(tzinfo=UTC)
 
 
 def _text(plugin: ExecPlugin, status: dict[str, Any], name: str) -> str:
     value = status.get(name) or ""
     if not isinstance(value, str):
-        raise _failure(plugin, f"gave out a {name} that is no string")
+        raise _failure(plugin, f"gave out a {name} that is not a string")
     return value
 
 

@@ -89,7 +89,7 @@ def in_cluster(
     host, port = environ.get("KUBERNETES_SERVICE_HOST"), environ.get("KUBERNETES_SERVICE_PORT")
     if not host or not port:
         raise ConfigurationError(
-            "this is no pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set;"
+            "this is not a pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set;"
             " pass a kubeconfig"
         )
     namespace = folder / "namespace"
@@ -134,7 +134,7 @@ def _trust(context: ssl.SSLContext, config: ClusterConfig) -> None:
         context.load_verify_locations(cadata=(config.ca or b"").decode("ascii", "ignore"))
     except (ssl.SSLError, ValueError) as error:
         raise ConfigurationError(
-            f'context "{config.context}": the certificate authority is no PEM certificate'
+            f'context "{config.context}": the certificate authority is not a PEM certificate'
         ) from error
 
 
@@ -178,12 +178,14 @@ def _server(cluster: Entry) -> str:
     server = text if "://" in text else f"http://{text}"
     url = urlsplit(server)
     if url.scheme not in ("http", "https") or not url.hostname:
-        raise cluster.error("server", "is no http or https URL")
+        raise cluster.error("server", "is not an http or https URL")
     return server.rstrip("/")
 
 
 def _proxy(cluster: Entry) -> str | None:
     text = cluster.text("proxy-url")
     if text and urlsplit(text).scheme not in _PROXY_SCHEMES:
-        raise cluster.error("proxy-url", "is no http or https URL; other proxies are not supported")
+        raise cluster.error(
+            "proxy-url", "is not an http or https URL; other proxies are not supported"
+        )
     return text or None

@@ -83,7 +83,7 @@ class Entry:
         try:
             return base64.b64decode("".join(text.split()), validate=True)
         except (binascii.Error, ValueError):
-            raise self.error(name, "is no base64") from None
+            raise self.error(name, "is not valid base64") from None
 
     def located(self, name: str) -> Path | None:
         """Return a path, relative to the folder of the file; None if absent or empty."""

@@ -19,7 +19,7 @@ from pergola.kube.exec_plugin import API_VERSIONS, ExecCredentials, ExecPlugin
 from pergola.kube.kubeconfig_file import Entry
 
 _IMPERSONATION: Final = ("as", "as-uid", "as-groups", "as-user-extra")
-# What an operator may not be told to do by a kubeconfig out of a Secret (spec 10 §13.1).
+# What a kubeconfig from a Secret must not make this process do (spec 10 §13.1).
 _RESTRICTED: Final = (
     "client-certificate",
     "client-key",
@@ -35,7 +35,7 @@ def credentials_of(user: Entry, cluster: Entry, *, restricted: bool = False) -> 
 
     Args:
         user: an entry of the list `users`.
-        cluster: what an exec plugin may be told about.
+        cluster: what an exec plugin may learn about.
         restricted: refuse files of certificates and keys, impersonation and programs; a token
             file is allowed.
 

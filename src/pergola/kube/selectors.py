@@ -1,6 +1,6 @@
 """Label selectors: as objects (`matchLabels`, `matchExpressions`), and as the API's query text.
 
-What is no selector is refused and never read as an empty one, which would select everything.
+A malformed selector is refused, and never read as an empty one, which would select everything.
 """
 
 import re
@@ -57,7 +57,7 @@ def format_selector(selector: JsonObject) -> str:
     """Format a selector for a query: `a=b,c in (x,y),!d`; empty for an empty selector.
 
     Raises:
-        SelectorError: the selector is malformed, or has what can be no label.
+        SelectorError: the selector is malformed, or contains what cannot be a label.
     """
     return ",".join(_formatted(_checked(requirement)) for requirement in _requirements(selector))
 
@@ -79,7 +79,7 @@ def parse_selector(text: str) -> JsonObject:
     A blank text is the empty selector. The API's `a>1` and `a<1` have no form as an object.
 
     Raises:
-        SelectorError: the text is no such selector.
+        SelectorError: the text is not such a selector.
     """
     labels: dict[str, str] = {}
     expressions: list[JsonObject] = []
@@ -146,10 +146,10 @@ def _checked(requirement: _Requirement) -> _Requirement:
     domain, slash, name = requirement.key.rpartition("/")
     domain_fits = _DOMAIN.fullmatch(domain) and len(domain) <= _LONGEST_DOMAIN
     if not _fits(name) or (slash and not domain_fits):
-        raise SelectorError(f'"{requirement.key}" can be no label key')
+        raise SelectorError(f'"{requirement.key}" cannot be a label key')
     for value in requirement.values:
         if value and not _fits(value):
-            raise SelectorError(f'"{value}" can be no value of the label {requirement.key}')
+            raise SelectorError(f'"{value}" cannot be a value of the label {requirement.key}')
     return requirement
 
 
@@ -206,4 +206,4 @@ def _taken(tokens: deque[str]) -> str:
 
 
 def _malformed(text: str, problem: str) -> SelectorError:
-    return SelectorError(f'"{text}" is no label selector: {problem}')
+    return SelectorError(f'"{text}" is not a label selector: {problem}')

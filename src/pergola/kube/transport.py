@@ -82,7 +82,7 @@ class Transport:
         """Send one request and read its whole answer.
 
         Waits and tries again where the server says that it has too much to do, and once with fresh
-        credentials where it does not know ours. Each try asks for `permission` anew.
+        credentials where it does not know ours. Each attempt requires `permission` again.
 
         Raises:
             ApiError: the server refused.

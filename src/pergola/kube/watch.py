@@ -2,7 +2,7 @@
 
 Nothing here survives an end: the cache in `pergola.runtime` does. A watch asks for bookmarks, and a
 connection on which nothing is heard for 70 seconds counts as dead: the server sends a bookmark
-every minute, so silence means that nobody is there any more.
+every minute, so silence means that the server is gone.
 """
 
 from collections.abc import AsyncGenerator
@@ -50,7 +50,7 @@ async def watch(
     """Yield what changes, until the server ends the watch (after `timeout_seconds` at most).
 
     Args:
-        resource_version: the state after which changes are wanted.
+        resource_version: yield the changes after this state.
         initial_events: start with all present objects as ADDED events and a bookmark (a streaming
             list) instead of at `resource_version`.
 

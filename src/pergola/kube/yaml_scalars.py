@@ -39,8 +39,8 @@ class YamlError(KubeError):
 
     Attributes:
         problem: what is wrong, without the place.
-        line: counted from 1; 0 if there is no place.
-        column: counted from 1; 0 if there is no place.
+        line: counted from 1; 0 if unknown.
+        column: counted from 1; 0 if unknown.
     """
 
     def __init__(self, problem: str, line: int = 0, column: int = 0) -> None:
@@ -101,7 +101,7 @@ def key(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, int | float):
         return str(value)
-    raise YamlError("a map key is null; quote it" if value is None else "a map key is no scalar")
+    raise YamlError("a map key is null; quote it" if value is None else "a map key is not a scalar")
 
 
 def float_to_number(value: float) -> int | float:

@@ -24,7 +24,7 @@ async def cluster_identity(client: Client, configured: str) -> str:
         configured: `controllers.clusterID`: a plain id, `<cluster>`, `<default>` or empty.
 
     Raises:
-        IdentityError: `<cluster>` was asked for and ConfigMap kube-system/cluster-identity does
+        IdentityError: `<cluster>` is configured and ConfigMap kube-system/cluster-identity does
             not give one, or the id has a `:` in it.
         KubeError: the ConfigMap could not be read.
     """

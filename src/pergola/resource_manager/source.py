@@ -57,7 +57,7 @@ class SeenResource:
     packed: bytes
 
     def unpack(self) -> JsonObject:
-        """The ManagedResource, without its managed fields."""
+        """Return the ManagedResource, without its managed fields."""
         obj: JsonObject = orjson.loads(self.packed)
         return obj
 
@@ -125,23 +125,23 @@ class Source:
         return sum(key.namespace == namespace for key, _ in cache.items()) if cache else 0
 
     def wanted_secrets(self, namespace: str) -> int:
-        """How many Secrets of a namespace some ManagedResource names."""
+        """Return how many Secrets of a namespace ManagedResources name."""
         return self._wanted[namespace]
 
     def readers(self, secret: Key) -> Collection[Key]:
-        """The ManagedResources that name a Secret."""
+        """Return the ManagedResources that name a Secret."""
         return self._readers.get(secret, ())
 
     def observe(self, resource: JsonObject) -> None:
-        """Takes in what a write of a ManagedResource returned."""
+        """Take in what a write of a ManagedResource returned."""
         self.resources.observe(resource)
 
     def changing(self, secret: Key) -> asyncio.Lock:
-        """Held by whoever writes the finalizers of a Secret, from looking until it is observed."""
+        """Return the lock to hold from reading a Secret until its new finalizers are observed."""
         return self._changing.setdefault(secret, asyncio.Lock())
 
     def observe_secret(self, secret: JsonObject, before: SeenSecret) -> None:
-        """Takes in what a write of a Secret returned that changed only metadata.
+        """Take in what a write of a Secret returned that changed only metadata.
 
         Args:
             before: the state that was written to, with its resourceVersion as the condition.
@@ -175,7 +175,7 @@ class Source:
 
 
 def keep_resource(obj: JsonObject) -> SeenResource:
-    """What the cache keeps of a ManagedResource."""
+    """Return what the cache keeps of a ManagedResource."""
     metadata_of(obj).pop("managedFields", None)
     annotations = annotations_of(obj)
     status = {c.get("type"): c.get("status") for c in maps_at(obj, "status", "conditions")}
@@ -196,7 +196,7 @@ def keep_resource(obj: JsonObject) -> SeenResource:
 
 
 def keep_secret(obj: JsonObject) -> SeenSecret:
-    """What the cache keeps of a Secret."""
+    """Return what the cache keeps of a Secret."""
     version = resource_version_of(obj)
     return SeenSecret(
         uid=uid_of(obj),

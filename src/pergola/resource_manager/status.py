@@ -33,7 +33,7 @@ class StatusWriter:
             change: must not change its argument.
 
         Returns:
-            The ManagedResource afterwards, or None if it is gone, was made anew meanwhile, or the
+            The ManagedResource afterwards, or None if it is gone, was recreated meanwhile, or the
             change does not apply any more.
 
         Raises:

@@ -85,7 +85,7 @@ def test_findings_use_the_name_that_the_file_has() -> None:
         "controllers.node.backoff: must be greater than 0"
     ]
     assert load("controllers.node.backof", "1s").warnings == [
-        'controllers.node.backof: is no known field and has no effect; did you mean "backoff"?'
+        'controllers.node.backof: is not a known field and has no effect; did you mean "backoff"?'
     ]
 
 

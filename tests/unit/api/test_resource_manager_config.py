@@ -405,8 +405,8 @@ def test_an_unknown_field_is_a_warning_with_its_path() -> None:
 
     assert loaded.config.controllers.cluster_id == ""
     assert loaded.warnings == [
-        'controllers.clusterId: is no known field and has no effect; did you mean "clusterID"?',
-        "controllers.shiny: is no known field and has no effect",
+        'controllers.clusterId: is not a known field and has no effect; did you mean "clusterID"?',
+        "controllers.shiny: is not a known field and has no effect",
     ]
 
 

@@ -119,10 +119,12 @@ def test_all_findings_are_reported_at_once() -> None:
 def test_an_unknown_field_is_a_warning_that_names_the_near_miss() -> None:
     assert validate(SCHEMA, {"Flag": True, "zzz": 1, "items": [{"name": "a", "sise": 1}]}) == [
         Finding(
-            "items[0].sise", 'is no known field and has no effect; did you mean "size"?', "warning"
+            "items[0].sise",
+            'is not a known field and has no effect; did you mean "size"?',
+            "warning",
         ),
-        Finding("Flag", 'is no known field and has no effect; did you mean "flag"?', "warning"),
-        Finding("zzz", "is no known field and has no effect", "warning"),
+        Finding("Flag", 'is not a known field and has no effect; did you mean "flag"?', "warning"),
+        Finding("zzz", "is not a known field and has no effect", "warning"),
     ]
 
 

@@ -142,7 +142,7 @@ def test_an_image_that_fits_no_version_is_answered_with_all_candidates() -> None
 
 
 def test_a_version_that_is_none_is_refused_even_if_no_entry_asks_for_it() -> None:
-    with pytest.raises(VersionError, match='"new" is no version'):
+    with pytest.raises(VersionError, match='"new" is not a version'):
         vector("name: a, ref: 'r:1'").find("a", version="new")
 
 
@@ -268,7 +268,7 @@ def test_every_finding_of_a_file_is_reported() -> None:
         "images[4].architectures[2]",
         "images[5]",
     ]
-    assert "targetVersion may be meant" in dict(found)["images[4].targetVerison"]
+    assert "did you mean targetVersion?" in dict(found)["images[4].targetVerison"]
     assert "put it in quotes" in dict(found)["images[3].tag"]
 
 

@@ -73,8 +73,8 @@ def test_text_and_base64_of_the_same_content_have_the_same_name() -> None:
         ({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "x"}}, "neither a Secret"),
         ({**secret(), "apiVersion": "v2"}, "neither a Secret"),
         (secret(""), "Secret has no name"),
-        ({**secret(), "data": {"k": "%"}}, r"Secret ns/s: data\[k\] is no base64"),
-        (config_map(data={"k": 1}), r"ConfigMap ns/c: data\[k\] is no string"),
+        ({**secret(), "data": {"k": "%"}}, r"Secret ns/s: data\[k\] is not valid base64"),
+        (config_map(data={"k": 1}), r"ConfigMap ns/c: data\[k\] is not a string"),
     ],
 )
 def test_what_cannot_have_a_unique_name_is_refused(obj: JsonObject, problem: str) -> None:

@@ -118,7 +118,7 @@ def test_a_description_is_read() -> None:
         ("nothing", [""]),
         (
             {"failuredomains": []},
-            ['failuredomains: is no known field; did you mean "failureDomains"'],
+            ['failuredomains: is not a known field; did you mean "failureDomains"'],
         ),
         (
             {
@@ -128,7 +128,7 @@ def test_a_description_is_read() -> None:
             },
             [
                 "endpoint.port: is required",
-                'endpoint.prot: is no known field; did you mean "port"',
+                'endpoint.prot: is not a known field; did you mean "port"',
                 "endpoint.host: must be a host without a port",
                 'failureDomains: name "a" appears more than once',
                 "spec.controlPlaneEndpoint: must be written as endpoint",

@@ -106,7 +106,7 @@ def test_a_timestamp_of_the_same_second_or_before_is_healthy(timestamp: str) -> 
     ["", "yesterday", "2026-02-30T12:00:00Z", "2026-03-01", "2026-03-01T11:00:00", "1772366400"],
 )
 def test_a_timestamp_that_cannot_be_read_is_unhealthy(timestamp: str) -> None:
-    assert "is no RFC 3339 time" in text(stamped(timestamp))
+    assert "is not an RFC 3339 time" in text(stamped(timestamp))
 
 
 @pytest.mark.parametrize("updated", [None, "", "never"])

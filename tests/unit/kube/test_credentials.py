@@ -210,9 +210,9 @@ async def test_a_certificate_file_that_is_only_touched_makes_no_new_version(
 
 
 def test_a_certificate_and_a_key_must_belong_together() -> None:
-    with pytest.raises(ConfigurationError, match="no matching, unencrypted PEM pair"):
+    with pytest.raises(ConfigurationError, match="not a matching, unencrypted PEM pair"):
         Certificate(pem_pair().certificate, pem_pair().key)
-    with pytest.raises(ConfigurationError, match="no matching, unencrypted PEM pair"):
+    with pytest.raises(ConfigurationError, match="not a matching, unencrypted PEM pair"):
         Certificate(b"nonsense", b"more nonsense")
 
 
@@ -377,8 +377,8 @@ async def test_a_program_is_told_what_it_may_know() -> None:
         (answer(token="hush").replace("status", "state"), "without status"),
         (answer(), "neither a token nor a client certificate"),
         (answer(clientKeyData="hush"), "only one of client certificate and client key"),
-        (answer(token="hush", expirationTimestamp="soon"), "is no RFC 3339"),
-        (answer(token="hush").replace('"hush"', '["hush"]'), "a token that is no string"),
+        (answer(token="hush", expirationTimestamp="soon"), "is not RFC 3339"),
+        (answer(token="hush").replace('"hush"', '["hush"]'), "a token that is not a string"),
     ],
 )
 async def test_a_program_that_fails_is_named_and_its_output_is_not_shown(
@@ -418,5 +418,5 @@ async def test_a_program_that_hangs_is_ended() -> None:
 async def test_a_program_that_must_ask_needs_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     credentials = ExecCredentials(plugin(answer(token="abc"), interactive_mode="Always"))
-    with pytest.raises(ConfigurationError, match="standard input is no terminal"):
+    with pytest.raises(ConfigurationError, match="standard input is not a terminal"):
         await credentials.headers()

@@ -120,7 +120,7 @@ def test_a_pod_without_a_token_says_which_file_is_missing(tmp_path: Path) -> Non
 
 
 def test_outside_of_a_pod_there_is_no_in_cluster_configuration() -> None:
-    with pytest.raises(ConfigurationError, match="this is no pod"):
+    with pytest.raises(ConfigurationError, match="this is not a pod"):
         in_cluster(environ={})
 
 
@@ -304,10 +304,13 @@ async def test_an_exec_plugin_is_run_as_configured(write: Write, tmp_path: Path)
         ({"users": [{"name": "u"}] * 2}, 'users[1].name "u" is there twice'),
         ({"users": [{"user": {}}]}, "users[0].name is missing"),
         ({"cluster": {"server": ""}}, "clusters[c].cluster.server is missing"),
-        ({"cluster": {"server": "ftp://x"}}, "clusters[c].cluster.server is no http or https URL"),
+        (
+            {"cluster": {"server": "ftp://x"}},
+            "clusters[c].cluster.server is not an http or https URL",
+        ),
         (
             {"cluster": {"certificate-authority-data": "*"}},
-            "clusters[c].cluster.certificate-authority-data is no base64",
+            "clusters[c].cluster.certificate-authority-data is not valid base64",
         ),
         (
             {"cluster": {"certificate-authority": "gone.crt"}},
@@ -321,14 +324,14 @@ async def test_an_exec_plugin_is_run_as_configured(write: Write, tmp_path: Path)
             {"cluster": {"insecure-skip-tls-verify": True, "certificate-authority-data": "YQ=="}},
             "clusters[c].cluster.certificate-authority contradicts insecure-skip-tls-verify",
         ),
-        ({"cluster": {"proxy-url": "socks5://x"}}, "clusters[c].cluster.proxy-url is no http"),
+        ({"cluster": {"proxy-url": "socks5://x"}}, "clusters[c].cluster.proxy-url is not an http"),
         ({"user": {"token": ["hush"]}}, "users[u].user.token must be a string"),
         ({"user": {"tokenFile": "gone"}}, "gone cannot be read: no such file"),
         ({"user": {"username": "a", "token": "hush"}}, "users[u].user.username contradicts"),
         ({"user": {"client-key-data": "aHVzaA=="}}, "users[u].user.client-certificate is missing"),
         (
             {"user": {"client-key-data": "aHVzaA==", "client-certificate-data": "aHVzaA=="}},
-            "users[u].user: client certificate and key are no matching",
+            "users[u].user: client certificate and key are not a matching",
         ),
         ({"user": {"auth-provider": {"name": "gcp"}}}, "users[u].user.auth-provider is not supp"),
         ({"user": {"as-groups": ["a"]}}, "users[u].user.as is missing"),

@@ -122,7 +122,7 @@ def test_a_selector_is_written_as_the_api_takes_it(selector: JsonObject, text: s
     ],
 )
 def test_what_can_be_no_label_is_not_written(selector: JsonObject) -> None:
-    with pytest.raises(SelectorError, match="can be no"):
+    with pytest.raises(SelectorError, match="cannot be a"):
         format_selector(selector)
 
 

@@ -1,4 +1,4 @@
-"""From Python types to structural OpenAPI v3 schemas, as an API server wants them in a CRD."""
+"""From Python types to structural OpenAPI v3 schemas, as an API server requires them in a CRD."""
 
 from functools import cache
 from typing import Final
@@ -56,7 +56,7 @@ def _struct(cls: type, above: Above) -> JsonObject:
         raise SchemaError(f"{cls.__name__} contains itself, which no structural schema can say")
     info = types.type_info(cls)
     if not isinstance(info, types.StructType):
-        raise SchemaError(f"{cls.__name__} is no Struct")
+        raise SchemaError(f"{cls.__name__} is not a Struct")
     schema: JsonObject = {"type": "object", "properties": _properties(info, (*above, cls))}
     if required := sorted(field.encode_name for field in info.fields if field.required):
         schema["required"] = required

@@ -156,7 +156,7 @@ def _unknown(properties: Collection[str], value: Collection[str], path: str) -> 
         if name not in properties:
             near = _near_miss(name, properties)
             hint = f'; did you mean "{near}"?' if near else ""
-            yield Finding(child(path, name), f"is no known field{NO_EFFECT}{hint}", "warning")
+            yield Finding(child(path, name), f"is not a known field{NO_EFFECT}{hint}", "warning")
 
 
 def _near_miss(name: str, known: Iterable[str]) -> str:

@@ -113,7 +113,7 @@ def _problem_of_name(name: str, kind: GroupKind) -> str:
     if not name:
         return "is missing"
     if kind.group == _RBAC:
-        # The only kinds whose names are no parts of DNS names.
+        # The only kinds whose names are not parts of DNS names.
         bad = name in (".", "..") or "/" in name or "%" in name
         return "must not contain / or %, nor be . or .." if bad else ""
     longest = _LABELS.get(kind) or _SHORT.get(kind, _LONGEST_NAME)

@@ -154,7 +154,7 @@ def _freshness(obj: JsonObject) -> Verdict:
         return Verdict()
     asked = read_time(asked_at)
     if asked is None:
-        return Verdict(f'annotation "{TIMESTAMP}" is no RFC 3339 time: "{asked_at}"')
+        return Verdict(f'annotation "{TIMESTAMP}" is not an RFC 3339 time: "{asked_at}"')
     updated = map_at(obj, "status", "lastOperation").get("lastUpdateTime")
     done = read_time(updated)
     if done is None or asked.replace(microsecond=0) > done:

@@ -1,4 +1,4 @@
-"""Deletes immutable ConfigMaps and Secrets that nobody uses any more (spec 10 §10).
+"""Deletes immutable ConfigMaps and Secrets that are no longer used (spec 10 §10).
 
 An object is collected only if it is labelled for that, old enough, was unused in two runs in a row,
 and is still unused when asked once more right before it is deleted, in the state in which it was
@@ -121,7 +121,7 @@ class Candidate:
 
 
 class GarbageCollector:
-    """The reconciler; it has one key, which stands for the whole target.
+    """The reconciler; its only key represents the whole target.
 
     Args:
         namespaces: where to collect; everywhere if empty.
@@ -148,7 +148,7 @@ class GarbageCollector:
         self._suspects: dict[tuple[str, Key], str] = {}
 
     async def reconcile(self, _: str) -> Outcome:
-        """One run over the whole target."""
+        """Check the whole target once."""
         unused = await self.unused()
         ripe = [c for c in unused if self._suspects.get((c.use[0], c.key)) == c.uid]
         self._suspects = {(c.use[0], c.key): c.uid for c in unused}
@@ -159,7 +159,7 @@ class GarbageCollector:
         return Again(self._sync_period) if self._sync_period else DONE
 
     async def unused(self) -> list[Candidate]:
-        """What is old enough to be collected and used by nobody now: the report of a dry run.
+        """Return what is old enough to be collected and not used now: the report of a dry run.
 
         Raises:
             KubeError: a list failed; nothing can be said then.
@@ -192,7 +192,7 @@ class GarbageCollector:
         return used
 
     async def _collect(self, ripe: list[Candidate]) -> None:
-        """Looks once more and deletes; the second look sees what was written since the first."""
+        """Check once more and delete; the second check sees what was written since the first."""
         used = await self._used()
         limit = asyncio.Semaphore(_AT_ONCE)
 
@@ -232,7 +232,7 @@ class GarbageCollector:
 
 
 def uses(obj: JsonObject) -> Iterable[Use]:
-    """All ConfigMaps and Secrets that an object uses: by its annotations, and by its pod spec."""
+    """Return what an object uses: by its annotations, and by its pod spec."""
     namespace = namespace_of(obj)
     found: set[Reference] = annotated_references(annotations_of(obj)) | references(obj)
     for template in _templates(obj):

@@ -57,7 +57,7 @@ _SERVICE: Final = GroupKind("", "Service")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one look at the objects found; None where nothing is wrong."""
+    """What one check of the objects found; None if nothing is wrong."""
 
     unhealthy: tuple[str, str] | None
     rolling: tuple[str, str] | None
@@ -133,7 +133,7 @@ class Health:
         self._counting: dict[str, set[Key]] = {}
 
     async def reconcile(self, key: Key) -> Outcome:
-        """One look at the objects of one ManagedResource."""
+        """Check the objects of one ManagedResource once."""
         seen = self._source.resource(key)
         if seen is None or not self._checks(seen):
             self._settling.pop(key, None)
@@ -154,11 +154,11 @@ class Health:
         return Again(LOST_SECONDS if lost else self._sync_period)
 
     def lost(self, key: Key, gvk: GroupVersionKind, name: Key) -> None:
-        """Notes that an object was deleted, to be reported even if it is back at the next look."""
+        """Note that an object was deleted, to report it even if it is back at the next check."""
         self._lost.setdefault(key, set()).add((gvk, name))
 
     def awaiting_pods(self, namespace: str) -> set[Key]:
-        """The ManagedResources with a Deployment in a namespace, whose pods are counted."""
+        """Return the ManagedResources with a Deployment in a namespace, whose pods are counted."""
         return self._counting.get(namespace, set())
 
     def _checks(self, seen: SeenResource) -> bool:
@@ -184,7 +184,7 @@ class Health:
     async def _judge(
         self, gvk: GroupVersionKind, key: Key, *, was_lost: bool
     ) -> tuple[tuple[str, str] | None, str | None]:
-        """The health problem (reason and message) and the rollout problem of one object."""
+        """Return the health problem (reason and message) and the rollout problem of one object."""
         missing = (Reason.missing(gvk.kind), f"{gvk.kind} {key} does not exist")
         try:
             await self._target.watch(gvk)
@@ -199,7 +199,7 @@ class Health:
             if rollout is None and needs_pod_count(gvk):
                 live = seen.unpack() or await self._target.live(gvk, key)  # large ones are not kept
         else:
-            # Not labelled, not covered by a watch, or not there at all: only the server can say.
+            # Not labelled, not covered by a watch, or absent: only the server knows.
             live = await self._target.live(gvk, key)
             if live is None:
                 return missing, None
@@ -218,7 +218,7 @@ class Health:
     # Reporting
 
     def _settles_in(self, key: Key, resource: JsonObject) -> float:
-        """Seconds for which a bad verdict about new content is held back."""
+        """Return the seconds for which a bad verdict about new content is held back."""
         conditions = maps_at(resource, "status", "conditions")
         healthy = get_condition(conditions, HEALTHY) or {}
         if healthy.get("reason") != Reason.CHECKS_PENDING:
@@ -262,7 +262,7 @@ def verdict_changed(event: TargetChange) -> bool:
 
 
 def health_triggers(change: Change[SeenResource]) -> bool:
-    """Whether a change of a ManagedResource wants a look at its objects (spec 10 §8.1)."""
+    """Whether a change of a ManagedResource requires a check of its objects (spec 10 §8.1)."""
     old, new = change.old, change.new
     if new is None or old is None or old.uid != new.uid:
         return True
@@ -274,7 +274,7 @@ def health_triggers(change: Change[SeenResource]) -> bool:
 
 
 def _basis(resource: JsonObject) -> tuple[object, ...]:
-    """What a verdict is about; a verdict about something else must not be written."""
+    """Return what a verdict is about; a verdict about anything else must not be written."""
     status = map_at(resource, "status")
     applied = get_condition(maps_at(status, "conditions"), APPLIED) or {}
     references = [(reference_kind(r), reference_key(r)) for r in maps_at(status, "resources")]
@@ -288,7 +288,7 @@ def _basis(resource: JsonObject) -> tuple[object, ...]:
 
 
 def _summary(problems: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
-    """The first problem gives the reason; the message names a few and counts the rest."""
+    """Summarize: the first problem gives the reason; the message names a few and the count."""
     if not problems:
         return None
     reason, _ = problems[0]

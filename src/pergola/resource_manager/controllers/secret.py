@@ -4,7 +4,7 @@ A Secret that a ManagedResource of this instance's class names gets this instanc
 loses it when none names it any more. No Secret may stay undeletable when this process is gone:
 
 - The finalizer is put on only for the sake of a ManagedResource that has our finalizer itself and
-  is not being deleted, so that nobody can be rid of the ManagedResource without us.
+  is not being deleted, so that the ManagedResource cannot disappear without us.
 - The ManagedResource controller takes it off (`Secrets.leaving`) before it lets go of its own.
 """
 
@@ -69,7 +69,7 @@ class Secrets:
         self._leaving: set[Key] = set()
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Puts the finalizer on one Secret, or takes it off, if that is not so already."""
+        """Add the finalizer to one Secret, or remove it, if necessary."""
         async with self._source.changing(key):
             seen = self._source.secret(key)
             if seen is not None and self._is_wrong(key, seen):
@@ -78,7 +78,7 @@ class Secrets:
 
     @asynccontextmanager
     async def leaving(self, resource: Key) -> AsyncGenerator[None]:
-        """Takes the finalizer off the Secrets of a ManagedResource that is let go in the block.
+        """Remove the finalizer from the Secrets of a ManagedResource that is released in the block.
 
         A Secret that another ManagedResource needs keeps it, unless that one leaves too.
 
@@ -96,12 +96,12 @@ class Secrets:
             self._leaving.discard(resource)
 
     def triggered_by_secret(self, change: Change[SeenSecret]) -> Iterator[Key]:
-        """The Secret, if its finalizers are not as they should be."""
+        """Yield the Secret, if its finalizers are wrong."""
         if change.new is not None and self._is_wrong(change.key, change.new):
             yield change.key
 
     def triggered_by_resource(self, change: Change[SeenResource]) -> Iterator[Key]:
-        """The Secrets that a ManagedResource names or named, as far as there is something to do."""
+        """Yield the Secrets with wrong finalizers that a ManagedResource names or named."""
         old = change.old.secrets if change.old is not None else frozenset()
         new = change.new.secrets if change.new is not None else frozenset()
         for name in old | new:
@@ -126,7 +126,7 @@ class Secrets:
         )
 
     def _is_wanted(self, secret: Key) -> bool:
-        """Whether the finalizer is put on: for the sake of none that could go without us."""
+        """Whether to add the finalizer: only for ManagedResources that need us to disappear."""
         finalizer = self._source.responsibility.finalizer
         return any(
             not reader.deleting and finalizer in reader.finalizers
@@ -152,7 +152,7 @@ class Secrets:
                 await self._write(key, seen)
 
     async def _write(self, key: Key, seen: SeenSecret) -> None:
-        """Turns the finalizer over, if the Secret is as it was seen."""
+        """Add or remove the finalizer, if the Secret is as it was seen."""
         finalizer = self._source.responsibility.finalizer
         protected = finalizer in seen.finalizers
         left = [name for name in seen.finalizers if name != finalizer]

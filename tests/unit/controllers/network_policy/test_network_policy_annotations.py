@@ -178,7 +178,7 @@ def test_a_port_without_target_is_its_own(port: JsonObject) -> None:
         (SELECTORS, "[", "must be JSON of a list of label selectors"),
         (SELECTORS, '["a"]', "[0]: must be a label selector"),
         (SELECTORS, '[{"matchlabels": {}}]', "[0]: a label selector has no field 'matchlabels'"),
-        (SELECTORS, '[{"matchLabels": {"a": "b c"}}]', '[0]: "b c" can be no value of the label'),
+        (SELECTORS, '[{"matchLabels": {"a": "b c"}}]', '[0]: "b c" cannot be a value of the label'),
         (NAMESPACE_ALIAS, "", '"" must be letters'),
         (NAMESPACE_ALIAS, "all shoots", '"all shoots" must be letters'),
         (POD_SELECTOR, "{", "must be JSON of a label selector"),

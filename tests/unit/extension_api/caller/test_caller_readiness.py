@@ -69,7 +69,7 @@ def without_echo(updated: str) -> JsonObject:
         ),
         (
             network({"gardener.cloud/timestamp": "yesterday"}, observedTimestamp=None),
-            'annotation "gardener.cloud/timestamp" is no RFC 3339 time: "yesterday"',
+            'annotation "gardener.cloud/timestamp" is not an RFC 3339 time: "yesterday"',
         ),
         (network(), ""),
     ],

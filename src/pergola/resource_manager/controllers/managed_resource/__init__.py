@@ -1,9 +1,9 @@
 """The ManagedResource controller, one file for each thing that it does.
 
-triggers   which events wake it
+triggers   which events trigger it
 reconcile  the steps of one run
 planning   Secrets into a plan; decode reads documents, plan keeps the result
-references what the status lists, and which former object a manifest stands for
+references what the status lists, and which recorded object a manifest describes
 prune      deletes and releases
 order, apply
            what is written, and in which order

@@ -1,7 +1,7 @@
 """Whether an update would change anything (spec 10 B7).
 
 The API server fills in defaults, counts `1.0` as `1` and `1000m` as `1`. An object that was applied
-therefore never equals its manifest to the letter. Here it does, if nobody edited it.
+therefore never equals its manifest to the letter. Here it does, unless it was edited.
 """
 
 import base64
@@ -53,7 +53,7 @@ def needs_update(live: JsonObject, merged: JsonObject) -> bool:
 
 
 def content_digest(obj: JsonObject) -> bytes:
-    """Change exactly when somebody edits something that an update could revert."""
+    """Return a digest that changes exactly when an edit could be reverted by an update."""
     essence = {
         "content": _content(obj),
         "labels": labels_of(obj),
@@ -65,20 +65,20 @@ def content_digest(obj: JsonObject) -> bytes:
 
 
 def _labels_differ(live: JsonObject, merged: JsonObject, kind: GroupKind) -> bool:
-    present, wanted = labels_of(live), labels_of(merged)
-    if kind == _NAMESPACE and _NAME_LABEL in present and _NAME_LABEL not in wanted:
+    present, desired = labels_of(live), labels_of(merged)
+    if kind == _NAMESPACE and _NAME_LABEL in present and _NAME_LABEL not in desired:
         present = {key: value for key, value in present.items() if key != _NAME_LABEL}
-    return present != wanted
+    return present != desired
 
 
 def _annotations_differ(live: JsonObject, merged: JsonObject) -> bool:
-    present, wanted = annotations_of(live), annotations_of(merged)
-    if present == wanted:
+    present, desired = annotations_of(live), annotations_of(merged)
+    if present == desired:
         return False
-    return wanted != {
+    return desired != {
         key: value
         for key, value in present.items()
-        if key in wanted or not key.startswith(_KEPT_BY_KUBERNETES)
+        if key in desired or not key.startswith(_KEPT_BY_KUBERNETES)
     }
 
 

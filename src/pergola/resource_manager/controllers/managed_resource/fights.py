@@ -1,7 +1,7 @@
 """A limit on how often one object is repaired, so that two writers cannot fight at full speed.
 
-Drift is repaired as soon as the watch shows it (spec 10 B9). Where somebody else keeps changing
-the object back, each repair would wake the other: after a burst, repairs of that object are spaced.
+Drift is repaired as soon as the watch shows it (spec 10 B9). If another writer keeps
+reverting the object, each repair would trigger the other: after a burst, repairs are spaced.
 """
 
 from collections.abc import Callable

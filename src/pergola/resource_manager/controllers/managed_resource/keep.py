@@ -69,8 +69,8 @@ def _job(merged: JsonObject, live: JsonObject, keeping: Keeping) -> JsonObject:
     if merged is live:
         return merged
     present = labels_of(map_at(live, "spec", "template"))
-    wanted = labels_of(map_at(merged, "spec", "template"))
-    own = {k: v for k, v in wanted.items() if keeping.injected.get(k) != v}
+    desired = labels_of(map_at(merged, "spec", "template"))
+    own = {k: v for k, v in desired.items() if keeping.injected.get(k) != v}
     if isinstance(map_at(merged, "spec").get("template"), dict):
         merged = _put(merged, ("spec", "template", "metadata", "labels"), {**present, **own})
     merged = _keep(merged, live, "spec", "selector")
@@ -107,7 +107,7 @@ _RULES: Final[Mapping[GroupKind, Rule]] = {
 def _pod_template(
     merged: JsonObject, live: JsonObject, path: tuple[str, ...], keeping: Keeping
 ) -> JsonObject:
-    """Keep a restart that was asked for, and CPU and memory where that is asked for."""
+    """Keep a requested restart, and CPU and memory if that is requested."""
     old = map_at(live, *path)
     restarted = annotations_of(old).get(_RESTARTED_AT)
     if restarted is not None and map_at(merged, *path):

@@ -77,8 +77,8 @@ def merge(
     Raises:
         ManifestError: the manifest cannot be labelled, or its version is not supported.
     """
-    wanted = inject_labels(manifest, options.labels)
-    merged = {**wanted, "metadata": _metadata(wanted, live, previous or {}, options)}
+    desired = inject_labels(manifest, options.labels)
+    merged = {**desired, "metadata": _metadata(desired, live, previous or {}, options)}
     merged.pop("status", None)
     if live.get("status"):
         merged["status"] = live["status"]
@@ -86,12 +86,12 @@ def merge(
 
 
 def _metadata(
-    wanted: JsonObject, live: JsonObject, previous: JsonObject, options: MergeOptions
+    desired: JsonObject, live: JsonObject, previous: JsonObject, options: MergeOptions
 ) -> JsonObject:
-    labels = labels_of(wanted)
+    labels = labels_of(desired)
     if not options.force_labels:
         labels = _three_way(labels_of(live), labels, map_at(previous, "labels"))
-    annotations = annotations_of(wanted)
+    annotations = annotations_of(desired)
     if not options.force_annotations:
         kept = {
             key: value
@@ -105,20 +105,20 @@ def _metadata(
         "annotations": {**annotations, **_own_annotations(options)},
     }
     metadata.pop("ownerReferences", None)
-    owners = metadata_of(wanted).get("ownerReferences")
+    owners = metadata_of(desired).get("ownerReferences")
     return {**metadata, "ownerReferences": owners} if owners else metadata
 
 
 def _three_way(
-    live: Mapping[str, str], wanted: Mapping[str, str], previous: Mapping[str, str]
+    live: Mapping[str, str], desired: Mapping[str, str], previous: Mapping[str, str]
 ) -> dict[str, str]:
     """Merge desired over live entries, and drop those that left the manifest unchanged."""
     left = {
         key
         for key, value in previous.items()
-        if key not in wanted and key in live and live[key] == value
+        if key not in desired and key in live and live[key] == value
     }
-    return {key: value for key, value in {**live, **wanted}.items() if key not in left}
+    return {key: value for key, value in {**live, **desired}.items() if key not in left}
 
 
 def _own_annotations(options: MergeOptions) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What a ManagedResource wants, worked out from its Secrets once and kept packed.
+"""The desired objects of a ManagedResource, decoded from its Secrets once and kept packed.
 
 A plan stays valid as long as the ManagedResource's generation and the resourceVersions of its
 Secrets do. With it, a periodic run and the repair of a single object need no Secret.
@@ -18,7 +18,7 @@ _PLANS_BYTES: Final = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """One object that is wanted.
+    """One desired object.
 
     Attributes:
         fingerprint: changes when anything changes that the live object should follow.
@@ -53,7 +53,7 @@ def fingerprint(packed: bytes, reference: JsonObject, flags: tuple[bool, ...]) -
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All that a ManagedResource wants.
+    """All desired objects of a ManagedResource.
 
     Attributes:
         basis: what the plan was made from; another basis needs another plan.

@@ -152,7 +152,7 @@ class Pruner:
                 gvk, key, uid=uid_of(live), propagation=propagation
             )
         except Conflict:
-            return False  # made anew since it was read: the next pass looks again
+            return False  # recreated since it was read: the next run decides again
 
     async def _delete_claims(self, stateful_set: JsonObject) -> None:
         """Delete the claims that the StatefulSet made: by selector, and by name (spec 10 B4)."""
@@ -175,7 +175,7 @@ class Pruner:
                     continue
 
     async def _finalize(self, gvk: GroupVersionKind, key: Key, live: JsonObject) -> bool:
-        """Strip the finalizers if the object asks for that and has waited long enough."""
+        """Strip the finalizers if the object requests that and has waited long enough."""
         if not self._is_overdue(live):
             return False
         client = self.target.client

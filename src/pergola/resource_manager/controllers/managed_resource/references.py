@@ -29,8 +29,8 @@ def reference(
 ) -> JsonObject:
     """Return the reference to an object.
 
-    A label or annotation that is no text is left out: the object is going to be refused for it, and
-    the status shall not be.
+    A label or annotation that is not a string is left out: the server will refuse the object for
+    it, but must not refuse the status.
     """
     fields: JsonObject = {
         "apiVersion": gvk.api_version,

@@ -17,7 +17,7 @@ def scaled_objects(
     """Group, kind, namespace and name of everything that is scaled, under all equivalent kinds.
 
     Raises:
-        ScaleTargetError: the apiVersion of a target is no group and version.
+        ScaleTargetError: the apiVersion of a target is not a group and version.
     """
     return frozenset(
         (kind.group, kind.kind, key.namespace, key.name)
@@ -32,7 +32,7 @@ def _targets(autoscaler: JsonObject, equivalences: Equivalences) -> Iterable[tup
     if version.count("/") > 1:
         raise ScaleTargetError(
             f"HorizontalPodAutoscaler {Key.of(autoscaler)}: spec.scaleTargetRef.apiVersion "
-            f"{version!r} is no group and version"
+            f"{version!r} is not a group and version"
         )
     kind = GroupVersionKind.parse(version, str(target.get("kind") or "")).group_kind
     key = Key(Key.of(autoscaler).namespace, str(target.get("name") or ""))

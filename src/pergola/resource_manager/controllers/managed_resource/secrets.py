@@ -106,8 +106,8 @@ class SecretReader:
         return version, map_at(secret, "data")
 
     def _is_worth_a_list(self, namespace: str) -> bool:
-        wanted = self._source.wanted_secrets(namespace)
-        return wanted >= _MANY and wanted >= _SHARE * self._source.secret_count(namespace)
+        desired = self._source.wanted_secrets(namespace)
+        return desired >= _MANY and desired >= _SHARE * self._source.secret_count(namespace)
 
     async def _list(self, namespace: str) -> None:
         self._listed.add(namespace)

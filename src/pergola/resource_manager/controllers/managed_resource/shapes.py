@@ -26,7 +26,7 @@ Beside: TypeAlias = Mapping[str, JsonValue]
 
 
 class _Special:
-    """A shape that is no plain data."""
+    """A shape that is not plain data."""
 
 
 class _Marker(_Special):
@@ -95,62 +95,62 @@ class Each(_Special):
 
 @dataclass(frozen=True, slots=True)
 class Filled(_Special):
-    """An object with defaults that one rule for a single field cannot tell."""
+    """An object with defaults that a rule for a single field cannot express."""
 
     fill: Callable[[JsonObject], JsonObject]
     fields: Mapping[str, Shape]
 
 
-def same_fields(live: Beside, wanted: Beside, fields: Mapping[str, Shape]) -> bool:
+def same_fields(live: Beside, desired: Beside, fields: Mapping[str, Shape]) -> bool:
     """Whether two objects mean the same."""
-    for name, value in wanted.items():
+    for name, value in desired.items():
         present = live.get(name)
         if type(value) is str and value == present:
             continue  # the same text is the same in any shape
-        if not _same_field(present, value, fields.get(name, _PLAIN), live, wanted):
+        if not _same_field(present, value, fields.get(name, _PLAIN), live, desired):
             return False
     return all(
-        _same_field(live[name], None, fields.get(name, _PLAIN), live, wanted)
-        for name in live.keys() - wanted.keys()
+        _same_field(live[name], None, fields.get(name, _PLAIN), live, desired)
+        for name in live.keys() - desired.keys()
     )
 
 
-def same(live: JsonValue, wanted: JsonValue, shape: Shape) -> bool:
-    """Whether two values mean the same; None stands for an absent one."""
-    if live is None or wanted is None:
-        return live is wanted or _says_nothing(live if wanted is None else wanted, shape)
+def same(live: JsonValue, desired: JsonValue, shape: Shape) -> bool:
+    """Whether two values mean the same; None means absent."""
+    if live is None or desired is None:
+        return live is desired or _says_nothing(live if desired is None else desired, shape)
     if isinstance(live, list):
         return (
-            isinstance(wanted, list)
-            and len(live) == len(wanted)
-            and all(same(one, other, shape) for one, other in zip(live, wanted, strict=True))
+            isinstance(desired, list)
+            and len(live) == len(desired)
+            and all(same(one, other, shape) for one, other in zip(live, desired, strict=True))
         )
     if isinstance(live, dict):
-        return isinstance(wanted, dict) and _same_map(live, wanted, shape)
-    return not isinstance(wanted, dict | list) and _same_scalar(live, wanted, shape)
+        return isinstance(desired, dict) and _same_map(live, desired, shape)
+    return not isinstance(desired, dict | list) and _same_scalar(live, desired, shape)
 
 
 def _same_field(
-    live: JsonValue, wanted: JsonValue, shape: Shape, live_beside: Beside, wanted_beside: Beside
+    live: JsonValue, desired: JsonValue, shape: Shape, live_beside: Beside, desired_beside: Beside
 ) -> bool:
     if not isinstance(shape, _Special | Mapping):
-        return _same_or_default(live, wanted, shape, _PLAIN)
+        return _same_or_default(live, desired, shape, _PLAIN)
     if isinstance(shape, Derived):
         live = shape.value(live_beside) if live is None else live
-        wanted = shape.value(wanted_beside) if wanted is None else wanted
-        return same(live, wanted, _PLAIN)
+        desired = shape.value(desired_beside) if desired is None else desired
+        return same(live, desired, _PLAIN)
     if isinstance(shape, Default):
-        return _same_or_default(live, wanted, shape.value, shape.shape)
+        return _same_or_default(live, desired, shape.value, shape.shape)
     if shape is SERVER:
-        return wanted is None or same(live, wanted, _PLAIN)
+        return desired is None or same(live, desired, _PLAIN)
     if shape is ASSIGNED or shape is INJECTED:
-        return not wanted or same(live, wanted, BASE64 if shape is INJECTED else _PLAIN)
-    return same(live, wanted, shape)
+        return not desired or same(live, desired, BASE64 if shape is INJECTED else _PLAIN)
+    return same(live, desired, shape)
 
 
-def _same_or_default(live: JsonValue, wanted: JsonValue, default: JsonValue, shape: Shape) -> bool:
+def _same_or_default(live: JsonValue, desired: JsonValue, default: JsonValue, shape: Shape) -> bool:
     live = default if live is None else live
-    return same(live, default if wanted is None else wanted, shape)
+    return same(live, default if desired is None else desired, shape)
 
 
 def _says_nothing(value: JsonValue, shape: Shape) -> bool:
@@ -166,16 +166,16 @@ def _says_nothing(value: JsonValue, shape: Shape) -> bool:
     return not value and (isinstance(shape, Each) or shape is QUANTITIES)
 
 
-def _same_map(live: JsonObject, wanted: JsonObject, shape: Shape) -> bool:
+def _same_map(live: JsonObject, desired: JsonObject, shape: Shape) -> bool:
     if isinstance(shape, Mapping):
-        return same_fields(live, wanted, shape)
+        return same_fields(live, desired, shape)
     if isinstance(shape, Present):
-        return same_fields(live, wanted, shape.fields)
+        return same_fields(live, desired, shape.fields)
     if isinstance(shape, Filled):
-        return same_fields(shape.fill(live), shape.fill(wanted), shape.fields)
+        return same_fields(shape.fill(live), shape.fill(desired), shape.fields)
     each = _shape_of_each(shape)
-    names = live.keys() | wanted.keys()
-    return all(same(live.get(name), wanted.get(name), each) for name in names)
+    names = live.keys() | desired.keys()
+    return all(same(live.get(name), desired.get(name), each) for name in names)
 
 
 def _shape_of_each(shape: Shape) -> Shape:
@@ -186,21 +186,21 @@ def _shape_of_each(shape: Shape) -> Shape:
     return shape if shape is EXACT or shape is BASE64 else _PLAIN
 
 
-def _same_scalar(live: JsonValue, wanted: JsonValue, shape: Shape) -> bool:
-    if isinstance(live, bool) or isinstance(wanted, bool):
-        return live is wanted
-    if live == wanted:
+def _same_scalar(live: JsonValue, desired: JsonValue, shape: Shape) -> bool:
+    if isinstance(live, bool) or isinstance(desired, bool):
+        return live is desired
+    if live == desired:
         return True
     if shape is QUANTITY:
-        return _same_quantity(live, wanted)
-    return shape is BASE64 and _bytes(live) == _bytes(wanted) is not None
+        return _same_quantity(live, desired)
+    return shape is BASE64 and _bytes(live) == _bytes(desired) is not None
 
 
-def _same_quantity(live: JsonValue, wanted: JsonValue) -> bool:
-    if not isinstance(live, str | int | float) or not isinstance(wanted, str | int | float):
+def _same_quantity(live: JsonValue, desired: JsonValue) -> bool:
+    if not isinstance(live, str | int | float) or not isinstance(desired, str | int | float):
         return False
     try:
-        return equal_quantities(live, wanted)
+        return equal_quantities(live, desired)
     except QuantityError:
         return False
 

@@ -1,7 +1,7 @@
-"""Which events wake the ManagedResource controller (spec 10 §4.1), as pure functions.
+"""Which events trigger the ManagedResource controller (spec 10 §4.1), as pure functions.
 
-The periodic run is a safety net. What wakes a ManagedResource is a change of itself, of a Secret
-that it names, or of an object that it manages.
+A ManagedResource is reconciled after a change of itself, of a Secret that it names, or of an object
+that it manages. The periodic run is a safety net.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ _OPERATIONS = frozenset({marks.OPERATION_RESTORE, marks.OPERATION_MIGRATE})
 
 
 def resource_triggers(change: Change[SeenResource], mine: Responsibility) -> bool:
-    """Whether a change of a ManagedResource wants a run."""
+    """Whether a change of a ManagedResource requires a run."""
     old, new = change.old, change.new
     if new is None:
         return True  # a run forgets what is remembered of it
@@ -49,7 +49,7 @@ def _may_run(old: SeenResource, new: SeenResource) -> bool:
 def secret_triggers(change: Change[SeenSecret], source: Source) -> Iterator[Key]:
     """The ManagedResources that want a run because a Secret appeared or changed.
 
-    What the first list finds wakes nobody: each ManagedResource runs then anyway.
+    The first list triggers nothing: each ManagedResource is reconciled then anyway.
     """
     if change.initial or change.new is None:
         return
