@@ -1,4 +1,4 @@
-"""The controller `networkpolicy`, put together."""
+"""The controller `networkpolicy` as a unit."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -8,14 +8,13 @@ from pergola.controllers.network_policy.annotations import tidied
 from pergola.controllers.network_policy.apply import Writer
 from pergola.controllers.network_policy.intents import IngressController
 from pergola.controllers.network_policy.reconcile import NetworkPolicies
-from pergola.controllers.network_policy.wakes import Wakes
+from pergola.controllers.network_policy.triggers import Triggers
 from pergola.controllers.network_policy.watches import Watches
 from pergola.kube.client import Client
 from pergola.kube.selectors import format_selector
 from pergola.runtime.clock import Clock
-from pergola.runtime.controlling.controller import Controller
 from pergola.runtime.controlling.events import Recorder
-from pergola.runtime.controlling.unit import Unit
+from pergola.runtime.controlling.unit import Unit, controller_unit
 from pergola.runtime.metrics import Metrics
 
 NAME: Final = "networkpolicy"
@@ -46,7 +45,7 @@ class Settings:
 def network_policy(
     client: Client, settings: Settings, *, metrics: Metrics, clock: Clock | None = None
 ) -> Unit:
-    """The controller `networkpolicy`, on the target cluster.
+    """Return the controller `networkpolicy`, on the target cluster.
 
     Raises:
         SelectorError: a selector of the settings is malformed.
@@ -61,17 +60,14 @@ def network_policy(
     writer = Writer(client, watches.policies)
     recorder = Recorder(client, REPORTER, clock=clock)
     reconciler = NetworkPolicies(watches, writer, recorder)
-    controller = Controller(
+    return controller_unit(
         NAME,
         reconciler.reconcile,
+        watches=Triggers(watches, writer).all(),
+        caches=watches.caches(),
         workers=settings.workers,
         metrics=metrics,
         deadline=_DEADLINE,
-    )
-    Wakes(watches, writer, controller.queue).subscribe()
-    return Unit(
-        caches=watches.caches(),
-        controllers=[controller],
         tasks=[recorder.run, watches.istio.pods.run],
     )
 

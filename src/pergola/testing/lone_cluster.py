@@ -1,0 +1,70 @@
+"""Fixtures for controllers that watch a whole cluster: a cluster that no other test uses meanwhile.
+
+It has only etcd and the API server, so that Pods are exactly as the tests make them. Every worker
+of pytest-xdist has one of its own, in which its tests run one after another.
+"""
+
+import asyncio
+import os
+import secrets
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+
+import pytest
+
+from pergola.api.kinds import NAMESPACE, NODE
+from pergola.api.objects import Key
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import load
+from pergola.sandbox import API_ONLY, Sandbox, start, stop
+from pergola.testing.world import RecordingClient
+
+
+@pytest.fixture(scope="session")
+def lone_sandbox() -> Iterator[Sandbox]:
+    """A control plane for one worker."""
+    name = f"alone-{os.getpid()}-{secrets.token_hex(3)}"
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        yield thread.submit(asyncio.run, start(name, components=API_ONLY)).result()
+        thread.submit(asyncio.run, stop(name)).result()
+
+
+@pytest.fixture
+async def lone_client(lone_sandbox: Sandbox) -> AsyncIterator[Client]:
+    """The administrator of the cluster, which has no Node when the test begins."""
+    async with Client.connect(load(lone_sandbox.kubeconfig)) as client:
+        for node in await client.list(NODE, metadata_only=True):
+            await client.delete(NODE, Key.of(node))
+        yield client
+
+
+@pytest.fixture
+async def recorder(lone_sandbox: Sandbox) -> AsyncIterator[RecordingClient]:
+    """The client of the controller, which records its writes."""
+    async with RecordingClient.connect(load(lone_sandbox.kubeconfig)) as client:
+        yield client
+
+
+@pytest.fixture
+async def fresh(lone_client: Client) -> AsyncIterator[str]:
+    """The name of a new namespace in which Pods can be created."""
+    async with _namespace(lone_client) as name:
+        yield name
+
+
+@pytest.fixture
+async def other(lone_client: Client) -> AsyncIterator[str]:
+    """The name of another new namespace."""
+    async with _namespace(lone_client) as name:
+        yield name
+
+
+@asynccontextmanager
+async def _namespace(client: Client) -> AsyncGenerator[str]:
+    name = f"fresh-{secrets.token_hex(4)}"
+    await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    account = {"name": "default", "namespace": name}
+    await client.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account})
+    yield name
+    await client.delete(NAMESPACE, Key("", name))  # it stays, terminating

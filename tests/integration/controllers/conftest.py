@@ -1,0 +1,5 @@
+"""The tests of this folder have a cluster of their own."""
+
+from pergola.testing.lone_cluster import fresh, lone_client, lone_sandbox, other, recorder
+
+__all__ = ["fresh", "lone_client", "lone_sandbox", "other", "recorder"]
