@@ -1,7 +1,7 @@
 """What core reads of an InfraCluster, in both generations of the contract (spec 50 §4).
 
-A CRD's labels say which generation it follows and which API version is read. Core takes the newest
-contract that is labelled, so that an object may have to be right for one and polite to the other.
+A CRD's labels name the contracts that it follows, and the API versions for each. Core uses the
+newest contract with a label, and only that one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from pergola.api.cluster_api import CONTRACT_VERSIONS, ContractVersion, contract_label
-from pergola.api.objects import GroupKind, GroupVersionKind, JsonObject, labels_of, map_at, name_of
+from pergola.api.objects import GroupVersionKind, JsonObject, labels_of, map_at, name_of
 from pergola.externally_managed.hosts import host_problem
 from pergola.externally_managed.versions import newest
 
@@ -18,7 +18,7 @@ _LAST_PORT: Final = 65535
 
 
 class ContractError(Exception):
-    """An object or CRD does not follow the contract; the text is core's own where there is one."""
+    """An object or CRD does not follow the contract; the text is core's own if it has one."""
 
 
 class Contract(NamedTuple):
@@ -36,14 +36,14 @@ class Contract(NamedTuple):
 
 
 class Endpoint(NamedTuple):
-    """Where the control plane is reached."""
+    """The control plane endpoint."""
 
     host: str
     port: int
 
     @property
     def is_valid(self) -> bool:
-        """Whether core takes it over: host and port are there."""
+        """Whether core would copy it: host and port are set."""
         return (
             bool(self.host) and 0 < self.port <= _LAST_PORT and len(self.host) <= _HOST_CHARACTERS
         )
@@ -65,7 +65,7 @@ class Endpoint(NamedTuple):
 
 @dataclass(frozen=True, slots=True, order=True)
 class FailureDomain:
-    """A part of the infrastructure that fails on its own, such as an availability zone."""
+    """A part of the infrastructure that fails independently, such as an availability zone."""
 
     name: str
     control_plane: bool = True
@@ -73,10 +73,10 @@ class FailureDomain:
 
 
 def contract_of(crd: Mapping[str, Any]) -> Contract:
-    """Which contract a CRD follows.
+    """Return the contract that a CRD follows.
 
     Raises:
-        ContractError: it has no label of a contract, in core's words.
+        ContractError: it has no contract label; the text is core's.
     """
     labels = labels_of(crd)
     found = tuple(v for v in CONTRACT_VERSIONS if labels.get(contract_label(v)))
@@ -91,21 +91,15 @@ def contract_of(crd: Mapping[str, Any]) -> Contract:
 
 
 def kind_of(crd: Mapping[str, Any], contract: Contract) -> GroupVersionKind:
-    """The kind that a CRD defines, in the version that the contract chooses."""
+    """Return the kind that a CRD defines, in the version that the contract selects."""
     spec = map_at(crd, "spec")
     return GroupVersionKind(
         str(spec.get("group", "")), contract.api_version, str(map_at(spec, "names").get("kind", ""))
     )
 
 
-def group_kind_of(crd: Mapping[str, Any]) -> GroupKind:
-    """The kind that a CRD defines, whatever its version."""
-    spec = map_at(crd, "spec")
-    return GroupKind(str(spec.get("group", "")), str(map_at(spec, "names").get("kind", "")))
-
-
 def endpoint_of(obj: Mapping[str, Any]) -> Endpoint:
-    """The endpoint of an InfraCluster or Cluster; empty host and port 0 where there is none."""
+    """Return the endpoint of an InfraCluster or Cluster; without one, host "" and port 0."""
     endpoint = map_at(obj, "spec", "controlPlaneEndpoint")
     host, port = endpoint.get("host"), endpoint.get("port")
     return Endpoint(
@@ -115,10 +109,10 @@ def endpoint_of(obj: Mapping[str, Any]) -> Endpoint:
 
 
 def is_provisioned(obj: Mapping[str, Any], version: ContractVersion) -> bool:
-    """Whether core would read the infrastructure as done.
+    """Return whether core counts the infrastructure as provisioned.
 
     Raises:
-        ContractError: the field is of another type, in core's words.
+        ContractError: the field has another type; the text is core's.
     """
     if version == "v1beta1":
         value = map_at(obj, "status").get("ready")
@@ -130,14 +124,14 @@ def is_provisioned(obj: Mapping[str, Any], version: ContractVersion) -> bool:
 
 
 def done(version: ContractVersion) -> JsonObject:
-    """The part of a status that says that the infrastructure is done."""
+    """Return the part of a status that declares the infrastructure provisioned."""
     return {"ready": True} if version == "v1beta1" else {"initialization": {"provisioned": True}}
 
 
 def render_failure_domains(
     domains: Sequence[FailureDomain], version: ContractVersion
 ) -> JsonObject | list[JsonObject]:
-    """Failure domains as the contract has them: a map by name, later a list sorted by name."""
+    """Return failure domains in the shape of a contract: a map (v1beta1) or a sorted list."""
     rendered = {
         domain.name: {
             "controlPlane": domain.control_plane,
@@ -151,10 +145,10 @@ def render_failure_domains(
 
 
 def failure_domains_of(obj: Mapping[str, Any], version: ContractVersion) -> list[FailureDomain]:
-    """The failure domains of a status, sorted by name; `controlPlane` that is absent is false.
+    """Return the failure domains of a status by name; an absent `controlPlane` is false.
 
     Raises:
-        ContractError: they have the other generation's shape, in core's words.
+        ContractError: they have the shape of the other contract; the text is core's.
     """
     value = map_at(obj, "status").get("failureDomains")
     if value is None:
@@ -179,7 +173,7 @@ def failure_domains_of(obj: Mapping[str, Any], version: ContractVersion) -> list
 
 
 def _go(value: object) -> str:
-    """How core calls the type of a JSON value."""
+    """Return Go's name for the type of a JSON value."""
     names: dict[type, str] = {
         str: "string",
         bool: "bool",

@@ -1,4 +1,4 @@
-"""What there is to know of one InfraCluster: who manages it, and what keeps it from being ready.
+"""Facts about one InfraCluster: who manages it, and what keeps it from being ready.
 
 `look` reads; everything else is pure. Nothing here writes.
 """
@@ -39,10 +39,10 @@ Severity = Literal["error", "warning"]
 
 
 class Finding(NamedTuple):
-    """Something about an InfraCluster that somebody should know.
+    """Something about an InfraCluster that a user should know.
 
     Attributes:
-        severity: an error keeps the Cluster from becoming ready, or from going.
+        severity: an error keeps the Cluster from becoming ready, or from being deleted.
     """
 
     severity: Severity
@@ -51,12 +51,12 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One InfraCluster and its surroundings.
+    """One InfraCluster and its dependencies.
 
     Attributes:
-        cluster_key: the Cluster that it belongs to, whether that exists or not.
-        network: what its source says; None if it was not asked, or has no source.
-        source_problems: why its source says nothing.
+        cluster_key: the Cluster to which it belongs, whether that exists or not.
+        network: as its source describes it; None without a source.
+        source_problems: why the source is not usable.
     """
 
     managed: Managed
@@ -71,10 +71,10 @@ class Seen:
 async def look(
     client: Client, managed: Managed, crd: JsonObject, key: Key, source: Source | None = None
 ) -> Seen:
-    """Reads an InfraCluster, its Cluster and, if a source is given, its network.
+    """Read an InfraCluster, its Cluster and, with a source, its network.
 
     Raises:
-        NotFound: there is no such InfraCluster.
+        NotFound: the InfraCluster does not exist.
     """
     obj = await client.get(managed.gvk, key)
     owner = owner_cluster(obj)
@@ -95,7 +95,7 @@ async def look(
 
 
 def findings(seen: Seen) -> list[Finding]:
-    """All that is wrong or noteworthy, errors and warnings, against the contract (spec 50 §4)."""
+    """Return everything that breaks the contract or is worth knowing (spec 50 §4)."""
     return [
         *_definition(seen),
         *_management(seen),
@@ -106,14 +106,14 @@ def findings(seen: Seen) -> list[Finding]:
 
 
 def errors(found: Sequence[Finding]) -> list[str]:
-    """The sentences of the errors."""
+    """Return the sentences of the errors."""
     return [finding.text for finding in found if finding.severity == "error"]
 
 
 def is_ready(seen: Seen) -> bool:
-    """Whether core would take the infrastructure as done.
+    """Return whether core counts the infrastructure as provisioned.
 
-    A malformed status counts as not done.
+    A malformed status counts as not provisioned.
     """
     try:
         return is_provisioned(seen.obj, seen.managed.contract.version)
@@ -123,7 +123,7 @@ def is_ready(seen: Seen) -> bool:
 
 def _definition(seen: Seen) -> Iterator[Finding]:
     if map_at(seen.crd, "spec").get("scope") != "Namespaced":
-        yield Finding("error", "its kind is not namespaced, as the contract asks")
+        yield Finding("error", "its kind is not namespaced, which the contract requires")
     for version in maps_at(seen.crd, "spec", "versions"):
         is_read = version.get("name") == seen.managed.gvk.version
         if is_read and "status" not in map_at(version, "subresources"):
@@ -140,7 +140,8 @@ def _management(seen: Seen) -> Iterator[Finding]:
     obj = seen.obj
     if MANAGED_BY in labels_of(obj) and manager_of(obj) is None:
         yield Finding(
-            "warning", f"{MANAGED_BY} is a label here, which has no effect; it is an annotation"
+            "warning",
+            f"{MANAGED_BY} is set as a label, which has no effect; set it as an annotation",
         )
     left = [name for name in finalizers_of(obj) if name in seen.managed.finalizers]
     if manager_of(obj) is not None and left:
@@ -148,8 +149,8 @@ def _management(seen: Seen) -> Iterator[Finding]:
         if annotations_of(obj).get(RELEASE_FINALIZERS) != "true":
             yield Finding(
                 severity,
-                f"finalizer {', '.join(left)} was left by the provider, and nobody serves it: "
-                f'annotate {RELEASE_FINALIZERS}="true" to let the object go when it is deleted',
+                f"finalizer {', '.join(left)} was left behind by the provider and blocks deletion: "
+                f'annotate {RELEASE_FINALIZERS}="true" to have it removed then',
             )
 
 
@@ -210,10 +211,10 @@ def _network(seen: Seen) -> Iterator[Finding]:
 
 
 def writers(obj: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Who has written to an object, and when last: from its managed fields."""
+    """Return the field managers that wrote to an object, each with the time of its last write."""
     found: dict[str, str] = {}
     for entry in maps_at(obj, "metadata", "managedFields"):
         part = "/status" if entry.get("subresource") == "status" else ""
-        name = f"{entry.get('manager', 'somebody')}{part}"
+        name = f"{entry.get('manager', 'unknown')}{part}"
         found[name] = max(found.get(name, ""), str(entry.get("time", "")))
     return sorted(found.items(), key=lambda item: item[1], reverse=True)

@@ -24,10 +24,10 @@ class Managed:
 
 
 def parse_kind(text: str) -> GroupKind:
-    """A kind as it is written on a command line: `AWSCluster.infrastructure.cluster.x-k8s.io`.
+    """Parse a kind such as `AWSCluster.infrastructure.cluster.x-k8s.io`.
 
     Raises:
-        ContractError: there is no group.
+        ContractError: the group is missing.
     """
     kind, _, group = text.partition(".")
     if not kind or not group:
@@ -39,10 +39,10 @@ def parse_kind(text: str) -> GroupKind:
 
 
 async def read_crd(client: Client, kind: GroupKind) -> JsonObject:
-    """The CRD of a kind, found by its computed name, as core finds it.
+    """Read the CRD of a kind by its computed name, as core does.
 
     Raises:
-        ContractError: there is none.
+        ContractError: it does not exist.
     """
     name = crd_name(kind)
     try:
@@ -54,10 +54,10 @@ async def read_crd(client: Client, kind: GroupKind) -> JsonObject:
 
 
 async def managed_kind(client: Client, kind: GroupKind) -> Managed:
-    """How InfraClusters of a kind are read, and which finalizer their provider puts on them.
+    """Return how InfraClusters of a kind are read.
 
     Raises:
-        ContractError: there is no such kind, or its CRD follows no contract.
+        ContractError: the kind is not installed, or its CRD follows no contract.
     """
     return managed_by_crd(await read_crd(client, kind), kind)
 
@@ -73,5 +73,5 @@ def managed_by_crd(crd: JsonObject, kind: GroupKind) -> Managed:
 
 
 def provider_finalizer(kind: GroupKind) -> str:
-    """The finalizer that providers put on InfraClusters of a kind, by custom."""
+    """Return the finalizer that providers put on InfraClusters of a kind by convention."""
     return f"{kind.kind.lower()}.{kind.group}"

@@ -19,15 +19,15 @@ from pergola.kube.errors import KubeError
 from pergola.runtime.caching.cache import Change
 
 Read = Callable[[Key], Awaitable[JsonObject | None]]
-"""Reads an InfraCluster of the wanted kind; None or a KubeError if it is not to be had."""
+"""Reads an InfraCluster; returns None or raises a KubeError if it cannot be read."""
 
 _CLUSTER_KIND: Final = CLUSTER.kind
 
 
 def infrastructure_reference(cluster: Mapping[str, Any]) -> tuple[GroupKind, Key] | None:
-    """The kind and key of a Cluster's InfraCluster; None if it names none.
+    """Return the kind and key of a Cluster's InfraCluster; None if it names none.
 
-    Both forms are read: `apiGroup` of the contract v1beta2, `apiVersion` of the one before.
+    Accepts `apiGroup` (contract v1beta2) and `apiVersion` (v1beta1).
     """
     reference = map_at(cluster, "spec", "infrastructureRef")
     name, kind = reference.get("name"), reference.get("kind")
@@ -49,13 +49,13 @@ def infra_clusters(change: Change[JsonObject], kind: GroupKind) -> list[Key]:
 async def cluster_to_infra_cluster(
     cluster: JsonObject, wanted: GroupKind, read: Read, *, manages_external: bool = False
 ) -> list[Key]:
-    """The InfraCluster that an event of its Cluster wakes; none if it is managed externally.
+    """Return the InfraCluster that an event of its Cluster triggers; none if it is external.
 
-    Without this look, unpausing a Cluster would wake the provider for an object that is not its.
+    Without this check, unpausing a Cluster would trigger the provider for an external object.
 
     Args:
         wanted: the provider's kind.
-        manages_external: for external managers, who want exactly the others.
+        manages_external: for external managers, which want exactly the others.
     """
     if cluster.get("kind") != _CLUSTER_KIND:
         return []
@@ -72,7 +72,7 @@ async def cluster_to_infra_cluster(
 
 
 def owner_cluster(obj: Mapping[str, Any]) -> Key | None:
-    """The Cluster to which an object belongs: by its owner reference, else by its label."""
+    """Return the Cluster to which an object belongs, by its owner reference or its label."""
     for owner in owner_references_of(obj):
         gvk = GroupVersionKind.of(owner)
         if (gvk.group, gvk.kind) == (CLUSTER_GROUP, _CLUSTER_KIND):

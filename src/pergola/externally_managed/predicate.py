@@ -1,8 +1,8 @@
 """Which objects a provider leaves alone (spec 50 §1.2, §2).
 
-The event filter looks at the newest state only, so that a controller never sees a last event of an
-object that was just handed over. It does not replace the check at the top of a reconciliation: what
-is queued already comes through (§2, rule 3).
+The event filter looks at the newest state only, so that a controller does not see the event with
+which an object is handed over. It does not replace the check at the top of a reconciliation: keys
+that are queued already still run (§2, rule 3).
 """
 
 from collections.abc import Mapping
@@ -14,34 +14,34 @@ from pergola.runtime.caching.cache import Change
 
 
 def is_externally_managed(obj: Mapping[str, Any]) -> bool:
-    """Whether the object has the annotation; its value says nothing, not even `false`."""
-    # Not the tolerant reader: a key whose value is no text is present all the same.
+    """Return whether the object has the annotation, whatever its value: `false` counts too."""
+    # Not annotations_of, which skips values that are not strings: the key counts, not the value.
     annotations = map_at(obj, "metadata").get("annotations")
     return isinstance(annotations, dict) and MANAGED_BY in annotations
 
 
 def manager_of(obj: Mapping[str, Any]) -> str | None:
-    """Who manages the object, as the annotation says; None if its own provider does."""
+    """Return the value of the annotation, or None if the provider manages the object."""
     return annotations_of(obj).get(MANAGED_BY, "") if is_externally_managed(obj) else None
 
 
 def resource_is_not_externally_managed(event: Change[JsonObject]) -> bool:
-    """An event filter: whether a provider's controller may see the event."""
+    """Return whether a provider's controller may see the event."""
     obj = event.new if event.new is not None else event.old
     return obj is not None and not is_externally_managed(obj)
 
 
 resource_externally_managed: Final = resource_is_not_externally_managed
-"""The filter's first name; it passes the same events, and keeps *out* what others manage."""
+"""The name in the original proposal; it passes the same events."""
 
 
 def has_watch_label(obj: Mapping[str, Any], value: str) -> bool:
-    """Whether the object is for the instance with this `--watch-filter`; all are if it is empty."""
+    """Return whether the object matches a `--watch-filter`; an empty filter matches everything."""
     return not value or labels_of(obj).get(WATCH_FILTER) == value
 
 
 def is_paused(obj: Mapping[str, Any], cluster: Mapping[str, Any] | None = None) -> bool:
-    """Whether an object, or the Cluster to which it belongs, shall be left alone for now."""
+    """Return whether an object, or the Cluster to which it belongs, is paused."""
     annotations = metadata_of(dict(obj)).get("annotations")
     if isinstance(annotations, dict) and PAUSED in annotations:
         return True

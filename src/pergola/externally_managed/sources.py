@@ -1,4 +1,4 @@
-"""Where the description of a network comes from (spec 50 §5, step 3)."""
+"""Sources of network descriptions (spec 50 §5, step 3)."""
 
 import base64
 import binascii
@@ -29,7 +29,7 @@ _KINDS: Final = {"configmap": CONFIG_MAP, "secret": SECRET}
 
 
 class SourceProblem(Exception):
-    """The source says nothing usable.
+    """The source is missing or not usable.
 
     Attributes:
         reason: of the Ready condition.
@@ -43,14 +43,14 @@ class SourceProblem(Exception):
 
 
 class Source(Protocol):
-    """Something that knows networks."""
+    """Reads networks."""
 
     async def describe(self, obj: JsonObject) -> Network:
-        """The network of an InfraCluster.
+        """Return the network of an InfraCluster.
 
         Raises:
-            SourceProblem: it says nothing usable.
-            KubeError: it could not be asked; try again.
+            SourceProblem: the source is missing or not usable.
+            KubeError: the source cannot be read now; retry.
         """
         ...
 
@@ -66,13 +66,13 @@ def source_object(obj: Mapping[str, Any]) -> tuple[GroupVersionKind, Key] | None
 
 
 class PlainSource:
-    """Descriptions in ConfigMaps and Secrets of the InfraCluster's namespace."""
+    """Reads descriptions in ConfigMaps and Secrets in the InfraCluster's namespace."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     async def describe(self, obj: JsonObject) -> Network:
-        """The network of an InfraCluster.
+        """Return the network of an InfraCluster.
 
         Raises:
             SourceProblem: the annotation names nothing that can be read.

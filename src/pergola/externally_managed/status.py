@@ -1,4 +1,4 @@
-"""The status that an InfraCluster should have: pure, from what is known (spec 50 §5, step 5)."""
+"""The desired status of an InfraCluster: pure functions (spec 50 §5, step 5)."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -43,12 +43,12 @@ _READY_MESSAGE: Final = "The network is complete."
 
 
 class Outcome(NamedTuple):
-    """How an InfraCluster does.
+    """The outcome of a reconciliation.
 
     Attributes:
         reason: of the Ready condition; it is True if there are no problems.
-        problems: one sentence each.
-        failure_domains: None leaves what is there.
+        problems: a sentence each.
+        failure_domains: None leaves the present ones.
         extra: fields of the status beside those of the contract.
         notes: sentences for users that do not keep it from being ready.
     """
@@ -70,9 +70,9 @@ class Outcome(NamedTuple):
 def status_patch(
     obj: JsonObject, contract: Contract, outcome: Outcome, now: datetime
 ) -> JsonObject:
-    """A merge patch of the status; empty if there is nothing to say.
+    """Return a merge patch of the status; empty if nothing changes.
 
-    What was said to be done stays so: readiness never reverts.
+    Infrastructure that was declared provisioned stays so.
     """
     status = map_at(obj, "status")
     wanted: JsonObject = dict(outcome.extra or {})
@@ -99,7 +99,7 @@ def status_patch(
 
 
 def paused_patch(obj: JsonObject, contract: Contract, now: datetime) -> JsonObject:
-    """A merge patch that says that the object is paused; v1beta2 only, empty if it is said."""
+    """Return a merge patch with condition Paused, which only v1beta2 has; empty if it is set."""
     if contract.version != "v1beta2":
         return {}
     conditions = _paused(conditions_of(obj), obj, contract, now, paused=True)
@@ -123,7 +123,7 @@ def _paused(
 def _domains_change(
     status: JsonObject, domains: Sequence[FailureDomain], contract: Contract
 ) -> JsonObject | list[JsonObject] | None:
-    """The domains as they should be; in a map, those that are gone are null."""
+    """Return the desired domains; in a map, removed ones are null."""
     if not domains:
         return None
     rendered = render_failure_domains(domains, contract.version)
@@ -135,7 +135,7 @@ def _domains_change(
 
 
 def _missing(status: JsonObject, wanted: JsonObject) -> JsonObject:
-    """The part of a patch that would change something."""
+    """Return the part of a patch that changes something."""
     target = {**status, **wanted}
     for name, value in wanted.items():
         if isinstance(value, dict) and isinstance(status.get(name), dict):

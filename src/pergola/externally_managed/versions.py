@@ -9,10 +9,10 @@ _STAGES: Final = {"alpha": 1, "beta": 2, None: 3}
 
 
 def newest(versions: Iterable[str]) -> str:
-    """The version with the highest priority; what is no version comes last, by its name.
+    """Return the version with the highest priority; malformed ones come last, by name.
 
     Raises:
-        ValueError: there is none.
+        ValueError: there are no versions.
     """
     return min(versions, key=_rank)
 

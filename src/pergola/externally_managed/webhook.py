@@ -1,4 +1,4 @@
-"""No way back: who took over an InfraCluster's infrastructure keeps it (spec 50 §3).
+"""The annotation that marks external infrastructure cannot be removed (spec 50 §3).
 
 A provider's validating webhook adds `annotation_findings` to its other findings, so that all are in
 one answer; a provider without one serves `AnnotationGuard` alone.
@@ -21,7 +21,7 @@ PATH: Final = "/validate-externally-managed"
 
 
 def annotation_findings(new: JsonObject, old: JsonObject | None) -> list[Cause]:
-    """The finding of an update that takes the annotation away; values may change freely."""
+    """Return the finding about an update that removes the annotation; its value may change."""
     if old is None or not is_externally_managed(old) or is_externally_managed(new):
         return []
     return [field_errors.invalid(FIELD, {**annotations_of(new)}, DETAIL)]
@@ -31,18 +31,18 @@ class AnnotationGuard:
     """A validating webhook for the annotation alone, for InfraClusters of any kind."""
 
     def __call__(self, request: Request) -> Verdict:
-        """Refuses updates that take the annotation away, also while the object is deleted."""
+        """Deny updates that remove the annotation, also while the object is being deleted."""
         if request.operation != "UPDATE" or request.subresource or request.object is None:
-            return allowed(because=f"{request.operation} cannot take the annotation away")
+            return allowed(because=f"{request.operation} cannot remove the annotation")
         causes = annotation_findings(request.object, request.old_object)
         if not causes:
-            return allowed(because="the annotation was not there, or is there still")
+            return allowed(because="the annotation was not set, or still is")
         kind = str(GroupKind(request.kind.group, request.kind.kind))
         return invalid(kind, request.name, tuple(causes))
 
 
 def registration(kind: GroupKind, plural: str, versions: Sequence[str], path: str) -> Registration:
-    """How an AnnotationGuard is registered for a kind: updates of the main resource only."""
+    """Return the registration of an AnnotationGuard: updates of the main resource only."""
     return Registration(
         name=f"externally-managed.{plural}.{kind.group}",
         path=path,

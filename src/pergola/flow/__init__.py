@@ -1,18 +1,18 @@
-"""A flow: a graph of small idempotent tasks that runs in parallel, is retried, and can be drawn.
+"""Flows: graphs of small idempotent tasks that run in parallel, are retried, and can be drawn.
 
 ```python
 graph = Graph("Infrastructure reconciliation")
 vpc = graph.add("ensure VPC", ensure_vpc, timeout=90)
 graph.add("ensure gateway", ensure_gateway, after=[vpc], skip=None if wanted else "no public zone")
 
-state = State(status_data)  # the tasks read it, and tell it what they created
+state = State(status_data)  # the tasks read it, and record what they created
 await run(graph, saver=Saver(state, write), progress=Progress(graph, report))
 ```
 
-A flow that was killed anywhere is run again from its start: tasks find in the `State` what they
-created before. `picture` draws a graph, before it runs or afterwards; `metrics` counts.
+A flow that was killed anywhere starts from the beginning: tasks find in the `State` what they
+created before. `picture` draws a graph before or after its run; `metrics` counts runs and tasks.
 
-Not for: what a task does. Nothing here knows an API server or a cloud.
+This room does not know what tasks do: no API server, no cloud.
 """
 
 from pergola.flow.errors import (

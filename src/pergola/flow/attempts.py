@@ -1,4 +1,4 @@
-"""The attempts at one task, until it succeeds or its attempts or its time are used up."""
+"""The attempts at one task, until it succeeds or runs out of attempts or time."""
 
 import asyncio
 import random
@@ -17,8 +17,8 @@ class Attempts:
     """The attempts at one task.
 
     Attributes:
-        count: how many there have been, with the one that runs.
-        last: what the last one that failed raised.
+        count: the number of attempts, including the current one.
+        last: the error of the last attempt that failed.
     """
 
     def __init__(
@@ -33,10 +33,10 @@ class Attempts:
         self._source = source
 
     async def run(self) -> None:
-        """Tries until the task is done.
+        """Run the task until it succeeds.
 
         Raises:
-            TaskFailed: it is not, and will not be tried again.
+            TaskFailed: it failed, and will not be retried.
         """
         try:
             with collect_failures() as self._retried:
@@ -79,7 +79,7 @@ class Attempts:
         return None
 
     def _wait(self, diagnosis: Diagnosis, limit: asyncio.Timeout) -> float | None:
-        """Seconds until the next attempt; None if there is none, or no time for it."""
+        """Return the seconds until the next attempt; None if there is none, or no time for it."""
         if not diagnosis.may_pass or is_being_cancelled():
             return None
         wait = self._task.retry.wait(self.count, diagnosis.after, self._source)

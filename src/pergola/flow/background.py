@@ -1,4 +1,4 @@
-"""Work that goes on beside a run of a flow and ends with it."""
+"""Background work during a run of a flow."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine
@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 async def beside(
     work: Coroutine[None, None, None], *, stop: Callable[[], None], limit: float
 ) -> AsyncGenerator[None]:
-    """Runs `work` beside the block; when the block is left, however it is, `work` may finish.
+    """Run `work` in the background; when the block ends, in any way, `work` may finish.
 
     Args:
-        stop: asks `work` to finish what it has begun, and to end.
+        stop: asks `work` to complete its current step and return.
         limit: seconds after which it is cancelled.
     """
     task = asyncio.create_task(work)
@@ -24,7 +24,7 @@ async def beside(
 
 
 def is_being_cancelled() -> bool:
-    """Whether somebody asked the running asyncio task to end; else a cancellation is its own."""
+    """Return whether the running asyncio task was asked to end, rather than cancelled itself."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 

@@ -1,12 +1,12 @@
-"""What can go wrong in a flow.
+"""Errors of flows.
 
 FlowError                   root: every failure of this room
-├── GraphError              the graph is wrong, which only its author can repair
-│   ├── DuplicateTask       two tasks have one name
-│   ├── UnknownDependency   a task comes after something that is not in the graph
+├── GraphError              the graph is invalid: a bug
+│   ├── DuplicateTask       two tasks have the same name
+│   ├── UnknownDependency   a task depends on one that is not in the graph
 │   └── Cycle               tasks wait for each other
 ├── TaskFailed              one task failed for good
-├── StateNotSaved           what was created could not be remembered
+├── StateNotSaved           the state could not be written
 └── FlowFailed              everything that went wrong in one run
 """
 
@@ -26,7 +26,7 @@ class FlowError(Exception):
 
 
 class GraphError(FlowError):
-    """A graph is wrong in itself."""
+    """A graph is invalid."""
 
 
 class DuplicateTask(GraphError):
@@ -34,11 +34,11 @@ class DuplicateTask(GraphError):
 
 
 class UnknownDependency(GraphError):
-    """A task comes after something that is not in its graph."""
+    """A task depends on one that is not in its graph."""
 
 
 class Cycle(GraphError):
-    """Tasks wait for each other, so that none of them can start.
+    """Tasks wait for each other, so none of them can start.
 
     Attributes:
         tasks: their names; each comes after the next one, and the last one after the first.
@@ -56,9 +56,9 @@ class TaskFailed(FlowError):
         task: its name.
         reason: what went wrong, without the task's name.
         cause: the last error, which is `__cause__` too; None if the task only took too long.
-        codes: what the error was classified as.
-        after: seconds after which the other side wants to be asked again; None if it did not say.
-        attempts: how often the task was tried.
+        codes: the error codes of the cause.
+        after: seconds after which to retry, as the other side asked; None if it did not.
+        attempts: the number of attempts.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class TaskFailed(FlowError):
 
 
 class StateNotSaved(FlowError):
-    """The state of a flow could not be written, so that it would be forgotten by a restart.
+    """The state of a flow could not be written, so a restart would lose it.
 
     Attributes:
         cause: the last error.
@@ -100,15 +100,15 @@ class StateNotSaved(FlowError):
 
 
 class FlowFailed(FlowError):
-    """Everything that went wrong in one run, in one sentence for each.
+    """Everything that went wrong in one run, a sentence each.
 
     Attributes:
-        result: how each task ended, also those that succeeded.
+        result: how each task ended, including those that succeeded.
         failures: the tasks that failed, in the order of the graph.
         unsaved: why the state is not saved; None if it is.
         codes: of all failures, each once, in the order of the graph.
-        after: seconds after which to try again, if all failures agree that it helps to come back
-            then; None asks for the usual backoff.
+        after: seconds after which to retry, if all failures have such a time; None for the usual
+            backoff.
     """
 
     def __init__(
@@ -130,22 +130,22 @@ class FlowFailed(FlowError):
 
 
 def sentence_of(error: Exception) -> str:
-    """What an error says; for one that nobody wrote a sentence for, its type too.
+    """Return the text of an error, prefixed with its type if the error is unexpected.
 
-    A group of errors says what each of them says.
+    The texts of a group of errors are joined.
     """
     return "; ".join(dict.fromkeys(_text(leaf) for leaf in leaves(error)))
 
 
 def leaves(error: Exception) -> list[Exception]:
-    """The errors in a group of errors, at any depth; else the error itself."""
+    """Return the errors in a group, at any depth; or the error itself."""
     if isinstance(error, ExceptionGroup):
         return [leaf for part in error.exceptions for leaf in leaves(part)]
     return [error]
 
 
 def is_unexpected(error: Exception) -> bool:
-    """Whether an error comes from the language itself: probably a bug, with a stack to look at."""
+    """Return whether an error is a built-in one: probably a bug, so log its traceback."""
     return any(type(leaf).__module__ == "builtins" for leaf in leaves(error))
 
 

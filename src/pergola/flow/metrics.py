@@ -1,4 +1,4 @@
-"""What dashboards read about flows: how long tasks wait and take, and how they end."""
+"""Metrics of flows: delays, durations and results of tasks."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ _SECONDS: Final = (0.1, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 90, 120, 180, 300, 600, 
 
 
 class FlowMetrics:
-    """The metrics of all flows of a process (spec 20 §9.3); `of` makes the observer of one run."""
+    """The metrics of all flows of a process (spec 20 §9.3); `of` returns an observer of a run."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         of = ["flow", "task_id"]
@@ -40,11 +40,11 @@ class FlowMetrics:
         )
 
     def of(self, flow: str) -> "FlowObserver":
-        """Counts what happens in a run of the flow of this name."""
+        """Return an observer that counts a run of the named flow."""
         return FlowObserver(self, flow)
 
     def task_ended(self, flow: str, task: str, ended: Ended) -> None:
-        """A task of a flow ended, or was skipped."""
+        """Count a task that ended or was skipped."""
         is_skipped = ended.outcome is Outcome.SKIPPED
         self._delay.labels(flow, task, str(is_skipped).lower()).observe(ended.started)
         if is_skipped:
@@ -54,24 +54,24 @@ class FlowMetrics:
         self._results.labels(flow, task, result).inc()
 
     def flow_finished(self, result: Result) -> None:
-        """A flow is over, with or without errors."""
+        """Count a flow that ended, with or without errors."""
         self._flows.labels(result.flow).observe(result.seconds)
 
 
 class FlowObserver:
-    """Counts what happens in one run."""
+    """Counts the events of one run."""
 
     def __init__(self, metrics: FlowMetrics, flow: str) -> None:
         self._metrics = metrics
         self._flow = flow
 
     def started(self, task: str) -> None:
-        """A task runs; it is counted when it ends."""
+        """Do nothing: a task is counted when it ends."""
 
     def ended(self, task: str, ended: Ended) -> None:
-        """A task ended, or was skipped."""
+        """Count a task that ended or was skipped."""
         self._metrics.task_ended(self._flow, task, ended)
 
     def finished(self, result: Result) -> None:
-        """The run is over."""
+        """Count the run."""
         self._metrics.flow_finished(result)

@@ -15,7 +15,7 @@ class Outcome(StrEnum):
     INTERRUPTED = "interrupted"
     """The flow's deadline passed while it ran."""
     NOT_STARTED = "not started"
-    """Something that it comes after did not succeed, or the flow stopped before."""
+    """A dependency did not succeed, or the flow stopped before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,25 +51,25 @@ class Result:
 
     @property
     def durations(self) -> dict[str, float]:
-        """Seconds that each task took, as `Graph.critical_path` wants them."""
+        """The seconds that each task took, for `Graph.critical_path`."""
         return {name: ended.seconds for name, ended in self.tasks.items()}
 
     def named(self, outcome: Outcome) -> tuple[str, ...]:
-        """The names of the tasks that ended so, in the order of the graph."""
+        """Return the names of the tasks with this outcome, in the order of the graph."""
         return tuple(name for name, ended in self.tasks.items() if ended.outcome is outcome)
 
 
 class Observer(Protocol):
-    """Told what happens in a run, at once; it must neither wait nor raise. Tasks go by name."""
+    """Receives the events of a run; its methods must neither block nor raise."""
 
     def started(self, task: str) -> None:
-        """A task's action is called now, for the first time."""
+        """Called when the first attempt at a task starts."""
         ...
 
     def ended(self, task: str, ended: Ended) -> None:
-        """A task ended; also told for tasks that were skipped, which were not started."""
+        """Called when a task ends; also for skipped tasks, which never start."""
         ...
 
     def finished(self, result: Result) -> None:
-        """The run is over and was not cancelled from outside."""
+        """Called when the run ends, unless it was cancelled."""
         ...

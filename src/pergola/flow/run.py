@@ -1,4 +1,4 @@
-"""Runs the tasks of a graph: what is ready at once, what failed again, and the rest afterwards."""
+"""Runs the tasks of a graph, each as soon as its dependencies are done, and retries them."""
 
 import asyncio
 import random
@@ -34,15 +34,14 @@ _GOES_ON: Final = frozenset({Outcome.DONE, Outcome.SKIPPED})
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How a flow is run.
+    """Options of a run.
 
     Attributes:
-        parallel: how many tasks run at once, waits between their attempts included; None for all
-            that are ready.
-        deadline: seconds for the whole run. Then nothing starts any more, and what runs is
-            cancelled and reported.
-        diagnose: what the errors of tasks mean.
-        sentence: what is said about a task that failed; of `{task}` and its `{cause}`.
+        parallel: the number of tasks that run at once, including those that wait to be retried;
+            None for no limit.
+        deadline: seconds for the whole run; then running tasks are cancelled and reported.
+        diagnose: classifies the errors of tasks.
+        sentence: describes a failed task, with `{task}` and `{cause}`.
     """
 
     parallel: int | None = None
@@ -60,19 +59,19 @@ async def run(
     settings: Settings | None = None,
     source: random.Random | None = None,
 ) -> Result:
-    """Runs each task once, as soon as those that it comes after are done (spec 30 §3.1).
+    """Run each task as soon as its dependencies are done (spec 30 §3.1).
 
-    When a task fails, those that run go on, what depends on it does not start, and the rest does.
-    The tasks after one that created something start when that is saved. When this is cancelled,
-    the running tasks are, nothing starts any more, and the state is saved.
+    When a task fails, the tasks that depend on it do not start, and all others do. Tasks that
+    depend on one that created something start once the state is saved. Cancelling the run cancels
+    the running tasks and saves the state.
 
     Args:
-        saver: writes the state that the tasks share; None if they share none.
-        progress: reports how far the run is.
-        source: where the jitter between attempts comes from.
+        saver: writes the state that the tasks share; None without one.
+        progress: reports the progress of the run.
+        source: of the jitter between attempts.
 
     Raises:
-        GraphError: the graph is wrong; nothing was started.
+        GraphError: the graph is invalid; nothing was started.
         FlowFailed: tasks failed, the state is not saved, or the deadline passed.
     """
     observers = [progress, *observers] if progress else observers
@@ -120,7 +119,7 @@ class _Execution:
         self._seconds = 0.0
 
     async def run(self) -> None:
-        """Runs what can be run; returns however it went, unless it is cancelled."""
+        """Run what can be run; return in any case, unless cancelled."""
         self._began = monotonic()
         limit = asyncio.timeout(self._settings.deadline)
         try:
@@ -132,10 +131,10 @@ class _Execution:
             self._seconds = monotonic() - self._began
 
     def conclude(self) -> Result:
-        """What became of it, once the state is saved as well as it can be.
+        """Return the result, once the state is saved.
 
         Raises:
-            FlowFailed: it did not succeed.
+            FlowFailed: the run did not succeed.
         """
         ended = {each.name: self._ended.get(each.name, _NOT_STARTED) for each in self._order}
         result = Result(self._graph.name, ended, self._seconds)
@@ -247,7 +246,7 @@ class _Execution:
             observer.ended(task.name, ended)
 
     async def _is_durable(self, task: Task) -> bool:
-        """Waits until what a task created is saved; False if it cannot be."""
+        """Wait until what a task created is saved; return False if that fails."""
         try:
             if self._saver:
                 await self._saver.durable(task.name)
