@@ -31,6 +31,8 @@ NEEDS_EBPF: Final = (
 )
 MODE_WITHOUT_KUBE_PROXY: Final = "kube-proxy mode must not be set if kube-proxy is disabled"
 
+_LONGEST_REGEX: Final = 1024
+
 
 def check(config: NetworkConfig, families: Sequence[str]) -> Iterator[Cause]:
     """Yield what is wrong with a config for these IP families."""
@@ -148,11 +150,13 @@ def _is_host(text: str) -> bool:
 
 
 def _is_regex(text: str) -> bool:
+    if not 0 < len(text) <= _LONGEST_REGEX:
+        return False
     try:
         re.compile(text)
-    except re.error:
+    except (re.error, OverflowError, RecursionError):  # also of repetitions and nested groups
         return False
-    return bool(text)
+    return True
 
 
 _PARAMETERS: Final[Mapping[str, tuple[Callable[[str], bool], str]]] = {
