@@ -1,4 +1,4 @@
-"""A cloud provider that fits Networks to its cloud: Azure carries no IP-in-IP."""
+"""A cloud provider that adapts Networks to its cloud: Azure drops IP-in-IP."""
 
 from collections.abc import Sequence
 

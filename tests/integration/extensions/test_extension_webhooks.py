@@ -311,7 +311,7 @@ async def test_the_registration_has_the_names_the_contract_says_and_belongs_to_a
 
 async def test_an_owner_that_is_not_there_is_told(site: Site) -> None:
     found = site.webhooks(site.network_mutator, owner="nowhere")
-    with pytest.raises(WebhookError, match="there is no namespace nowhere"):
+    with pytest.raises(WebhookError, match="namespace nowhere does not exist"):
         async with found.served():
             pass
 
@@ -365,7 +365,7 @@ async def test_shoots_trust_a_renewed_authority_at_once(site: Site) -> None:
     found = site.webhooks(webhook, clock=clock)
     shoot_configurations = found.in_shoots(site.component, name, [webhook])
     key = Key(site.namespace, name)
-    with pytest.raises(RequeueAfter, match="has no certificates of the webhooks yet"):
+    with pytest.raises(RequeueAfter, match="has no webhook certificates yet"):
         await shoot_configurations()
     async with site.serving(found) as units:
         objects = Registry(*await shoot_configurations())

@@ -1,4 +1,4 @@
-"""What clouds cannot do, as rules for the configs of network plugins (spec 40 §1.1, §7.1)."""
+"""Limits of clouds, as rules for the configs of network plugins (spec 40 §1.1, §7.1)."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -21,17 +21,17 @@ AZURE_CALICO: Final = (
         path=("backend",),
         unfit=(None, "bird"),
         instead="none",
-        because="Azure carries no IP-in-IP, so that there is nobody for bird to talk to",
+        because="Azure drops IP-in-IP, so that bird cannot reach its peers",
     ),
     ConfigRule(
         path=("vxlan", "enabled"),
         unfit=(None, False),
         instead=True,
-        because="Azure carries no IP-in-IP, so that an overlay has to be VXLAN",
+        because="Azure drops IP-in-IP, so that an overlay must use VXLAN",
         when=_wants_overlay,
     ),
 )
-"""Azure drops IP-in-IP. A config that says nothing of the backend means bird, and changes too."""
+"""Azure drops IP-in-IP. A config without a backend means bird, and changes too."""
 
 AZURE: Final[Mapping[str, Mutate]] = {"calico": config_mutator(CALICO, AZURE_CALICO)}
-"""For `network_mutator`: Azure's changes by the type of the Network."""
+"""Azure's changes by the type of the Network, for `network_mutator`."""

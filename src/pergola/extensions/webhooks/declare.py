@@ -15,24 +15,24 @@ _DOMAIN: Final = "extensions.gardener.cloud"
 
 
 class WebhookError(ExtensionError):
-    """Webhooks are declared or set up in a way that cannot work."""
+    """Webhooks are declared or configured in a way that cannot work."""
 
 
 def webhook_name(purpose: str, component: str) -> str:
-    """Such as `network.azure.extensions.gardener.cloud` for the component `provider-azure`."""
+    """Return a name such as `network.azure.extensions.gardener.cloud` for `provider-azure`."""
     return f"{purpose}.{component.removeprefix('provider-')}.{_DOMAIN}"
 
 
 def configuration_name(component: str) -> str:
-    """The name of a component's webhook configurations, and of its Service."""
+    """Return the name of a component's webhook configurations and Service."""
     return f"gardener-extension-{component}"
 
 
 def enabled(webhooks: Iterable[Webhook], disabled: Collection[str]) -> list[Webhook]:
-    """The webhooks without those that are switched off, by their names or the first parts of them.
+    """Return the webhooks that are not disabled by their name or its first part.
 
     Raises:
-        WebhookError: a name to be switched off is unknown, or two webhooks share a name or path.
+        WebhookError: A disabled name is unknown, or two webhooks share a name or path.
     """
     known = list(webhooks)
     names = {webhook.short_name for webhook in known}
@@ -51,9 +51,9 @@ def enabled(webhooks: Iterable[Webhook], disabled: Collection[str]) -> list[Webh
 
 
 def side_by_side(owned: Iterable[tuple[str, Sequence[Webhook]]]) -> list[list[Webhook]]:
-    """The webhooks of several owners, so that one server can have them all.
+    """Return the webhooks of several owners with unique paths, so that one server serves them all.
 
-    A path that several owners have is followed by the owner, as in `/webhooks/validate/calico`.
+    A path that several owners use ends in the owner, as in `/webhooks/validate/calico`.
     """
     groups = list(owned)
     owners = Counter(
@@ -69,7 +69,7 @@ def side_by_side(owned: Iterable[tuple[str, Sequence[Webhook]]]) -> list[list[We
 
 
 def selects(label: str, values: Iterable[str]) -> JsonObject:
-    """A requirement of a LabelSelector: the label has one of the values."""
+    """Return a LabelSelector's requirement: the label has one of the values."""
     return {"key": label, "operator": "In", "values": sorted(values)}
 
 

@@ -1,6 +1,6 @@
-"""What webhooks at the garden look up beside the object that they judge.
+"""The reads of webhooks at the garden, from caches.
 
-A webhook answers at once and asks nobody meanwhile: what it needs is watched from the start.
+A webhook answers at once: everything it reads is watched from the start.
 """
 
 from collections.abc import Callable
@@ -24,14 +24,14 @@ CLOUD_PROFILE: Final = GroupVersionKind(CORE, CORE_VERSION, "CloudProfile")
 NAMESPACED_CLOUD_PROFILE: Final = GroupVersionKind(CORE, CORE_VERSION, "NamespacedCloudProfile")
 
 CloudProfiles = Callable[[JsonObject], JsonObject | None]
-"""From a Shoot to its CloudProfile or NamespacedCloudProfile; None if there is none."""
+"""Return the CloudProfile or NamespacedCloudProfile of a Shoot, or None."""
 
 
 class Garden:
-    """The garden's cluster, for those who declare webhooks.
+    """The garden's cluster, for declaring webhooks.
 
     Attributes:
-        client: for what is not watched.
+        client: for reads that are not cached.
     """
 
     def __init__(self, client: Client) -> None:
@@ -40,14 +40,14 @@ class Garden:
         self._watched = cache(self._watch)
 
     def watch(self, gvk: GroupVersionKind) -> Cache[JsonObject]:
-        """All objects of a kind, which are there before the first webhook is asked.
+        """Return a cache of a kind, filled before the first webhook is called.
 
-        A kind that the garden does not serve has no objects.
+        It stays empty if the garden does not serve the kind.
         """
         return self._watched(gvk)
 
     def cloud_profiles(self) -> CloudProfiles:
-        """Finds the cloud profiles of Shoots from now on."""
+        """Watch cloud profiles, and return the function that finds a Shoot's."""
         everywhere, of_projects = self.watch(CLOUD_PROFILE), self.watch(NAMESPACED_CLOUD_PROFILE)
 
         def find(shoot: JsonObject) -> JsonObject | None:
@@ -58,7 +58,7 @@ class Garden:
         return find
 
     def unit(self) -> Unit:
-        """What keeps everything up to date that was asked for so far."""
+        """Return the unit that runs all caches requested so far."""
         return Unit(caches=self._caches)
 
     def _watch(self, gvk: GroupVersionKind) -> Cache[JsonObject]:
@@ -68,7 +68,7 @@ class Garden:
 
 
 def cloud_profile_of(shoot: JsonObject) -> tuple[str, Key]:
-    """The kind of the cloud profile that a Shoot names, and its key; an empty name for none."""
+    """Return the kind and key of a Shoot's cloud profile; the name is empty without one."""
     spec = map_at(shoot, "spec")
     reference = map_at(spec, "cloudProfile")
     if reference.get("kind") == NAMESPACED_CLOUD_PROFILE.kind:

@@ -1,7 +1,7 @@
-"""How all mutating webhooks of extensions behave, whatever they change (spec 40 §7.1).
+"""The common behaviour of mutating webhooks of extensions (spec 40 §7.1).
 
-An object that is being deleted is left alone; what a mutator raises is the answer; nothing to
-change is no patch.
+Objects that are being deleted are not changed; an error of a mutator refuses the request; without
+changes there is no patch.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,20 +17,20 @@ from pergola.runtime.logging import get_logger
 log = get_logger("extension-webhooks")
 
 Mutate = Callable[[Draft, JsonObject | None], None]
-"""Edits an object as it would be stored; the second is the stored one, None while it is created.
+"""Edit the object to be stored; the second argument is the stored one, None for a creation.
 
-It must have nothing to say to its own output, and keep what a user set unless that cannot work.
-What it raises refuses the request; an `ExtensionError` is the way to refuse one on purpose.
+It must not change its own output, and must keep user settings unless they cannot work. An error
+refuses the request; raise `ExtensionError` to refuse one on purpose.
 """
 
 
 def mutating(choose: Callable[[Request, JsonObject], Iterable[Mutate]]) -> Handler:
-    """The handler that applies what `choose` finds for a request and its object."""
+    """Return the handler that applies the mutators chosen for a request and its object."""
 
     def handle(request: Request) -> Verdict:
         obj = request.object
         if obj is None:
-            return errored(HTTPStatus.BAD_REQUEST, "the review has no object to be changed")
+            return errored(HTTPStatus.BAD_REQUEST, "the review has no object")
         if deletion_timestamp_of(obj) is not None:
             return allowed(because="the object is being deleted")
         draft = Draft(obj)
@@ -45,10 +45,10 @@ def mutating(choose: Callable[[Request, JsonObject], Iterable[Mutate]]) -> Handl
 
 
 def from_objects(change: Callable[[JsonObject], JsonObject], because: str) -> Mutate:
-    """A mutator of a function from an object to what it should be.
+    """Return the mutator of a function from an object to the desired one.
 
     Args:
-        change: leaves its argument as it is.
+        change: does not modify its argument.
         because: the rule, for `explain`.
     """
 
@@ -59,7 +59,7 @@ def from_objects(change: Callable[[JsonObject], JsonObject], because: str) -> Mu
 
 
 def _edit(draft: Draft, path: Path, old: JsonValue, new: JsonValue, because: str) -> None:
-    """Edits what differs; lists as a whole."""
+    """Edit the parts that differ; lists as a whole."""
     if not (isinstance(old, dict) and isinstance(new, dict)):
         draft.set(path, new, because)
         return

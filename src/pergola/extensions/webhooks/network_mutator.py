@@ -1,4 +1,4 @@
-"""A cloud provider's webhook that fits Networks to its cloud (spec 40 §7.1)."""
+"""A cloud provider's webhook that adapts Networks to its cloud (spec 40 §7.1)."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -19,12 +19,12 @@ PATH: Final = "/network"
 def network_mutator(
     component: str, cloud: str, mutators: Mapping[str, Mutate], *, path: str = PATH
 ) -> Webhook:
-    """The webhook of a component for the Networks of its cloud.
+    """Return the webhook of a component for the Networks of its cloud.
 
     Args:
         component: such as `provider-azure`.
         cloud: the type of the Shoots' infrastructure, such as `azure`.
-        mutators: what is done with Networks of a type, such as `calico`.
+        mutators: by type of the Network, such as `calico`.
     """
 
     def choose(_: Request, obj: JsonObject) -> Iterator[Mutate]:

@@ -16,12 +16,12 @@ from pergola.extensions.webhooks.mutation import Mutate, mutating
 from pergola.extensions.webhooks.network_mutator import CLOUD_LABEL, NETWORK_LABEL
 
 KUBE_SYSTEM: Final[JsonObject] = {"matchLabels": {"gardener.cloud/purpose": "kube-system"}}
-"""Selects the namespace `kube-system` of Shoots."""
+"""A selector of the namespace `kube-system` of Shoots."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectMutation:
-    """What is done with objects of a kind.
+    """The mutator of a kind.
 
     Attributes:
         prefixes: how their names start; all names if empty.
@@ -32,7 +32,7 @@ class ObjectMutation:
     prefixes: tuple[str, ...] = field(default=())
 
     def concerns(self, request: Request, obj: JsonObject) -> bool:
-        """Whether it is for the object of a request."""
+        """Whether it applies to the object of a request."""
         name = name_of(obj) or request.name
         return request.resource == self.resource and (
             not self.prefixes or name.startswith(self.prefixes)
@@ -47,7 +47,7 @@ def control_plane_mutator(
     network: str = "",
     path: str = "/controlplane",
 ) -> Webhook:
-    """A provider's webhook on objects in the namespaces of its Shoots, at the seed.
+    """Return a provider's webhook on objects in the namespaces of its Shoots in the seed.
 
     Args:
         component: such as `provider-azure`.
@@ -75,7 +75,7 @@ def shoot_objects_mutator(
     failure_policy: Literal["Fail", "Ignore"] = "Ignore",
     path: str = "",
 ) -> Webhook:
-    """A webhook on objects inside of Shoots; see `shoot_configurations` for how it gets there.
+    """Return a webhook on objects inside Shoots; `shoot_configurations` registers it.
 
     Args:
         purpose: such as `node-local-dns`: the first part of its name, and its path unless given.

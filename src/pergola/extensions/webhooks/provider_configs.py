@@ -1,4 +1,4 @@
-"""Changes of a `providerConfig`, given as data: what cannot work, and what works instead."""
+"""Rules for a `providerConfig`, as data: values that cannot work, and their replacements."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ SHOOT_NETWORK_CONFIG: Path = ("spec", "networking", "providerConfig")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigRule:
-    """What a field must not say.
+    """Values that a field must not have.
 
     Attributes:
         path: of the field, inside of the config.
@@ -43,7 +43,7 @@ class ConfigRule:
 def config_mutator(
     gvk: GroupVersionKind, rules: Sequence[ConfigRule], *, at: Path = NETWORK_CONFIG
 ) -> Mutate:
-    """A mutator that applies rules, in order, to configs of one group.
+    """Return a mutator that applies rules, in order, to configs of one group.
 
     Configs of other groups stay untouched. One that does not say what it is, or that is not there,
     counts as one of this group, as the provider reads it like that (spec 40 §10). Fields that no
@@ -61,7 +61,7 @@ def config_mutator(
 
 
 def is_own(config: JsonValue, group: str) -> bool:
-    """Whether a config is of a group, or says nothing against it."""
+    """Whether a config belongs to a group, or does not name another one."""
     if config is None:
         return True
     if not isinstance(config, dict):
@@ -85,10 +85,10 @@ def _apply(
 
 
 def _had(rule: ConfigRule, before: JsonValue) -> bool:
-    """Whether the stored object was like this already."""
+    """Whether the stored object has the same value."""
     return isinstance(before, dict) and _is_among(Draft(before).get(*rule.path), rule.unfit)
 
 
 def _is_among(value: JsonValue, values: Sequence[JsonValue]) -> bool:
-    """Membership as JSON means it: `false` is not `0`."""
+    """Whether a value is among others, as in JSON: `false` is not `0`."""
     return any(type(value) is type(other) and value == other for other in values)

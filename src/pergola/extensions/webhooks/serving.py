@@ -1,7 +1,7 @@
 """The webhooks of one extension process: served, registered, and with certificates (spec 40 §7.1).
 
-The process makes its own authority, which is renewed before its 30 days are over; an old one stays
-trusted until it ends. Every replica serves; the leader renews and registers.
+The process issues its own authority, renewed before its 30 days are over; an old one stays trusted
+until it expires. Every replica serves; the leader renews and registers.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
@@ -36,11 +36,11 @@ _LONGEST_COMMON_NAME: Final = 60
 _SOON: Final = 5.0
 
 ShootWebhooks = Callable[[], Awaitable[Sequence[JsonObject]]]
-"""The webhook configurations for a Shoot, with the authorities that it has to trust now."""
+"""Return the webhook configurations for a Shoot, with the currently trusted authorities."""
 
 
 class _InShoots(NamedTuple):
-    """Webhooks that come into Shoots together."""
+    """Webhooks that are registered in Shoots by one ManagedResource."""
 
     component: str
     managed_resource: str
@@ -109,16 +109,16 @@ class ExtensionWebhooks(WebhookServer):
     def in_shoots(
         self, component: str, managed_resource: str, webhooks: Iterable[Webhook]
     ) -> ShootWebhooks:
-        """Brings some of the webhooks into Shoots, by a ManagedResource that an actuator writes.
+        """Register webhooks in Shoots, by a ManagedResource that an actuator writes.
 
         Args:
-            component: what the webhook configurations in the Shoots are named by.
+            component: names the webhook configurations in the Shoots.
             managed_resource: its name; it is kept up to date as authorities change.
-            webhooks: those of them that are not for Shoots do not matter.
+            webhooks: the ones that are not for Shoots are ignored.
 
         Returns:
-            What the actuator asks for its content: the webhook configurations as they have to be
-            now. Raises RequeueAfter while there are no certificates yet, or a KubeError.
+            A function that returns the current webhook configurations. It raises RequeueAfter while
+            there are no certificates yet, or a KubeError.
         """
         names = {webhook.registration.name for webhook in webhooks if webhook.of_shoots}
         found = [w for w in self._webhooks if w.registration.name in names]
@@ -149,7 +149,7 @@ class ExtensionWebhooks(WebhookServer):
         )
 
     def configurations(self, bundle: bytes) -> list[JsonObject]:
-        """The webhook configurations for the cluster that the component works on."""
+        """Return the webhook configurations for the cluster that the component works on."""
         entries = registrations(self._webhooks)
         name = configuration_name(self._component)
         endpoint = self._settings.endpoint(self._component)
@@ -165,7 +165,7 @@ class ExtensionWebhooks(WebhookServer):
         except NotFound:
             identity = None
         if identity is None:
-            missing = WebhookError(f"Secret {self.secret} has no certificates of the webhooks yet")
+            missing = WebhookError(f"Secret {self.secret} has no webhook certificates yet")
             raise RequeueAfter(_SOON, missing)
         return identity.bundle
 
@@ -181,7 +181,7 @@ class ExtensionWebhooks(WebhookServer):
             namespace = await self._client.get(NAMESPACE, Key("", name))
         except NotFound:
             raise WebhookError(
-                f"there is no namespace {name}: --webhook-config-owner-namespace must name one"
+                f"namespace {name} does not exist: correct --webhook-config-owner-namespace"
             ) from None
         return {
             "apiVersion": "v1",

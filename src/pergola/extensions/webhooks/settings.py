@@ -1,4 +1,4 @@
-"""How an extension's webhooks are reached and served: the options `--webhook-config-*`."""
+"""Where an extension's webhooks are served and reached: the options `--webhook-config-*`."""
 
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -15,21 +15,21 @@ SERVICE_PORT: Final = 443
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookSettings:
-    """Where the server is, for those who call it.
+    """The address of the webhook server.
 
     Attributes:
-        mode: by the Service of the cluster that calls; by `url`; or by the name of the Service as
-            a URL, for callers that are no part of the cluster but resolve its names.
-        url: host and port by which the server is reached, such as `webhooks.example.org:443`.
+        mode: a Service of the calling cluster; a `url`; or the Service's name as a URL, for callers
+            outside of the cluster that resolve its names.
+        url: host and port of the server, such as `webhooks.example.org:443`.
         namespace: of the Service, and of the Secret with the certificates.
-        owner_namespace: whose deletion takes the webhook configurations along; empty for none.
+        owner_namespace: its deletion deletes the webhook configurations; empty for none.
         host: the address to listen on; empty for all.
         port: the port to listen on.
-        cert_dir: where the certificate is kept for the server; a temporary directory if empty.
-        disabled: the first parts of the names of webhooks that are not wanted, such as `network`.
+        cert_dir: receives the certificate; a temporary directory if empty.
+        disabled: webhooks by the first parts of their names, such as `network`.
 
     Raises:
-        WebhookError: an option is missing, or has a value that it cannot have.
+        WebhookError: An option is missing or has an invalid value.
     """
 
     mode: Mode = "service"
@@ -49,8 +49,8 @@ class WebhookSettings:
             )
         if self.mode == "url" and not self.url:
             raise WebhookError(
-                "--webhook-config-mode=url needs --webhook-config-url: the host and port by which "
-                "the webhooks are reached"
+                "--webhook-config-mode=url needs --webhook-config-url: the host and port of the "
+                "webhook server"
             )
         if not self.namespace:
             raise WebhookError(
@@ -59,20 +59,20 @@ class WebhookSettings:
             )
 
     def endpoint(self, component: str) -> Endpoint:
-        """How the API server of the extension's own cluster reaches the webhooks."""
+        """Return how the API server of the extension's own cluster reaches the webhooks."""
         if self.mode == "service":
             return by_service(configuration_name(component), self.namespace, self.service_port)
         return self.shoot_endpoint(component)
 
     def shoot_endpoint(self, component: str) -> Endpoint:
-        """How API servers of Shoots reach them: always by a URL, as the Service is not theirs."""
+        """Return how API servers of Shoots reach them: by URL, since they have no such Service."""
         if self.mode == "url":
             return by_url(_with_scheme(self.url))
         name = configuration_name(component)
         return by_url(f"https://{name}.{self.namespace}:{self.service_port}")
 
     def hosts(self, component: str) -> tuple[str, ...]:
-        """The names that the certificate is for."""
+        """Return the host names of the certificate."""
         name = configuration_name(component)
         service = f"{name}.{self.namespace}"
         names = [name, service, f"{service}.svc", f"{service}.svc.cluster.local"]

@@ -29,7 +29,7 @@ PATH: Final = "/webhooks/mutate"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShootDefault:
-    """A value that new Shoots get where they say nothing.
+    """A default value for new Shoots.
 
     Attributes:
         path: of the field in the Shoot.
@@ -51,7 +51,7 @@ KUBE_PROXY_OFF: Final = ShootDefault(
     because="cilium routes Services itself",
     networks=("cilium",),
 )
-"""What cilium sets in new Shoots."""
+"""The default of cilium in new Shoots."""
 
 OVERLAY_OFF: Final = ShootDefault(
     path=(*SHOOT_NETWORK_CONFIG, "overlay"),
@@ -60,7 +60,7 @@ OVERLAY_OFF: Final = ShootDefault(
     networks=("calico", "cilium"),
     stays=True,
 )
-"""What clouds set whose routers know the ranges of pods."""
+"""The default of clouds whose routers know the pod ranges."""
 
 
 def shoot_mutator(
@@ -71,7 +71,7 @@ def shoot_mutator(
     cloud: str = "",
     path: str = PATH,
 ) -> Webhook:
-    """The webhook of an admission component on Shoots of a network plugin, or on a cloud.
+    """Return the webhook of an admission component on Shoots of a network plugin or cloud.
 
     Shoots without workers, being deleted, or moving to another seed are left alone.
 

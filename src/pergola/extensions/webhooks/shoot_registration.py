@@ -1,8 +1,8 @@
-"""Webhooks that are registered inside of Shoots, by a ManagedResource for each (spec 40 §6.5).
+"""Webhooks registered inside Shoots, by a ManagedResource for each Shoot (spec 40 §6.5).
 
-An actuator writes the ManagedResource when it reconciles. When the authority is renewed, this
-follows in all Shoots at once: they would meet a certificate that they do not trust otherwise, until
-each of them is reconciled for another reason.
+An actuator writes the ManagedResource when it reconciles. After a renewal of the authority, this
+controller updates all Shoots at once: they would not trust the new certificate until each of them
+is reconciled for another reason.
 """
 
 from collections.abc import Callable, Iterable
@@ -35,23 +35,23 @@ from pergola.runtime.metrics import Metrics
 CONTROLLER: Final = "shoot-webhooks"
 
 Render = Callable[[bytes], list[JsonObject]]
-"""From the trusted authorities, PEM, to the webhook configurations for a Shoot."""
+"""Return the webhook configurations for a Shoot, given the trusted authorities as PEM."""
 
 
 class _Kept(NamedTuple):
-    """What is kept of a ManagedResource with webhooks; None of all others."""
+    """The cached part of a ManagedResource with webhooks."""
 
     secrets: frozenset[str]
-    is_going: bool
+    is_deleting: bool
 
 
 def shoot_configurations(
     component: str, webhooks: Iterable[Webhook], endpoint: Endpoint, bundle: bytes
 ) -> list[JsonObject]:
-    """The webhook configurations for a Shoot; the same bytes for the same arguments.
+    """Return the webhook configurations for a Shoot; the same bytes for the same arguments.
 
     Args:
-        bundle: the certificates that the Shoot's API server shall trust, PEM.
+        bundle: the certificates that the Shoot's API server has to trust, PEM.
     """
     entries = [webhook.registration for webhook in webhooks if webhook.of_shoots]
     name = f"{configuration_name(component)}-shoot"
@@ -68,13 +68,13 @@ def shoot_registration(
     metrics: Metrics,
     clock: Clock | None = None,
 ) -> Unit:
-    """Keeps the ManagedResources of a name, in all namespaces, with the present authorities.
+    """Return the controller that updates the ManagedResources of a name in all namespaces.
 
-    It changes those that are there, and creates and deletes none.
+    It updates existing ones, and never creates or deletes any.
 
     Args:
-        secret: with the identity of the webhook server.
-        managed_resource: holds what `render` gives, and nothing else.
+        secret: holds the identity of the webhook server.
+        managed_resource: contains the output of `render`, and nothing else.
         name: of the controller.
     """
     found = _ShootRegistration(client, secret, managed_resource, render, name, metrics, clock)
@@ -110,9 +110,9 @@ class _ShootRegistration:
         self.resources.subscribe(self._changed)
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Brings one ManagedResource up to date; asks nobody if it is."""
+        """Update one ManagedResource; send no request if it is up to date."""
         kept, trusted = self.resources.get(key), self.identities.get(self._secret)
-        if kept is None or kept.is_going or not trusted:
+        if kept is None or kept.is_deleting or not trusted:
             return DONE
         if kept.secrets == self._names_for(trusted):
             return DONE
@@ -125,14 +125,14 @@ class _ShootRegistration:
         return DONE
 
     def _names_for(self, trusted: bytes) -> frozenset[str]:
-        """The names of the Secrets, which follow from their content: the same in each namespace."""
+        """Return the names of the Secrets: they follow from the content in every namespace."""
         if self._wanted[0] != trusted:
             names = secret_names(self._built("default", trusted).managed_resource)
             self._wanted = (trusted, frozenset(names))
         return self._wanted[1]
 
     def _rebuilt(self, live: JsonObject, trusted: bytes) -> Bundle:
-        """With other Secrets; how the objects are managed is up to who created it."""
+        """Replace the Secrets, and keep how its creator manages the objects."""
         built = self._built(Key.of(live).namespace, trusted)
         references = built.managed_resource["spec"]["secretRefs"]
         spec = {**map_at(live, "spec"), "secretRefs": references}

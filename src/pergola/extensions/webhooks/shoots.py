@@ -1,4 +1,4 @@
-"""What the webhooks on Shoots have in common: which Shoots are theirs, and when to be silent."""
+"""What the webhooks on Shoots share: selectors, and when defaults do not apply."""
 
 from typing import Final
 
@@ -15,32 +15,32 @@ CLOUD_TYPE: Final = "provider.extensions.gardener.cloud"
 
 
 def shoot_rule(*operations: Operation) -> Rule:
-    """The rule for Shoots, without their status."""
+    """Return the rule for Shoots, without their status."""
     return Rule(operations, (CORE,), (CORE_VERSION,), ("shoots",))
 
 
 def of_network(network: str) -> JsonObject:
-    """Selects the Shoots with a network plugin; the API server labels them."""
+    """Select Shoots with a network plugin; the API server labels them."""
     return {"matchLabels": {f"{NETWORK_TYPE}/{network}": "true"}}
 
 
 def of_cloud(cloud: str) -> JsonObject:
-    """Selects the Shoots on a cloud; the API server labels them."""
+    """Select Shoots on a cloud; the API server labels them."""
     return {"matchLabels": {f"{CLOUD_TYPE}/{cloud}": "true"}}
 
 
 def network_of(shoot: JsonObject) -> str:
-    """`spec.networking.type`."""
+    """Return `spec.networking.type`."""
     return str(map_at(shoot, "spec", "networking").get("type") or "")
 
 
 def cloud_of(shoot: JsonObject) -> str:
-    """`spec.provider.type`."""
+    """Return `spec.provider.type`."""
     return str(map_at(shoot, "spec", "provider").get("type") or "")
 
 
 def is_left_alone(new: JsonObject, old: JsonObject | None) -> bool:
-    """Whether no default is for a Shoot: without workers, moving, or with the spec that it had."""
+    """Whether defaults do not apply: no workers, migrating, or an unchanged spec."""
     if Shoot(new).is_workerless or is_moving(new):
         return True
     return old is not None and (
@@ -49,13 +49,13 @@ def is_left_alone(new: JsonObject, old: JsonObject | None) -> bool:
 
 
 def is_moving(shoot: JsonObject) -> bool:
-    """Whether its control plane is on the way to another seed."""
+    """Whether its control plane is migrating to another seed."""
     operation = map_at(shoot, "status", "lastOperation")
     kind, state = operation.get("type"), operation.get("state")
     return kind == "Migrate" or (kind == "Restore" and state != "Succeeded")
 
 
 def is_rescheduled(new: JsonObject, old: JsonObject) -> bool:
-    """Whether a Shoot that had a seed gets another one."""
+    """Whether a Shoot with a seed gets another one."""
     before = map_at(old, "spec").get("seedName")
     return bool(before) and before != map_at(new, "spec").get("seedName")

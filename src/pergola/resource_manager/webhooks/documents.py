@@ -1,4 +1,4 @@
-"""Look-ups that manifests answer, so that a webhook can be asked without a cluster."""
+"""Lookups in manifests, to run webhooks without a cluster."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
@@ -32,15 +32,15 @@ _NODE: Final = "Node"
 
 
 class Unanswered(Exception):
-    """What a webhook has to know is not in the manifests; the text says what to add."""
+    """A webhook needs an object that the manifests do not have; the text names it."""
 
 
 class DocumentLookups:
-    """The look-ups in some manifests, and in a cluster for what these do not have.
+    """Lookups in manifests, and in a cluster for objects that they do not have.
 
     Args:
-        documents: of any kinds; objects without a namespace are taken to be in `namespace`.
-        beyond: the cluster; without one, what is not in the manifests is `Unanswered`.
+        documents: of any kinds; objects without a namespace belong to `namespace`.
+        beyond: the cluster; without one, missing objects raise `Unanswered`.
         system_nodes: the labels of the nodes for system components; all nodes if empty.
     """
 
@@ -58,14 +58,14 @@ class DocumentLookups:
         self._system_nodes = {"matchLabels": dict(system_nodes or {})}
 
     async def mounts_token(self, account: Key) -> bool:
-        """Whether a ServiceAccount lets pods mount its token by themselves."""
+        """Whether a ServiceAccount mounts its token into pods."""
         found = self.find("ServiceAccount", account)
         if found is not None:
             return automounts(found)
         return await self._beyond_documents("ServiceAccount", account).mounts_token(account)
 
     async def system_taints(self) -> Sequence[Taint]:
-        """Of the Nodes in the manifests, if there is any; without a cluster there may be none."""
+        """Return the taints of the Nodes in the manifests, if any, else of the cluster's."""
         nodes = [d for d in self._documents if GroupVersionKind.of(d).group_kind == _kind(_NODE)]
         if not nodes and self._beyond is not None:
             return await self._beyond.system_taints()
@@ -73,14 +73,14 @@ class DocumentLookups:
         return in_order(taint for node in system for taint in taints_of(node))
 
     async def namespace(self, name: str) -> NamespaceSettings:
-        """What the Namespace says about availability."""
+        """Return the Namespace's settings for high availability."""
         found = self.find("Namespace", Key("", name))
         if found is not None:
             return read_namespace(annotations_of(found))
         return await self._beyond_documents("Namespace", Key("", name)).namespace(name)
 
     async def most_replicas(self, workload: GroupVersionKind, key: Key) -> int | None:
-        """By the autoscalers in the manifests, else by those of the cluster, if there is one."""
+        """Return the maximum by the manifests' autoscalers, else by the cluster's."""
         wanted = (workload.api_version, workload.kind, key.name)
         for read, gvk in ((scaled_by_hpa, HPA), (scaled_by_hvpa, HVPA)):
             for document in self._documents:
@@ -92,24 +92,24 @@ class DocumentLookups:
         return await self._beyond.most_replicas(workload, key) if self._beyond else None
 
     async def many_nodes(self) -> bool:
-        """By the Nodes in the manifests, else by the cluster's; without any there may be many."""
+        """Count the Nodes in the manifests, else the cluster's; assume many without either."""
         nodes = [d for d in self._documents if GroupVersionKind.of(d).group_kind == _kind(_NODE)]
         if nodes:
             return len(nodes) > 1
         return await self._beyond.many_nodes() if self._beyond else True
 
     async def config_map(self, key: Key) -> JsonObject:
-        """A ConfigMap."""
+        """Read a ConfigMap."""
         found = self.find("ConfigMap", key)
         return found or await self._beyond_documents("ConfigMap", key).config_map(key)
 
     async def service(self, key: Key) -> JsonObject:
-        """A Service."""
+        """Read a Service."""
         found = self.find("Service", key)
         return found or await self._beyond_documents("Service", key).service(key)
 
     async def objects(self, gvk: GroupVersionKind, namespace: str, labels: str) -> list[JsonObject]:
-        """In the cluster, if there is one: a collection is what is stored."""
+        """List objects of the cluster, if there is one: deletions concern stored objects."""
         if self._beyond is not None:
             return await self._beyond.objects(gvk, namespace, labels)
         selector = parse_selector(labels)
@@ -122,7 +122,7 @@ class DocumentLookups:
         ]
 
     def find(self, kind: str, key: Key) -> JsonObject | None:
-        """An object of the core group, if it is in the manifests."""
+        """Return an object of the core group, or None if it is not in the manifests."""
         of_kind = (d for d in self._documents if GroupVersionKind.of(d).group_kind == _kind(kind))
         key_of = self._key if key.namespace else Key.of
         return next((document for document in of_kind if key_of(document) == key), None)

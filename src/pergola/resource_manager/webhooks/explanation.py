@@ -1,6 +1,6 @@
-"""Why webhooks change an object, refuse it, or leave it alone; nothing is written.
+"""Why webhooks change an object, refuse it, or leave it unchanged; nothing is written.
 
-The handlers are those that are served, and the selectors those that are registered.
+Uses the handlers that are served, and the selectors that are registered.
 """
 
 from collections.abc import Iterable, Mapping
@@ -34,7 +34,7 @@ Outcome = Literal["changed", "unchanged", "allowed", "refused", "not asked", "un
 
 
 class ReviewedKind(NamedTuple):
-    """A kind that webhooks are asked about."""
+    """A kind that webhooks review."""
 
     gvk: GroupVersionKind
     plural: str
@@ -42,13 +42,13 @@ class ReviewedKind(NamedTuple):
 
 
 class Explanation(Struct, frozen=True, kw_only=True):
-    """What one webhook says of an object.
+    """What one webhook does with an object.
 
     Attributes:
-        because: why it is not asked, leaves the object alone, refuses it, or cannot say.
+        because: why it is not called, changes nothing, refuses, or cannot decide.
         edits: each with its own reason.
-        assuming: what was taken for granted because it is not known; may be empty.
-        about: whether it is about objects of this kind at all.
+        assuming: an assumption about something unknown; may be empty.
+        about: whether it reviews objects of this kind.
     """
 
     webhook: str
@@ -62,13 +62,13 @@ class Explanation(Struct, frozen=True, kw_only=True):
 
 
 class Question(Struct, frozen=True, kw_only=True):
-    """An object, and the request with which it would come.
+    """An object, and the request to explain.
 
     Attributes:
-        obj: as it would be stored; for DELETE, as it is.
-        old: as it is stored; None for CREATE.
-        namespace: empty for kinds without.
-        namespace_labels: None if they are not known.
+        obj: the object to be stored; for DELETE, the stored one.
+        old: the stored object; None for CREATE.
+        namespace: empty for cluster-scoped kinds.
+        namespace_labels: None if unknown.
     """
 
     kind: ReviewedKind
@@ -108,7 +108,7 @@ REVIEWED_KINDS: Final[tuple[ReviewedKind, ...]] = (
 
 
 def reviewed_kind(gvk: GroupVersionKind) -> ReviewedKind | None:
-    """What is known of a kind, in the very version if possible; None if no webhook is about it."""
+    """Return a reviewed kind, in the same version if possible; None if no webhook reviews it."""
     same = [known for known in REVIEWED_KINDS if known.gvk.group_kind == gvk.group_kind]
     for known in same:
         if known.gvk == gvk:
@@ -128,7 +128,7 @@ async def explain(question: Question, webhooks: Iterable[Webhook]) -> list[Expla
 
 
 def applied(obj: JsonObject, edits: Iterable[Edit]) -> JsonObject:
-    """The object after some edits; what they do not touch is shared with the original."""
+    """Return the object after some edits; unchanged parts are shared with the original."""
     for edit in edits:
         steps = [step.replace("~1", "/").replace("~0", "~") for step in edit.path.split("/")[1:]]
         obj = _edited(obj, steps, edit)  # type: ignore[assignment] # no edit replaces the root

@@ -1,4 +1,4 @@
-"""What the handler has to know of the cluster, from caches: no review waits (Beyond 2)."""
+"""The reads of the handler, from caches, so that no review waits (Beyond 2)."""
 
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
@@ -28,7 +28,7 @@ from pergola.runtime.controlling.unit import Watching
 
 
 class Scaled(NamedTuple):
-    """What an autoscaler scales, and how far."""
+    """The target of an autoscaler, and its maximum."""
 
     api_version: str
     kind: str
@@ -37,17 +37,17 @@ class Scaled(NamedTuple):
 
 
 class ClusterSurroundings:
-    """The answers for one cluster. As long as `caches` are not run, everything is read live.
+    """The reads from one cluster; without running `caches`, everything is read live.
 
     Args:
         considered: a selector of the namespaces to watch. Which of them the webhook is registered
             for is the registration's concern: whoever registers it may choose other ones.
-        watched: in which namespaces autoscalers are watched; in all if empty.
+        watched: the namespaces in which autoscalers are watched; all if empty.
 
     Attributes:
         namespaces: those that match `considered`.
         autoscalers: HorizontalPodAutoscalers and, where they are served, Hvpas that deploy one.
-        nodes: only that they are there.
+        nodes: only their names.
     """
 
     def __init__(
@@ -78,12 +78,12 @@ class ClusterSurroundings:
         )
 
     async def synced(self) -> None:
-        """Returns when all first lists are complete."""
+        """Wait until all caches are synced."""
         for cache in self.caches:
             await cache.synced()
 
     async def namespace(self, name: str) -> NamespaceSettings:
-        """From the cache; live, if it does not have it: the label may be a moment old."""
+        """Read from the cache; live if it is missing there: the label may be new."""
         known = self.namespaces.get(Key("", name)) if self.namespaces.is_synced else None
         if known is not None:
             return known
@@ -91,7 +91,7 @@ class ClusterSurroundings:
         return read_namespace(annotations_of(obj))
 
     async def most_replicas(self, workload: GroupVersionKind, key: Key) -> int | None:
-        """The first autoscaler counts, and an Hvpa only where there is no other."""
+        """Return the maximum of the first autoscaler; an Hvpa counts only without another one."""
         target = (key.namespace, workload.api_version, workload.kind, key.name)
         for caches, index in zip(self.autoscalers, self._by_target, strict=True):
             cache = caches.reaching(key.namespace)
@@ -122,13 +122,13 @@ class ClusterSurroundings:
 
 
 def scaled_by_hpa(obj: JsonObject) -> Scaled | None:
-    """What a HorizontalPodAutoscaler scales."""
+    """Return the target of a HorizontalPodAutoscaler."""
     spec = map_at(obj, "spec")
     return _scaled(map_at(spec, "scaleTargetRef"), spec.get("maxReplicas"))
 
 
 def scaled_by_hvpa(obj: JsonObject) -> Scaled | None:
-    """What an Hvpa scales horizontally."""
+    """Return the target that an Hvpa scales horizontally."""
     if map_at(obj, "spec", "hpa").get("deploy") is not True:
         return None
     most = map_at(obj, "spec", "hpa", "template", "spec").get("maxReplicas")
@@ -136,7 +136,7 @@ def scaled_by_hvpa(obj: JsonObject) -> Scaled | None:
 
 
 async def version_of(client: Client) -> Version | None:
-    """The Kubernetes version of an API server; None if it is none of the usual form."""
+    """Return the Kubernetes version of an API server, or None if it has an unusual form."""
     try:
         answer = orjson.loads(await client.get_raw("/version"))
         return int(answer["major"]), int(str(answer["minor"]).rstrip("+"))
@@ -145,7 +145,7 @@ async def version_of(client: Client) -> Version | None:
 
 
 async def serves_hvpas(client: Client) -> bool:
-    """Whether an API server serves Hvpas: few do."""
+    """Whether an API server serves Hvpas; few do."""
     try:
         await client.resource(HVPA)
     except UnknownKind:

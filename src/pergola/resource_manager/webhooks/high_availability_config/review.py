@@ -1,4 +1,4 @@
-"""One review: the steps of spec 12 §3.3, in their order."""
+"""The handler: the steps of spec 12 §3.3, in their order."""
 
 from http import HTTPStatus
 from typing import Final, Literal, Protocol
@@ -61,15 +61,15 @@ _RANGES: Final[dict[GroupKind, tuple[str, ...]]] = {
 }
 
 
-class Surroundings(Protocol):
-    """What has to be known of the cluster; each method raises KubeError if it cannot say."""
+class Cluster(Protocol):
+    """The reads of the handler; each method may raise KubeError."""
 
     async def namespace(self, name: str) -> NamespaceSettings:
-        """What a namespace says."""
+        """Return the settings of a namespace."""
         ...
 
     async def most_replicas(self, workload: GroupVersionKind, key: Key) -> int | None:
-        """To how many replicas something scales a workload; None if nothing does."""
+        """Return the maximum of a workload's autoscaler, or None without one."""
         ...
 
     async def many_nodes(self) -> bool:
@@ -78,7 +78,7 @@ class Surroundings(Protocol):
 
 
 def registrations(installation: Installation) -> list[Registration]:
-    """Creations and updates of workloads and autoscalers in namespaces that want it."""
+    """Return the entry: changes of workloads and autoscalers in labelled namespaces."""
     rules = [
         Rule(_WRITES, ("apps",), ("v1",), ("deployments", "statefulsets")),
         Rule(_WRITES, ("autoscaling",), ("v2",), ("horizontalpodautoscalers",)),
@@ -120,23 +120,23 @@ class HighAvailability:
 
     Args:
         not_ready: seconds that pods stay on a node that is not ready; None adds no toleration.
-        unreachable: the same for a node that does not answer.
+        unreachable: the same for an unreachable node.
     """
 
     def __init__(
         self,
-        surroundings: Surroundings,
+        cluster: Cluster,
         profile: Profile,
         *,
         not_ready: int | None = None,
         unreachable: int | None = None,
     ) -> None:
-        self._around = surroundings
+        self._cluster = cluster
         self._profile = profile
         self._seconds = (not_ready, unreachable)
 
     async def __call__(self, request: Request) -> Verdict:
-        """Judges one request."""
+        """Decide on one request."""
         unasked = _unasked(request)
         if unasked is not None:
             return unasked
@@ -144,7 +144,7 @@ class HighAvailability:
         if request.object is None:
             return errored(HTTPStatus.BAD_REQUEST, f"cannot decode the {kind}: there is no object")
         try:
-            namespace = await self._around.namespace(request.namespace)
+            namespace = await self._cluster.namespace(request.namespace)
         except KubeError as error:
             return errored(
                 HTTPStatus.INTERNAL_SERVER_ERROR,
@@ -178,7 +178,7 @@ class HighAvailability:
     ) -> Verdict:
         key = Key(request.namespace, request.name or _name(obj))
         try:
-            most = await self._around.most_replicas(request.kind, key)
+            most = await self._cluster.most_replicas(request.kind, key)
         except KubeError as error:
             return errored(HTTPStatus.INTERNAL_SERVER_ERROR, f"failed to list all HPAs: {error}")
         present = _number(obj, ("spec", "replicas"))
@@ -213,7 +213,7 @@ class HighAvailability:
             replicas,
             most if most is not None and replicas <= most else replicas,
             marks.is_truthy(text_in(obj, "metadata", "annotations", HOST_SPREAD)),
-            await self._around.many_nodes() if asks_nodes else True,
+            await self._cluster.many_nodes() if asks_nodes else True,
         )
 
     def _set_constraints(self, draft: Draft, obj: JsonObject, chosen: spread.Spread) -> None:
@@ -231,7 +231,7 @@ class HighAvailability:
 
 
 def _unasked(request: Request) -> Verdict | None:
-    """The answer to a request that is none of ours."""
+    """Return the answer to a request that is not reviewed, or None."""
     kind = request.kind.group_kind
     if request.operation not in _WRITES:
         return allowed(because=f"{request.operation} is not reviewed")
@@ -242,7 +242,7 @@ def _unasked(request: Request) -> Verdict | None:
     if kind == _HPA and request.kind.version not in _HPA_VERSIONS:
         return denied(f'autoscaling version "{request.kind.version}" in request is not supported')
     if SKIP in labels_of(request.object or {}):
-        # An API server asks nevertheless while the label is being added.
+        # API servers still call the webhook while the label is being added.
         return allowed(because=f"it has the label {SKIP}")
     return None
 
@@ -269,7 +269,7 @@ def _warnings(obj: JsonObject) -> tuple[str, ...]:
 
 
 def _number(obj: JsonObject, path: tuple[str, ...]) -> int:
-    """The number at a path; 0 if it is absent."""
+    """Return the number at a path; 0 if it is absent."""
     *above, name = path
     value: JsonValue = map_in(obj, *above).get(name)
     if value is None:

@@ -1,4 +1,4 @@
-"""What namespaces and objects say about availability, and which rules apply (spec 12 §3.1, §18)."""
+"""Settings of namespaces and objects, and the rules that apply (spec 12 §3.1, §18)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _MATCH_LABEL_KEYS: Final = (1, 27)
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Which spreading rules apply.
+    """The spreading rules that apply.
 
     Attributes:
         widens_zone_skew: the workaround for clusters that spread wrongly over zones (D1).
@@ -39,7 +39,7 @@ TODAY: Final = Profile(widens_zone_skew=False, is_modern=True)
 
 
 def profile_for(chosen: Literal["auto", "seed", "today"], version: Version | None) -> Profile:
-    """The rules for a cluster of a Kubernetes version; None if it is not known."""
+    """Return the rules for a cluster's Kubernetes version; None if unknown."""
     if chosen != "auto":
         return SEED if chosen == "seed" else TODAY
     return Profile(
@@ -50,12 +50,12 @@ def profile_for(chosen: Literal["auto", "seed", "today"], version: Version | Non
 
 @dataclass(frozen=True, slots=True)
 class NamespaceSettings:
-    """What a namespace says.
+    """The settings of a namespace.
 
     Attributes:
         tolerance: the failure tolerance type; None if unset, which is not the same as empty.
         zones: sorted, each once.
-        pins: whether pods are pinned to the zones even if `tolerance` is unset.
+        pins: pin pods to the zones even if `tolerance` is unset.
     """
 
     tolerance: str | None = None
@@ -69,7 +69,7 @@ class NamespaceSettings:
 
 
 def read_namespace(annotations: Mapping[str, str]) -> NamespaceSettings:
-    """The settings in a namespace's annotations; what cannot be read counts as unset."""
+    """Return the settings in a namespace's annotations; invalid ones count as unset."""
     zones = {zone for zone in annotations.get(ZONES, "").split(",") if zone}
     return NamespaceSettings(
         annotations.get(FAILURE_TOLERANCE),
