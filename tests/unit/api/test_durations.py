@@ -100,6 +100,7 @@ def test_what_is_written_reads_the_same(duration: timedelta) -> None:
     assert parse_duration(format_duration(duration)) == duration
 
 
+@pytest.mark.fuzz
 @given(st.text("0123456789.hmsnu\u00b5 -+", max_size=12) | st.text(max_size=6))
 def test_no_text_causes_another_error(text: str) -> None:
     try:

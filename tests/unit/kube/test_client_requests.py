@@ -144,6 +144,7 @@ def segments(path: str) -> list[str]:
 
 
 @pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.fuzz
 @given(key=KEYS)
 def test_a_request_for_an_object_reaches_that_object_or_is_not_sent(verb: str, key: Key) -> None:
     for method, path, _ in sent(VERBS[verb], CONFIG_MAP, key):
@@ -153,6 +154,7 @@ def test_a_request_for_an_object_reaches_that_object_or_is_not_sent(verb: str, k
 
 
 @pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.fuzz
 @given(name=TEXTS)
 def test_a_name_of_a_cluster_scoped_object_is_one_segment(verb: str, name: str) -> None:
     for method, path, _ in sent(VERBS[verb], NAMESPACE, Key("", name)):
@@ -171,6 +173,7 @@ def test_a_key_that_addresses_no_object_is_refused(
 
 
 @pytest.mark.parametrize("verb", [a_list, a_watch])
+@pytest.mark.fuzz
 @given(selection=SELECTIONS)
 def test_a_selection_selects_no_more_than_it_says_or_is_not_sent(
     verb: Callable[[Client, GroupVersionKind, Selection], Awaitable[object]],
@@ -187,6 +190,7 @@ def test_a_selection_selects_no_more_than_it_says_or_is_not_sent(
         assert query.get("fieldSelector") == selection.fields
 
 
+@pytest.mark.fuzz
 @given(namespace=TEXTS)
 def test_an_object_is_created_in_its_namespace_or_not_at_all(namespace: str) -> None:
     async def create(client: Client, gvk: GroupVersionKind, key: Key) -> None:

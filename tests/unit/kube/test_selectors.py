@@ -204,6 +204,7 @@ def test_a_selector_matches_as_much_as_all_its_parts(
     assert matches(selector, labels) == all(matches(part, labels) for part in parts)
 
 
+@pytest.mark.fuzz
 @given(st.text("ab=!,() in\tnotx<>-", max_size=12) | st.text(max_size=6))
 def test_no_text_causes_another_error(text: str) -> None:
     try:

@@ -3,7 +3,7 @@ import random
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pergola.api.objects import JsonValue
@@ -221,13 +221,13 @@ def drained(text: str | bytes) -> int:
     return len(documents)
 
 
-@settings(deadline=None, max_examples=500)
+@pytest.mark.fuzz
 @given(st.binary(max_size=60))
 def test_no_bytes_cause_another_error(data: bytes) -> None:
     drained(data)
 
 
-@settings(deadline=None, max_examples=500)
+@pytest.mark.fuzz
 @given(st.text("a1:-?[]{},#&*!|>'\"%@`<=~.+_ \t\n\r\\\u00e9\u2028\ufeff", max_size=40))
 def test_no_text_causes_another_error(text: str) -> None:
     drained(text)
