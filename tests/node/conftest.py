@@ -1,4 +1,4 @@
-"""Fixtures of tests with a real node: one for the whole run, a namespace for each test."""
+"""Fixtures for tests with a real node: a client, and a namespace for each test."""
 
 from collections.abc import AsyncIterator
 
@@ -12,7 +12,7 @@ from pergola.testing.namespaces import create_namespace, delete_namespace
 
 @pytest.fixture
 async def node_client(node_sandbox: Sandbox) -> AsyncIterator[Client]:
-    """A client of the node's cluster, as its administrator."""
+    """A client of the node's cluster with administrator rights."""
     async with Client.connect(load(node_sandbox.kubeconfig)) as client:
         yield client
 

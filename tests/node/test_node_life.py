@@ -1,4 +1,4 @@
-"""How nodes begin and end: beside each other, through faults, and with nothing left."""
+"""Life cycle of nodes: side by side, through faults, and without leftovers."""
 
 import asyncio
 import os
@@ -27,7 +27,7 @@ KEY = Key("default", "etcd-0")
 
 
 def traces_on_the_machine() -> list[str]:
-    """What a node could leave on this machine, or change there."""
+    """Return everything on this machine that a node could change or leave behind."""
     settings = ("kernel/panic", "vm/overcommit_memory", "net/ipv4/ip_forward")
     folders = ("/etc", "/opt", "/run", "/var/lib", "/var/log", "/var/run")
     return [
@@ -47,7 +47,7 @@ def groups_of(sandbox: Sandbox) -> list[Path]:
 
 
 def processes(sandbox: Sandbox) -> list[ProcessId]:
-    """The first process, the components, and all other processes in the node's namespaces."""
+    """Return the first process and all processes in the node's namespaces."""
     state = sandbox.state()
     kubelet = state["components"]["kubelet"]["process"][0]
     namespace = Path(f"/proc/{kubelet}/ns/net").readlink()
@@ -94,7 +94,7 @@ async def _survives_faults(node: Sandbox, client: Client) -> None:
     for component in ("kubelet", "containerd"):
         await node.kill(component)
         await node.restart(component)
-    # The container went on all the time.
+    # The container kept running.
     found = await etcd_call(etcd, "range", {"key": "a2V5"})
     assert found["count"] == "1"
 

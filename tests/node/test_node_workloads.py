@@ -94,7 +94,7 @@ async def test_an_image_that_no_one_provides_is_named_with_a_hint(
     events = await node_client.list(EVENT, node_namespace)
     hints = [event["note"] for event in events if event["reason"] == "ImageNotProvided"]
     assert hints == [
-        f'no image of this sandbox is known as "{image}": `pergola sandbox images` lists all'
+        f'this sandbox has no image "{image}"; `pergola sandbox images` lists all images'
     ]
 
 

@@ -1,7 +1,7 @@
 """A real control plane on this machine, for `pergola up`, for tests and for benchmarks.
 
 etcd, kube-apiserver, kube-controller-manager and kube-scheduler as processes on loopback, and kwok
-for nodes and pods. Not a mock, and not for production: nothing is kept when it stops. Linux only.
+for nodes and pods. Not a mock, and not for production: all data is lost when it stops. Linux only.
 
     sandbox = await start("demo")
     ...  # kubectl --kubeconfig {sandbox.kubeconfig}

@@ -1,13 +1,13 @@
-"""Where the sandbox's programs are: given, left by a Kubernetes SDK, cached, or built now.
+"""Lookup of the sandbox's programs: user-provided, from a Kubernetes SDK, cached, or built now.
 
-Looked up in this order, each program for itself:
+Each program is looked up separately, in this order:
 
 1. the directory of `PERGOLA_SANDBOX_BIN`;
-2. the directory of `KUBEBUILDER_ASSETS`, if its API server is of the version that we test with;
-3. `${XDG_CACHE_HOME:-~/.cache}/pergola/sandbox/<key>/`, where what is missing is built; each Go
-   module of ours has its own key.
+2. the directory of `KUBEBUILDER_ASSETS`, if its API server has the tested minor version;
+3. `${XDG_CACHE_HOME:-~/.cache}/pergola/sandbox/<key>/`, into which missing programs are built;
+   each of Pergola's Go modules has its own key.
 
-What belongs to a program, such as its CRDs, is a folder beside it, and is found in the same way.
+Files that belong to a program, such as its CRDs, are in a folder beside it, found the same way.
 """
 
 import os
@@ -34,10 +34,10 @@ def find(
     progress: Progress = silent,
     environ: Mapping[str, str] = os.environ,
 ) -> dict[str, Path]:
-    """The program (or folder) of each component; what is nowhere is built, which takes minutes.
+    """Return the program (or folder) of each component, building missing ones in minutes.
 
     Raises:
-        SandboxError: the programs cannot be had; the text says why.
+        SandboxError: a program can be neither found nor built.
     """
     found = present(components, environ)
     for module in MODULES:
@@ -48,10 +48,10 @@ def find(
 
 
 def present(components: Components, environ: Mapping[str, str] = os.environ) -> dict[str, Path]:
-    """The programs that are there already.
+    """Return the programs that exist already, without building any.
 
     Raises:
-        SandboxError: `PERGOLA_SANDBOX_BIN` names no directory.
+        SandboxError: `PERGOLA_SANDBOX_BIN` is not a directory.
     """
     found: dict[str, Path] = {}
     for module in MODULES:
@@ -66,13 +66,13 @@ def present(components: Components, environ: Mapping[str, str] = os.environ) -> 
 
 
 def cache(environ: Mapping[str, str] = os.environ) -> Path:
-    """Where built programs, of whatever version, and a fetched Go are kept.
+    """Return the directory for built programs of all versions and for a downloaded Go.
 
     Raises:
-        SandboxError: there is no home directory to keep them in.
+        SandboxError: neither HOME nor XDG_CACHE_HOME is set.
     """
     given = environ.get("XDG_CACHE_HOME", "")
-    if Path(given).is_absolute():  # others are to be ignored, says the XDG specification
+    if Path(given).is_absolute():  # the XDG specification requires ignoring relative paths
         return Path(given) / "pergola" / "sandbox"
     home = environ.get("HOME")
     if not home:
@@ -81,7 +81,7 @@ def cache(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def place(module: Module, environ: Mapping[str, str] = os.environ) -> Path:
-    """Where in the cache the parts of a module are, or will be."""
+    """Return the cache directory for the parts of a module, whether it exists or not."""
     return cache(environ) / module.key
 
 
@@ -90,7 +90,7 @@ def _places(module: Module, environ: Mapping[str, str]) -> list[Path]:
     if environ.get(GIVEN):
         given = Path(environ[GIVEN])
         if not given.is_dir():
-            raise SandboxError(f"{GIVEN} is {given}, which is no directory; correct or unset it")
+            raise SandboxError(f"{GIVEN} is {given}, which is not a directory; correct or unset it")
         places.append(given.absolute())
     if module is SANDBOX and environ.get(ASSETS) and _is_our_version(Path(environ[ASSETS])):
         places.append(Path(environ[ASSETS]).absolute())
@@ -98,7 +98,7 @@ def _places(module: Module, environ: Mapping[str, str]) -> list[Path]:
 
 
 def _is_our_version(assets: Path) -> bool:
-    """Controllers must not be newer than their API server, and nobody tests older ones with us."""
+    """Compare minor versions, because controllers must not be newer than the API server."""
     try:
         answer = subprocess.run(
             [assets / APISERVER, "--version"],

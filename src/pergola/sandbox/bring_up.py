@@ -1,4 +1,4 @@
-"""Bringing up a sandbox with simulated nodes, in the order in which its parts need each other."""
+"""Startup of a sandbox with simulated nodes, in dependency order."""
 
 from pathlib import Path
 
@@ -11,10 +11,10 @@ from pergola.sandbox.readiness import Readiness
 async def bring_up(
     directory: Path, kubeconfig: Path, components: Components, progress: Progress
 ) -> None:
-    """Start the components, and return when they can be used.
+    """Start the components, and return when they are ready.
 
     Raises:
-        SandboxError: one of them does not start.
+        SandboxError: a component does not start.
     """
     readiness = Readiness(directory, kubeconfig)
     progress("starting etcd and kube-apiserver")

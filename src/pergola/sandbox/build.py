@@ -1,4 +1,4 @@
-"""Making the parts of our Go modules, once for each set of versions: programs and folders."""
+"""Builds of the parts (programs and folders) of Pergola's Go modules, once per set of versions."""
 
 import contextlib
 import fcntl
@@ -22,7 +22,7 @@ from pergola.sandbox.toolchain import find_go
 
 _REPORT_EVERY: Final = 5.0  # seconds
 _TAIL: Final = 5  # lines
-# What the programs that we start say in many words, and what it means for the user.
+# Fragments of the build tools' output, and what each means for the user.
 _CAUSES: Final = (
     ("no space left on device", "the disk is full: about 4 GB are needed while building"),
     ("permission denied", "a directory cannot be written: set XDG_CACHE_HOME to one of yours"),
@@ -35,7 +35,10 @@ _CAUSES: Final = (
     ("libseccomp", "the headers of libseccomp are missing: install Debian's libseccomp-dev"),
     ("pkg-config", "pkg-config is missing: install Debian's pkg-config"),
     ("c compiler", "there is no C compiler: install gcc"),
-    ("signal: killed", "the compiler was killed, most likely for want of memory: 3 GB are needed"),
+    (
+        "signal: killed",
+        "the compiler was killed, most likely because memory ran out: 3 GB are needed",
+    ),
 )
 
 
@@ -46,12 +49,12 @@ def build(
     progress: Progress,
     environ: Mapping[str, str],
 ) -> dict[str, Path]:
-    """Makes `components` of a module in `target`, save those that are there by then.
+    """Build those `components` of a module that `target` lacks.
 
-    One builder works at a time; another waits for it, and then finds the work done.
+    Only one builder works at a time; others wait for it and find the work done.
 
     Raises:
-        SandboxError: a program cannot be built; those that were done before are kept.
+        SandboxError: a program cannot be built; those built before it are kept.
     """
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -61,13 +64,13 @@ def build(
                 _build_all(module, missing, target, progress, environ)
     except OSError as error:
         raise SandboxError(
-            f"cannot keep the sandbox's programs in {target}: {explain(str(error))}"
+            f"cannot store the sandbox's programs in {target}: {explain(str(error))}"
         ) from error
     return {component: target / component for component in components}
 
 
 def explain(output: str) -> str:
-    """What a failed build's output means, in one sentence; its last lines where that is unknown."""
+    """Explain a failed build's output in one sentence, or return its last lines if unknown."""
     lowered = output.lower()
     for sign, meaning in _CAUSES:
         if sign in lowered:
@@ -76,7 +79,7 @@ def explain(output: str) -> str:
 
 
 def environment(cache: Path, environ: Mapping[str, str], *, cgo: bool = False) -> dict[str, str]:
-    """What Go is to see: nothing that changes the result, and caches that can be written."""
+    """Return the environment for Go: nothing that changes the result, and writable caches."""
     fixed = {
         "CGO_ENABLED": str(int(cgo)),
         "GOFLAGS": "-mod=readonly",
@@ -96,7 +99,7 @@ def _alone(target: Path, progress: Progress) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            progress("somebody else is building the sandbox's programs: waiting for that")
+            progress("another process is building the sandbox's programs: waiting for it")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -110,7 +113,7 @@ def _build_all(
 ) -> None:
     cache = target.parent
     go = find_go(module.go_version, cache, progress, environ)
-    progress(f"building {', '.join(components)} from source, into {target}: once, for some minutes")
+    progress(f"building {', '.join(components)} from source into {target}: once, for some minutes")
     with tempfile.TemporaryDirectory(dir=cache, prefix=".build-") as fresh:
         for number, component in enumerate(components, 1):
             part = Path(fresh) / component
@@ -134,7 +137,7 @@ def _options(module: Module) -> list[str]:
 
 
 class _Work(NamedTuple):
-    """How Go is called."""
+    """The Go command with its working directory and environment."""
 
     go: Path
     directory: Path
@@ -161,7 +164,7 @@ def _build_one(work: _Work, options: list[str], label: str, progress: Progress) 
 
 
 def _copy(work: _Work, folder: Folder, target: Path, label: str) -> None:
-    """Copies what a program's module has beside the source, so that no Go is needed later."""
+    """Copy files of a program's module, so that Go is not needed later."""
     answer = subprocess.run(
         [work.go, "mod", "download", "-json", folder.module],
         check=False,
@@ -171,16 +174,16 @@ def _copy(work: _Work, folder: Folder, target: Path, label: str) -> None:
     )
     if answer.returncode != 0:
         output = (answer.stderr + answer.stdout).decode(errors="replace")
-        raise SandboxError(f"cannot fetch {label}: {explain(output)}")
+        raise SandboxError(f"cannot download {label}: {explain(output)}")
     source = Path(orjson.loads(answer.stdout)["Dir"]) / folder.path
     for file in filter(Path.is_file, source.rglob("*")):
         copied = target / file.relative_to(source)
         copied.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file, copied)  # not its mode: what Go fetches cannot be removed
+        shutil.copyfile(file, copied)  # without its mode: Go's downloads are read-only
 
 
 def _follow(stderr: IO[bytes], label: str, progress: Progress) -> str:
-    """Reports what `go build -v` says: a line for each package, before it is compiled."""
+    """Report the progress of `go build -v`, which prints each package before compiling it."""
     began = reported = time.monotonic()
     output = b""
     while True:
@@ -202,4 +205,4 @@ def _stage(output: bytes) -> str:
     compiled = len(lines) - fetched
     if compiled:
         return f"{compiled} packages compiled"
-    return f"{fetched} modules fetched" if fetched else "at work"
+    return f"{fetched} modules downloaded" if fetched else "in progress"

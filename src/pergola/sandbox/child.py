@@ -1,4 +1,4 @@
-"""One component as a process: started, stopped, paused, and started again when it fails."""
+"""A component as a process: started, stopped, paused, and restarted when it fails."""
 
 import asyncio
 import contextlib
@@ -20,14 +20,14 @@ Identify = Callable[[int], ProcessId | None]
 class Child:
     """A component of the sandbox.
 
-    As the kubelet would, it is started again when it ends by itself; not, when it was told to end.
+    Restarted when it exits by itself, as the kubelet would do, but not after `stop` or `kill`.
 
     Args:
         name: the component.
         line: its command line.
-        directory: where it runs; its output goes to `<name>.log` there.
-        changed: called whenever its state did.
-        identify: how a process is known outside.
+        directory: its working directory; its output goes to `<name>.log` there.
+        changed: called after each change of its state.
+        identify: maps a PID to the process as seen from outside.
     """
 
     def __init__(
@@ -50,17 +50,17 @@ class Child:
         self._obeying = asyncio.Lock()
 
     def state(self) -> dict[str, Any]:
-        """What it does, as which process, and how often it ended by itself."""
+        """Return its state, its process, and how often it exited by itself."""
         running = self._process is not None
         word = "paused" if self._paused else "running" if running else "stopped"
         process = self._identify(self._process.pid) if self._process else None
         return {"state": word, "process": process, "failures": self._failures}
 
     async def obey(self, command: str) -> None:
-        """Does what was asked: `start`, `restart`, `kill`, `pause` or `resume`.
+        """Execute a command: `start`, `restart`, `kill`, `pause` or `resume`.
 
         Raises:
-            SandboxError: there is no such command, or the component does not run.
+            SandboxError: the command is unknown, or the component is not running.
         """
         async with self._obeying:
             if command == "start":
@@ -73,16 +73,16 @@ class Child:
             elif command in ("pause", "resume"):
                 self._hold(paused=command == "pause")
             else:
-                raise SandboxError(f"there is no command {command!r}")
+                raise SandboxError(f"unknown command {command!r}")
 
     async def start(self) -> None:
-        """Starts it, if it does not run."""
+        """Start the process unless it is running."""
         if self._process is None:
             await self._spawn()
             self._keeper = asyncio.create_task(self._keep())
 
     async def stop(self) -> None:
-        """Asks it to end, and kills it if it does not within two seconds."""
+        """Terminate the process, and kill it if it has not exited after two seconds."""
         await self._let_go()
         if self._process is not None:
             self._signal(signal.SIGCONT)
@@ -92,7 +92,7 @@ class Child:
         await self.kill()
 
     async def kill(self) -> None:
-        """Kills it, at once, and leaves it so."""
+        """Kill the process, and do not restart it."""
         await self._let_go()
         if self._process is not None:
             self._signal(signal.SIGKILL)
@@ -108,7 +108,7 @@ class Child:
 
     def _hold(self, *, paused: bool) -> None:
         if self._process is None:
-            raise SandboxError(f"{self._name} does not run; start it first")
+            raise SandboxError(f"{self._name} is not running; start it first")
         self._signal(signal.SIGSTOP if paused else signal.SIGCONT)
         self._paused = paused
         self._changed()

@@ -1,4 +1,4 @@
-"""Starting, finding and stopping sandboxes."""
+"""Start, lookup and stop of sandboxes."""
 
 import asyncio
 import contextlib
@@ -23,11 +23,11 @@ THIS_PROCESS: Final = 0
 class Sandbox:
     """A running control plane on this machine.
 
-    Holds no connection, so that it may be used from any event loop, and from other processes.
+    Holds no connection, so any event loop and any process can use it.
 
     Attributes:
-        name: by which `find` finds it.
-        directory: its files: logs (`<component>.log`), certificates, data. Gone when it stops.
+        name: the name to `find` it by.
+        directory: its logs (`<component>.log`), certificates and data; removed when it stops.
     """
 
     name: str
@@ -35,21 +35,21 @@ class Sandbox:
 
     @property
     def kubeconfig(self) -> Path:
-        """The kubeconfig of an administrator."""
+        """The administrator's kubeconfig."""
         return self.directory / KUBECONFIG
 
     async def stop(self) -> None:
-        """Ends all of its processes and removes its files; nothing is left when this returns."""
+        """End all its processes and remove its files; nothing is left when this returns."""
         state = await control.command(self.directory, "status")
         await control.command(self.directory, "stop")
         await ProcessId(*state["supervisor"]).ended()
 
     async def restart_apiserver(self) -> None:
-        """Ends the API server, starts it anew on the same port, and waits until it is ready."""
+        """Restart the API server on the same port, and wait until it is ready."""
         await self.restart(APISERVER)
 
     async def restart(self, component: str) -> None:
-        """Ends a component as a rollout would, and starts it anew, also where it was killed."""
+        """Restart a component gracefully, as a rollout would; start it if it was killed."""
         from pergola.sandbox.readiness import Readiness
 
         await control.command(self.directory, "restart", component)
@@ -57,38 +57,38 @@ class Sandbox:
             await Readiness(self.directory, self.kubeconfig).of_apiserver()
 
     async def kill(self, component: str) -> None:
-        """Kills a component; it stays down until it is restarted."""
+        """Kill a component; it stays down until it is restarted."""
         await control.command(self.directory, "kill", component)
 
     async def pause(self, component: str) -> None:
-        """Freezes a component: its connections stay open, and nobody answers."""
+        """Freeze a component: its connections stay open, but it does not answer."""
         await control.command(self.directory, "pause", component)
 
     async def resume(self, component: str) -> None:
-        """Lets a paused component go on."""
+        """Resume a paused component."""
         await control.command(self.directory, "resume", component)
 
     async def forward(self, host: str, port: int) -> int:
         """Forward a loopback port of this machine to an address inside a sandbox with a node.
 
         Args:
-            host: of a Service, a pod or the node.
+            host: the IP address of a Service, a pod or the node.
 
         Returns:
-            The port; it stays open as long as the sandbox.
+            The port, which stays open until the sandbox stops.
         """
         answer = await control.command(self.directory, "forward", host=host, port=port)
         return int(answer["port"])
 
     async def reboot(self) -> None:
-        """Kill everything on the node at once, containers included, and start it as at a boot."""
+        """Kill everything on the node at once, containers included, and restart it."""
         from pergola.sandbox.readiness import Readiness
 
         await control.command(self.directory, "reboot")
         await Readiness(self.directory, self.kubeconfig).of_apiserver()
 
     def state(self) -> dict[str, Any]:
-        """What its supervisor wrote last: `ready`, `server`, `supervisor`, `components`."""
+        """Return the supervisor's last state: `ready`, `server`, `supervisor`, `components`."""
         state: dict[str, Any] = json.loads((self.directory / STATE).read_text())
         return state
 
@@ -101,26 +101,26 @@ async def start(
     owner: int | None = THIS_PROCESS,
     progress: Progress = silent,
 ) -> Sandbox:
-    """Starts a sandbox; returns when it can be used.
+    """Start a sandbox, and return when it is ready.
 
     Args:
-        name: lower-case letters, digits and dashes; one sandbox of a name runs at a time.
-        components: which programs to run; etcd and kube-apiserver at least.
-        apiserver_flags: further flags of kube-apiserver.
-        owner: the process whose end is the sandbox's end; None: it runs until it is stopped.
-        progress: is told what is going on; the first time the binaries are built, for minutes.
+        name: lower-case letters, digits and dashes; names are unique among running sandboxes.
+        components: the programs to run; at least etcd and kube-apiserver.
+        apiserver_flags: extra flags for kube-apiserver.
+        owner: PID of the process with which the sandbox ends; None: it runs until stopped.
+        progress: receives progress lines; the first start builds programs for minutes.
 
     Raises:
-        SandboxError: it cannot be started; nothing is left behind.
+        SandboxError: the sandbox cannot be started; nothing is left behind.
     """
     programs = await asyncio.to_thread(_programs, components, progress)
     await asyncio.to_thread(remove_crashed)
     lock = directory.claim(name)
     if lock is None:
-        raise SandboxError(f'sandbox "{name}" runs already; use it, or stop it first')
+        raise SandboxError(f'sandbox "{name}" is already running; use it, or stop it first')
     sandbox = Sandbox(name, directory.directory_of(name))
     try:
-        # Not in a thread: when this is cancelled, no half-started supervisor must be left.
+        # Not in a thread: cancellation must not leave a half-started supervisor.
         log = launch.spawn(name, lock, launch.Request(components, programs, apiserver_flags, owner))
     except BaseException:
         directory.remove(sandbox.directory)
@@ -162,23 +162,23 @@ async def _bring_up(sandbox: Sandbox, components: Components, progress: Progress
 
 
 def find(name: str = "default") -> Sandbox | None:
-    """The sandbox of this name, if it runs and is ready."""
+    """Return the sandbox of this name, or None unless it is running and ready."""
     sandbox = Sandbox(name, directory.directory_of(name))
     if not directory.is_claimed(name):
         return None
     with contextlib.suppress(OSError, ValueError):
         state = sandbox.state()
-        # The claim may be that of somebody who removes what a crashed sandbox left.
+        # The claim may belong to a process that is cleaning up after a crash.
         if state["ready"] and ProcessId(*state["supervisor"]).alive:
             return sandbox
     return None
 
 
 async def stop(name: str = "default") -> bool:
-    """Stops the sandbox of this name, and removes what a crashed one left.
+    """Stop the sandbox of this name, and clean up after crashed ones.
 
     Returns:
-        Whether one was running.
+        Whether it was running.
     """
     remove_crashed()
     if not directory.is_claimed(name):
@@ -188,7 +188,7 @@ async def stop(name: str = "default") -> bool:
 
 
 def remove_crashed() -> None:
-    """Removes what sandboxes left that ended without their supervisor's doing."""
+    """Remove the processes, cgroups and files that crashed sandboxes left behind."""
     for name in directory.names():
         lock = directory.claim(name)
         if lock is not None:
@@ -200,7 +200,7 @@ def remove_crashed() -> None:
 
 
 def _kill_components(sandbox: Sandbox) -> None:
-    """The kernel did this already, unless somebody took that from the components."""
+    """Kill leftover components; usually the kernel has, through their parent-death signal."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         for child in sandbox.state()["components"].values():
             if child["process"]:

@@ -1,8 +1,8 @@
-"""The programs that make up a sandbox, and how each is started.
+"""The programs that make up a sandbox, and their command lines.
 
 Everything listens on loopback or on Unix sockets in the sandbox's own directory (etcd), as the
-user, with random credentials. Kept quiet where quiet costs nothing: no leases, no heartbeats, so
-that the requests that a test or a benchmark counts are the ones it made.
+user, with random credentials. Leases and heartbeats are off, so that tests and benchmarks count
+only their own requests.
 """
 
 from collections.abc import Mapping
@@ -34,10 +34,10 @@ WITH_NODE: Final[Components] = (
     IMAGE_PROVIDER,
     LOAD_BALANCER,
 )
-# Those of a node that are modules of Pergola.
+# The node components that are Pergola modules.
 OWN_COMPONENTS: Final[Components] = (IMAGE_PROVIDER, LOAD_BALANCER)
 
-# Two ranges that do not meet, each for tens of thousands.
+# Two disjoint ranges, each with tens of thousands of addresses.
 SERVICES: Final = "10.0.0.0/16"
 PODS: Final = "10.64.0.0/16"
 _ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
@@ -50,12 +50,12 @@ _LOOPBACK_ONLY: Final = (
     "--endpoint-reconciler-type=none",
     "--authorization-mode=RBAC",
 )
-# Simulated nodes send none.
+# Simulated nodes send no heartbeats.
 _NO_HEARTBEATS: Final = (f"--node-monitor-grace-period={_NEVER}",)
 
 
 class Layout(NamedTuple):
-    """Where one sandbox has its files, and its API server's port."""
+    """The directory of a sandbox and the port of its API server."""
 
     directory: Path
     port: int
@@ -66,12 +66,12 @@ class Layout(NamedTuple):
         return f"https://127.0.0.1:{self.port}"
 
     def file(self, name: str) -> str:
-        """The path of one of its files, for a command line."""
+        """Return the path of a file in the directory, for a command line."""
         return str(self.directory / name)
 
 
 class Command(NamedTuple):
-    """One component, ready to run: its name and its whole command line."""
+    """The name of a component and its complete command line."""
 
     component: str
     line: tuple[str, ...]
@@ -87,12 +87,12 @@ def commands(
     apiserver_flags: Flags = (),
     node_flags: Mapping[str, Flags] | None = None,
 ) -> list[Command]:
-    """The command lines of `components`, in the order in which they are to start.
+    """Return the command lines of `components`, in start order.
 
     Args:
-        apiserver_flags: come last, and so win over others.
-        node_flags: of a real node's components, and what the control plane needs for it; None:
-            nodes are simulated.
+        apiserver_flags: appended last, so that they override others.
+        node_flags: flags of a real node's components, and the control plane's extra flags for
+            it; None: nodes are simulated.
     """
     around = {APISERVER: _LOOPBACK_ONLY, CONTROLLER_MANAGER: _NO_HEARTBEATS}
     around |= node_flags if node_flags is not None else {KWOK: _kwok(layout)}
@@ -113,7 +113,7 @@ def _etcd(layout: Layout) -> tuple[str, ...]:
         f"--data-dir={layout.file('etcd')}",
         f"--listen-client-urls={clients}",
         f"--listen-peer-urls={peers}",
-        # etcd insists on host and port for what it tells others; there are no others.
+        # etcd requires a host and port to advertise to peers; there are none.
         f"--advertise-client-urls={_NOWHERE}",
         f"--initial-advertise-peer-urls={_NOWHERE}",
         f"--initial-cluster=sandbox={_NOWHERE}",
@@ -171,7 +171,7 @@ def _scheduler(layout: Layout) -> tuple[str, ...]:
 
 
 def scheduler_configuration(layout: Layout) -> str:
-    """The scheduler's configuration file: flags for these are deprecated."""
+    """Return the scheduler's configuration file, because the equivalent flags are deprecated."""
     return (
         "apiVersion: kubescheduler.config.k8s.io/v1\n"
         "kind: KubeSchedulerConfiguration\n"

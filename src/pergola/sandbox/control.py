@@ -1,4 +1,4 @@
-"""Talking to the supervisor of a running sandbox."""
+"""Client of the supervisor of a running sandbox."""
 
 import asyncio
 import json
@@ -14,17 +14,17 @@ _PATIENCE: Final = 30.0
 async def command(
     directory: Path, word: str, component: str = "", **arguments: str | int
 ) -> dict[str, Any]:
-    """Sends one command, and returns the state that the sandbox has afterwards.
+    """Send a command, and return the resulting state of the sandbox.
 
     Args:
-        directory: the sandbox's.
-        word: `status`, `ready`, `stop`, `forward`, `close` or `reboot`; or, with a component, what
-            `Child.obey` knows.
-        component: which component is meant.
-        arguments: what else the command needs.
+        directory: the sandbox's directory.
+        word: `status`, `ready`, `stop`, `forward`, `close` or `reboot`; or, with a component, a
+            command of `Child.obey`.
+        component: the component to act on.
+        arguments: the command's other arguments.
 
     Raises:
-        SandboxError: there is no supervisor, or it refused.
+        SandboxError: the supervisor does not answer, or rejects the command.
     """
     request = json.dumps({"command": word, "component": component, **arguments}).encode() + b"\n"
     try:

@@ -1,8 +1,8 @@
-"""Where sandboxes keep what they need, and who owns which name.
+"""Sandbox directories and the ownership of sandbox names.
 
-All is under `${XDG_RUNTIME_DIR}/pergola-<uid>` (else the directory for temporary files), open to
-the user alone. A name belongs to whoever holds the lock on `sandbox-<name>.lock`; the kernel
-gives the lock back when the holder ends, however it ends.
+Everything is under `${XDG_RUNTIME_DIR}/pergola-<uid>` (or the directory for temporary files), with
+access for the user only. The holder of the lock on `sandbox-<name>.lock` owns the name; the kernel
+releases the lock when the holder exits or crashes.
 """
 
 import fcntl
@@ -19,17 +19,17 @@ from typing import Final
 from pergola.sandbox.errors import SandboxError
 
 _NAME: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
-# A Unix socket's address has 108 bytes, with the closing NUL.
+# A Unix socket's address has at most 108 bytes, including the trailing NUL.
 _LONGEST_SOCKET: Final = 107
 _ATTEMPTS: Final = 5
 _MOMENT: Final = 0.005
 
 
 def root() -> Path:
-    """The directory of all sandboxes of this user; made where it is missing.
+    """Return the directory of all sandboxes of this user, creating it if missing.
 
     Raises:
-        SandboxError: somebody else made it, or it cannot be made.
+        SandboxError: it belongs to another user, or it cannot be created.
     """
     parent = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
     path = Path(parent) / f"pergola-{os.getuid()}"
@@ -38,21 +38,24 @@ def root() -> Path:
         found = path.lstat()
     except OSError as error:
         raise SandboxError(
-            f"cannot make the sandbox directory {path}: {error.strerror}; "
+            f"cannot create the sandbox directory {path}: {error.strerror}; "
             "set XDG_RUNTIME_DIR to a directory of yours"
         ) from error
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
-        raise SandboxError(f"{path} belongs to somebody else; set XDG_RUNTIME_DIR elsewhere")
+        raise SandboxError(
+            f"{path} belongs to another user; set XDG_RUNTIME_DIR to a directory of yours"
+        )
     if found.st_mode & 0o077:
         path.chmod(0o700)
     return path
 
 
 def directory_of(name: str) -> Path:
-    """Where the sandbox of this name lives, whether it runs or not.
+    """Return the directory of the sandbox of this name, whether it exists or not.
 
     Raises:
-        SandboxError: the name is not of lower-case letters, digits and dashes, or is too long.
+        SandboxError: the name has other characters than lower-case letters, digits and dashes, or
+            is too long.
     """
     if not _NAME.fullmatch(name):
         raise SandboxError(
@@ -67,9 +70,9 @@ def directory_of(name: str) -> Path:
 
 
 def claim(name: str) -> int | None:
-    """Takes the name for the caller, as a descriptor that holds the lock; None if it is taken.
+    """Claim the name, and return the descriptor that holds the lock; None if it is taken.
 
-    The claim lasts until the last process that inherited the descriptor closed it.
+    The claim lasts until every process that inherited the descriptor has closed it.
     """
     path = _lock_path(name)
     for _ in range(_ATTEMPTS):
@@ -78,18 +81,18 @@ def claim(name: str) -> int | None:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(lock)
-            # Somebody who only looks (`is_claimed`) holds it for microseconds.
+            # `is_claimed` in another process holds the lock for microseconds.
             time.sleep(_MOMENT)
             continue
         if _is_file(lock, path):
             return lock
-        # The last owner removed the file between our open and our lock.
+        # The previous owner removed the file between our open and our lock.
         os.close(lock)
     return None
 
 
 def is_claimed(name: str) -> bool:
-    """Whether a sandbox of this name runs, or is being started."""
+    """Return whether a sandbox of this name is running or starting."""
     try:
         lock = os.open(_lock_path(name), os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -104,13 +107,13 @@ def is_claimed(name: str) -> bool:
 
 
 def give_up(name: str, lock: int) -> None:
-    """Ends the caller's claim; the directory has to be gone by then."""
+    """Release the caller's claim; its directory must be removed before."""
     _lock_path(name).unlink(missing_ok=True)
     os.close(lock)
 
 
 def names() -> Iterator[str]:
-    """All names that left anything: of running sandboxes, and of crashed ones."""
+    """Yield the names with files on disk: those of running and of crashed sandboxes."""
     for path in sorted(root().glob("sandbox-*")):
         name = path.name.removeprefix("sandbox-").removesuffix(".lock")
         if path.is_dir() or not path.with_suffix("").exists():
@@ -118,7 +121,7 @@ def names() -> Iterator[str]:
 
 
 def make(name: str) -> Path:
-    """An empty directory for the sandbox; the caller holds the claim."""
+    """Create an empty directory for the sandbox; the caller must hold the claim."""
     path = directory_of(name)
     remove(path)
     path.mkdir(mode=0o700)
@@ -126,7 +129,7 @@ def make(name: str) -> Path:
 
 
 def remove(path: Path) -> None:
-    """Removes a sandbox's directory; components that just died may still be writing to it."""
+    """Remove a sandbox's directory, even while dying components still write to it."""
     for _ in range(3):
         shutil.rmtree(path, ignore_errors=True)
         if not path.exists():
@@ -134,7 +137,7 @@ def remove(path: Path) -> None:
 
 
 def write(path: Path, content: bytes | str) -> Path:
-    """Writes a file that only the user can read, all of it or nothing."""
+    """Write a file atomically, readable only by the user."""
     fresh = path.with_name(f".{path.name}.new")
     fresh.unlink(missing_ok=True)
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

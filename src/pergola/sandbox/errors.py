@@ -1,5 +1,5 @@
-"""What can go wrong with a sandbox, in words for the person in front of the machine."""
+"""Errors of sandboxes, in words for users."""
 
 
 class SandboxError(Exception):
-    """The sandbox cannot do what was asked; the text says why, and what to do."""
+    """A failure of a sandbox; the message gives the cause and the remedy."""

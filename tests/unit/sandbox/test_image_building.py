@@ -68,5 +68,5 @@ def test_an_image_that_is_not_in_the_catalogue_is_one_sentence(
     with pytest.raises(SystemExit):
         app(["images", "build", "nonsense"], result_action="return_value")
 
-    expected = 'error: there is no image "nonsense"; `pergola sandbox images` lists all\n'
+    expected = 'error: there is no image "nonsense"; `pergola sandbox images` lists all images\n'
     assert capsys.readouterr().err == expected

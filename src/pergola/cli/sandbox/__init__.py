@@ -14,16 +14,16 @@ from pergola.cli.sandbox.images import app as images
 if TYPE_CHECKING:
     from pergola.sandbox import Sandbox
 
-Name = Annotated[str, Parameter(help="Which sandbox: several may run side by side.")]
+Name = Annotated[str, Parameter(help="Name of the sandbox; several can run side by side.")]
 
 app = App(
     name="sandbox",
     help="Run a real Kubernetes control plane on this machine, without root or containers.",
     help_epilogue=(
         "etcd, kube-apiserver, kube-controller-manager and kube-scheduler run as processes on"
-        " loopback; kwok simulates three nodes and their pods. The programs are taken from"
-        " PERGOLA_SANDBOX_BIN, from KUBEBUILDER_ASSETS, or from the cache, into which what is"
-        " missing is built once. Nothing is kept when a sandbox stops."
+        " loopback; kwok simulates three nodes and their pods. The programs come from"
+        " PERGOLA_SANDBOX_BIN, from KUBEBUILDER_ASSETS, or from the cache, into which missing"
+        " ones are built once. A sandbox loses all data when it stops."
     ),
 )
 app.command(images)
@@ -37,13 +37,13 @@ def start(
         bool,
         Parameter(
             negative=(),
-            help="Run a real node, in namespaces of its own; takes root.",
+            help="Run a real node in separate namespaces; requires root.",
         ),
     ] = False,
 ) -> None:
-    """Start a sandbox, and return when it can be used.
+    """Start a sandbox, and return when it is ready.
 
-    It runs until it is stopped. One that runs already is left as it is.
+    It runs until it is stopped. A running sandbox is left unchanged.
     """
     from pergola import sandbox
 
@@ -58,7 +58,7 @@ def start(
 
 @app.command
 def stop(*, name: Name = "default") -> None:
-    """Stop a sandbox, and remove all that it stored."""
+    """Stop a sandbox, and remove its data."""
     from pergola import sandbox
 
     with plain_errors():
@@ -68,7 +68,7 @@ def stop(*, name: Name = "default") -> None:
 
 @app.command
 def status(*, name: Name = "default") -> None:
-    """Show what runs; the exit code is 1 if the sandbox does not."""
+    """Show the components of a sandbox; exit with code 1 if it is not running."""
     from pergola.sandbox.components import KUBELET
 
     with plain_errors():
@@ -97,12 +97,16 @@ def build(
     everything: Annotated[
         bool,
         Parameter(
-            name="--all", negative=(), help="Also what only Pergola's own tests run beside it."
+            name="--all",
+            negative=(),
+            help="Also build the programs that only Pergola's tests need.",
         ),
     ] = False,
-    node: Annotated[bool, Parameter(negative=(), help="Also what a real node takes.")] = False,
+    node: Annotated[
+        bool, Parameter(negative=(), help="Also build the programs of a real node.")
+    ] = False,
 ) -> None:
-    """Build the programs of the sandbox that are nowhere to be found, and print where all are."""
+    """Build the missing programs of the sandbox, and print the paths of all programs."""
     from pergola.sandbox import ALL, binaries
     from pergola.sandbox.module import MODULES, NODE_MODULES
     from pergola.sandbox.node import requirements

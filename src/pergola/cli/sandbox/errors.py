@@ -1,4 +1,4 @@
-"""How commands of the sandbox report progress and failure."""
+"""Reports of progress and errors of the sandbox commands."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """Turn what the user can mend into one sentence and an exit code."""
+    """Turn errors that users can fix into one message and an exit code."""
     from pergola.sandbox import SandboxError
 
     try:
@@ -23,5 +23,5 @@ def plain_errors() -> Iterator[None]:
 
 
 def say(line: str) -> None:
-    """Show a line of progress; not on standard output, which may be read by a script."""
+    """Print a line of progress to standard error, since scripts read standard output."""
     print(line, file=sys.stderr, flush=True)

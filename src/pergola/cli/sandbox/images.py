@@ -17,9 +17,9 @@ app = App(
 
 @app.default
 def show() -> None:
-    """List all images: version, size, whether it is the real program, and its source.
+    """List all images with version, size, kind (real program or stand-in) and source.
 
-    What images share is kept once, and counted in each of them.
+    Shared layers are stored once, but counted in the size of each image.
     """
     from pergola.sandbox.images import build
     from pergola.sandbox.images.catalogue import CATALOGUE
@@ -35,11 +35,11 @@ def show() -> None:
 
 @app.command
 def build(
-    *names: Annotated[str, Parameter(help="Which images, as the list names them; none: all.")],
+    *names: Annotated[str, Parameter(help="Names of images from the list; default: all.")],
 ) -> None:
     """Build images into the cache, once, and print their full names.
 
-    A program in the folder PERGOLA_SANDBOX_BIN takes the place of the one that would be built.
+    A program in the folder PERGOLA_SANDBOX_BIN replaces the built one.
     """
     from pergola.sandbox.images import build
     from pergola.sandbox.images.catalogue import CATALOGUE, named

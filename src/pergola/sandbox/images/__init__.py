@@ -1,6 +1,6 @@
 """Container images without a container engine and without a registry.
 
-An image is made from static binaries or from file trees, into a store of content-addressed blobs in
-the user's cache; equal layers are kept once. `catalogue` lists what can be provided, `build` makes
-it, `archive` writes images as one OCI archive that containerd and other engines import.
+Images are built from static binaries or file trees into a store of content-addressed blobs in the
+user's cache, which holds equal layers once. `catalogue` lists the available images, `build` builds
+them, and `oci.archive` writes them as one OCI archive that containerd and other engines import.
 """

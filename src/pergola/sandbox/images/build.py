@@ -1,4 +1,4 @@
-"""Making images of the catalogue, from programs that are given or built."""
+"""Builds of catalogue images from user-provided or built programs."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -18,18 +18,18 @@ def store(environ: Mapping[str, str] = os.environ) -> Store:
 def build(
     offers: Iterable[Offer], progress: Progress = silent, environ: Mapping[str, str] = os.environ
 ) -> dict[str, Image]:
-    """Make images, by their full names; programs that are nowhere are built, which takes minutes.
+    """Build images, and return them by full name; building missing programs takes minutes.
 
-    An image that is there already costs reading its program once, or looking at its files.
+    For an image that exists already, only its program is read, or its files are inspected.
 
     Raises:
-        SandboxError: a program cannot be had, or an image cannot be kept.
+        SandboxError: a program cannot be built, or an image cannot be stored.
     """
     return {offer.reference: _build(offer, progress, environ) for offer in offers}
 
 
 def built(offer: Offer, environ: Mapping[str, str] = os.environ) -> Image | None:
-    """Return an image if it can be had at once, and None if it has to be built."""
+    """Return an image, or None if a program must be built first."""
     if offer.key():
         return store(environ).recall(offer.key())
     return _build(offer, silent, environ) if offer.is_built(environ) else None

@@ -1,8 +1,7 @@
-"""The images that a sandbox can provide: their names, programs and sources.
+"""The images that a sandbox provides: their names, programs and sources.
 
-Manifests name images as they do in any other cluster. A name is looked up by its repository,
-without registry prefix where that is enough; the tag never matters, because there is one version of
-each program.
+Manifests name images as in any other cluster. Images are looked up by repository, with the default
+registry added to short names; tags are ignored, because there is one version of each program.
 """
 
 from collections.abc import Iterable
@@ -51,21 +50,23 @@ CATALOGUE: Final[tuple[Offer, ...]] = (
 
 
 def named(names: Iterable[str]) -> list[Offer]:
-    """Return the offers of these names.
+    """Return the offers with these names.
 
     Raises:
-        SandboxError: there is none of a name.
+        SandboxError: a name is not in the catalogue.
     """
     offers = {offer.name: offer for offer in CATALOGUE}
     wanted = list(names)
     for name in wanted:
         if name not in offers:
-            raise SandboxError(f'there is no image "{name}"; `pergola sandbox images` lists all')
+            raise SandboxError(
+                f'there is no image "{name}"; `pergola sandbox images` lists all images'
+            )
     return [offers[name] for name in wanted]
 
 
 def resolve(reference: str) -> Offer | None:
-    """Return the offer for an image that a manifest names, whatever its tag or digest."""
+    """Return the offer for an image reference, ignoring its tag and digest; None if unknown."""
     repository = repository_of(reference)
     for offer in CATALOGUE:
         if repository in (offer.repository, *offer.aliases):
@@ -74,7 +75,7 @@ def resolve(reference: str) -> Offer | None:
 
 
 def repository_of(reference: str) -> str:
-    """Return the repository in an image reference, with the registry that is meant."""
+    """Return the repository of an image reference, with the default registry added."""
     name = reference.partition("@")[0]
     head, slash, last = name.rpartition("/")
     repository = f"{head}{slash}{last.partition(':')[0]}"

@@ -1,4 +1,4 @@
-"""Layers: files as a tar stream that depends on nothing but their names, modes and contents."""
+"""Layers: tar streams that depend only on the names, modes and contents of their files."""
 
 import io
 import tarfile
@@ -17,10 +17,10 @@ class Entry:
 
     Attributes:
         path: in the image, without the leading slash.
-        content: bytes, or the file that has them; None: a folder.
+        content: bytes, or the file to read them from; None: a folder.
         mode: permissions.
-        owner: user and group, by the same number.
-        target: what a symbolic link points to; it has no content.
+        owner: the ID of both user and group.
+        target: the target of a symbolic link, which has no content.
     """
 
     path: str
@@ -31,19 +31,19 @@ class Entry:
 
 
 def folder(path: str, mode: int = 0o755, owner: int = 0) -> Entry:
-    """Return a folder."""
+    """Return an entry for a folder."""
     return Entry(path, mode=mode, owner=owner)
 
 
 def program(path: str, source: Path) -> Entry:
-    """Return a file that can be run."""
+    """Return an entry for an executable file."""
     return Entry(path, source, 0o755)
 
 
 def tree(source: Path, path: str) -> Iterator[Entry]:
-    """Yield a folder of this machine with all that is in it, as `path` of the image.
+    """Yield a folder of this machine with its content, placed at `path` in the image.
 
-    Owners and write permissions are not taken over: everything belongs to root.
+    Owners and write permissions are not copied: everything belongs to root.
     """
     yield folder(path)
     for file in sorted(source.rglob("*")):
@@ -57,7 +57,7 @@ def tree(source: Path, path: str) -> Iterator[Entry]:
 
 
 def pack(entries: Iterable[Entry]) -> Iterator[bytes]:
-    """Yield the tar stream of a layer; folders above its entries are added."""
+    """Yield the tar stream of a layer, adding the parent folders of its entries."""
     for entry in _with_parents(entries):
         header = tarfile.TarInfo(entry.path)
         header.mode, header.uid, header.gid = entry.mode, entry.owner, entry.owner

@@ -1,6 +1,6 @@
-"""Images as the OCI image specification describes them, and archives of them.
+"""Images in the format of the OCI image specification, and archives of them.
 
-Nothing in an image depends on when or where it was made: equal programs give equal digests.
+Images do not depend on when or where they were built: equal programs give equal digests.
 """
 
 import io
@@ -26,14 +26,14 @@ _EPOCH: Final = "1970-01-01T00:00:00Z"
 
 @dataclass(frozen=True)
 class Recipe:
-    """What an image is made of.
+    """The content and configuration of an image.
 
     Attributes:
-        layers: the lowest first; what images share comes first.
+        layers: from the lowest up, starting with those shared by images.
         entrypoint: the command.
-        user: who runs it, as `user:group`.
-        variables: of the environment.
-        labels: of the image.
+        user: the user to run as, in the form `user:group`.
+        variables: environment variables.
+        labels: the image's labels.
     """
 
     layers: Sequence[Sequence[Entry]]
@@ -44,10 +44,10 @@ class Recipe:
 
 
 def write(recipe: Recipe, store: Store) -> Image:
-    """Keep an image in the store.
+    """Write an image to the store.
 
     Raises:
-        SandboxError: it cannot be kept.
+        SandboxError: the image cannot be stored.
     """
     layers = [store.put(partial(pack, entries)) for entries in recipe.layers]
     config = _put(store, _configuration(recipe, layers))
@@ -61,10 +61,10 @@ def write(recipe: Recipe, store: Store) -> Image:
 
 
 def archive(images: Mapping[str, Image], store: Store) -> Iterator[bytes]:
-    """Yield an OCI archive of images, each under its name; shared blobs are in it once.
+    """Yield an OCI archive of named images, with shared blobs included once.
 
     Args:
-        images: by full name with tag, such as `registry.k8s.io/pause:3.10`.
+        images: images by full name with tag, such as `registry.k8s.io/pause:3.10`.
     """
     index: JsonObject = {
         "schemaVersion": 2,

@@ -1,4 +1,4 @@
-"""What the catalogue offers: an image with its names, and how it is made."""
+"""Offers of the catalogue: images with their names and recipes."""
 
 import os
 from abc import ABC, abstractmethod
@@ -13,7 +13,7 @@ from pergola.sandbox.module import OWN, Module
 from pergola.sandbox.progress import Progress
 
 _OWN_VERSION: Final = "v1"
-# What every program may expect of a system; shared by all images.
+# The files that programs expect of a system, shared by all images.
 BASE: Final[tuple[Entry, ...]] = (
     Entry("etc/group", b"root:x:0:\nnobody:x:65534:\nnonroot:x:65532:\n"),
     Entry("etc/nsswitch.conf", b"hosts: files dns\n"),
@@ -35,10 +35,10 @@ class Offer(ABC):
     """An image that can be provided.
 
     Attributes:
-        name: its name in commands.
+        name: the name in commands.
         repository: the repository of the original, with its registry.
-        aliases: other repositories that mean the same program.
-        stand_in: what it does instead of the original; empty: it is the original program.
+        aliases: other repositories of the same program.
+        stand_in: what a substitute does; empty: the image has the original program.
     """
 
     name: str
@@ -54,22 +54,22 @@ class Offer(ABC):
     @property
     @abstractmethod
     def source(self) -> str:
-        """Where the program comes from."""
+        """The origin of the program."""
 
     @abstractmethod
     def is_built(self, environ: Mapping[str, str] = os.environ) -> bool:
-        """Whether the image can be made without building a program first."""
+        """Return whether the image can be built without compiling a program first."""
 
     @abstractmethod
     def key(self) -> str:
-        """Return what changes whenever the content does; empty: look at the content."""
+        """Return a key that changes with the content; empty: the content itself is hashed."""
 
     @abstractmethod
     def recipe(self, progress: Progress, environ: Mapping[str, str] = os.environ) -> Recipe:
-        """Return what the image is made of; builds programs that are nowhere.
+        """Return the image's recipe, building missing programs.
 
         Raises:
-            SandboxError: a program cannot be had.
+            SandboxError: a program can be neither found nor built.
         """
 
     @property
@@ -91,10 +91,10 @@ class Program(Offer):
     """An image with one static program of a Go module.
 
     Attributes:
-        name: also of the program.
-        module: from which the program is built.
-        requires: the module whose version it has, if that is another one.
-        user: who runs it, as `user:group`.
+        name: the name of the image and of the program.
+        module: the module that the program is built from.
+        requires: the required module whose version is reported, if not the module itself.
+        user: the user to run as, in the form `user:group`.
     """
 
     name: str
@@ -121,15 +121,15 @@ class Program(Offer):
         return self.module.versioned if package.startswith(".") else package
 
     def is_built(self, environ: Mapping[str, str] = os.environ) -> bool:
-        """Whether the program is there."""
+        """Return whether the program exists already."""
         return self.name in binaries.present((self.name,), environ)
 
     def key(self) -> str:
-        """Return nothing: a program is one file, which is quickly read."""
+        """Return an empty key: reading one program is fast."""
         return ""
 
     def recipe(self, progress: Progress, environ: Mapping[str, str] = os.environ) -> Recipe:
-        """Put the program above what all images share."""
+        """Return a recipe with the program in a layer above the shared base."""
         built = binaries.find((self.name,), progress, environ)[self.name]
         path = f"usr/local/bin/{self.name}"
         return Recipe([BASE, [program(path, built)]], [f"/{path}"], self.user, labels=self.labels())

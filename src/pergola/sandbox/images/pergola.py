@@ -1,8 +1,8 @@
 """Pergola's own image: this interpreter, this package and the libraries that it requires.
 
-Taken from the machine that builds it, and so for development: `Containerfile` builds the image for
-a registry. Tests and tools of the virtual environment are left out. All modules are compiled, since
-a container with a read-only root file system cannot do that later.
+The files come from the machine that builds it, so it is for development only; `Containerfile`
+builds the image for a registry. Tests and development tools are left out. All modules are
+precompiled, because a container with a read-only root file system cannot compile them.
 """
 
 import hashlib
@@ -62,11 +62,11 @@ class PergolaImage(Offer):
         return f"v{importlib.metadata.version(_NAME)}"
 
     def is_built(self, environ: Mapping[str, str] = os.environ) -> bool:
-        """Whether nothing has to be fetched or compiled by other tools; nothing ever has."""
+        """Return True: no program has to be built first."""
         return True
 
     def key(self) -> str:
-        """Return a hash of names, sizes and times of all files that are taken."""
+        """Return a hash of the names, sizes and modification times of all files."""
         digest = hashlib.sha256(sys.version.encode())
         for entry in (*_interpreter(), *_libraries(), *_package()):
             if isinstance(entry.content, Path):
@@ -75,7 +75,7 @@ class PergolaImage(Offer):
         return digest.hexdigest()
 
     def recipe(self, progress: Progress, environ: Mapping[str, str] = os.environ) -> Recipe:
-        """Collect the files, in layers that change ever more often."""
+        """Return a recipe with the most often changed files in the uppermost layer."""
         progress("compiling the modules of Pergola's image")
         interpreter, libraries = list(_interpreter()), list(_libraries())
         binaries = [e.content for e in (*interpreter, *libraries) if isinstance(e.content, Path)]
@@ -118,7 +118,7 @@ def _libraries() -> Iterator[Entry]:
 def _package() -> Iterator[Entry]:
     spec = importlib.util.find_spec(_NAME)
     if spec is None or spec.origin is None:
-        raise SandboxError("Pergola is not installed as a package; its image cannot be made")
+        raise SandboxError("cannot build Pergola's image: Pergola is not installed as a package")
     folder = Path(spec.origin).parent
     for file in _files(folder):
         yield Entry(f"{_PACKAGES}/{_NAME}/{file.relative_to(folder)}", file)
@@ -136,7 +136,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _required(name: str) -> set[str]:
-    """The distributions that one needs; those that are not installed are for other systems."""
+    """Return the installed distributions that one requires, itself included."""
     found: set[str] = set()
     waiting = [name]
     while waiting:
@@ -156,7 +156,7 @@ def _required(name: str) -> set[str]:
 
 
 def _system_libraries(binaries: Iterable[Path]) -> Iterator[Entry]:
-    """The shared libraries of the machine that the binaries load, and the loader."""
+    """Yield the machine's shared libraries that the binaries load, and the loader."""
     elves = [str(path) for path in binaries if path.suffix == ".so" or _is_program(path)]
     answer = subprocess.run(["ldd", *elves], check=False, capture_output=True, text=True)
     for path in sorted(set(re.findall(r"(/\S+\.so[\w.]*) \(0x", answer.stdout))):
@@ -169,7 +169,7 @@ def _is_program(path: Path) -> bool:
 
 
 def _compiled(entries: list[Entry]) -> list[Entry]:
-    """Adds the compiled form of modules, which says nothing about when or where it was made."""
+    """Add compiled modules, which do not depend on when or where they were compiled."""
     compiled = []
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder, "module.pyc")
@@ -184,7 +184,7 @@ def _compiled(entries: list[Entry]) -> list[Entry]:
                         invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
                     )
                 except py_compile.PyCompileError:
-                    continue  # templates, and modules for other versions of Python
+                    continue  # a template, or a module for another version of Python
                 path = Path(entry.path)
                 name = f"{path.stem}.{sys.implementation.cache_tag}.pyc"
                 compiled.append(Entry(str(path.parent / "__pycache__" / name), target.read_bytes()))
@@ -192,7 +192,7 @@ def _compiled(entries: list[Entry]) -> list[Entry]:
 
 
 def _slim(entries: list[Entry]) -> list[Entry]:
-    """Drops debug information, which is half of the bytes, where the machine has `strip`."""
+    """Drop debug information, half of the size, if the machine has `strip`."""
     strip = shutil.which("strip")
     if strip is None:
         return entries

@@ -1,4 +1,4 @@
-"""Where blobs of images are kept, each under the hash of its content."""
+"""The store of image blobs, each named by the hash of its content."""
 
 import errno
 import hashlib
@@ -15,7 +15,7 @@ _ALGORITHM: Final = "sha256"
 
 
 class Blob(NamedTuple):
-    """A blob: `sha256:…`, and how long it is."""
+    """A blob: its digest `sha256:…` and its size in bytes."""
 
     digest: str
     size: int
@@ -25,7 +25,7 @@ class Image(NamedTuple):
     """An image in a store.
 
     Attributes:
-        blobs: its configuration and its layers.
+        blobs: its configuration, followed by its layers.
     """
 
     manifest: Blob
@@ -33,25 +33,25 @@ class Image(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The bytes of its layers, configuration and manifest."""
+        """The size in bytes of its layers, configuration and manifest."""
         return self.manifest.size + sum(blob.size for blob in self.blobs)
 
 
 class Store:
-    """The blobs in one folder; equal content is kept once."""
+    """A folder of blobs, with equal content stored once."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def path(self, blob: Blob) -> Path:
-        """Return the file of a blob."""
+        """Return the path of a blob's file."""
         return self._folder / blob.digest.removeprefix(f"{_ALGORITHM}:")
 
     def put(self, stream: Callable[[], Iterable[bytes]]) -> Blob:
-        """Keep what a stream yields; it is read twice when it is new.
+        """Store the content of a stream, which is read twice if the content is new.
 
         Raises:
-            SandboxError: it cannot be kept.
+            SandboxError: the blob cannot be stored.
         """
         digest, size = hashlib.sha256(), 0
         for chunk in stream():
@@ -66,14 +66,14 @@ class Store:
         return blob
 
     def remember(self, key: str, image: Image) -> None:
-        """Note which image was made of something."""
+        """Record the image that was built from the content with this key."""
         note = self._folder / f"{key}.json"
         fresh = note.with_suffix(f".{os.getpid()}")
         fresh.write_text(json.dumps([image.manifest, image.blobs]))
         fresh.rename(note)
 
     def recall(self, key: str) -> Image | None:
-        """Return the image that was made of something, if it is still there."""
+        """Return the image recorded for a key, or None if it is not complete."""
         try:
             manifest, blobs = json.loads((self._folder / f"{key}.json").read_text())
             image = Image(Blob(*manifest), tuple(Blob(*blob) for blob in blobs))
@@ -99,4 +99,4 @@ class Store:
                 f"the disk of {self._folder} is full: {size >> 20} MB are needed for an image;"
                 " make room, or set XDG_CACHE_HOME to a folder on another disk"
             )
-        return f"cannot keep an image in {self._folder}: {error.strerror}"
+        return f"cannot store an image in {self._folder}: {error.strerror}"

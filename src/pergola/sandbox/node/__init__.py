@@ -1,8 +1,8 @@
-"""A real node: containerd and kubelet in namespaces of their own, where root is available.
+"""A real node: containerd and kubelet in separate namespaces, which requires root.
 
-The control plane of such a sandbox runs in the same namespaces. The machine sees one loopback port
-for the API server; nothing else changes there, and no packet leaves. Not for production.
+The sandbox's control plane runs in the same namespaces. The machine sees one loopback port for the
+API server; nothing else changes there, and no packet leaves. Not for production.
 
-`requirements` says what a machine must have, `enclosure` and `inside` make the namespaces,
-`components` and `configuration` say how the programs are started, `addons` is what runs as pods.
+`requirements` checks the machine, `enclosure` and `inside` create the namespaces, `components` and
+`configuration` define flags and files of the programs, `addons` lists the pods of every node.
 """

@@ -1,4 +1,4 @@
-"""What runs on every node: DNS, a provisioner of volumes, and metrics-server."""
+"""The add-ons of every node: DNS, a volume provisioner and metrics-server."""
 
 from pathlib import Path
 from typing import Final
@@ -9,7 +9,7 @@ from pergola.sandbox.images.catalogue import CATALOGUE
 
 _MANIFESTS: Final = Path(__file__).parent / "manifests"
 _IMAGE: Final = "image: "
-# What a start waits for; metrics-server is not among them, because it takes its time to measure.
+# The Deployments that a start waits for; metrics-server is slow, because it has to measure first.
 DEPLOYMENTS: Final = (
     Key("kube-system", "coredns"),
     Key("local-path-storage", "local-path-provisioner"),
@@ -17,7 +17,7 @@ DEPLOYMENTS: Final = (
 
 
 def manifests(volumes: Path) -> list[JsonObject]:
-    """Return the objects, in the order in which they can be created.
+    """Return the objects of the add-ons, in creation order.
 
     Args:
         volumes: the folder for the volumes of pods.

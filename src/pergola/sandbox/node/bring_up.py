@@ -1,4 +1,4 @@
-"""Bringing up a sandbox with a node, in the order in which its parts need each other."""
+"""Startup of a sandbox with a node, in dependency order."""
 
 import asyncio
 from pathlib import Path
@@ -35,10 +35,10 @@ _NEEDED: Final = (PAUSE, COREDNS, LOCAL_PATH_PROVISIONER, LOCAL_PATH_HELPER, MET
 async def bring_up(
     directory: Path, kubeconfig: Path, components: Components, progress: Progress
 ) -> None:
-    """Start the components, import images, and return when pods can be run.
+    """Start the components, import images, and return when pods can run.
 
     Raises:
-        SandboxError: one of them does not start, or an image cannot be had.
+        SandboxError: a component does not start, or an image cannot be provided.
     """
     readiness = Readiness(directory, kubeconfig)
     progress("starting etcd, kube-apiserver and containerd")
@@ -50,7 +50,7 @@ async def bring_up(
     progress("starting kube-controller-manager, kube-scheduler, kubelet and kube-proxy")
     await _start(directory, CONTROLLER_MANAGER, SCHEDULER, KUBELET, KUBE_PROXY, *OWN_COMPONENTS)
     await readiness.of_objects(addons.manifests(directory / "volumes"))
-    progress("waiting for the node, DNS and the provisioner of volumes")
+    progress("waiting for the node, DNS and the volume provisioner")
     await readiness.of_node()
     await readiness.of_controllers()
     await readiness.of_deployments(addons.DEPLOYMENTS)

@@ -1,8 +1,8 @@
-"""The control groups of one node: made before it starts, removed when it has ended.
+"""The cgroups of one node, created before it starts and removed after it has ended.
 
-Cgroups are the only thing that a node shares with its machine and that does not vanish with its
-namespaces. Each node has one folder in every hierarchy; a cgroup namespace makes it look like the
-root from inside, so that two nodes can use the same names.
+Cgroups are the only resource that a node shares with its machine and that outlives its namespaces.
+Each node has one folder in every hierarchy, which a cgroup namespace presents as the root, so that
+two nodes can use the same names.
 """
 
 import contextlib
@@ -15,7 +15,10 @@ from typing import Final, NamedTuple
 from pergola.sandbox.node.kernel import mount
 
 _INSIDE: Final = Path("/sys/fs/cgroup")
-_CPUSET: Final = ("cpuset.cpus", "cpuset.mems")  # empty in a new group, which then takes no process
+_CPUSET: Final = (
+    "cpuset.cpus",
+    "cpuset.mems",
+)  # empty in a new group, which then rejects processes
 _ATTEMPTS: Final = 100
 _MOMENT: Final = 0.02
 
@@ -24,7 +27,7 @@ class Hierarchy(NamedTuple):
     """A mounted cgroup file system.
 
     Attributes:
-        mount_point: where.
+        mount_point: the folder where it is mounted.
         options: the controllers (or `name=systemd`) of version 1; empty for version 2.
     """
 
@@ -33,14 +36,14 @@ class Hierarchy(NamedTuple):
 
     @property
     def controllers(self) -> frozenset[str]:
-        """The names in its options."""
+        """The controllers named in its options."""
         return frozenset(self.options.split(","))
 
 
 def hierarchies(mountinfo: str) -> list[Hierarchy]:
-    """The hierarchies to use, from the content of `/proc/self/mountinfo`.
+    """Return the hierarchies to use, from the content of `/proc/self/mountinfo`.
 
-    Those of version 1, if there are any: then version 2 has no controllers.
+    Return those of version 1 if any exist, because version 2 has no controllers then.
     """
     first, second = [], []
     for line in mountinfo.splitlines():
@@ -58,11 +61,10 @@ def hierarchies(mountinfo: str) -> list[Hierarchy]:
 
 
 def folders(directory: Path) -> list[str]:
-    """Where the groups of the sandbox in this directory are to be.
+    """Return the cgroup folders for the sandbox in this directory.
 
-    With version 1 they are below the caller's own groups, whose limits then hold for the node, too.
-    With version 2 they are at the top, because a group that has processes cannot share out its
-    controllers.
+    With version 1 they are below the caller's own groups, whose limits then apply to the node. With
+    version 2 they are at the top, because a group with processes cannot delegate its controllers.
     """
     digest = hashlib.sha256(str(directory).encode()).hexdigest()[:8]
     own = _own_groups(Path("/proc/self/cgroup").read_text())
@@ -74,7 +76,7 @@ def folders(directory: Path) -> list[str]:
 
 
 def enter(groups: Iterable[str]) -> None:
-    """Makes the groups, and moves the calling process into them."""
+    """Create the groups, and move the calling process into them."""
     for group in map(Path, groups):
         group.mkdir(exist_ok=True)
         for name in _CPUSET:
@@ -84,7 +86,7 @@ def enter(groups: Iterable[str]) -> None:
 
 
 def mount_inside() -> None:
-    """Mounts the hierarchies anew, in a cgroup namespace: the groups appear as their roots."""
+    """Mount the hierarchies again inside a cgroup namespace, where the groups appear as roots."""
     found = hierarchies(Path("/proc/1/mountinfo").read_text())
     if not found[0].options:
         mount("cgroup2", _INSIDE, "cgroup2")
@@ -101,7 +103,7 @@ def mount_inside() -> None:
 
 
 def remove(groups: Iterable[str]) -> None:
-    """Removes the groups with all that is below them; their processes have to be gone."""
+    """Remove the groups and all groups below them, whose processes must have ended."""
     for group in map(Path, groups):
         for _ in range(_ATTEMPTS):
             # A process that was just killed leaves its group a moment later.
@@ -121,13 +123,13 @@ def _remove_tree(group: Path) -> bool:
 
 
 def _own_groups(content: str) -> dict[frozenset[str], str]:
-    """The path of the caller's group by controllers; not of version 2."""
+    """Return the paths of the caller's version 1 groups by controllers."""
     lines = [line.split(":", 2) for line in content.splitlines()]
     return {frozenset(names.split(",")): path.lstrip("/") for _, names, path in lines if names}
 
 
 def _share_out(root: Path) -> None:
-    """Gives the controllers to the groups below: for that the root must have no processes."""
+    """Delegate the controllers to child groups, after moving all processes out of the root."""
     leaf = root / "supervisor"
     leaf.mkdir(exist_ok=True)
     for process in (root / "cgroup.procs").read_text().split():

@@ -1,4 +1,4 @@
-"""The programs of a node, and how each is started."""
+"""The programs of a node and their flags."""
 
 from pathlib import Path
 from typing import Final
@@ -18,13 +18,13 @@ from pergola.sandbox.module import CNI_PLUGINS, CTR, RUNC, SHIM
 from pergola.sandbox.node.configuration import FRONT_PROXY, NODE, NODE_ADDRESS
 from pergola.sandbox.plan import KUBECONFIG
 
-# What the components start in their turn.
+# Programs that the components run.
 TOOLS: Final = (SHIM, RUNC, CTR, *CNI_PLUGINS)
 _LABELS: Final = ("topology.kubernetes.io/region=local", "topology.kubernetes.io/zone=local-a")
 
 
 def flags(layout: Layout) -> dict[str, Flags]:
-    """The flags of a node's programs, and what the control plane needs beyond its own."""
+    """Return the flags of a node's programs, and the control plane's extra flags."""
     own = (str(layout.directory), layout.file(KUBECONFIG))
     return {
         APISERVER: _apiserver(layout),
@@ -38,9 +38,9 @@ def flags(layout: Layout) -> dict[str, Flags]:
 
 
 def _apiserver(layout: Layout) -> Flags:
-    """Pods reach it; it reaches the kubelet, and aggregated API servers."""
+    """Return flags that let pods reach it, and let it reach the kubelet and aggregated APIs."""
     return (
-        "--bind-address=0.0.0.0",  # of its own network namespace
+        "--bind-address=0.0.0.0",  # of the node's network namespace
         f"--advertise-address={NODE_ADDRESS}",
         "--authorization-mode=Node,RBAC",
         "--enable-admission-plugins=NodeRestriction",
@@ -70,7 +70,7 @@ def _kubelet(layout: Layout) -> Flags:
 
 
 def link_programs(layout: Layout, programs: dict[str, Path]) -> None:
-    """Puts all programs into one folder, where they find each other."""
+    """Link all programs into one folder, so that they find each other."""
     folder = Path(layout.file("bin"))
     folder.mkdir()
     for name, program in programs.items():

@@ -12,7 +12,7 @@ from pergola.sandbox.components import PODS, Layout
 from pergola.sandbox.files import LIFETIME, Identity
 
 NODE: Final = "node"
-# The node has no other address, and pods have theirs from PODS.
+# The node's only address; pods get theirs from PODS.
 NODE_ADDRESS: Final = "10.65.0.1"
 CLUSTER_DNS: Final = "10.0.0.10"
 CLUSTER_DOMAIN: Final = "cluster.local"
@@ -27,7 +27,7 @@ _NO_LIMIT: Final = "0%"
 
 
 def containerd(layout: Layout, runc: Path) -> str:
-    """Return containerd's configuration: everything in the sandbox's directory, no registry."""
+    """Return containerd's configuration: all files in the sandbox's directory, no registry."""
     return f"""\
 version = 3
 root = '{layout.file("containerd")}'
@@ -51,7 +51,7 @@ disabled_plugins = [
     sandbox = '{PAUSE_IMAGE}'
 
 [plugins.'io.containerd.cri.v1.runtime']
-  restrict_oom_score_adj = true  # in a container root may be without the capability to go lower
+  restrict_oom_score_adj = true  # root in a container may lack the capability to lower it
   [plugins.'io.containerd.cri.v1.runtime'.containerd]
     default_runtime_name = 'runc'
     [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
@@ -66,7 +66,7 @@ disabled_plugins = [
 
 
 def network() -> str:
-    """Return the network of pods: a bridge, on which they reach each other directly."""
+    """Return the configuration of the pod network: a bridge that connects pods directly."""
     bridge: JsonObject = {
         "type": "bridge",
         "bridge": "cni0",
@@ -83,7 +83,7 @@ def network() -> str:
 
 
 def kubelet(layout: Layout) -> str:
-    """Return the kubelet's configuration: its files in the sandbox's directory, and no eviction."""
+    """Return the kubelet's configuration: all files in the sandbox's directory, no eviction."""
     never_full = ("nodefs.available", "nodefs.inodesFree", "imagefs.available")
     configuration: JsonObject = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
@@ -106,7 +106,7 @@ def kubelet(layout: Layout) -> str:
         "volumePluginDir": layout.file("volume-plugins"),
         "podLogsDir": layout.file("pod-logs"),
         "maxPods": _MOST_PODS,
-        # The machine's disk may be nearly full, and is not the node's own.
+        # The disk belongs to the machine and may be nearly full.
         "imageGCHighThresholdPercent": 100,
         "evictionHard": dict.fromkeys(never_full, _NO_LIMIT),
         "serializeImagePulls": False,
@@ -128,7 +128,7 @@ def kube_proxy(layout: Layout) -> str:
         "clusterCIDR": PODS,
         "hostnameOverride": NODE,
         "clientConnection": {"kubeconfig": layout.file("kube-proxy.kubeconfig")},
-        # The limit is the machine's, and cannot be set from inside.
+        # The limit is machine-wide and cannot be set from inside.
         "conntrack": {"maxPerCore": 0, "min": 0},
         "healthzBindAddress": "127.0.0.1:10256",
         "metricsBindAddress": "127.0.0.1:10249",
@@ -152,7 +152,7 @@ def write_all(layout: Layout, authority: Authority, runc: Path) -> None:
         "kubelet.yaml": kubelet(layout),
         "kube-proxy.yaml": kube_proxy(layout),
         "front-proxy-ca.crt": front_proxy.pair.public,
-        # The DNS of pods that use the node's: there is no server to reach.
+        # DNS for pods with the node's resolver: no server is reachable.
         "resolv.conf": "",
     }
     for name, pair in pairs.items():

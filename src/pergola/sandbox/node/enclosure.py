@@ -1,10 +1,10 @@
-"""The namespaces in which a node lives, and the two processes that hold them.
+"""The namespaces of a node, and the two processes that hold them.
 
 The sandbox's first process stays outside. It starts `init`, the first process of a PID namespace,
-which makes the other namespaces, starts the supervisor in them, and reaps orphans: containers'
-processes whose shim ended. When the supervisor ends, `init` ends; the kernel then kills whatever is
-in the namespace, and with the last process all mounts, interfaces and rules are gone. What is left,
-the cgroups, is removed from outside. When the first process is killed, so is `init`.
+which creates the other namespaces, starts the supervisor in them, and reaps orphans: processes of
+containers whose shim ended. When the supervisor ends, `init` ends; the kernel then kills all
+processes in the namespace and removes their mounts, interfaces and rules. The first process removes
+the cgroups from outside. If it is killed, the kernel kills `init`.
 """
 
 import contextlib
@@ -24,32 +24,32 @@ from pergola.sandbox.processes import die_with
 
 
 class Enclosure:
-    """The namespaces, as their supervisor knows them; to be made outside."""
+    """The supervisor's handle on the namespaces; create it outside of them."""
 
     def __init__(self) -> None:
         self._outside = _process_namespace()
 
     def kill_all(self) -> None:
-        """Kill all processes of the node but `init` and the caller, as a power failure would.
+        """Kill all processes of the node except `init` and the caller, as a power failure would.
 
         Raises:
-            AssertionError: the caller is not inside.
+            AssertionError: the caller is outside of the namespaces.
         """
         if _process_namespace() == self._outside:
-            raise AssertionError("this would kill processes that are not the node's")
+            raise AssertionError("refusing to kill processes outside of the node's namespaces")
         with contextlib.suppress(ProcessLookupError):
-            os.kill(-1, signal.SIGKILL)  # reaches nothing outside of the namespace
+            os.kill(-1, signal.SIGKILL)  # reaches only processes in the namespace
 
 
 def run(directory: Path, plan: NodePlan, supervise: Callable[[], None]) -> None:
-    """Runs `supervise` in namespaces of its own; nothing but files is left when this returns."""
+    """Run `supervise` in new namespaces; only files are left when this returns."""
     outside = os.pidfd_open(os.getpid())
     try:
         kernel.unshare(kernel.NEW_PROCESSES)
         init = os.fork()
         if init == 0:
             _exit_with(lambda: _init(outside, directory, plan, supervise))
-        # An end of this process is the end of all, in the same way as when it is killed.
+        # SIGTERM ends everything, just as killing this process does.
         signal.signal(signal.SIGTERM, lambda *_: os.kill(init, signal.SIGKILL))
         os.waitpid(init, 0)
     finally:
@@ -57,7 +57,7 @@ def run(directory: Path, plan: NodePlan, supervise: Callable[[], None]) -> None:
 
 
 def _init(outside: int, directory: Path, plan: NodePlan, supervise: Callable[[], None]) -> None:
-    die_with(0)  # the number of a parent outside of the namespace
+    die_with(0)  # PID 0 stands for a parent outside of the namespace
     if select.select([outside], [], [], 0)[0]:
         return
     os.close(outside)
@@ -71,7 +71,7 @@ def _init(outside: int, directory: Path, plan: NodePlan, supervise: Callable[[],
 
 
 def _exit_with(work: Callable[[], None]) -> NoReturn:
-    """Ends the process after the work, without the exit handlers of the one that was forked."""
+    """Run the work and exit, without running the exit handlers inherited by the fork."""
     try:
         work()
     except SandboxError as error:

@@ -1,7 +1,8 @@
-"""Connections from the machine's loopback into a node's network, and none in the other direction.
+"""Forwarding of connections from the machine's loopback into a node's network, never outward.
 
-A listening socket belongs to the network namespace that it was made in, whichever process accepts
-from it: the supervisor accepts connections of the machine and connects them to addresses inside.
+A listening socket belongs to the network namespace that it was created in, whichever process
+accepts from it: the supervisor accepts connections on the machine and forwards them to addresses
+inside.
 """
 
 import asyncio
@@ -15,7 +16,7 @@ from pergola.sandbox.node import kernel
 
 _CHUNK: Final = 1 << 16
 _ATTEMPTS: Final = 8
-_PATIENCE: Final = 1.0  # seconds for each; a Service's rules take about as long
+_PATIENCE: Final = 1.0  # seconds per attempt; the rules of a new Service take about as long
 
 
 class Address(NamedTuple):
@@ -44,10 +45,10 @@ class Forwarder:
         """Forward an address of the machine's loopback to one inside.
 
         Returns:
-            The address outside; the same one as long as the same is asked for.
+            The address outside, which is the same for repeated calls.
 
         Raises:
-            SandboxError: somebody else listens there.
+            SandboxError: the address is in use.
         """
         if at == ANY:
             known = [a for a, found in self._targets.items() if found == target]
@@ -60,7 +61,7 @@ class Forwarder:
         return await self.serve(listener, target)
 
     async def serve(self, listener: socket.socket, target: Address) -> Address:
-        """Forward connections to `listener`, which is of the machine's network."""
+        """Forward connections to `listener`, a socket of the machine's network."""
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             await _join(reader, writer, target)
@@ -71,7 +72,7 @@ class Forwarder:
         return at
 
     def close(self, host: str) -> None:
-        """Stop listening at all ports of an address."""
+        """Stop listening on all ports of an address."""
         for at in [at for at in self._servers if at.host == host]:
             self._close(at)
 
@@ -85,7 +86,7 @@ class Forwarder:
         del self._targets[at]
 
     def _listen(self, at: Address) -> socket.socket:
-        """A new socket of the machine's; a thread of its own goes there, and ends there."""
+        """Listen in the machine's network namespace, which a short-lived thread enters."""
         made: list[socket.socket | OSError] = []
 
         def make() -> None:
@@ -94,7 +95,7 @@ class Forwarder:
             try:
                 listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 listener.bind(at)
-                listener.listen()  # a second one that is bound there learns of it only now
+                listener.listen()  # with SO_REUSEADDR a conflict shows only here
             except OSError as error:
                 listener.close()
                 made.append(error)
@@ -105,7 +106,7 @@ class Forwarder:
         thread.start()
         thread.join()
         if isinstance(made[0], OSError):
-            raise SandboxError(f"cannot listen at {at.host}:{at.port}: {made[0].strerror}")
+            raise SandboxError(f"cannot listen on {at.host}:{at.port}: {made[0].strerror}")
         return made[0]
 
 
@@ -124,10 +125,10 @@ async def _join(
 
 
 async def _connect(target: Address) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Connects, in several attempts.
+    """Connect, with several attempts.
 
-    An attempt that began before kube-proxy knew a Service is lost: the kernel decides once for each
-    connection where it goes. The next attempt is another connection.
+    An attempt that starts before kube-proxy knows the Service fails, because the kernel routes each
+    connection once. The next attempt is a new connection.
     """
     for _ in range(_ATTEMPTS):
         with contextlib.suppress(TimeoutError):
@@ -142,7 +143,7 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
             writer.write(chunk)
             await writer.drain()
     except OSError:
-        pass  # the end of one direction; the other end learns of it below
+        pass  # one direction ended; `write_eof` below notifies the other side
     finally:
         with contextlib.suppress(OSError, RuntimeError):
             writer.write_eof()

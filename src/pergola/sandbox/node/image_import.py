@@ -1,4 +1,4 @@
-"""Giving images to a node's containerd."""
+"""Import of images into a node's containerd."""
 
 import asyncio
 import subprocess
@@ -13,19 +13,19 @@ from pergola.sandbox.images.store import Image
 from pergola.sandbox.module import CTR
 from pergola.sandbox.progress import Progress, silent
 
-_NAMESPACE: Final = "k8s.io"  # the one in which the kubelet looks
+_NAMESPACE: Final = "k8s.io"  # the namespace that the kubelet uses
 
 
 async def import_offers(
     directory: Path, offers: Iterable[Offer], progress: Progress = silent
 ) -> None:
-    """Make images where they are missing, and import them under the names of the catalogue.
+    """Build missing images, and import them under the names of the catalogue.
 
     Args:
-        directory: the sandbox's.
+        directory: the sandbox's directory.
 
     Raises:
-        SandboxError: an image cannot be made or imported.
+        SandboxError: an image cannot be built or imported.
     """
     images = await asyncio.to_thread(build.build, offers, progress)
     await asyncio.to_thread(_import, directory, images)
@@ -35,7 +35,7 @@ async def import_as(directory: Path, reference: str, offer: Offer) -> None:
     """Import an image under the name that a pod uses.
 
     Raises:
-        SandboxError: the image cannot be made or imported.
+        SandboxError: the image cannot be built or imported.
     """
     images = await asyncio.to_thread(build.build, [offer])
     await asyncio.to_thread(_import, directory, {reference: images[offer.reference]})
@@ -56,7 +56,7 @@ def _import(directory: Path, images: Mapping[str, Image]) -> None:
                 ctr.stdin.write(chunk)
             ctr.stdin.close()
         except BrokenPipeError:
-            pass  # it ended, and says why
+            pass  # it has exited; stderr has the reason
         complaint = ctr.stderr.read().decode(errors="replace").strip()
     if ctr.returncode:
         raise SandboxError(f"cannot import {', '.join(images)}: {_explain(complaint)}")

@@ -1,8 +1,8 @@
-"""The component that gives a node the images its pods ask for, by the names they use.
+"""The component that imports the images of pods into a node, by the names that pods use.
 
 Pods never pull (`manifests/image-policy.yaml`). When one is created, its images are looked up in
-the catalogue by repository, whatever the tag, and imported under the name in the pod. An Event of
-the pod says what cannot be provided. Run as
+the catalogue by repository, ignoring tags, and imported under the name in the pod. An Event of the
+pod reports images that are not available. Run as
 `python -m pergola.sandbox.node.image_provider DIRECTORY KUBECONFIG`.
 """
 
@@ -34,15 +34,15 @@ log = get_logger("image-provider")
 
 _NAME: Final = "image-provider"
 _PROVIDED: Final = "sandbox.pergola.dev/images-provided"
-_LOOK_AGAIN: Final = 5.0  # seconds: images are built by commands, which send no event
+_LOOK_AGAIN: Final = 5.0  # seconds: commands that build images do not trigger events
 
 
 class ImageProvider:
-    """Provides images for the pods of one node.
+    """A reconciler that provides images for the pods of one node.
 
     Args:
-        directory: the sandbox's.
-        pods: of the whole cluster.
+        directory: the sandbox's directory.
+        pods: the pods of the whole cluster.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class ImageProvider:
         self._provided: dict[str, asyncio.Task[None]] = {}
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Provide what the pod's images lack, and let the kubelet know."""
+        """Import the pod's missing images, and notify the kubelet."""
         pod = self._pods.get(key)
         if pod is None:
             return DONE
@@ -69,13 +69,10 @@ class ImageProvider:
         return DONE
 
     async def _provide(self, image: str) -> str:
-        """Imports an image; returns why it cannot be had."""
+        """Import an image, and return the problem, or an empty text."""
         offer = resolve(image)
         if offer is None:
-            return (
-                f'no image of this sandbox is known as "{image}":'
-                " `pergola sandbox images` lists all"
-            )
+            return f'this sandbox has no image "{image}"; `pergola sandbox images` lists all images'
         if not offer.is_built():
             return f'"{image}" is not built: run `pergola sandbox images build {offer.name}`'
         try:
@@ -96,7 +93,7 @@ class ImageProvider:
             raise
 
     async def _nudge(self, key: Key) -> None:
-        """Changes the pod, so that the kubelet looks at it now instead of some seconds later."""
+        """Annotate the pod, so that the kubelet syncs it now instead of seconds later."""
         try:
             await self._client.patch(POD, key, {"metadata": {"annotations": {_PROVIDED: "true"}}})
         except NotFound:
@@ -120,7 +117,7 @@ def _waits(pod: JsonObject) -> bool:
 
 
 async def provide(directory: Path, kubeconfig: Path) -> None:
-    """Provide images until cancelled."""
+    """Provide images of pods until cancelled."""
     async with Client.connect(load(kubeconfig)) as client:
         pods: Cache[JsonObject] = Cache(client, POD, keep=lambda pod: pod)
         events = Recorder(client, _NAME, action="ProvideImages")

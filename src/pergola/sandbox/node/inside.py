@@ -1,4 +1,4 @@
-"""What a node's namespaces look like from inside: file systems, kernel settings, network."""
+"""The inside of a node's namespaces: file systems, kernel settings, network."""
 
 import os
 import subprocess
@@ -10,10 +10,10 @@ from pergola.sandbox.node import cgroups, kernel
 from pergola.sandbox.node.kernel import BIND, PRIVATE, RECURSIVE, SHARED, mount
 from pergola.sandbox.plan import NodePlan
 
-# Programs of a node write here by habit; what they write stays in the sandbox's directory.
+# Programs of a node write to these folders; an overlay redirects writes to the sandbox's directory.
 _COVERED: Final = ("etc", "opt", "var")
-# The kubelet insists on these values and would set them for the whole machine. It reads them from
-# here instead, and finds nothing to do.
+# The kubelet requires these values and would set them machine-wide. Files with these values are
+# mounted over the settings, so that it finds nothing to change.
 _SETTINGS: Final = {
     "kernel/keys/root_maxbytes": "25000000",
     "kernel/keys/root_maxkeys": "1000000",
@@ -29,10 +29,10 @@ _NETWORK_SETTINGS: Final = {
 
 
 def enter(directory: Path, plan: NodePlan) -> None:
-    """Moves the calling process, the first of its PID namespace, into a world of its own.
+    """Move the calling process, the first of its PID namespace, into new namespaces.
 
     Raises:
-        SandboxError: the kernel refuses something.
+        SandboxError: the kernel refuses a namespace, a mount or a setting.
     """
     cgroups.enter(plan["cgroups"])
     kernel.unshare(
@@ -42,12 +42,12 @@ def enter(directory: Path, plan: NodePlan) -> None:
         | kernel.NEW_IPC
         | kernel.NEW_CGROUPS
     )
-    os.umask(0o022)  # containers run as any user, and read files that the kubelet writes
+    os.umask(0o022)  # containers run as any user and read files written by the kubelet
     mount("none", Path("/"), flags=RECURSIVE | PRIVATE)
     _mount_kernel()
     _mount_files(directory)
     _pin_settings(directory)
-    mount("none", Path("/"), flags=RECURSIVE | SHARED)  # volumes may ask for mount propagation
+    mount("none", Path("/"), flags=RECURSIVE | SHARED)  # volumes may require mount propagation
     kernel.set_host_name(plan["name"])
     _connect(plan)
     os.environ["PATH"] = f"{directory / 'bin'}:{os.environ.get('PATH', os.defpath)}"
@@ -60,7 +60,7 @@ def _mount_kernel() -> None:
 
 
 def _mount_files(directory: Path) -> None:
-    """Covers the folders that programs write to; the sandbox's directory itself stays visible."""
+    """Overlay the folders that programs write to, keeping the sandbox's directory visible."""
     kept = os.open(directory, os.O_PATH)
     for name in _COVERED:
         upper, work = (directory / "machine" / f"{name}{suffix}" for suffix in ("", ".work"))
@@ -87,10 +87,10 @@ def _pin_settings(directory: Path) -> None:
 
 
 def _connect(plan: NodePlan) -> None:
-    """Gives the node its address, and a way to Services; there is none to anywhere else."""
+    """Set the node's address and a route to Services; no other route exists."""
     _ip("link", "set", "lo", "up")
     _ip("address", "add", f"{plan['address']}/32", "dev", "lo")
-    # A connection to a Service starts with a route; then the rules of kube-proxy redirect it.
+    # A connection to a Service needs a route before kube-proxy's rules can redirect it.
     _ip("route", "add", plan["services"], "dev", "lo", "src", plan["address"])
     for name, value in _NETWORK_SETTINGS.items():
         setting = Path("/proc/sys", name)

@@ -1,4 +1,4 @@
-"""The system calls of a node that Python's library lacks."""
+"""System calls for nodes that Python's standard library lacks."""
 
 import ctypes
 import os
@@ -19,12 +19,12 @@ RECURSIVE: Final = 0x4000
 PRIVATE: Final = 0x40000
 SHARED: Final = 0x100000
 
-# Loaded before any fork: the child must not take locks of the loader.
+# Loaded before any fork: the child must not take the loader's locks.
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)
 
 
 def unshare(namespaces: int) -> None:
-    """Moves the caller into new namespaces (for processes: its children).
+    """Move the caller (with NEW_PROCESSES: its children) into new namespaces.
 
     Raises:
         SandboxError: the kernel refuses.
@@ -34,7 +34,7 @@ def unshare(namespaces: int) -> None:
 
 
 def enter_network(descriptor: int) -> None:
-    """Moves the calling thread into a network namespace.
+    """Move the calling thread into a network namespace.
 
     Raises:
         SandboxError: the kernel refuses.
@@ -48,7 +48,7 @@ def enter_network(descriptor: int) -> None:
 def mount(
     source: str | Path, target: Path, kind: str = "", flags: int = 0, options: str = ""
 ) -> None:
-    """Mounts a file system, or changes a mount.
+    """Mount a file system, or change a mount.
 
     Raises:
         SandboxError: the kernel refuses.
@@ -61,6 +61,6 @@ def mount(
 
 
 def set_host_name(name: str) -> None:
-    """Names the machine, in the caller's namespace."""
+    """Set the host name in the caller's namespace."""
     if _LIBC.sethostname(name.encode(), len(name)):
         raise SandboxError(f"cannot set the host name: {os.strerror(ctypes.get_errno())}")

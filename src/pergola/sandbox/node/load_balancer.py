@@ -1,7 +1,7 @@
 """The component that gives Services of type LoadBalancer an address of this machine's loopback.
 
-Each Service gets an address of its own in 127.77.0.0/16, with the Service's own TCP ports, so that
-two Services can have the same port. The address is for the machine only: pods use the Service.
+Each Service gets its own address in 127.77.0.0/16 with its own TCP ports, so that two Services can
+have the same port. Only the machine can use the address; pods use the Service.
 Run as `python -m pergola.sandbox.node.load_balancer DIRECTORY KUBECONFIG`.
 """
 
@@ -35,11 +35,11 @@ _ATTEMPTS: Final = 20
 
 
 class LoadBalancer:
-    """Forwards the ports of Services.
+    """A reconciler that forwards the ports of Services.
 
     Args:
-        directory: the sandbox's, whose supervisor does the forwarding.
-        services: of the whole cluster.
+        directory: the directory of the sandbox whose supervisor forwards.
+        services: the Services of the whole cluster.
     """
 
     def __init__(self, client: Client, directory: Path, services: Cache[JsonObject]) -> None:
@@ -49,7 +49,7 @@ class LoadBalancer:
         self._addresses: dict[Key, str] = {}
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Forward a Service's ports, and say so in its status; or stop, when it is gone."""
+        """Forward a Service's ports and report the address in its status; stop if it is gone."""
         service = self._services.get(key)
         if service is None or not _is_served(service):
             await self._give_up(key)
@@ -63,8 +63,8 @@ class LoadBalancer:
         return DONE
 
     async def _forward(self, service: JsonObject, candidates: list[str]) -> str:
-        """Forwards all ports at the first address that is free."""
-        problem = SandboxError("no address to try")
+        """Forward all ports on the first free address."""
+        problem = SandboxError("there is no candidate address")
         for address in candidates:
             try:
                 for port in _ports(service):
@@ -89,7 +89,7 @@ class LoadBalancer:
             await control.command(self._directory, "close", host=address)
 
     async def _report(self, key: Key, address: str) -> None:
-        # Proxy: the address is that of a proxy outside, and means something else inside.
+        # Proxy: the address belongs to a proxy outside and is not routed inside the cluster.
         ingress = [{"ip": address, "ipMode": "Proxy"}]
         body: JsonObject = {"status": {"loadBalancer": {"ingress": ingress}}}
         try:
@@ -100,7 +100,7 @@ class LoadBalancer:
 
 def _is_served(service: JsonObject) -> bool:
     spec = map_at(service, "spec")
-    # With a class, another load balancer is meant.
+    # A Service with a class belongs to another load balancer.
     return spec.get("type") == "LoadBalancer" and not spec.get("loadBalancerClass")
 
 
@@ -116,7 +116,7 @@ def _ports(service: JsonObject) -> list[int]:
 
 
 def _candidates(service: JsonObject) -> Iterator[str]:
-    """Addresses to try, spread by the Service, because other sandboxes take addresses, too."""
+    """Yield addresses to try, derived from the Service's UID to avoid those of other sandboxes."""
     for attempt in range(_ATTEMPTS):
         digest = hashlib.sha256(f"{uid_of(service)}/{attempt}".encode()).digest()
         yield ".".join(map(str, (*_RANGE, digest[0], 1 + digest[1] % 254)))

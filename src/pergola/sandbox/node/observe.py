@@ -1,4 +1,4 @@
-"""What runs on a node, for people: its condition, its pods and their images."""
+"""Status of nodes and pods for `pergola sandbox status`."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from pergola.sandbox.errors import SandboxError
 
 
 class NodeView(NamedTuple):
-    """A node: its name, `Ready` or why it is not, and the versions of kubelet and runtime."""
+    """A node: its name, `Ready` or the reason why not, and the versions of kubelet and runtime."""
 
     name: str
     condition: str
@@ -20,7 +20,7 @@ class NodeView(NamedTuple):
 
 
 class PodView(NamedTuple):
-    """A pod: its key, its phase or why it waits, and its images."""
+    """A pod: its key, its phase or the reason it waits, and its images."""
 
     key: Key
     state: str

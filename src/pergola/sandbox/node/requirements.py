@@ -1,4 +1,4 @@
-"""What a machine must have to run a node, checked before anything is started."""
+"""Requirements for running a node, checked before anything starts."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ from pergola.sandbox.errors import SandboxError
 from pergola.sandbox.module import RUNC
 from pergola.sandbox.node.cgroups import hierarchies
 
-# Programs that are run by the node's programs, each with the Debian package that has it.
+# Programs that the node's programs run, each with its Debian package.
 _PROGRAMS: Final = {"ip": "iproute2", "mount": "mount", "nft": "nftables"}
 _FILE_SYSTEMS: Final = ("overlay", "tmpfs")
 _NAMESPACES: Final = ("cgroup", "ipc", "mnt", "net", "pid", "uts")
@@ -24,7 +24,7 @@ def check() -> None:
     """Check that this machine can run a node.
 
     Raises:
-        SandboxError: it cannot; one sentence names everything that is missing.
+        SandboxError: a requirement is not met; the message names all of them.
     """
     missing = list(_missing())
     if missing:
@@ -71,7 +71,7 @@ def _controllers() -> set[str]:
 
 
 def _missing_to_build() -> Iterator[str]:
-    """What runc takes to be built: it is the one program with C in it."""
+    """Yield what is missing to build runc, the only program with C code."""
     if binaries.present((RUNC,)):
         return
     tools = {"cc": "gcc libc6-dev", "pkg-config": "pkg-config"}
