@@ -28,7 +28,7 @@ def ingress(obj: JsonObject) -> list[JsonObject]:
     return maps_at(obj, "status", "loadBalancer", "ingress")
 
 
-async def test_two_services_with_one_port_are_reached_at_addresses_of_their_own(
+async def test_two_services_with_the_same_port_have_separate_addresses(
     node_client: Client, node_namespace: str
 ) -> None:
     await node_client.create(etcd_pod(node_namespace))

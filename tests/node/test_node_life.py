@@ -143,7 +143,7 @@ async def test_two_nodes_run_side_by_side_and_a_killed_one_leaves_nothing(
     assert traces_on_the_machine() == before
 
 
-def test_a_node_has_no_way_out(node_sandbox: Sandbox) -> None:
+def test_a_node_cannot_reach_other_networks(node_sandbox: Sandbox) -> None:
     kubelet = node_sandbox.state()["components"]["kubelet"]["process"][0]
 
     routes = Path(f"/proc/{kubelet}/net/route").read_text().splitlines()[1:]

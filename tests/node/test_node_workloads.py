@@ -72,7 +72,7 @@ async def test_an_image_is_provided_under_any_tag_that_a_manifest_uses(
     assert [c["image"] for c in maps_at(pod, "spec", "containers")] == [image]
 
 
-async def test_an_image_that_no_one_provides_is_named_with_a_hint(
+async def test_an_unknown_image_is_named_with_a_hint(
     node_client: Client, node_namespace: str
 ) -> None:
     image = "registry.example.com/no/such:v1"

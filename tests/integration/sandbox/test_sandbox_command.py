@@ -46,7 +46,7 @@ def test_a_sandbox_runs_from_start_to_stop(name: str, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize("command", ["status", "kubeconfig"])
-def test_what_is_asked_of_a_sandbox_that_does_not_run_is_one_sentence(
+def test_commands_report_a_stopped_sandbox_in_one_sentence(
     command: str, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(command, "--name", name) == 1

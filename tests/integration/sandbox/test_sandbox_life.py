@@ -121,7 +121,7 @@ async def test_a_job_completes(cluster_client: Client, namespace: str) -> None:
     await until_status(cluster_client, JOB, Key(namespace, "it"), {"succeeded": 1})
 
 
-def test_all_files_are_for_the_user_alone(sandbox: Sandbox) -> None:
+def test_only_the_user_can_access_the_files(sandbox: Sandbox) -> None:
     of_others = [
         path
         for path in [sandbox.directory, *sandbox.directory.rglob("*")]
@@ -131,7 +131,7 @@ def test_all_files_are_for_the_user_alone(sandbox: Sandbox) -> None:
     assert of_others == []
 
 
-async def test_two_run_side_by_side_and_know_nothing_of_each_other(
+async def test_two_sandboxes_run_side_by_side_in_isolation(
     sandbox: Sandbox, second_sandbox: Sandbox
 ) -> None:
     key = Key("default", new_name())
@@ -151,7 +151,7 @@ async def test_two_run_side_by_side_and_know_nothing_of_each_other(
     assert key.name not in names
 
 
-async def test_a_second_of_the_same_name_is_refused_and_the_first_goes_on(small: Sandbox) -> None:
+async def test_a_second_sandbox_of_the_same_name_is_rejected(small: Sandbox) -> None:
     with pytest.raises(SandboxError, match=f'sandbox "{small.name}" is already running'):
         await start(small.name, components=API_ONLY)
 
@@ -201,7 +201,7 @@ async def test_a_killed_supervisor_leaves_no_process_and_the_next_start_removes_
     assert is_gone(small, of_sandbox)
 
 
-async def test_nothing_is_left_when_the_start_is_given_up(tmp_path: Path) -> None:
+async def test_nothing_is_left_after_a_cancelled_start(tmp_path: Path) -> None:
     name = new_name()
     reached = asyncio.Event()
 
@@ -218,7 +218,7 @@ async def test_nothing_is_left_when_the_start_is_given_up(tmp_path: Path) -> Non
     assert not await stop(name)
 
 
-async def test_a_component_that_cannot_run_is_named_with_the_end_of_its_log() -> None:
+async def test_a_failing_component_is_named_with_the_end_of_its_log() -> None:
     name = new_name()
 
     with pytest.raises(SandboxError, match=r"kube-apiserver does not stay up(.|\n)*no-such-flag"):
@@ -227,7 +227,7 @@ async def test_a_component_that_cannot_run_is_named_with_the_end_of_its_log() ->
     assert not await stop(name)
 
 
-async def test_an_owner_that_is_gone_already_is_refused() -> None:
+async def test_an_owner_that_has_exited_is_rejected() -> None:
     ended = await asyncio.create_subprocess_exec("true")
     await ended.wait()
 

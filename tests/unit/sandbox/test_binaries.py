@@ -28,7 +28,7 @@ def install(directory: Path, *names: str, says: str = "") -> Path:
     return directory
 
 
-def test_the_given_directory_goes_before_the_others(tmp_path: Path) -> None:
+def test_the_user_provided_directory_takes_precedence(tmp_path: Path) -> None:
     given = install(tmp_path / "given", *ALL)
     environ = {
         "PERGOLA_SANDBOX_BIN": str(given),
@@ -40,7 +40,7 @@ def test_the_given_directory_goes_before_the_others(tmp_path: Path) -> None:
     assert binaries.find(ALL, environ=environ) == {name: given / name for name in ALL}
 
 
-def test_what_the_assets_lack_comes_from_the_cache(tmp_path: Path) -> None:
+def test_programs_missing_from_the_assets_come_from_the_cache(tmp_path: Path) -> None:
     assets = install(tmp_path / "assets", ETCD, APISERVER, says=kubernetes_version())
     environ = {"KUBEBUILDER_ASSETS": str(assets), "XDG_CACHE_HOME": str(tmp_path)}
     cached = install(binaries.place(SANDBOX, environ), *ALL)
@@ -51,14 +51,14 @@ def test_what_the_assets_lack_comes_from_the_cache(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("says", ["Kubernetes v1.31.0", "nonsense"])
-def test_assets_of_another_kubernetes_version_do_not_count(tmp_path: Path, says: str) -> None:
+def test_assets_of_another_kubernetes_version_are_ignored(tmp_path: Path, says: str) -> None:
     assets = install(tmp_path / "assets", *ALL, says=says)
     environ = {"KUBEBUILDER_ASSETS": str(assets), "XDG_CACHE_HOME": str(tmp_path)}
 
     assert binaries.present(ALL, environ) == {}
 
 
-def test_a_file_that_cannot_be_run_is_no_program(tmp_path: Path) -> None:
+def test_a_file_that_is_not_executable_is_ignored(tmp_path: Path) -> None:
     given = install(tmp_path / "given", ETCD)
     (given / ETCD).chmod(0o644)
     environ = {"PERGOLA_SANDBOX_BIN": str(given), "XDG_CACHE_HOME": str(tmp_path)}
@@ -66,7 +66,7 @@ def test_a_file_that_cannot_be_run_is_no_program(tmp_path: Path) -> None:
     assert binaries.present((ETCD,), environ) == {}
 
 
-def test_a_given_directory_that_is_missing_is_an_error(tmp_path: Path) -> None:
+def test_a_missing_user_provided_directory_is_an_error(tmp_path: Path) -> None:
     environ = {"PERGOLA_SANDBOX_BIN": str(tmp_path / "typo"), "XDG_CACHE_HOME": str(tmp_path)}
 
     with pytest.raises(
@@ -75,7 +75,7 @@ def test_a_given_directory_that_is_missing_is_an_error(tmp_path: Path) -> None:
         binaries.present(ALL, environ)
 
 
-def test_the_cache_is_where_the_xdg_specification_says() -> None:
+def test_the_cache_location_follows_the_xdg_specification() -> None:
     assert binaries.cache({"HOME": "/home/me"}) == Path("/home/me/.cache/pergola/sandbox")
     assert binaries.cache({"HOME": "/home/me", "XDG_CACHE_HOME": "/big"}) == Path(
         "/big/pergola/sandbox"
@@ -85,7 +85,7 @@ def test_the_cache_is_where_the_xdg_specification_says() -> None:
     )
 
 
-def test_without_any_home_the_cache_is_an_error() -> None:
+def test_the_cache_requires_a_home_directory() -> None:
     with pytest.raises(SandboxError, match="neither HOME nor XDG_CACHE_HOME is set"):
         binaries.cache({})
 
@@ -120,7 +120,7 @@ def test_a_folder_is_found_like_a_program(tmp_path: Path) -> None:
         (["--all", "--node"], [part for module in MODULES for part in module.parts]),
     ],
 )
-def test_the_command_builds_everything_only_when_asked(
+def test_the_command_builds_everything_only_on_request(
     options: list[str],
     parts: Sequence[str],
     tmp_path: Path,
@@ -135,7 +135,7 @@ def test_the_command_builds_everything_only_when_asked(
     assert printed == [[part, str(tmp_path / part)] for part in parts]
 
 
-def test_no_two_modules_make_a_part_of_the_same_name() -> None:
+def test_part_names_are_unique_across_modules() -> None:
     parts = [part for module in MODULES for part in module.parts]
     assert len(parts) == len(set(parts))
 

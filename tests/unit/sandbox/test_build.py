@@ -70,7 +70,7 @@ def test_each_program_is_built_and_reported(tmp_path: Path) -> None:
     assert "-trimpath -ldflags -s -w" in log[0]
 
 
-def test_what_was_built_is_not_built_again(tmp_path: Path) -> None:
+def test_built_programs_are_not_built_again(tmp_path: Path) -> None:
     environ, target = go(tmp_path / "go"), tmp_path / "cache" / "key"
     build(SANDBOX, (ETCD,), target, lambda line: None, environ)
     build(SANDBOX, (ETCD,), target, lambda line: None, environ)
@@ -78,7 +78,7 @@ def test_what_was_built_is_not_built_again(tmp_path: Path) -> None:
     assert len((tmp_path / "go" / "log").read_text().splitlines()) == 1
 
 
-def test_a_failed_build_leaves_what_was_done_and_no_debris(tmp_path: Path) -> None:
+def test_a_failed_build_keeps_finished_programs_and_leaves_no_debris(tmp_path: Path) -> None:
     fails_for_kwok = 'case "$*" in *kwok*) echo "x: no space left on device" >&2; exit 1;; esac'
     environ, target = go(tmp_path / "go", build=fails_for_kwok), tmp_path / "cache" / "key"
 
@@ -89,7 +89,7 @@ def test_a_failed_build_leaves_what_was_done_and_no_debris(tmp_path: Path) -> No
     assert [p.name for p in target.parent.iterdir()] == [target.name]
 
 
-def test_a_cache_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+def test_an_unwritable_cache_is_reported_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
     with pytest.raises(SandboxError, match=r"cannot store the sandbox's programs in .*file/key"):
@@ -112,7 +112,7 @@ def test_a_build_failure_is_explained(output: str, sentence: str) -> None:
     assert sentence in explain(output)
 
 
-def test_the_build_depends_on_no_setting_of_the_user(tmp_path: Path) -> None:
+def test_the_build_does_not_depend_on_user_settings(tmp_path: Path) -> None:
     environ = environment(tmp_path, {"GOFLAGS": "-mod=vendor", "GOWORK": "/w", "GOPROXY": "mine"})
 
     assert environ["GOFLAGS"] == "-mod=readonly"
@@ -125,7 +125,7 @@ def test_without_a_writable_home_go_keeps_its_caches_beside_ours(tmp_path: Path)
     assert "GOCACHE" not in environment(tmp_path, {"HOME": str(tmp_path)})
 
 
-def test_a_go_that_is_new_enough_is_taken(tmp_path: Path) -> None:
+def test_a_recent_enough_go_is_used(tmp_path: Path) -> None:
     environ = go(tmp_path / "go")
 
     assert (
@@ -134,7 +134,7 @@ def test_a_go_that_is_new_enough_is_taken(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", ["go1.9.7", "go1.25.99", ""])
-def test_an_old_go_does_not_count_and_offline_that_is_one_sentence(
+def test_an_old_go_without_a_package_index_is_reported_in_one_sentence(
     tmp_path: Path, version: str
 ) -> None:
     environ = offline(go(tmp_path / "go", version=version)["PATH"])
@@ -164,7 +164,7 @@ def test_every_component_has_a_package_that_the_module_pins() -> None:
             assert own or package in pinned
 
 
-def test_a_folder_of_a_module_is_copied_beside_the_program_and_may_be_changed(
+def test_a_folder_of_a_module_is_copied_beside_the_program_and_is_writable(
     tmp_path: Path,
 ) -> None:
     fetched = tmp_path / "fetched" / "config" / "crd"
@@ -186,7 +186,7 @@ def test_a_folder_of_a_module_is_copied_beside_the_program_and_may_be_changed(
     assert "mod download -json sigs.k8s.io/cluster-api" in log
 
 
-def test_a_folder_that_cannot_be_fetched_is_one_sentence(tmp_path: Path) -> None:
+def test_a_failed_download_of_a_folder_is_reported_in_one_sentence(tmp_path: Path) -> None:
     fails = 'if [ "$1" = mod ]; then echo "no such host"; exit 1; fi'
 
     with pytest.raises(SandboxError, match=r"cannot download .*cluster-api-config: the Go module"):

@@ -6,7 +6,7 @@ LAYOUT = Layout(Path("/run/sandbox-x"), 4321)
 BINARIES = {name: Path("/bin") / name for name in ALL}
 
 
-def test_components_start_in_the_order_in_which_they_need_each_other() -> None:
+def test_components_start_in_dependency_order() -> None:
     reversed_order = tuple(reversed(ALL))
 
     assert [c.component for c in commands(reversed_order, LAYOUT, BINARIES)] == list(ALL)
@@ -26,7 +26,7 @@ def test_nothing_listens_beyond_loopback() -> None:
     assert all("--secure-port=0" in line for line in others[:2])
 
 
-def test_own_flags_of_the_api_server_come_last_so_that_they_win() -> None:
+def test_extra_api_server_flags_come_last_and_override_others() -> None:
     _, apiserver = commands(API_ONLY, LAYOUT, BINARIES, ("--v=6",))
 
     assert apiserver.line[0] == "/bin/kube-apiserver"

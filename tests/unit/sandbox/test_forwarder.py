@@ -43,7 +43,7 @@ async def ask(at: Address, text: bytes) -> bytes:
     return answer
 
 
-async def test_both_directions_are_forwarded_to_their_ends(
+async def test_both_directions_are_forwarded_until_they_end(
     forwarder: Forwarder, echo: Address
 ) -> None:
     text = os.urandom(1 << 20)
@@ -51,7 +51,7 @@ async def test_both_directions_are_forwarded_to_their_ends(
     assert await ask(await forwarder.forward(echo), text) == text
 
 
-async def test_a_target_keeps_its_port_and_another_one_changes_nothing(
+async def test_a_target_keeps_its_port_when_another_is_forwarded(
     forwarder: Forwarder, echo: Address
 ) -> None:
     first = await forwarder.forward(echo)
@@ -89,7 +89,7 @@ async def test_all_ports_of_an_address_are_closed_and_no_others(
     assert await ask(kept, b"kept") == b"kept"
 
 
-async def test_an_address_that_is_taken_is_named(forwarder: Forwarder, echo: Address) -> None:
+async def test_an_address_in_use_is_named(forwarder: Forwarder, echo: Address) -> None:
     with socket.socket() as taken:
         taken.bind(("127.77.1.4", 0))
         taken.listen()

@@ -34,7 +34,7 @@ def blob(content: dict[str, bytes], descriptor: dict[str, Any]) -> bytes:
     return content["blobs/" + descriptor["digest"].replace(":", "/")]
 
 
-def test_an_archive_has_all_that_its_index_leads_to(store: Store) -> None:
+def test_an_archive_contains_everything_its_index_refers_to(store: Store) -> None:
     content = files({"registry.k8s.io/etcd:v3": oci.write(ETCD, store)}, store)
 
     assert json.loads(content["oci-layout"]) == {"imageLayoutVersion": "1.0.0"}
@@ -51,7 +51,7 @@ def test_an_archive_has_all_that_its_index_leads_to(store: Store) -> None:
         assert descriptor["size"] == len(found)
 
 
-def test_a_second_image_costs_its_own_layer_only(store: Store, tmp_path: Path) -> None:
+def test_a_second_image_adds_only_its_own_layer(store: Store, tmp_path: Path) -> None:
     first = oci.write(ETCD, store)
     before = {path.name for path in (tmp_path / "blobs").iterdir()}
     second = oci.write(PROXY, store)
@@ -62,11 +62,11 @@ def test_a_second_image_costs_its_own_layer_only(store: Store, tmp_path: Path) -
     assert len([name for name in content if name.startswith("blobs/")]) == 7
 
 
-def test_an_image_is_the_same_wherever_it_is_made(store: Store, tmp_path: Path) -> None:
+def test_an_image_does_not_depend_on_where_it_was_built(store: Store, tmp_path: Path) -> None:
     assert oci.write(ETCD, store) == oci.write(ETCD, Store(tmp_path / "elsewhere"))
 
 
-def test_a_store_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+def test_an_unwritable_store_is_reported_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
     with pytest.raises(
@@ -75,7 +75,7 @@ def test_a_store_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
         oci.write(ETCD, Store(tmp_path / "file" / "blobs"))
 
 
-def test_a_full_disk_is_one_sentence() -> None:
+def test_a_full_disk_is_reported_in_one_sentence() -> None:
     with pytest.raises(SandboxError, match=r"the disk of /dev is full: \d+ MB are needed"):
         FullStore(Path("/dev")).put(lambda: [bytes(1 << 20)])
 
@@ -96,13 +96,13 @@ class FullStore(Store):
         ("localhost:5000/etcd", None),
     ],
 )
-def test_an_image_is_found_by_the_name_that_manifests_use(reference: str, name: str | None) -> None:
+def test_an_image_is_found_by_the_name_in_manifests(reference: str, name: str | None) -> None:
     offer = resolve(reference)
 
     assert (offer.name if offer else None) == name
 
 
-def test_short_names_mean_what_they_mean_to_other_engines() -> None:
+def test_short_names_resolve_as_in_other_engines() -> None:
     assert repository_of("busybox") == "docker.io/library/busybox"
     assert repository_of("rancher/x:1") == "docker.io/rancher/x"
     assert repository_of("localhost:5000/x:1") == "localhost:5000/x"

@@ -27,7 +27,7 @@ def program_in(image: Image, name: str, environ: dict[str, str]) -> bytes:
         return found.read()
 
 
-def test_a_given_program_takes_the_place_of_the_one_that_would_be_built(tmp_path: Path) -> None:
+def test_a_user_provided_program_replaces_the_built_one(tmp_path: Path) -> None:
     environ = given(tmp_path / "bin", "etcd", "mine")
     (etcd,) = named(["etcd"])
 
@@ -36,7 +36,7 @@ def test_a_given_program_takes_the_place_of_the_one_that_would_be_built(tmp_path
     assert program_in(image, "etcd", environ) == b"mine"
 
 
-def test_a_program_that_changes_is_another_image_with_the_same_name(tmp_path: Path) -> None:
+def test_a_changed_program_gives_another_image_with_the_same_name(tmp_path: Path) -> None:
     environ = given(tmp_path / "bin", "etcd", "first")
     first = build.build(named(["etcd"]), environ=environ)
     given(tmp_path / "bin", "etcd", "second")
@@ -47,7 +47,7 @@ def test_a_program_that_changes_is_another_image_with_the_same_name(tmp_path: Pa
     assert b"".join(oci.archive(second, build.store(environ)))
 
 
-def test_the_list_says_what_is_real_and_what_is_built(
+def test_the_list_shows_which_images_are_real_and_which_are_built(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name, value in given(tmp_path / "bin", "pause", "program").items():
@@ -62,7 +62,7 @@ def test_the_list_says_what_is_real_and_what_is_built(
     assert "not built  real" in rows["kube-apiserver"]
 
 
-def test_an_image_that_is_not_in_the_catalogue_is_one_sentence(
+def test_an_unknown_image_is_reported_in_one_sentence(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(SystemExit):

@@ -32,14 +32,14 @@ def test_folders_above_an_entry_come_before_it() -> None:
     ]
 
 
-def test_modes_and_owners_are_those_of_the_entries() -> None:
+def test_modes_and_owners_come_from_the_entries() -> None:
     (found,) = members(packed(folder("tmp", 0o1777, owner=65532)))
 
     assert (found.mode, found.uid, found.gid, found.mtime) == (0o1777, 65532, 65532, 0)
 
 
 @given(st.dictionaries(NAMES, st.binary(max_size=2000), min_size=1, max_size=8), st.randoms())
-def test_a_layer_depends_on_its_files_and_not_on_their_order(
+def test_a_layer_does_not_depend_on_the_order_of_its_files(
     files: dict[str, bytes], random: object
 ) -> None:
     entries = [Entry(name, content) for name, content in files.items()]
@@ -53,7 +53,7 @@ def test_a_layer_depends_on_its_files_and_not_on_their_order(
     assert found == files
 
 
-def test_a_program_is_the_same_layer_whenever_it_was_built(tmp_path: Path) -> None:
+def test_a_layer_does_not_depend_on_build_times(tmp_path: Path) -> None:
     built = tmp_path / "etcd"
     built.write_bytes(b"program")
     first = packed(program("bin/etcd", built))
@@ -63,7 +63,7 @@ def test_a_program_is_the_same_layer_whenever_it_was_built(tmp_path: Path) -> No
     assert packed(program("bin/etcd", built)) == first
 
 
-def test_a_tree_keeps_links_and_what_can_be_run_but_no_owner(tmp_path: Path) -> None:
+def test_a_tree_keeps_links_and_executable_bits_but_not_owners(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "run").write_bytes(b"#!")
     (tmp_path / "bin" / "run").chmod(0o700)

@@ -12,24 +12,24 @@ FIRST = """\
 SECOND = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
 
 
-def test_hierarchies_of_version_1_are_used_where_there_are_any() -> None:
+def test_version_1_hierarchies_are_preferred() -> None:
     assert hierarchies(FIRST) == [
         Hierarchy(Path("/sys/fs/cgroup/cpu,cpuacct"), "cpu,cpuacct"),
         Hierarchy(Path("/sys/fs/cgroup/systemd"), "name=systemd"),
     ]
 
 
-def test_version_2_is_used_where_it_is_alone() -> None:
+def test_version_2_is_used_if_it_is_the_only_one() -> None:
     assert hierarchies(SECOND) == [Hierarchy(Path("/sys/fs/cgroup"), "")]
 
 
-def test_two_sandboxes_of_one_name_in_two_folders_have_different_groups() -> None:
+def test_sandboxes_of_one_name_in_different_folders_have_different_groups() -> None:
     one, other = (cgroups.folders(Path(p, "sandbox-x")) for p in ("/tmp", "/run"))  # noqa: S108
 
     assert not set(one) & set(other)
 
 
-def test_groups_are_removed_with_all_that_is_below_them(tmp_path: Path) -> None:
+def test_groups_are_removed_with_all_groups_below_them(tmp_path: Path) -> None:
     (tmp_path / "group" / "kubepods" / "pod").mkdir(parents=True)
 
     cgroups.remove([str(tmp_path / "group"), str(tmp_path / "never-made")])

@@ -21,7 +21,7 @@ def test_a_machine_that_has_everything_can_run_a_node() -> None:
     requirements.check()
 
 
-def test_root_and_packages_that_are_missing_are_named_in_one_sentence(
+def test_missing_root_and_packages_are_named_in_one_sentence(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
@@ -36,7 +36,7 @@ def test_root_and_packages_that_are_missing_are_named_in_one_sentence(
     )
 
 
-def test_what_runc_is_built_with_counts_only_until_it_is_built(
+def test_build_requirements_of_runc_apply_only_until_it_is_built(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None if name == "cc" else name)

@@ -13,14 +13,14 @@ def paths(entries: list[Entry]) -> set[str]:
     return {entry.path for entry in entries}
 
 
-def test_what_is_required_is_taken_and_what_develops_it_is_not() -> None:
+def test_the_image_contains_requirements_but_not_development_tools() -> None:
     required = pergola._required("pergola")
 
     assert {"pergola", "aiohttp", "aiobotocore", "botocore", "multidict"} <= required
     assert not {"pytest", "mypy", "moto", "hypothesis", "uv"} & required
 
 
-def test_the_standard_library_comes_without_its_tests() -> None:
+def test_the_image_omits_the_tests_of_the_standard_library() -> None:
     found = paths(list(pergola._interpreter()))
     library = f"usr/local/lib/python{sys.version_info.major}.{sys.version_info.minor}"
 
@@ -29,14 +29,14 @@ def test_the_standard_library_comes_without_its_tests() -> None:
     assert not [path for path in found if "site-packages" in path]
 
 
-def test_the_package_comes_with_its_data_and_its_version() -> None:
+def test_the_image_contains_the_data_and_version_of_the_package() -> None:
     found = {path.partition("site-packages/")[2] for path in paths(list(pergola._package()))}
 
     assert {"pergola/cli/__init__.py", "pergola/py.typed"} <= found
     assert "pergola-0.1.0.dist-info/METADATA" in found
 
 
-def test_compiled_modules_depend_on_their_source_alone(tmp_path: Path) -> None:
+def test_compiled_modules_depend_only_on_their_source(tmp_path: Path) -> None:
     one, other = tmp_path / "one.py", tmp_path / "other.py"
     for file in (one, other):
         file.write_text("VALUE = 1\n")
@@ -48,7 +48,7 @@ def test_compiled_modules_depend_on_their_source_alone(tmp_path: Path) -> None:
     assert first[1].path == f"lib/__pycache__/module.{sys.implementation.cache_tag}.pyc"
 
 
-def test_a_module_that_is_no_python_is_kept_as_it_is(tmp_path: Path) -> None:
+def test_a_module_that_does_not_compile_is_kept_unchanged(tmp_path: Path) -> None:
     template = tmp_path / "template.py"
     template.write_text("{{ name }} = \n")
     entries = [Entry("lib/template.py", template)]
@@ -67,7 +67,7 @@ def test_the_key_changes_with_the_sources(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert PergolaImage().key() != before
 
 
-def test_a_remembered_image_counts_only_while_all_of_it_is_there(tmp_path: Path) -> None:
+def test_a_recorded_image_is_returned_only_while_it_is_complete(tmp_path: Path) -> None:
     store = Store(tmp_path)
     blob = store.put(lambda: [b"layer"])
     image = Image(blob, (blob,))

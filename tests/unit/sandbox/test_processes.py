@@ -7,14 +7,14 @@ from pergola.sandbox.processes import ProcessId
 WAIT = [sys.executable, "-c", "input()"]
 
 
-def test_a_process_is_itself_while_it_lives() -> None:
+def test_a_process_keeps_its_identity_while_it_lives() -> None:
     own = ProcessId.of(os.getpid())
 
     assert own is not None
     assert own.alive
 
 
-def test_a_later_process_of_the_same_number_is_another_and_is_spared() -> None:
+def test_a_later_process_with_the_same_pid_is_not_killed() -> None:
     with subprocess.Popen(WAIT, stdin=subprocess.PIPE) as process:
         now = ProcessId.of(process.pid)
         assert now is not None
@@ -28,7 +28,7 @@ def test_a_later_process_of_the_same_number_is_another_and_is_spared() -> None:
         assert process.wait() == -9
 
 
-def test_a_zombie_and_a_number_that_nobody_has_are_no_process() -> None:
+def test_a_zombie_and_an_unused_pid_are_not_processes() -> None:
     with subprocess.Popen(WAIT, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         assert ProcessId.of(process.pid) is None

@@ -27,20 +27,20 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_directories_and_files_are_for_the_user_alone() -> None:
+def test_only_the_user_can_access_directories_and_files() -> None:
     path = directory.make("one")
     file = directory.write(path / "secret", "x")
 
     assert (mode(directory.root()), mode(path), mode(file)) == (0o700, 0o700, 0o600)
 
 
-def test_a_root_that_others_could_read_is_closed() -> None:
+def test_a_root_readable_by_others_is_made_private() -> None:
     directory.root().chmod(0o755)
 
     assert mode(directory.root()) == 0o700
 
 
-def test_a_root_that_is_a_link_is_refused(tmp_path: Path) -> None:
+def test_a_root_that_is_a_link_is_rejected(tmp_path: Path) -> None:
     directory.root().rmdir()
     Path(os.environ["XDG_RUNTIME_DIR"], f"pergola-{os.getuid()}").symlink_to(tmp_path)
 
@@ -55,7 +55,7 @@ def test_a_name_has_one_owner() -> None:
     assert not directory.is_claimed("two")
 
 
-def test_a_name_that_was_given_up_is_free_and_leaves_nothing() -> None:
+def test_a_released_name_is_free_and_leaves_nothing() -> None:
     lock = directory.claim("one")
     assert lock is not None
     directory.give_up("one", lock)
@@ -65,7 +65,7 @@ def test_a_name_that_was_given_up_is_free_and_leaves_nothing() -> None:
 
 
 @pytest.mark.usefixtures("claimed")
-def test_what_a_crashed_sandbox_left_is_removed_and_a_running_one_stays() -> None:
+def test_leftovers_of_a_crashed_sandbox_are_removed_and_a_running_one_stays() -> None:
     running, crashed = directory.make("one"), directory.make("two")
     directory.write(crashed / "state.json", '{"components": {"etcd": {"process": [1, 1]}}}')
 
@@ -76,17 +76,17 @@ def test_what_a_crashed_sandbox_left_is_removed_and_a_running_one_stays() -> Non
     assert list(directory.names()) == ["one"]
 
 
-def test_there_is_no_sandbox_before_one_is_started() -> None:
+def test_no_sandbox_is_found_before_one_is_started() -> None:
     assert find("one") is None
 
 
 @pytest.mark.parametrize("name", ["", "Upper", "a/b", "..", "-a", "a" * 41, "a_b", "a\n"])
-def test_a_name_that_could_not_be_a_file_name_is_refused(name: str) -> None:
+def test_a_name_unsuitable_as_a_file_name_is_rejected(name: str) -> None:
     with pytest.raises(SandboxError, match="cannot name a sandbox"):
         directory.directory_of(name)
 
 
-def test_a_path_that_is_too_long_for_sockets_is_refused(
+def test_a_path_too_long_for_sockets_is_rejected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / ("x" * 90)))
