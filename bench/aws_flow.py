@@ -77,7 +77,7 @@ class Seed:
     writes: int = 0
 
     async def write(self, data: dict[str, str]) -> None:
-        """Stores it."""
+        """Store it."""
         await asyncio.sleep(SAVE_SECONDS)
         self.writes += 1
         self.data = data
@@ -96,7 +96,7 @@ class Case(NamedTuple):
 
 
 def wanted_by(config: JsonObject) -> Wanted:
-    """A cluster with this config."""
+    """Return a cluster with this config."""
     key = b64encode(PUBLIC_KEY.encode()).decode()
     infrastructure: JsonObject = {
         "metadata": {"name": "web", "namespace": TECHNICAL_ID},
@@ -109,7 +109,7 @@ def wanted_by(config: JsonObject) -> Wanted:
 async def measure(
     aws: DistantAws, client: AwsClient, wanted: Wanted, seed: Seed, case: Case
 ) -> tuple[str, ...]:
-    """One run as the actuator does it: a look, the checks, the flow; a row of the table."""
+    """Return one run as the actuator does it: a look, the checks, the flow; a row of the table."""
     aws.taken()
     seed.writes, state = 0, State(seed.data)
     began = asyncio.get_running_loop().time()
@@ -143,7 +143,7 @@ async def unheard(_: Report) -> None:
 
 
 async def managed(aws: DistantAws, client: AwsClient, zones: str) -> list[tuple[str, ...]]:
-    """A network that is created, looked at again, and deleted."""
+    """Return a network that is created, looked at again, and deleted."""
     wanted, seed = wanted_by(managed_config(REGION, zones=zones)), Seed({})
     number = len(zones)
     cases = (
@@ -155,7 +155,7 @@ async def managed(aws: DistantAws, client: AwsClient, zones: str) -> list[tuple[
 
 
 async def byo(aws: DistantAws, client: AwsClient, zones: str) -> list[tuple[str, ...]]:
-    """A user-provided network: tagged, observed again, and left."""
+    """Return a user-provided network: tagged, observed again, and left."""
     latency, aws.latency = aws.latency, 0.0
     network = await Network.complete(client, zones=zones)
     group = await network.security_group()
@@ -171,7 +171,7 @@ async def byo(aws: DistantAws, client: AwsClient, zones: str) -> list[tuple[str,
 
 
 async def rows(server: str, latency: float) -> list[tuple[str, ...]]:
-    """All that is measured."""
+    """Return all measurements."""
     found: list[tuple[str, ...]] = []
     async with DistantAws(server) as aws, aws.client(REGION, retry=QUICK) as client:
         # The descriptions of the services are parsed once in a process; that is not measured.
@@ -187,7 +187,7 @@ async def rows(server: str, latency: float) -> list[tuple[str, ...]]:
 
 
 def main() -> None:
-    """Measures and prints."""
+    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--latency", type=float, default=0.05, help="seconds for each request")
     options = parser.parse_args()

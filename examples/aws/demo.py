@@ -45,7 +45,7 @@ PATIENCE = 120.0
 
 
 async def main(kubeconfig: Path | None) -> None:
-    """Starts a cluster if none is given, an AWS, and the extension between them."""
+    """Start a cluster if none is given, an AWS, and the extension between them."""
     configure("error", "text")
     async with AsyncExitStack() as stack:
         if kubeconfig is None:
@@ -101,21 +101,21 @@ async def prepare(client: Client) -> None:
 
 
 async def apply(client: Client, text: bytes) -> None:
-    """Applies all documents of a manifest."""
+    """Apply all documents of a manifest."""
     for document in parse_documents(text):
         if isinstance(document.value, dict):
             await client.apply(document.value, manager="demo", force=True)
 
 
 async def ask(client: Client, gvk: GroupVersionKind, key: Key) -> None:
-    """Asks as a caller does, by annotations."""
+    """Ask as a caller does, by annotations."""
     now = datetime.now(UTC).isoformat()
     annotations = {marks.OPERATION: marks.OPERATION_RECONCILE, marks.TIMESTAMP: now}
     await client.patch(gvk, key, {"metadata": {"annotations": annotations}})
 
 
 async def finished(client: Client, gvk: GroupVersionKind, key: Key) -> JsonObject:
-    """Waits until it is made."""
+    """Wait until it is made."""
     return await until(
         client,
         gvk,
@@ -136,7 +136,7 @@ def credentials() -> JsonObject:
 
 
 def told(obj: JsonObject) -> JsonObject:
-    """What others read of the status."""
+    """Return what others read of the status."""
     status = map_at(obj, "status")
     return {name: status[name] for name in ("providerStatus", "egressCIDRs", "networking")}
 
@@ -155,7 +155,7 @@ async def extension(environment: dict[str, str]) -> AsyncIterator[None]:
 
 
 async def plan(environment: dict[str, str], *options: str) -> None:
-    """Prints what the command prints."""
+    """Print what the command prints."""
     process = await asyncio.create_subprocess_exec(
         *PERGOLA, *PLAN, *options, env={**os.environ, **environment}, stdout=PIPE
     )

@@ -33,7 +33,7 @@ NAME = "greeter"
 
 
 def config(text: str) -> JsonObject:
-    """The configuration: immutable, and named after its content."""
+    """Return the configuration: immutable, and named after its content."""
     return make_unique(
         {
             "apiVersion": "v1",
@@ -45,7 +45,7 @@ def config(text: str) -> JsonObject:
 
 
 def web_server(config_name: str) -> JsonObject:
-    """A Deployment that mounts the configuration, and is annotated with what it uses."""
+    """Return a Deployment that mounts the configuration, and is annotated with what it uses."""
     labels = {"app": NAME}
     container = {
         "name": "web",
@@ -69,7 +69,7 @@ def web_server(config_name: str) -> JsonObject:
 
 
 def greeter(text: str) -> Bundle:
-    """All objects as one ManagedResource."""
+    """Return all objects as one ManagedResource."""
     pages = config(text)
     return build(NAMESPACE, NAME, Registry(pages, web_server(name_of(pages))))
 
@@ -93,7 +93,7 @@ async def remove(client: Client) -> None:
 
 
 async def main() -> None:
-    """Does what the command line says."""
+    """Do what the command line says."""
     parser = argparse.ArgumentParser(description="Produces a ManagedResource.")
     parser.add_argument("--text", default="hello", help="what the web server says")
     parser.add_argument("--delete", action="store_true", help="delete it again")

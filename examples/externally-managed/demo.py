@@ -36,7 +36,7 @@ PATIENCE = 30.0
 
 
 async def main(kubeconfig: Path | None) -> None:
-    """Starts a cluster if none is given, and the manager on it."""
+    """Start a cluster if none is given, and the manager on it."""
     configure("error", "text")
     async with AsyncExitStack() as stack:
         if kubeconfig is None:
@@ -80,19 +80,19 @@ async def show(client: Client) -> None:
 
 
 async def describe(client: Client, description: JsonObject) -> None:
-    """Changes what is said of the network."""
+    """Change what is said of the network."""
     await client.patch(CONFIG_MAP, NETWORK, {"data": {"network.yaml": dump(description)}})
 
 
 async def apply(client: Client, file: str) -> None:
-    """Applies the manifests of a file beside this one."""
+    """Apply the manifests of a file beside this one."""
     for document in parse_documents((HERE / file).read_bytes()):
         if isinstance(document.value, dict):
             await client.apply(document.value, manager="demo", force=True)
 
 
 async def served(client: Client) -> None:
-    """Returns when the API server serves the kinds that were just installed."""
+    """Return when the API server serves the kinds that were just installed."""
     async with asyncio.timeout(PATIENCE):
         while True:
             try:
@@ -105,7 +105,7 @@ async def served(client: Client) -> None:
 
 
 async def tell(client: Client, holds: Callable[[JsonObject], bool]) -> None:
-    """Waits until the InfraCluster is as `holds` says, and prints how it is."""
+    """Wait until the InfraCluster is as `holds` says, and print how it is."""
     obj = await until(client, DEMO, SHOP, holds)
     condition = get_condition(maps_at(obj, "status", "conditions"), "Ready") or {}
     endpoint = endpoint_of(obj)

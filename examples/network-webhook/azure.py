@@ -18,13 +18,13 @@ class Azure(Actuator):
     name = "provider-azure"
 
     async def reconcile(self, context: Context, obj: JsonObject) -> None:
-        """Creates nothing."""
+        """Create nothing."""
 
     async def delete(self, context: Context, obj: JsonObject) -> None:
-        """Deletes nothing."""
+        """Delete nothing."""
 
     async def migrate(self, context: Context, obj: JsonObject) -> None:
-        """Keeps nothing."""
+        """Keep nothing."""
 
     def webhooks(self) -> Sequence[Webhook]:
         """Rules for calico's config; Networks of other types stay as they are."""

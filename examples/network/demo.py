@@ -63,7 +63,7 @@ CASES: Final = {
 
 
 async def main(plugin: str, kubeconfigs: Sequence[Path | None]) -> None:
-    """Starts the clusters that are not given, and everything that works on them."""
+    """Start the clusters that are not given, and everything that works on them."""
     configure("error", "text")
     async with AsyncExitStack() as stack:
         files = [
@@ -89,14 +89,14 @@ async def main(plugin: str, kubeconfigs: Sequence[Path | None]) -> None:
 
 
 async def own(stack: AsyncExitStack, name: str) -> Path:
-    """The kubeconfig of a new cluster, which ends with the demo."""
+    """Return the kubeconfig of a new cluster, which ends with the demo."""
     cluster = await sandbox.start(f"network-{name}", progress=print)
     stack.push_async_callback(cluster.stop)
     return cluster.kubeconfig
 
 
 def works(plugin: str, seed: Client, shoot: Client) -> list[Any]:
-    """The extension with its health checks, and the resource manager of the Shoot."""
+    """Return the extension with its health checks, and the resource manager of the Shoot."""
     actuator = load_actuator(CASES[plugin].reference)
     options = Options(source_namespaces=(namespace_of(plugin),))
     return [
@@ -140,7 +140,7 @@ async def show(plugin: str, seed: Client, shoot: Client) -> None:
 
 
 async def reconcile(seed: Client, network: JsonObject) -> None:
-    """Asks for the network, and returns when the extension is done."""
+    """Ask for the network, and return when the extension is done."""
     request = await caller.deploy(seed, caller.NETWORK, network, CLOCK)
     done = await caller.wait_ready(
         seed,
@@ -154,7 +154,7 @@ async def reconcile(seed: Client, network: JsonObject) -> None:
 
 
 async def healthy(seed: Client, key: Key) -> None:
-    """Returns when the health checks say that everything runs."""
+    """Return when the health checks say that everything runs."""
 
     def condition(obj: JsonObject) -> JsonObject:
         found: list[JsonObject] = maps_at(obj, "status", "conditions")
@@ -173,7 +173,7 @@ def report(progress: caller.Progress) -> None:
 
 
 def is_rolled_out(obj: JsonObject) -> bool:
-    """Whether the agents run everywhere as they are wanted now."""
+    """Return whether the agents run everywhere as they are wanted now."""
     status, wanted = map_at(obj, "status"), map_at(obj, "status").get("desiredNumberScheduled")
     return bool(
         wanted
@@ -183,18 +183,18 @@ def is_rolled_out(obj: JsonObject) -> bool:
 
 
 def document(plugin: str, file: str, kind: str) -> JsonObject:
-    """The object of a kind in a file of the plugin's folder."""
+    """Return the object of a kind in a file of the plugin's folder."""
     values = [part.value for part in parse_documents((HERE / plugin / file).read_bytes())]
     return next(value for value in values if isinstance(value, dict) and value["kind"] == kind)
 
 
 def namespace_of(plugin: str) -> str:
-    """The namespace of the Shoot on the seed."""
+    """Return the namespace of the Shoot on the seed."""
     return str(document(plugin, "cluster.yaml", "Cluster")["metadata"]["name"])
 
 
 def priority_class(value: int) -> JsonObject:
-    """One of those that every Shoot has."""
+    """Return one of those that every Shoot has."""
     return {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",

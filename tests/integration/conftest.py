@@ -33,7 +33,7 @@ async def shoot(shoot_sandbox: Sandbox) -> AsyncIterator[Client]:
 
 
 def priority_class(value: int) -> JsonObject:
-    """One of those that every Shoot has."""
+    """Return one of those that every Shoot has."""
     return {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",

@@ -47,7 +47,7 @@ class Gardenet(NetworkPlugin[NetworkConfig]):
     config = NetworkConfig
 
     def check(self, config: NetworkConfig, families: Sequence[str]) -> Iterator[Cause]:
-        """What is wrong with a config."""
+        """Return the findings about a config."""
         if config.ipam.type != "host-local":
             yield unsupported("ipam.type", config.ipam.type, ["host-local"])
         if config.ipam.cidr != "usePodCIDR" and not is_network(config.ipam.cidr):
@@ -63,13 +63,13 @@ class Gardenet(NetworkPlugin[NetworkConfig]):
             )
 
     def render(self, plan: Plan[NetworkConfig]) -> Rendered:
-        """A ConfigMap, and the agent that reads it on each node."""
+        """Return a ConfigMap, and the agent that reads it on each node."""
         config = config_map(plan)
         return Rendered(shoot=[config, daemon_set(checksum_of(config))])
 
 
 def config_map(plan: Plan[NetworkConfig]) -> JsonObject:
-    """What the agents read."""
+    """Return what the agents read."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -85,7 +85,7 @@ def config_map(plan: Plan[NetworkConfig]) -> JsonObject:
 
 
 def daemon_set(checksum: str) -> JsonObject:
-    """The agents."""
+    """Return the agents."""
     labels = {"app": NODE, "gardener.cloud/role": "system-component"}
     # Pods that need the network are kept off a node until this one is ready.
     critical = {**labels, "node.gardener.cloud/critical-component": "true"}
@@ -143,5 +143,5 @@ def pod_spec() -> JsonObject:
 
 
 def checksum_of(config: JsonObject) -> str:
-    """Changes when the content of the ConfigMap does."""
+    """Change when the content of the ConfigMap does."""
     return hashlib.sha256(orjson.dumps(config["data"], option=orjson.OPT_SORT_KEYS)).hexdigest()

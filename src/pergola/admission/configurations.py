@@ -77,7 +77,7 @@ def configurations(
 
 
 def is_registered(desired: JsonObject, live: JsonObject | None) -> bool:
-    """Whether a stored configuration is as desired; additional labels are ignored."""
+    """Return whether a stored configuration is as desired; additional labels are ignored."""
     if live is None:
         return False
     mine = labels_of(desired).items() <= labels_of(live).items()

@@ -17,23 +17,23 @@ _NOT_A_VALUE: Final = (
 
 
 def is_label_value(text: str) -> bool:
-    """Whether a label can have this value; the empty one, too."""
+    """Return whether a label can have this value; the empty one, too."""
     return not text or _NAME.fullmatch(text) is not None
 
 
 def is_label_key(text: str) -> bool:
-    """Whether a label can have this name, with or without a domain before it."""
+    """Return whether a label can have this name, with or without a domain before it."""
     domain, slash, name = text.rpartition("/")
     return _NAME.fullmatch(name) is not None and (not slash or is_dns_subdomain(domain))
 
 
 def is_dns_subdomain(text: str) -> bool:
-    """Whether this is a domain in lower case: labels with dots between them."""
+    """Return whether this is a domain in lower case: labels with dots between them."""
     return len(text) <= 253 and all(map(is_dns_label, text.split(".")))
 
 
 def is_dns_label(text: str) -> bool:
-    """Whether a namespace can have this name."""
+    """Return whether a namespace can have this name."""
     return _DNS_LABEL.fullmatch(text) is not None
 
 

@@ -41,7 +41,7 @@ def parse_network(text: str) -> Network:
 
 
 def is_address(text: str) -> bool:
-    """Whether `parse_address` accepts the text."""
+    """Return whether `parse_address` accepts the text."""
     try:
         parse_address(text)
     except ValueError:
@@ -50,7 +50,7 @@ def is_address(text: str) -> bool:
 
 
 def is_network(text: str) -> bool:
-    """Whether `parse_network` accepts the text."""
+    """Return whether `parse_network` accepts the text."""
     try:
         parse_network(text)
     except ValueError:
@@ -59,5 +59,5 @@ def is_network(text: str) -> bool:
 
 
 def overlap(one: Network, other: Network) -> bool:
-    """Whether two networks share addresses; those of different IP versions never do."""
+    """Return whether two networks share addresses; those of different IP versions never do."""
     return one.version == other.version and one.overlaps(other)

@@ -52,7 +52,7 @@ _TRUTHY: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 
 
 def is_truthy(value: object) -> bool:
-    """Whether Go's boolean parser reads `value` as true; six spellings do (spec 10 §1.1)."""
+    """Return whether Go's boolean parser reads `value` as true; six spellings do (spec 10 §1.1)."""
     return isinstance(value, str) and value in _TRUTHY
 
 

@@ -51,7 +51,7 @@ def check_network(obj: JsonObject, rules: Rules = "relaxed") -> Iterator[Cause]:
 def check_network_update(
     new: JsonObject, old: JsonObject, rules: Rules = "relaxed"
 ) -> Iterator[Cause]:
-    """What is wrong with a change of a Network that is not being deleted.
+    """Return the findings about a change of a Network that is not being deleted.
 
     No families mean IPv4, so adding or removing exactly IPv4 is not a change.
     """

@@ -106,7 +106,7 @@ async def exists(
     excluded_names: Collection[str] = (),
     excluded_namespaces: Collection[str] = (),
 ) -> bool:
-    """Whether there is a ManagedResource of a class, apart from those excluded.
+    """Return whether there is a ManagedResource of a class, apart from those excluded.
 
     Args:
         resource_class: exactly what the spec has; None for one without a class, which is not the
@@ -180,7 +180,7 @@ async def _replace(client: Client, bundle: Bundle, live: JsonObject | None) -> J
 
 
 def _is_bundled(secret: JsonObject, base: str) -> bool:
-    """Whether a Secret was made for a ManagedResource: by its name, or by its label."""
+    """Return whether a Secret was made for a ManagedResource: by its name, or by its label."""
     return name_of(secret) == base or marks.is_truthy(
         labels_of(secret).get(marks.GARBAGE_COLLECTABLE)
     )

@@ -12,7 +12,6 @@ from pergola.api.objects import (
     Key,
     annotations_of,
     labels_of,
-    map_at,
     maps_at,
     metadata_of,
     name_of,
@@ -179,11 +178,6 @@ def secret_names(resource: JsonObject) -> set[str]:
     """Return the Secrets that a ManagedResource reads."""
     names = (ref.get("name") for ref in maps_at(resource, "spec", "secretRefs"))
     return {name for name in names if name}
-
-
-def is_for_shoot(resource: JsonObject) -> bool:
-    """Whether a ManagedResource describes objects of a Shoot: it has no class, or an empty one."""
-    return not map_at(resource, "spec").get("class")
 
 
 def merge_into(live: JsonObject, desired: JsonObject) -> JsonObject:

@@ -56,7 +56,7 @@ app.register_install_completion_command(name="completion", help="Install shell c
 
 
 def main() -> None:
-    """Runs the command line; a mistake of the user ends in one sentence, never a traceback."""
+    """Run the command line; a mistake of the user ends in one sentence, never a traceback."""
     try:
         app()
     except KeyboardInterrupt:
@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def _is_expected(error: Exception) -> bool:
-    """Whether the text of an error is meant for the user: all our rooms' root errors are."""
+    """Return whether the text of an error is meant for the user: all our rooms' root errors are."""
     return isinstance(error, OSError) or any(
         kind.__module__.startswith("pergola.") for kind in type(error).__mro__
     )

@@ -13,7 +13,7 @@ STALE_SECONDS: Final = 300.0
 
 
 def is_alive(lease: JsonObject | None, now: datetime, stale: float = STALE_SECONDS) -> str | None:
-    """Why an extension does not count as running, by its heartbeat; None if it does.
+    """Return why an extension does not count as running, by its heartbeat; None if it does.
 
     Args:
         lease: in the namespace of its ControllerInstallation; None if there is none.

@@ -251,7 +251,7 @@ def _webhook_arguments(on: Installation) -> list[str]:
 
 
 def _service(on: Installation) -> JsonObject:
-    """The Service by which API servers reach the webhooks."""
+    """Return the Service by which API servers reach the webhooks."""
     return service(
         configuration_name(on.name),
         on.namespace,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pergola.api.field_errors import Cause, duplicate, forbidden, invalid, required, unsupported
-from pergola.api.objects import JsonObject, map_at, maps_at, name_of
+from pergola.api.objects import JsonObject, map_at, maps_at
 from pergola.extension_api.kinds import EXTENSION_KINDS
 from pergola.extensions.actuator import Actuator
 from pergola.extensions.installation import installation_of, name_of_extension, raw_chart
@@ -149,30 +149,8 @@ def controller_registration(registration: Registration) -> JsonObject:
 
 
 def check(document: JsonObject) -> list[Cause]:
-    """Return all that is wrong with an `Extension` or a `ControllerRegistration`."""
+    """Return all findings about an `Extension` or a `ControllerRegistration`."""
     return [*_resource_problems(document), *_deployment_problems(document)]
-
-
-def check_together(documents: Sequence[JsonObject]) -> list[Cause]:
-    """Return what is wrong between several registrations of one landscape.
-
-    Exactly one of them is the primary one for a kind and type.
-    """
-    found, first = [], dict[tuple[str, str], str]()
-    for document in documents:
-        for index, resource in enumerate(maps_at(document, "spec", "resources")):
-            if not _is_primary(resource):
-                continue
-            served, name = _served(resource), name_of(document)
-            if first.setdefault(served, name) != name:
-                found.append(
-                    forbidden(
-                        f"spec.resources[{index}].primary",
-                        f"{served[0]}/{served[1]} of {name} is served primarily by "
-                        f"{first[served]} already",
-                    )
-                )
-    return found
 
 
 def check_update(new: JsonObject, old: JsonObject) -> list[Cause]:

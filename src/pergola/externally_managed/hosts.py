@@ -15,7 +15,7 @@ _CHARACTERS: Final = 253
 
 
 def host_problem(host: str) -> str | None:
-    """Return what is wrong with a host, as the end of a sentence; None if it can be used."""
+    """Return the findings about a host, as the end of a sentence; None if it can be used."""
     if not host:
         return "must not be empty"
     if "://" in host:

@@ -46,7 +46,7 @@ class Attempts:
             raise self.cut_short(f"it took longer than {self._task.timeout:g} s") from None
 
     def cut_short(self, why: str) -> TaskFailed:
-        """The failure of a task that ran out of time.
+        """Return the failure of a task that ran out of time.
 
         What it was retrying, or else what its last attempt raised, belongs to it.
         """

@@ -66,7 +66,7 @@ _FILLS: Final = {
 
 
 def skipped(graph: Graph) -> dict[str, Note]:
-    """Notes about the tasks that have nothing to do, as far as that can be said now.
+    """Note about the tasks that have nothing to do, as far as that can be said now.
 
     Functions that decide it are called, so they must only look.
     """
@@ -75,12 +75,12 @@ def skipped(graph: Graph) -> dict[str, Note]:
 
 
 def ended(result: Result) -> dict[str, Note]:
-    """Notes about what became of each task of a run."""
+    """Note about what became of each task of a run."""
     return {name: Note(_FATES[each.outcome], _why(each)) for name, each in result.tasks.items()}
 
 
 def tree(graph: Graph, notes: Notes | None = None) -> str:
-    """Each task once, below the last one that it waits for; the others are named beside it.
+    """Return each task once, below the last one that it waits for; the others are named beside it.
 
     Raises:
         GraphError: the graph is wrong.
@@ -95,7 +95,7 @@ def tree(graph: Graph, notes: Notes | None = None) -> str:
 
 
 def table(graph: Graph, notes: Notes | None = None) -> str:
-    """One line for each task, in an order in which they could run.
+    """Return one line for each task, in an order in which they could run.
 
     Raises:
         GraphError: the graph is wrong.
@@ -115,7 +115,7 @@ def table(graph: Graph, notes: Notes | None = None) -> str:
 
 
 def dot(graph: Graph, notes: Notes | None = None) -> str:
-    """The graph in Graphviz' language.
+    """Return the graph in Graphviz' language.
 
     Raises:
         GraphError: the graph is wrong.
@@ -140,7 +140,7 @@ def dot(graph: Graph, notes: Notes | None = None) -> str:
 
 
 def mermaid(graph: Graph, notes: Notes | None = None) -> str:
-    """The graph in Mermaid's language, as Markdown pages of code forges show it.
+    """Return the graph in Mermaid's language, as Markdown pages of code forges show it.
 
     Raises:
         GraphError: the graph is wrong.
@@ -173,7 +173,7 @@ def _said(notes: Notes | None, name: str) -> str:
 
 
 def _edges(graph: Graph) -> dict[Task, tuple[str, ...]]:
-    """What each task comes after, in order, without what follows from the rest."""
+    """Return what each task comes after, in order, without what follows from the rest."""
     behind: dict[str, set[str]] = {}
     edges: dict[Task, tuple[str, ...]] = {}
     dependencies = graph.dependencies()
@@ -186,7 +186,7 @@ def _edges(graph: Graph) -> dict[Task, tuple[str, ...]]:
 
 
 def _tree_rows(graph: Graph) -> Iterator[tuple[str, Task, tuple[str, ...]]]:
-    """The lines of a tree: how each begins, the task, and what else it comes after."""
+    """Return the lines of a tree: how each begins, the task, and what else it comes after."""
     edges = _edges(graph)
     depth: dict[str, int] = {}
     below: dict[str | None, list[Task]] = {}

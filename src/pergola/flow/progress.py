@@ -131,7 +131,7 @@ class Progress:
         await self._tell()
 
     async def _tell(self) -> bool:
-        """Makes a report, or tries to; False if there is nothing new."""
+        """Make a report, or try to; False if there is nothing new."""
         report = self.now
         if report == self._told:
             return False

@@ -34,7 +34,7 @@ def may_pass(error: Exception) -> Diagnosis:
 
 
 def diagnose_all(diagnose: Diagnose, error: Exception) -> Diagnosis:
-    """What an error means; a group of errors may pass only if each of them may."""
+    """Return what an error means; a group of errors may pass only if each of them may."""
     found = [diagnose(leaf) for leaf in leaves(error)]
     asked = [each.after for each in found if each.after is not None]
     return Diagnosis(
@@ -64,11 +64,11 @@ class Retry:
 
     @classmethod
     def every(cls, seconds: float, attempts: int | None = None) -> Self:
-        """The same wait after each failure."""
+        """Return the same wait after each failure."""
         return cls(attempts, seconds, factor=1.0, longest_seconds=seconds, jitter=0.0)
 
     def wait(self, failures: int, asked: float | None, source: random.Random) -> float | None:
-        """Seconds until the next attempt; None if there is none.
+        """Return seconds until the next attempt; None if there is none.
 
         Args:
             failures: how many attempts failed, at least 1.

@@ -76,7 +76,7 @@ class Saver:
             yield
 
     async def durable(self, task: str) -> None:
-        """Waits until everything that a task created is stored.
+        """Wait until everything that a task created is stored.
 
         Raises:
             StateNotSaved: several attempts failed.
@@ -84,7 +84,7 @@ class Saver:
         await self._until(self.state.created_by(task))
 
     async def flush(self) -> None:
-        """Writes everything that has changed until now, at once, and waits for it.
+        """Write everything that has changed until now, at once, and wait for it.
 
         For a task that must not go on before: one that chooses a name, before it uses it.
 
@@ -116,7 +116,7 @@ class Saver:
             await self._attempt()
 
     async def _due(self) -> bool:
-        """Waits until a write is due; False if there is none to come."""
+        """Wait until a write is due; False if there is none to come."""
         loop = asyncio.get_running_loop()
         while not (self._closing and self._is_clean):
             when = self._when(loop.time())

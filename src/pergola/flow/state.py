@@ -31,11 +31,11 @@ class State:
         self._listeners: list[Callable[[], None]] = []
 
     def get(self, key: str) -> str | None:
-        """The value; None if there is none, or an empty one."""
+        """Return the value; None if there is none, or an empty one."""
         return self._data.get(key) or None
 
     def under(self, prefix: str) -> dict[str, str]:
-        """The values whose keys begin with `prefix/`, by the rest of their keys."""
+        """Return the values whose keys begin with `prefix/`, by the rest of their keys."""
         start = f"{prefix}/"
         return {
             key.removeprefix(start): value
@@ -44,7 +44,7 @@ class State:
         }
 
     def created(self, key: str, value: str) -> None:
-        """Remembers what identifies something that was just created, or is about to be.
+        """Remember what identifies something that was just created, or is about to be.
 
         It is written at once; the tasks after the running one wait until that has succeeded.
         """
@@ -53,16 +53,16 @@ class State:
             self._tell()
 
     def set(self, key: str, value: str) -> None:
-        """Remembers a value that could be found again; it is written within a second."""
+        """Remember a value that could be found again; it is written within a second."""
         if self._change(key, value):
             self._tell()
 
     def forget(self, key: str) -> None:
-        """Forgets what is gone. No value with this key is no mistake."""
+        """Forget what is gone. No value with this key is no mistake."""
         self.set(key, "")
 
     def snapshot(self) -> dict[str, str]:
-        """All that is to be saved, at this moment."""
+        """Return all that is to be saved, at this moment."""
         return dict(self._data)
 
     @property
@@ -76,11 +76,11 @@ class State:
         return self._created_last
 
     def created_by(self, task: str) -> int:
-        """The version of a task's last creation; 0 if it created nothing."""
+        """Return the version of a task's last creation; 0 if it created nothing."""
         return self._created.get(task, 0)
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Calls `listener` after each change."""
+        """Call `listener` after each change."""
         self._listeners.append(listener)
 
     def _change(self, key: str, value: str) -> bool:

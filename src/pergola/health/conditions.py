@@ -35,7 +35,7 @@ def condition(obj: JsonObject, kind: str) -> JsonObject | None:
 
 
 def has_status(obj: JsonObject, kind: str, *statuses: str) -> bool:
-    """Whether the condition of a type exists and has one of the statuses."""
+    """Return whether the condition of a type exists and has one of the statuses."""
     found = condition(obj, kind)
     return found is not None and found.get("status") in statuses
 

@@ -11,7 +11,7 @@ def number(obj: JsonObject, *path: str, default: int = 0) -> int:
 
 
 def generation_problem(obj: JsonObject) -> str | None:
-    """Whether the controller of the object has not seen its present generation yet."""
+    """Return whether the controller of the object has not seen its present generation yet."""
     observed, generation = number(obj, "status", "observedGeneration"), generation_of(obj)
     if observed >= generation:
         return None

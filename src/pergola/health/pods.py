@@ -34,14 +34,14 @@ _GONE_REASONS: Final = ("Evicted", "NodeAffinity", "NodeLost", "Preempting")
 
 
 def needs_pod_count(gvk: GroupVersionKind) -> bool:
-    """Whether the pods of objects of this kind are counted."""
+    """Return whether the pods of objects of this kind are counted."""
     return gvk.group_kind == _DEPLOYMENT
 
 
 def pods_problem(
     deployment: JsonObject, pods: Iterable[JsonObject], *, now: datetime | None = None
 ) -> str | None:
-    """Whether a Deployment has more or fewer pods than it should.
+    """Return whether a Deployment has more or fewer pods than it should.
 
     Args:
         pods: of its namespace, or of all. Of each are read the metadata (namespace, labels,
@@ -86,7 +86,7 @@ def pods_of(
 
 
 def is_relevant(pod: JsonObject) -> bool:
-    """Whether a pod still counts; one that failed, finished or was evicted does not."""
+    """Return whether a pod still counts; one that failed, finished or was evicted does not."""
     status = map_at(pod, "status")
     if status.get("phase") in ("Succeeded", "Failed"):
         return False
@@ -110,7 +110,7 @@ def _count_problem(
 
 
 def _is_foreign(deployment: JsonObject, pod: JsonObject) -> bool:
-    """Whether the pod surely belongs to something else than a ReplicaSet of the Deployment.
+    """Return whether the pod surely belongs to something else than a ReplicaSet of the Deployment.
 
     ReplicaSets are not read for this: one that a Deployment made is named after it and the hash
     that its pods carry. Any other may have been adopted, so its pods count, as orphans do.

@@ -44,7 +44,7 @@ def check(obj: JsonObject) -> str | None:
 
 
 def progressing(obj: JsonObject) -> str | None:
-    """Why an object is still being rolled out, or None.
+    """Return why an object is still being rolled out, or None.
 
     A Deployment without a problem here needs its pods counted too: see `pods_problem`.
     """
@@ -55,12 +55,12 @@ def progressing(obj: JsonObject) -> str | None:
 
 
 def is_skipped(obj: JsonObject) -> bool:
-    """Whether the live object asks not to be judged (exactly `true` counts)."""
+    """Return whether the live object asks not to be judged (exactly `true` counts)."""
     return annotations_of(obj).get(SKIP_HEALTH_CHECK) == "true"
 
 
 def has_rule(gvk: GroupVersionKind) -> bool:
-    """Whether more than its existence counts for the health of a kind."""
+    """Return whether more than its existence counts for the health of a kind."""
     return gvk.group_kind in _RULES
 
 

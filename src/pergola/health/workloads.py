@@ -52,7 +52,7 @@ def replicas(obj: JsonObject) -> int:
 
 
 def updated_problem(obj: JsonObject) -> str | None:
-    """Whether replicas still run an earlier template."""
+    """Return whether replicas still run an earlier template."""
     updated, desired = number(obj, "status", "updatedReplicas"), replicas(obj)
     return None if updated >= desired else f"{updated} of {desired} replicas are updated"
 

@@ -106,7 +106,7 @@ def in_cluster(
 
 
 def ssl_context(config: ClusterConfig) -> ssl.SSLContext:
-    """How to speak TLS with the server, with the client certificate of the moment.
+    """Return how to speak TLS with the server, with the client certificate of the moment.
 
     Raises:
         ConfigurationError: the CA or the client certificate is unusable.

@@ -68,7 +68,7 @@ def _same_bytes(one: JsonValue, other: JsonValue) -> bool:
 
 
 def _same_types(one: JsonValue, other: JsonValue) -> bool:
-    """Whether equal values have their booleans in the same places."""
+    """Return whether equal values have their booleans in the same places."""
     if isinstance(one, dict) and isinstance(other, dict):
         return all(_same_types(item, other[name]) for name, item in one.items())
     if isinstance(one, list) and isinstance(other, list):

@@ -48,7 +48,7 @@ def parse_quantity(quantity: str | float) -> Decimal:
 
 
 def equal_quantities(one: str | float, other: str | float) -> bool:
-    """Whether two quantities are the same amount: `1` and `1000m` are.
+    """Return whether two quantities are the same amount: `1` and `1000m` are.
 
     Raises:
         QuantityError: one of them is not a quantity.

@@ -38,7 +38,7 @@ class _Requirement(NamedTuple):
 
 
 def matches(selector: JsonObject, labels: Mapping[str, str]) -> bool:
-    """Whether labels fulfil all requirements; an empty selector matches everything.
+    """Return whether labels fulfil all requirements; an empty selector matches everything.
 
     `NotIn` also holds for labels without the key.
 
@@ -49,7 +49,7 @@ def matches(selector: JsonObject, labels: Mapping[str, str]) -> bool:
 
 
 def is_empty(selector: JsonObject) -> bool:
-    """Whether the selector has no requirement, and so matches everything; never raises."""
+    """Return whether the selector has no requirement, and so matches everything; never raises."""
     return not any(selector.values())
 
 

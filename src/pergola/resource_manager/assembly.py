@@ -105,7 +105,7 @@ def _of_nodes(
 def network_policy_settings(
     config: ResourceManagerConfiguration, namespaces: tuple[str, ...]
 ) -> policies.Settings:
-    """What a configuration asks of the network policy controller.
+    """Return what a configuration asks of the network policy controller.
 
     Args:
         namespaces: of the target, in which it works; in all if empty.

@@ -32,7 +32,7 @@ class Responsibility:
         return (resource_class or DEFAULT_CLASS) == self.resource_class
 
     def concerns(self, resource_class: str | None, finalizers: Sequence[str]) -> bool:
-        """Whether events of the ManagedResource matter here: it is ours, or was."""
+        """Return whether events of the ManagedResource matter here: it is ours, or was."""
         return self.is_responsible(resource_class) or self.finalizer in finalizers
 
     def must_clean_up(self, resource_class: str | None, finalizers: Sequence[str]) -> bool:

@@ -81,7 +81,7 @@ class StatusWriter:
 
 
 def _with_status(resource: JsonObject, status: JsonObject) -> JsonObject:
-    """What to write: a replacement costs the API server a fifth less than a patch.
+    """Return what to write: a replacement costs the API server a fifth less than a patch.
 
     It takes nothing but the status from it, and keeps the managed fields where there are none.
     """

@@ -93,7 +93,7 @@ class Served:
         return value
 
     async def works(self) -> bool:
-        """Whether a new caller gets an answer."""
+        """Return whether a new caller gets an answer."""
         return bool((await self.post(review()))["response"]["allowed"])
 
 

@@ -86,19 +86,19 @@ class CoreManager:
         return self._directory / "core-manager.log"
 
     def last_words(self) -> str:
-        """The end of its log."""
+        """Return the end of its log."""
         text = self.log.read_text(errors="replace") if self.log.exists() else ""
         return text[-_LOG_CHARACTERS:]
 
     async def until_logged(self, *texts: str) -> None:
-        """Waits for a line with all of these texts, in which its log escapes double quotes."""
+        """Wait for a line with all of these texts, in which its log escapes double quotes."""
         wanted = [text.replace('"', '\\"') for text in texts]
         async with asyncio.timeout(_LOG_SECONDS):
             while not self._has_line(wanted):  # noqa: ASYNC110 - another process writes it
                 await asyncio.sleep(_INTERVAL)
 
     async def start(self) -> None:
-        """Starts it, and returns when its webhooks are served.
+        """Start it, and return when its webhooks are served.
 
         Raises:
             CoreManagerError: it ends, or takes too long.
@@ -117,7 +117,7 @@ class CoreManager:
         await self._ready(self._process)
 
     async def stop(self) -> None:
-        """Ends it as a rollout would; kills it where that is not enough."""
+        """End it as a rollout would; kill it where that is not enough."""
         process, self._process = self._process, None
         if process is None or process.poll() is not None:
             return
@@ -132,7 +132,7 @@ class CoreManager:
         process.wait()
 
     async def restart(self) -> None:
-        """Ends it, and starts it anew."""
+        """End it, and start it anew."""
         await self.stop()
         await self.start()
 
@@ -211,7 +211,7 @@ def _free_ports() -> _Ports:
 
 
 def _certify(directory: Path) -> bytes:
-    """Writes a serving certificate; returns the authority to trust, PEM."""
+    """Write a serving certificate; return the authority to trust, PEM."""
     now = datetime.now(UTC)
     authority = Authority.create("core-manager", now, _DAY)
     pair = authority.issue_server("core-manager", [_HOST], now, _DAY)
@@ -223,7 +223,7 @@ def _certify(directory: Path) -> bytes:
 
 
 async def _install(client: Client, config: Path, port: int, authority: bytes) -> None:
-    """Brings CRDs and registrations, as the release's manifests do, with our own server."""
+    """Bring CRDs and registrations, as the release's manifests do, with our own server."""
     crds = [convertible(crd, port, authority) for crd in _objects(config / "crd" / "bases")]
     for crd in crds:
         await client.apply(crd, manager=_FIELD_MANAGER, force=True)
@@ -236,7 +236,7 @@ async def _install(client: Client, config: Path, port: int, authority: bytes) ->
 
 
 def convertible(crd: JsonObject, port: int, authority: bytes) -> JsonObject:
-    """A CRD of core whose versions are converted by a manager on this machine."""
+    """Return a CRD of core whose versions are converted by a manager on this machine."""
     webhook = {
         "conversionReviewVersions": ["v1"],
         "clientConfig": _client_config("/convert", port, authority),
@@ -246,7 +246,7 @@ def convertible(crd: JsonObject, port: int, authority: bytes) -> JsonObject:
 
 
 def registered(configuration: JsonObject, port: int, authority: bytes) -> JsonObject:
-    """A webhook configuration of core whose entries are served on this machine."""
+    """Return a webhook configuration of core whose entries are served on this machine."""
     entries = [
         {
             **entry,
@@ -268,7 +268,7 @@ def _client_config(path: str, port: int, authority: bytes) -> JsonObject:
 
 
 def _objects(folder: Path) -> Iterator[JsonObject]:
-    """The Kubernetes objects in a folder's manifests."""
+    """Return the Kubernetes objects in a folder's manifests."""
     for file in sorted(folder.glob("*.yaml")):
         for document in parse_documents(file.read_bytes()):
             if isinstance(document.value, dict) and "apiVersion" in document.value:

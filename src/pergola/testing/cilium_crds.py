@@ -43,7 +43,7 @@ def open_crd(group: str, version: str, kind: str, plural: str, scope: str) -> Js
 
 
 async def install(client: Client, crds: list[JsonObject]) -> None:
-    """Returns when the kinds are served."""
+    """Return when the kinds are served."""
     for crd in crds:
         await client.apply(crd, manager="pergola-testing", force=True)
     for crd in crds:

@@ -25,7 +25,7 @@ def cilium_shoot(
     external: str | None = f"https://{HOST}",
     ipv6: bool = True,
 ) -> Shoot:
-    """A Shoot with everything that cilium may ask for."""
+    """Return a Shoot with everything that cilium may ask for."""
     proxy: JsonObject = {"enabled": kube_proxy, **({"mode": mode} if mode else {})}
     addresses = [{"name": "internal", "url": "https://api.internal.example.org"}]
     if external is not None:

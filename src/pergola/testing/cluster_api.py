@@ -72,7 +72,7 @@ def cluster_crd() -> JsonObject:
 
 
 async def install(client: Client, *crds: JsonObject) -> None:
-    """Installs CRDs that are not there yet; returns when their kinds are served."""
+    """Install CRDs that are not there yet; return when their kinds are served."""
     for crd in crds:
         try:
             await client.create(crd)
@@ -84,7 +84,7 @@ async def install(client: Client, *crds: JsonObject) -> None:
 
 
 def cluster(name: str, namespace: str, infra: GroupVersionKind, **spec: object) -> JsonObject:
-    """A Cluster whose infrastructure is an object of the same name."""
+    """Return a Cluster whose infrastructure is an object of the same name."""
     return {
         "apiVersion": CLUSTER.api_version,
         "kind": CLUSTER.kind,
@@ -103,7 +103,7 @@ def infra_cluster(
     annotations: dict[str, str] | None = None,
     **spec: object,
 ) -> JsonObject:
-    """An InfraCluster that belongs to the Cluster of its name."""
+    """Return an InfraCluster that belongs to the Cluster of its name."""
     return {
         "apiVersion": gvk.api_version,
         "kind": gvk.kind,
@@ -232,7 +232,7 @@ def _crd(gvk: GroupVersionKind) -> JsonObject:
 
 
 async def _served(client: Client, crd: JsonObject) -> None:
-    """Returns when the kind is served; a CRD that was just established may answer 429."""
+    """Return when the kind is served; a CRD that was just established may answer 429."""
     spec = crd["spec"]
     version = next(each["name"] for each in spec["versions"] if each["served"])
     gvk = GroupVersionKind(spec["group"], version, spec["names"]["kind"])

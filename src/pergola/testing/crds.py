@@ -13,12 +13,12 @@ from pergola.kube.errors import ApiError, NotFound, UnknownKind
 
 
 async def install_crds(client: Client) -> None:
-    """Returns when the ManagedResource API is served."""
+    """Return when the ManagedResource API is served."""
     await _install(client, managed_resource_crd())
 
 
 async def install_extension_crds(client: Client) -> None:
-    """Returns when ManagedResources, Clusters and the extension kinds of ours are served."""
+    """Return when ManagedResources, Clusters and the extension kinds of ours are served."""
     for definition in (
         managed_resource_crd(),
         network_crd(),
@@ -44,7 +44,7 @@ async def _install(client: Client, wanted: JsonObject) -> None:
 
 
 async def served(client: Client, gvk: GroupVersionKind) -> None:
-    """Returns when a kind is served, which is a moment after its CRD says so."""
+    """Return when a kind is served, which is a moment after its CRD says so."""
     while True:
         try:
             await client.list(gvk, metadata_only=True)
@@ -56,7 +56,7 @@ async def served(client: Client, gvk: GroupVersionKind) -> None:
 
 
 def is_established(crd: JsonObject) -> bool:
-    """Whether the API server serves the CRD."""
+    """Return whether the API server serves the CRD."""
     conditions = {c.get("type"): c.get("status") for c in maps_at(crd, "status", "conditions")}
     return conditions.get("Established") == "True"
 

@@ -54,27 +54,27 @@ class RecordingActuator(Actuator):
         self.acts: dict[str, Act] = {}
 
     async def reconcile(self, context: Context, obj: JsonObject) -> Status | None:
-        """Notes `reconcile`."""
+        """Note `reconcile`."""
         return await self._note("reconcile", context, obj)
 
     async def delete(self, context: Context, obj: JsonObject) -> Status | None:
-        """Notes `delete`."""
+        """Note `delete`."""
         return await self._note("delete", context, obj)
 
     async def force_delete(self, context: Context, obj: JsonObject) -> Status | None:
-        """Notes `force_delete`."""
+        """Note `force_delete`."""
         return await self._note("force_delete", context, obj)
 
     async def migrate(self, context: Context, obj: JsonObject) -> Status | None:
-        """Notes `migrate`."""
+        """Note `migrate`."""
         return await self._note("migrate", context, obj)
 
     async def restore(self, context: Context, obj: JsonObject) -> Status | None:
-        """Notes `restore`."""
+        """Note `restore`."""
         return await self._note("restore", context, obj)
 
     def taken(self) -> list[str]:
-        """The calls since the last look."""
+        """Return the calls since the last look."""
         taken, self.calls = self.calls, []
         return taken
 
@@ -88,7 +88,7 @@ class RecordingActuator(Actuator):
 
 
 def recording_actuator(of_type: str) -> RecordingActuator:
-    """A recording actuator for Networks of a type."""
+    """Return a recording actuator for Networks of a type."""
 
     class Own(RecordingActuator):
         type = of_type
@@ -117,7 +117,7 @@ class ExtensionSite:
     # The Cluster
 
     async def put_cluster(self, shoot: JsonObject | None = None) -> None:
-        """Makes the Cluster say this of its Shoot."""
+        """Make the Cluster say this of its Shoot."""
         spec = {"shoot": {"metadata": {"name": self.key.name}} | (shoot or {})}
         key = Key("", self.namespace)
         try:
@@ -129,7 +129,7 @@ class ExtensionSite:
             await self.client.update({**live, "spec": spec})
 
     async def clean_up(self) -> None:
-        """Removes what is not removed with the namespace."""
+        """Remove what is not removed with the namespace."""
         with suppress(NotFound):
             await self.client.delete(CLUSTER, Key("", self.namespace))
         with suppress(NotFound):
@@ -144,7 +144,7 @@ class ExtensionSite:
         finalizers: tuple[str, ...] = (),
         spec: JsonObject | None = None,
     ) -> JsonObject:
-        """Creates the resource, with an operation annotation if one is given."""
+        """Create the resource, with an operation annotation if one is given."""
         metadata: JsonObject = {"name": self.key.name, "namespace": self.namespace}
         if operation:
             metadata["annotations"] = request(operation)
@@ -155,7 +155,7 @@ class ExtensionSite:
         return await self.client.create(_object(self.gvk, metadata, wanted))
 
     async def annotate(self, operation: str) -> JsonObject:
-        """Makes a request, as a caller does."""
+        """Make a request, as a caller does."""
         return await self.edit({"metadata": {"annotations": request(operation)}})
 
     async def edit(self, patch: JsonObject) -> JsonObject:
@@ -167,12 +167,12 @@ class ExtensionSite:
         return await self.client.patch(self.gvk, self.key, {"status": status}, subresource="status")
 
     async def delete(self) -> None:
-        """Asks for the deletion of the resource, with the confirmation that it needs."""
+        """Ask for the deletion of the resource, with the confirmation that it needs."""
         await self.edit({"metadata": {"annotations": {marks.CONFIRMATION_DELETION: "true"}}})
         await self.client.delete(self.gvk, self.key)
 
     async def read(self) -> JsonObject:
-        """The resource as it is now."""
+        """Return the resource as it is now."""
         return await self.client.get(self.gvk, self.key)
 
     # Running an actuator, and waiting for what it does
@@ -185,7 +185,7 @@ class ExtensionSite:
         client: Client | None = None,
         clock: Clock | None = None,
     ) -> Unit:
-        """What runs an actuator; as another identity if a client is given."""
+        """Return what runs an actuator; as another identity if a client is given."""
         return extension_controller(
             client or self.client, actuator, settings or Settings(), metrics=Metrics(), clock=clock
         )
@@ -193,15 +193,15 @@ class ExtensionSite:
     async def until(
         self, holds: Callable[[JsonObject], bool], *, patience: float = PATIENCE
     ) -> JsonObject:
-        """Waits until the resource is as `holds` says."""
+        """Wait until the resource is as `holds` says."""
         return await until(self.client, self.gvk, self.key, holds, patience=patience)
 
     async def until_operation(self, kind: str, state: str = "Succeeded") -> JsonObject:
-        """Waits until the last operation is of a type and in a state."""
+        """Wait until the last operation is of a type and in a state."""
         return await self.until(lambda obj: operation(obj) == (kind, state))
 
     async def until_gone(self) -> None:
-        """Waits until the resource is gone."""
+        """Wait until the resource is gone."""
         await until_gone(self.client, self.gvk, self.key)
 
 
@@ -225,7 +225,7 @@ class WatchedClient(RecordingClient):
         *,
         subresource: str = "",
     ) -> JsonObject:
-        """Notes the patch and its result."""
+        """Note the patch and its result."""
         written = await super().patch(gvk, key, body, subresource=subresource)
         asked = annotations_of(written).get(marks.OPERATION, "")
         self.states = [*getattr(self, "states", []), (operation(written)[1], asked)]
@@ -235,17 +235,17 @@ class WatchedClient(RecordingClient):
     async def get(
         self, gvk: GroupVersionKind, key: Key, *, metadata_only: bool = False
     ) -> JsonObject:
-        """Notes the key."""
+        """Note the key."""
         self._reads = [*getattr(self, "_reads", []), str(key)]
         return await super().get(gvk, key, metadata_only=metadata_only)
 
     def reads(self, name: str) -> int:
-        """How often the Cluster of that name was read."""
+        """Return how often the Cluster of that name was read."""
         return getattr(self, "_reads", []).count(name)
 
 
 async def extension_site(client: Client, namespace: str, of_type: str = "") -> ExtensionSite:
-    """A site for Networks whose Cluster is there, in a namespace that exists."""
+    """Return a site for Networks whose Cluster is there, in a namespace that exists."""
     await install_extension_crds(client)
     site = ExtensionSite(client, namespace, of_type=of_type)
     await site.put_cluster()
@@ -253,7 +253,7 @@ async def extension_site(client: Client, namespace: str, of_type: str = "") -> E
 
 
 def request(operation: str) -> dict[str, str]:
-    """The annotations with which a caller asks for an operation now."""
+    """Return the annotations with which a caller asks for an operation now."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f000Z")
     return {marks.OPERATION: operation, marks.TIMESTAMP: now}
 

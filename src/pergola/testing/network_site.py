@@ -59,13 +59,13 @@ async def give_shoot_access(
 
 
 def renamed(actuator: A, of_type: str) -> A:
-    """The same actuator for resources of another type, so that no other test runs it too."""
+    """Return the same actuator for resources of another type, so that no other test runs it too."""
     actuator.__class__ = type(type(actuator).__name__, (type(actuator),), {"type": of_type})
     return actuator
 
 
 def of_type(network: JsonObject, plugin: str, of_type: str, namespace: str) -> JsonObject:
-    """A Network of a plugin, for its actuator under another name, in a namespace."""
+    """Return a Network of a plugin, for its actuator under another name, in a namespace."""
     config = map_at(network, "spec", "providerConfig")
     if "apiVersion" in config:
         config = {**config, "apiVersion": config["apiVersion"].replace(plugin, of_type, 1)}
@@ -75,5 +75,5 @@ def of_type(network: JsonObject, plugin: str, of_type: str, namespace: str) -> J
 
 
 def python_of(page: Path) -> str:
-    """All blocks of Python on a page of documentation, one after the other."""
+    """Return all blocks of Python on a page of documentation, one after the other."""
     return "".join(_PYTHON.findall(page.read_text()))

@@ -79,7 +79,7 @@ def etcd_with_a_claim(namespace: str) -> list[JsonObject]:
 
 
 def is_ready(obj: JsonObject) -> bool:
-    """Whether a pod, or all replicas of a StatefulSet, can be used."""
+    """Return whether a pod, or all replicas of a StatefulSet, can be used."""
     status = obj.get("status", {})
     if obj["kind"] == "Pod":
         conditions = {c["type"]: c["status"] for c in status.get("conditions", [])}

@@ -75,7 +75,7 @@ class Difference(NamedTuple):
     field: str
 
     def covers(self, other: "Difference") -> bool:
-        """Whether this row of the documentation explains another difference."""
+        """Return whether this row of the documentation explains another difference."""
         return fnmatchcase(other.title, _escaped(self.title)) and fnmatchcase(
             other.field, _escaped(self.field)
         )

@@ -81,7 +81,7 @@ def _shown(name: str, value: JsonValue) -> JsonValue:
 
 
 def _is_default(name: str, value: JsonValue) -> bool:
-    """Whether leaving the field out means the same."""
+    """Return whether leaving the field out means the same."""
     return (name, value) in _DEFAULTS
 
 

@@ -16,7 +16,7 @@ from pergola.resource_manager.webhooks.explanation import applied, reviewed_kind
 def review_of(
     obj: JsonObject, operation: Operation = "CREATE", *, namespace: str = "", **fields: Any
 ) -> Request:
-    """The request that would bring an object.
+    """Return the request that would bring an object.
 
     Args:
         namespace: of the request; the object's own unless given.
@@ -39,19 +39,19 @@ def review_of(
 
 
 async def answer(handler: Handler, request: Request) -> Verdict:
-    """What a handler says, whether at once or later."""
+    """Return the verdict of a handler, synchronous or not."""
     verdict = handler(request)
     return verdict if isinstance(verdict, Verdict) else await verdict
 
 
 def patched(obj: JsonObject, verdict: Verdict) -> JsonObject:
-    """The object as it is stored after an allowed request."""
+    """Return the object as it is stored after an allowed request."""
     assert verdict.allowed, verdict.message
     return applied(obj, verdict.edits)
 
 
 def pod(*, metadata: JsonObject | None = None, **spec: Any) -> JsonObject:
-    """A pod with one container, unless `containers` are given."""
+    """Return a pod with one container, unless `containers` are given."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",

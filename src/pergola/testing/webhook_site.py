@@ -63,7 +63,7 @@ Where: TypeAlias = Literal["runtime", "target"]
 
 
 def settings(kind: Where, port: int) -> JsonObject:
-    """A configuration with all webhooks that change or judge objects."""
+    """Return a configuration with all webhooks that change or judge objects."""
     on: JsonObject = {"enabled": True}
     own = on | {"installation": kind, "namespace": HOME, "url": "https://127.0.0.1"}
     return {
@@ -103,7 +103,7 @@ class WebhookSite:
     port: int
 
     def configuration(self, kind: Where = "runtime") -> ResourceManagerConfiguration:
-        """What an installation is told."""
+        """Return what an installation is told."""
         return configuration_from(settings(kind, self.port))[0]
 
     @asynccontextmanager
@@ -119,14 +119,14 @@ class WebhookSite:
             yield serving
 
     async def unregister(self, kind: Where = "runtime") -> None:
-        """Takes the registration away, if there is one."""
+        """Take the registration away, if there is one."""
         name = configuration_name(installation_of(self.configuration(kind)))
         for gvk, key in configuration_keys(name):
             with suppress(NotFound):
                 await self.client.delete(gvk, key)
 
     async def add_namespace(self, name: str = "", **labels: str) -> str:
-        """Creates a namespace in which pods can be created; a fresh name unless given."""
+        """Create a namespace in which pods can be created; a fresh name unless given."""
         name = name or f"site-{secrets.token_hex(4)}"
         metadata = {"name": name, "labels": labels}
         with suppress(AlreadyExists):
@@ -137,7 +137,7 @@ class WebhookSite:
         return name
 
     async def add_account(self, namespace: str, name: str, *, automount: bool) -> None:
-        """Creates a ServiceAccount, or makes it as asked."""
+        """Create a ServiceAccount, or make it as asked."""
         account = {
             "apiVersion": "v1",
             "kind": "ServiceAccount",
@@ -147,7 +147,7 @@ class WebhookSite:
         await self.client.apply(account, manager="pergola-testing", force=True)
 
     async def add_definitions(self, definitions: Iterable[JsonObject]) -> None:
-        """Creates CRDs; returns when the API server serves them."""
+        """Create CRDs; return when the API server serves them."""
         wanted = list(definitions)
         for crd in wanted:
             with suppress(AlreadyExists):
@@ -177,13 +177,13 @@ class WebhookSite:
         return answer
 
     async def effective(self, probe: Callable[[], Awaitable[bool]]) -> None:
-        """Returns when the API server acts on what is registered: it learns of it by watching."""
+        """Return when the API server acts on what is registered: it learns of it by watching."""
         async with asyncio.timeout(PATIENCE):
             while not await probe():
                 await self.client.get_raw("/version")
 
     async def mutates(self, namespace: str, *, labels: dict[str, str] | None = None) -> bool:
-        """Whether a pod that is created there passes the webhook for seccomp profiles."""
+        """Return whether a pod that is created there passes the webhook for seccomp profiles."""
         obj = pod(namespace, "probe", labels=labels)
         try:
             return "seccomp" in effects(await self.client.create(obj, dry_run=True))
@@ -191,7 +191,7 @@ class WebhookSite:
             return False
 
     async def validates(self, namespace: str) -> bool:
-        """Whether an invalid object is refused."""
+        """Return whether an invalid object is refused."""
         obj = {
             "apiVersion": "extensions.gardener.cloud/v1alpha1",
             "kind": "Extension",
@@ -205,7 +205,7 @@ class WebhookSite:
 
 
 def definition_of(kind: Kind) -> JsonObject:
-    """A CRD of a kind that is validated; it takes anything, and has a status."""
+    """Return a CRD of a kind that is validated; it takes anything, and has a status."""
     crd = definition(GroupVersionKind(kind.group, "v1alpha1", kind.kind))
     crd["metadata"]["name"] = f"{kind.plural}.{kind.group}"
     crd["spec"]["names"]["plural"] = kind.plural
@@ -215,7 +215,7 @@ def definition_of(kind: Kind) -> JsonObject:
 
 
 def definitions() -> list[JsonObject]:
-    """The CRDs of all kinds that webhooks know: extensions, etcd, autoscalers."""
+    """Return the CRDs of all kinds that webhooks know: extensions, etcd, autoscalers."""
     autoscaler = definition(AUTOSCALER)
     approval = "unapproved, it is for tests"
     autoscaler["metadata"]["annotations"] = {"api-approved.kubernetes.io": approval}
@@ -223,7 +223,7 @@ def definitions() -> list[JsonObject]:
 
 
 def valid(gvk: GroupVersionKind, namespace: str, name: str = "x") -> JsonObject:
-    """An extension object that the validation lets through."""
+    """Return an extension object that the validation lets through."""
     placed = {"type": "t", "region": "r", "secretRef": {"name": "s", "namespace": namespace}}
     if gvk.kind == "OperatingSystemConfig":
         placed = {"type": "t"}
@@ -242,7 +242,7 @@ def valid(gvk: GroupVersionKind, namespace: str, name: str = "x") -> JsonObject:
 def pod(
     namespace: str, name: str, *, labels: dict[str, str] | None = None, account: str = ""
 ) -> JsonObject:
-    """A pod that has a use for each webhook."""
+    """Return a pod that has a use for each webhook."""
     labels = {"pod-template-hash": "abc", marks.MANAGED_BY: "gardener"} | (labels or {})
     constraint: JsonObject = {
         "maxSkew": 1,
@@ -268,7 +268,7 @@ def pod(
 
 
 def effects(found: JsonObject) -> set[str]:
-    """Which webhooks changed a pod that was made by `pod`."""
+    """Return which webhooks changed a pod that was made by `pod`."""
     spec = found["spec"]
     containers = [*spec["containers"], *spec["initContainers"]]
     variables = [{env["name"]: env.get("value") for env in maps_at(c, "env")} for c in containers]

@@ -166,7 +166,7 @@ async def test_an_upgrade_gets_one_answer(served: Served, head: bytes) -> None:
 
 
 def dense(values: int) -> bytes:
-    """A review whose object has very many values, in few bytes."""
+    """Return a review whose object has very many values, in few bytes."""
     head, tail = review()[:-3], b"," + b'"x":[' + b"{}," * values + b"{}]}}}"
     return head + tail
 
@@ -229,7 +229,7 @@ async def test_the_budget_is_whole_again_when_all_connections_are_gone(tmp_path:
 
 
 async def is_served(served: Served, client: Authority | None) -> bool:
-    """Whether a client gets an answer; without an authority it presents no certificate."""
+    """Return whether a client gets an answer; without an authority it presents no certificate."""
     answer = b""
     with suppress(ConnectionError, ssl.SSLError):
         reader, writer = await served.connect(client=client)

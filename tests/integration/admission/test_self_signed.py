@@ -87,18 +87,18 @@ class Installed:
         )
 
     async def passes(self, time: timedelta) -> None:
-        """Moves the clock, and lets the leader look at it."""
+        """Move the clock, and let the leader look at it."""
         self.clock.set(NOW + time)
         annotations = {"example.org/looked-at": str(time)}
         await self.client.patch(SECRET, self.secret, {"metadata": {"annotations": annotations}})
 
     def served(self) -> bytes:
-        """The certificate that the server would show."""
+        """Return the certificate that the server would show."""
         return (self.directory / "tls.crt").read_bytes()
 
 
 def trusted(configuration: JsonObject) -> bytes:
-    """The authorities that the API server trusts."""
+    """Return the authorities that the API server trusts."""
     return base64.b64decode(configuration["webhooks"][0]["clientConfig"]["caBundle"])
 
 

@@ -88,7 +88,7 @@ def only_secret(wanted: Bundle) -> str:
 
 
 async def set_status(client: Client, key: Key, **conditions: str) -> None:
-    """Writes what the resource manager would: the conditions of the present generation."""
+    """Write what the resource manager would: the conditions of the present generation."""
     live = await client.get(MANAGED_RESOURCE, key)
     status = {
         "observedGeneration": generation_of(live),

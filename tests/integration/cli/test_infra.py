@@ -61,7 +61,7 @@ class Site:
         return self.run_plain(command, "demo", *kind, *arguments, answer=answer)
 
     def run_plain(self, command: str, *arguments: str, answer: str = "") -> tuple[int, str]:
-        """The same, without an InfraCluster and its kind."""
+        """Return the same, without an InfraCluster and its kind."""
         line = [str(PERGOLA), "infra", command]
         line += ["-n", self.namespace, "--kubeconfig", str(self.kubeconfig), *arguments]
         done = subprocess.run(line, capture_output=True, text=True, input=answer, check=False)

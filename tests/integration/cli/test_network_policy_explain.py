@@ -52,7 +52,7 @@ class Asking:
         )
 
     async def reconcile(self) -> None:
-        """Lets the controller work until there is nothing to do."""
+        """Let the controller work until there is nothing to do."""
         settings = Settings(namespace_selectors=(named(self.namespace),))
         unit = network_policy(self.client, settings, metrics=Metrics())
         async with running(unit):

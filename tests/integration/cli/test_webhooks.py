@@ -114,7 +114,7 @@ class Site:
         await asyncio.to_thread(apply, config=config, kubeconfig=self.kubeconfig, **given)
 
     async def check(self, webhooks: JsonObject, **arguments: Any) -> int:
-        """The exit code."""
+        """Return the exit code."""
         given = {"url": self.url} | arguments
         config = self.config(webhooks)
 

@@ -94,7 +94,7 @@ def unit(
 
 
 async def put_resource(site: ExtensionSite, **conditions: str) -> None:
-    """Makes the ManagedResource say this of itself, as the resource manager would."""
+    """Make the ManagedResource say this of itself, as the resource manager would."""
     key = Key(site.namespace, RESOURCE)
     await site.client.apply(
         {

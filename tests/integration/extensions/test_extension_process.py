@@ -75,7 +75,7 @@ class Replica:
         self.lines: list[dict[str, object]] = []
 
     async def until_logged(self, message: str) -> dict[str, object]:
-        """The line with a message, when it comes."""
+        """Return the line with a message, when it comes."""
         assert self.process.stdout is not None
         async with asyncio.timeout(30):
             async for line in self.process.stdout:
@@ -184,7 +184,7 @@ async def test_the_webhooks_of_an_actuator_are_served_and_registered(
 
 
 def free_port() -> int:
-    """A port that was free a moment ago."""
+    """Return a port that was free a moment ago."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -133,7 +133,7 @@ class Site:
                 yield units
 
     async def settled(self, units: list[Unit]) -> None:
-        """Returns when no unit has anything to do."""
+        """Return when no unit has anything to do."""
         for unit in units:
             await settled(unit, self.client)
 
@@ -141,7 +141,7 @@ class Site:
         return await until(self.client, gvk, Key("", self.name), lambda _: True)
 
     async def control_plane(self, network: str, cloud: str = "") -> str:
-        """A namespace with the labels that the caller puts on it."""
+        """Return a namespace with the labels that the caller puts on it."""
         name = f"shoot--{self.token}--{secrets.token_hex(2)}"
         labels = {
             "shoot.gardener.cloud/provider": cloud or self.cloud,
@@ -152,7 +152,7 @@ class Site:
         return name
 
     async def effective(self, namespace: str) -> None:
-        """Returns when the API server asks the webhook about Networks."""
+        """Return when the API server asks the webhook about Networks."""
         probe = network(namespace, {"backend": "bird"}, name="probe")
         while True:
             with suppress(ApiError):
@@ -466,7 +466,7 @@ async def restricted(site: Site, admin: ClusterConfig) -> AsyncIterator[Client]:
 
 
 def dns_webhook(site: Site) -> Webhook:
-    """What cilium does, on ConfigMaps with a label of the test."""
+    """Return what cilium does, on ConfigMaps with a label of the test."""
 
     def opened(obj: JsonObject) -> JsonObject:
         return obj | {"data": {"Corefile": "bind 0.0.0.0"}}
@@ -487,7 +487,7 @@ def dns_webhook(site: Site) -> Webhook:
 
 
 def created(client: Client, obj: JsonObject) -> AbstractAsyncContextManager[None]:
-    """An object that is there until the block ends."""
+    """Return an object that is there until the block ends."""
 
     @asynccontextmanager
     async def there() -> AsyncIterator[None]:
@@ -501,7 +501,7 @@ def created(client: Client, obj: JsonObject) -> AbstractAsyncContextManager[None
 
 
 async def until_changed(client: Client, token: str) -> JsonObject:
-    """The ConfigMap of a test as its API server stores it, once it asks the webhook."""
+    """Return the ConfigMap of a test as its API server stores it, once it asks the webhook."""
     labels = {"k8s-app": f"node-local-dns-{token}"}
     obj: JsonObject = {
         "apiVersion": "v1",
@@ -521,12 +521,12 @@ def differs(before: JsonObject, resource: JsonObject) -> bool:
 
 
 def trusted(configuration: JsonObject) -> bytes:
-    """The authorities that the API server trusts."""
+    """Return the authorities that the API server trusts."""
     return base64.b64decode(maps_at(configuration, "webhooks")[0]["clientConfig"]["caBundle"])
 
 
 async def passes(site: Site, found: ExtensionWebhooks, clock: FakeClock, time: timedelta) -> None:
-    """Moves the clock, and lets the leader look at it."""
+    """Move the clock, and let the leader look at it."""
     clock.set(NOW + time)
     annotations = {"example.org/looked-at": str(time)}
     await site.client.patch(SECRET, found.secret, {"metadata": {"annotations": annotations}})
@@ -559,7 +559,7 @@ async def refused(site: Site, obj: JsonObject) -> str:
 
 
 async def add_shoots(client: Client) -> None:
-    """Returns when Shoots are served."""
+    """Return when Shoots are served."""
     crd = definition(SHOOT)
     with suppress(AlreadyExists):
         await client.create(crd)

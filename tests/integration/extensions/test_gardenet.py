@@ -112,7 +112,7 @@ async def gardenet(
 
 
 def shoot_of_example() -> JsonObject:
-    """The Shoot in the example's Cluster."""
+    """Return the Shoot in the example's Cluster."""
     documents = [d.value for d in parse_documents((EXAMPLE / "cluster.yaml").read_text())]
     [cluster] = [d for d in documents if isinstance(d, dict) and d["kind"] == "Cluster"]
     return map_at(cluster, "spec", "shoot")

@@ -71,7 +71,7 @@ def generic_kubeconfig(server: str, ca: bytes | None) -> str:
 
 
 async def put_access(client: Client, namespace: str, server: str) -> Cluster:
-    """A control plane whose Shoot is at that server."""
+    """Return a control plane whose Shoot is at that server."""
     name = "generic-token-kubeconfig-1"
     text = generic_kubeconfig(server, None)
     await client.create(secret(Key(namespace, name), kubeconfig=text))
@@ -105,7 +105,7 @@ async def test_a_shoot_is_reached_with_the_token_of_the_access_secret(
 
 
 def kubeconfig_of(server: str, **user: JsonValue) -> str:
-    """One that contains its credentials, as Gardener stores it beside the control plane."""
+    """Return one that contains its credentials, as Gardener stores it beside the control plane."""
     return dump(
         {
             "apiVersion": "v1",

@@ -53,7 +53,7 @@ async def core(
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Shows what the core manager said last when a test fails that needs it."""
+    """Show what the core manager said last when a test fails that needs it."""
     report = yield
     manager = item.config.stash.get(_CORE, None)
     if report.failed and manager is not None and "core" in getattr(item, "fixturenames", ()):

@@ -137,7 +137,7 @@ class Vpc:
         await self.aws.call("ec2", "CreateTags", Resources=[resource], Tags=pairs)
 
     async def balancer(self, name: str, *ports: int) -> JsonObject:
-        """A network load balancer in the public subnet."""
+        """Return a network load balancer in the public subnet."""
         answer = await self.aws.call(
             "elbv2",
             "CreateLoadBalancer",
@@ -233,7 +233,7 @@ class Site:
         await self.client.create(cluster("demo", self.namespace, AWS_CLUSTER))
 
     async def annotate(self, **annotations: str | None) -> None:
-        """Changes annotations; any change makes the manager look at the network again."""
+        """Change annotations; any change makes the manager look at the network again."""
         names = {"touch": "example.org/touch", "vpc": AWS_VPC, "balancer": AWS_LOAD_BALANCER}
         change = {names[name]: value for name, value in annotations.items()}
         await self.client.patch(AWS_CLUSTER, self.key, {"metadata": {"annotations": change}})
@@ -391,7 +391,7 @@ async def test_nothing_but_describe_is_called_and_the_policy_permits_all_of_it(
 
 
 async def limited(site: Site, aws: AwsClient) -> Key:
-    """An identity with the policy that we ship, and the Secret that holds its keys."""
+    """Return an identity with the policy that we ship, and the Secret that holds its keys."""
     await aws.call("iam", "CreateUser", UserName="pergola")
     document = orjson.dumps(iam_policy()).decode()
     policy = await aws.call("iam", "CreatePolicy", PolicyName="pergola", PolicyDocument=document)

@@ -68,7 +68,7 @@ MACHINE = GroupVersionKind(INFRASTRUCTURE_GROUP, "v1beta2", "LabelledMachine")
 
 
 def labelled_crd() -> JsonObject:
-    """A kind that is served in two versions."""
+    """Return a kind that is served in two versions."""
     crd = infra_cluster_crd(LABELLED)
     crd["metadata"]["labels"] = {contract_label("v1beta1"): "v1beta1_v1beta2"}
     (version,) = crd["spec"]["versions"]
@@ -165,7 +165,7 @@ class Provider:
 
 
 def machine_controller(client: Client, namespace: str) -> Unit:
-    """One that needs nothing but a Cluster with an endpoint."""
+    """Return one that needs nothing but a Cluster with an endpoint."""
     machines = Cache(client, MACHINE, _whole, namespace=namespace)
 
     async def reconcile(key: Key) -> Outcome:
@@ -223,7 +223,7 @@ async def run_suite(
     settle: float = QUICK,
     patience: float = 20.0,
 ) -> Result:
-    """Runs the suite as a provider's repository does, with half of the options in its ini file."""
+    """Run the suite as a provider's repository does, with half of the options in its ini file."""
     infra: JsonObject = {
         "apiVersion": managed.gvk.api_version,
         "kind": managed.gvk.kind,

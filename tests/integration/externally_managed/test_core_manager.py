@@ -86,7 +86,7 @@ class Site:
         return self.managed.contract
 
     def units(self) -> tuple[Unit, Unit]:
-        """What `pergola infra-manager` runs for a kind."""
+        """Return what `pergola infra-manager` runs for a kind."""
         settings, metrics = Settings(namespace=self.namespace), Metrics()
         sources = {"plain": PlainSource(self.pergola)}
         return (
@@ -102,7 +102,7 @@ class Site:
         await self.client.apply(obj, manager="test", force=True)
 
     async def create(self, annotations: dict[str, str], **spec: Any) -> None:
-        """Creates both as a user does: nothing refers to the Cluster yet."""
+        """Create both as a user does: nothing refers to the Cluster yet."""
         obj = infra_cluster(self.gvk, "demo", self.namespace, annotations, **spec)
         del obj["metadata"]["labels"]
         await self.client.create(obj)
@@ -113,7 +113,7 @@ class Site:
         await self.create({MANAGED_BY: "pergola", SOURCE: "configmap/net"})
 
     async def provisioning(self) -> JsonObject:
-        """The Cluster when core has seen infrastructure that is not ready."""
+        """Return the Cluster when core has seen infrastructure that is not ready."""
         return await self.until_cluster(
             lambda obj: (phase(obj), infrastructure(obj)[1]) == ("Provisioning", "NotReady")
         )
@@ -143,7 +143,7 @@ def phase(obj: JsonObject) -> str:
 
 
 def infrastructure(obj: JsonObject) -> tuple[str, str, str]:
-    """The Cluster's condition InfrastructureReady."""
+    """Return the Cluster's condition InfrastructureReady."""
     found = get_condition(maps_at(obj, "status", "conditions"), "InfrastructureReady") or {}
     return found.get("status", ""), found.get("reason", ""), found.get("message", "")
 

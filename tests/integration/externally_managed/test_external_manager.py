@@ -108,7 +108,7 @@ def site(request: pytest.FixtureRequest, infra_client: RecordingClient, namespac
 
 
 def written(site: Site) -> list[str]:
-    """What was written to InfraClusters."""
+    """Return what was written to InfraClusters."""
     return [write for write in site.client.taken() if f" {site.gvk.kind} " in write]
 
 

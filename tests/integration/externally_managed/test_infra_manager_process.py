@@ -80,7 +80,7 @@ async def bind(client: RecordingClient, role: str, name: str, namespace: str, bi
 
 
 def restricted_kubeconfig(admin: Path, authorization: str) -> str:
-    """The same cluster, with another token."""
+    """Return the same cluster, with another token."""
     (document,) = parse_documents(admin.read_bytes())
     config = document.value
     assert isinstance(config, dict)
@@ -117,7 +117,7 @@ async def running(kubeconfig: Path, *arguments: str) -> AsyncIterator[asyncio.su
 
 
 async def health_port(process: asyncio.subprocess.Process) -> int:
-    """Where the process serves its probes, as it says."""
+    """Return where the process serves its probes, as it says."""
     assert process.stdout is not None
     async with asyncio.timeout(30):
         async for line in process.stdout:
@@ -127,7 +127,7 @@ async def health_port(process: asyncio.subprocess.Process) -> int:
 
 
 async def until_ready(port: int) -> None:
-    """Returns when the process says that it is ready; each answer takes a request."""
+    """Return when the process says that it is ready; each answer takes a request."""
     async with asyncio.timeout(30), aiohttp.ClientSession() as session:
         while True:
             async with session.get(f"http://127.0.0.1:{port}/readyz") as answer:
@@ -268,7 +268,7 @@ WEBHOOKS = GroupVersionKind("admissionregistration.k8s.io", "v1", "ValidatingWeb
 
 
 async def until_refused(client: RecordingClient, key: Key, removal: JsonObject) -> None:
-    """Removes the annotation until the registration is effective, and puts it back meanwhile."""
+    """Remove the annotation until the registration is effective, and put it back meanwhile."""
     async with asyncio.timeout(30):
         while True:
             await client.patch(NEW, key, {"metadata": {"annotations": {MANAGED_BY: "terraform"}}})

@@ -27,7 +27,7 @@ TEXTS: JsonObject = {"type": "array", "items": TEXT}
 
 
 def typed_crd() -> JsonObject:
-    """A kind whose schema has every type of list and map."""
+    """Return a kind whose schema has every type of list and map."""
     subnet = {"type": "object", "properties": {"id": TEXT, "zone": TEXT}, "required": ["id"]}
     network: JsonObject = {
         "id": TEXT,
@@ -111,7 +111,7 @@ class Site:
                 await self.client.patch(self.gvk, self.key, {"spec": spec})
 
     async def follow(self, network: JsonObject) -> None:
-        """Applies a network as the external manager does, and checks that nothing is lost."""
+        """Apply a network as the external manager does, and check that nothing is lost."""
         before = await self.client.get(self.gvk, self.key)
         decision = decide_fields(network, map_at(before, "spec"), owned_fields(before, "spec"))
         after = before
@@ -135,7 +135,7 @@ class Site:
 
 
 def set_by_hand(obj: JsonObject) -> list[tuple[Path, JsonValue]]:
-    """The values in a spec that the server attributes to the user; of lists, all of it."""
+    """Return the values in a spec that the server attributes to the user; of lists, all of it."""
     found: dict[Path, JsonValue] = {}
     for entry in maps_at(obj, "metadata", "managedFields"):
         if entry["manager"] != MANAGER:

@@ -50,7 +50,7 @@ class Site:
         await self.client.patch(self.gvk, self.key, {"metadata": {"annotations": change}})
 
     async def report(self, reason: str) -> None:
-        """Writes a Ready condition as another manager does."""
+        """Write a Ready condition as another manager does."""
         said = {
             "type": "Ready",
             "status": "False",
@@ -63,7 +63,7 @@ class Site:
         )
 
     async def event(self) -> JsonObject:
-        """Waits for the Event about an ignored mark."""
+        """Wait for the Event about an ignored mark."""
         async with asyncio.timeout(30):
             while not (events := await self.client.list(EVENT, self.namespace)):
                 pass

@@ -26,7 +26,7 @@ PERGOLA = Path(sys.executable).parent / "pergola"
 
 
 def configuration(kubeconfig: Path, **fields: object) -> JsonObject:
-    """A configuration with ports of its own."""
+    """Return a configuration with ports of its own."""
     return {
         "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",
         "kind": "ResourceManagerConfiguration",
@@ -51,7 +51,7 @@ class Running:
 
 
 async def end(config: JsonObject | str, folder: Path, *arguments: str) -> tuple[int, str]:
-    """Runs a process that is expected to end; returns its exit code and what it said."""
+    """Run a process that is expected to end; return its exit code and what it said."""
     path = folder / "config.yaml"
     path.write_text(config if isinstance(config, str) else json.dumps(config))
     process = await asyncio.create_subprocess_exec(
@@ -114,7 +114,7 @@ async def world(sandbox: Sandbox, cluster_client: Client, namespace: str) -> Asy
 
 
 def only(world: World, kubeconfig: Path, **fields: object) -> JsonObject:
-    """A configuration restricted to the world's namespace."""
+    """Return a configuration restricted to the world's namespace."""
     config = configuration(kubeconfig, **fields)
     config["sourceClientConnection"]["namespace"] = world.namespace
     return config

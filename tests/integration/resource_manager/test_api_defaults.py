@@ -101,7 +101,7 @@ def assert_equal(live: JsonObject, merged: JsonObject) -> None:
 
 
 def edits(live: JsonObject, manifest: JsonObject) -> Iterator[tuple[Path_, JsonObject]]:
-    """The live object with one value of the manifest changed, each in turn."""
+    """Return the live object with one value of the manifest changed, each in turn."""
     for path in leaves(manifest):
         if path[0] in ("apiVersion", "kind", "metadata", "status"):
             continue

@@ -228,7 +228,7 @@ async def test_only_one_condition_is_ever_written(site: Site) -> None:
 
 
 def patient(site: Site) -> Unit:
-    """An approver that denies after an hour; to it a new request is ten minutes old.
+    """Return an approver that denies after an hour; to it a new request is ten minutes old.
 
     So the next look is ten minutes away, if nothing happens earlier.
     """
@@ -237,7 +237,7 @@ def patient(site: Site) -> Unit:
 
 
 def decisions(site: Site) -> list[str]:
-    """The writes so far besides Events."""
+    """Return the writes so far besides Events."""
     return [write for write in site.recorder.taken() if not write.startswith("create Event")]
 
 
@@ -367,7 +367,7 @@ async def test_without_a_node_the_reason_is_an_event_of_the_request(site: Site) 
 
 
 def example(file: str) -> list[JsonObject]:
-    """The objects of a file of the example."""
+    """Return the objects of a file of the example."""
     documents = parse_documents((EXAMPLE / file).read_text())
     return [document.value for document in documents if isinstance(document.value, dict)]
 

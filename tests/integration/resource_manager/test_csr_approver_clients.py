@@ -121,7 +121,7 @@ async def test_gardenadm_is_approved_by_a_bootstrap_token_for_the_group_of_shoot
 
 
 def roles(name: str) -> dict[str, JsonObject]:
-    """The ClusterRoles of the chart by the cluster that they are for, under other names."""
+    """Return the ClusterRoles of the chart by the cluster that they are for, under other names."""
     found: dict[str, JsonObject] = {}
     for document in parse_documents(ROLES.read_text()):
         role = document.value
@@ -132,7 +132,7 @@ def roles(name: str) -> dict[str, JsonObject]:
 
 
 async def grant(client: Client, namespace: str, name: str) -> None:
-    """Gives the rights of the chart to the namespace's ServiceAccount `default`."""
+    """Give the rights of the chart to the namespace's ServiceAccount `default`."""
     subject = {"kind": "ServiceAccount", "name": "default", "namespace": namespace}
     for place, role in roles(name).items():
         await client.create(role)

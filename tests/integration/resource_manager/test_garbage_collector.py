@@ -21,7 +21,7 @@ GARBAGE = {marks.GARBAGE_COLLECTABLE: "true"}
 
 
 def collector(world: World, client: Client | None = None, minutes: int = 11) -> GarbageCollector:
-    """A collector of the world's namespace, some minutes in the future."""
+    """Return a collector of the world's namespace, some minutes in the future."""
     return GarbageCollector(
         client or world.client,
         FakeClock(datetime.now(UTC) + timedelta(minutes=minutes)),
@@ -38,7 +38,7 @@ async def put_garbage(world: World, name: str, kind: str = "ConfigMap") -> None:
 
 
 def user(world: World, kind: str, annotations: JsonObject) -> JsonObject:
-    """An object of a kind, with annotations."""
+    """Return an object of a kind, with annotations."""
     template: JsonObject = {
         "metadata": {"labels": {"app": "a"}},
         "spec": {

@@ -11,7 +11,7 @@ from pergola.testing.world import World, condition, has, is_ready, message
 
 
 def pod(world: World, name: str, **annotations: str) -> JsonObject:
-    """A Pod that no scheduler takes, so that it stays pending."""
+    """Return a Pod that no scheduler takes, so that it stays pending."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -24,7 +24,7 @@ def pod(world: World, name: str, **annotations: str) -> JsonObject:
 
 
 def workload(world: World, kind: str, **spec: Any) -> JsonObject:
-    """A Deployment or StatefulSet called web."""
+    """Return a Deployment or StatefulSet called web."""
     return {
         "apiVersion": "apps/v1",
         "kind": kind,

@@ -223,7 +223,7 @@ async def test_source_and_target_may_be_different_clusters(
 
 
 def uid(obj: JsonObject) -> str:
-    """Which of several objects of one name it is."""
+    """Return which of several objects of one name it is."""
     return str(obj["metadata"]["uid"])
 
 
@@ -231,7 +231,7 @@ def uid(obj: JsonObject) -> str:
 
 
 def deployment(namespace: str) -> JsonObject:
-    """A Deployment whose pods the sandbox runs."""
+    """Return a Deployment whose pods the sandbox runs."""
     labels = {"app": "web"}
     return {
         "apiVersion": "apps/v1",

@@ -24,7 +24,7 @@ ROLE_BINDING = GroupVersionKind("rbac.authorization.k8s.io", "v1", "RoleBinding"
 
 
 def deployment(namespace: str, name: str = "web", **spec: Any) -> JsonObject:
-    """A Deployment."""
+    """Return a Deployment."""
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -41,7 +41,7 @@ def deployment(namespace: str, name: str = "web", **spec: Any) -> JsonObject:
 
 
 def role_binding(namespace: str, role: str, **annotations: str) -> JsonObject:
-    """A RoleBinding; its roleRef is immutable."""
+    """Return a RoleBinding; its roleRef is immutable."""
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "RoleBinding",

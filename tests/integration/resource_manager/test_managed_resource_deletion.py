@@ -39,7 +39,7 @@ def names(resource: JsonObject) -> list[str]:
 
 
 async def unblock(world: World, name: str) -> None:
-    """Takes the finalizers off a ConfigMap."""
+    """Take the finalizers off a ConfigMap."""
     await world.client.patch(CONFIG_MAP, world.key(name), {"metadata": {"finalizers": None}})
 
 
@@ -259,7 +259,7 @@ async def test_claims_go_only_on_request_and_only_the_stateful_sets_own(
 
 
 def with_mode(obj: JsonObject) -> JsonObject:
-    """The object, to be released."""
+    """Return the object, to be released."""
     obj["metadata"]["annotations"] = {marks.MODE: "Ignore"}
     return obj
 

@@ -39,7 +39,7 @@ async def apply(client: Client, file: str) -> None:
 
 
 async def until_told(client: Client, node: Key, reason: str) -> None:
-    """Waits for an Event, whose note is in the README if it is a warning."""
+    """Wait for an Event, whose note is in the README if it is a warning."""
     readme = (EXAMPLE / "README.md").read_text()
     fields = f"regarding.name={node.name},reason={reason}"
     async with asyncio.timeout(PATIENCE):
@@ -51,5 +51,5 @@ async def until_told(client: Client, node: Key, reason: str) -> None:
 
 
 def taints(node: JsonObject) -> list[str]:
-    """The keys of a Node's taints."""
+    """Return the keys of a Node's taints."""
     return [taint["key"] for taint in maps_at(node, "spec", "taints")]

@@ -30,7 +30,7 @@ MANY = 24
 
 
 def manifests(file: str, namespace: str) -> list[dict[str, Any]]:
-    """The objects of a file, as somebody would write them for another namespace."""
+    """Return the objects of a file, as somebody would write them for another namespace."""
     text = (CHART / file).read_text().replace("namespace: garden", f"namespace: {namespace}")
     return [obj for d in parse_documents(text) if isinstance(obj := d.value, dict)]
 

@@ -35,7 +35,7 @@ ROLE = Path(__file__).parents[3] / "charts" / "resource-manager" / "rbac" / "sec
 
 
 async def until_finalizers(world: World, name: str, *finalizers: str) -> None:
-    """Waits until a Secret has exactly these finalizers."""
+    """Wait until a Secret has exactly these finalizers."""
     await world.until_object(
         SECRET, world.key(name), lambda s: sorted(finalizers_of(s)) == sorted(finalizers)
     )
@@ -48,12 +48,12 @@ async def put_secret(world: World, name: str, *finalizers: str) -> None:
 
 
 async def release(world: World, name: str) -> None:
-    """Takes all finalizers off a Secret, so that the namespace of the test can go."""
+    """Take all finalizers off a Secret, so that the namespace of the test can go."""
     await world.client.patch(SECRET, world.key(name), {"metadata": {"finalizers": None}})
 
 
 def secret_writes(recorder: RecordingClient) -> list[str]:
-    """The writes of Secrets since the last call."""
+    """Return the writes of Secrets since the last call."""
     return [write for write in recorder.taken() if " Secret " in write]
 
 
@@ -175,7 +175,7 @@ async def test_no_secret_blocks_its_namespace_wherever_the_resource_manager_stop
 
 
 async def namespace_goes(client: Client, sandbox: Sandbox, writes: int) -> None:
-    """Deletes a namespace, stops the resource manager after some writes, and starts it again."""
+    """Delete a namespace, stop the resource manager after some writes, and start it again."""
     namespace = await create_namespace(client, f"stops after {writes}")
     async with Stopping.connect(load(sandbox.kubeconfig)) as stopping:
         stopping.died = asyncio.Event()
@@ -421,7 +421,7 @@ async def bind(world: World, role: JsonObject) -> None:
 
 
 async def run_alone(client: Client, namespace: str) -> None:
-    """Runs only this controller."""
+    """Run only this controller."""
     source = Source(client, Responsibility("resources"), namespaces=[namespace])
     async with asyncio.TaskGroup() as group:
         group.create_task(source.unit.run())

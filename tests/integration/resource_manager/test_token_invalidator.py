@@ -67,7 +67,7 @@ class Place:
         await self.client.create(account)
 
     async def add_secret(self, name: str = "robot-token", account: str = "robot") -> JsonObject:
-        """A token Secret; returns when its token is there."""
+        """Return a token Secret; returns when its token is there."""
         metadata = {"name": name, "namespace": self.namespace, "annotations": {ACCOUNT: account}}
         await self.client.create(
             {
@@ -336,7 +336,7 @@ async def test_a_concurrent_edit_is_not_overwritten(place: Place) -> None:
 
 
 async def grant(place: Place) -> JsonObject:
-    """Gives the rights of the chart, in the namespace only, to its ServiceAccount `default`."""
+    """Give the rights of the chart, in the namespace only, to its ServiceAccount `default`."""
     (document,) = parse_documents(ROLES.read_text())
     assert isinstance(document.value, dict)
     name = f"{place.namespace}:{name_of(document.value)}"

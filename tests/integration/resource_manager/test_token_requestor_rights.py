@@ -90,7 +90,7 @@ async def bind(admin: Client, side: str, namespace: str) -> None:
 
 
 async def bind_reviews(admin: Client, namespace: str) -> str:
-    """The ClusterRole for reviews, under a name that no other test has."""
+    """Return the ClusterRole for reviews, under a name that no other test has."""
     name = f"{IDENTITY}-{namespace}"
     await admin.create(role("target-reviews") | {"metadata": {"name": name}})
     await admin.create(binding("ClusterRole", {"name": name}, namespace))

@@ -65,7 +65,7 @@ class Asked(Client):
         )
 
     def taken(self) -> Sequence[str]:
-        """What was read since the last time."""
+        """Return what was read since the last time."""
         read, self.read = getattr(self, "read", []), []
         return read
 
@@ -158,7 +158,7 @@ async def test_hvpas_are_not_asked_about_where_nobody_serves_them(cluster_client
 
 
 def shipped_rules() -> list[JsonObject]:
-    """The rules of all roles that the look-ups of the webhooks need."""
+    """Return the rules of all roles that the look-ups of the webhooks need."""
     rules: list[JsonObject] = []
     for file, role in SHIPPED.items():
         first = next(document.value for document in parse_documents((RULES / file).read_bytes()))

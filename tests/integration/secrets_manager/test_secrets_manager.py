@@ -125,7 +125,7 @@ def authority(name: str = "original") -> dict[str, bytes]:
 
 
 def signer(secret: ManagedSecret, manager: SecretsManager) -> bool:
-    """Whether the current authority signed a certificate."""
+    """Return whether the current authority signed a certificate."""
     return signed_by(
         read_certificate(secret.data["tls.crt"]),
         read_certificate(manager.current("ca").data["ca.crt"]),

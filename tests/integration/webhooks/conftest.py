@@ -69,7 +69,7 @@ async def target(site: WebhookSite) -> AsyncIterator[WebhookSite]:
 
 
 async def _prepare(sandbox: Sandbox) -> None:
-    """Adds what no test takes away: all definitions, and the resource manager's namespace."""
+    """Add what no test takes away: all definitions, and the resource manager's namespace."""
     async with Client.connect(load(sandbox.kubeconfig)) as client:
         site = WebhookSite(sandbox, client, 0)
         await site.add_definitions(definitions())

@@ -73,7 +73,7 @@ async def registered(site: WebhookSite, kind: Where) -> dict[str, JsonObject]:
 
 
 def plain(api_version: str, kind: str, namespace: str = "", **fields: object) -> JsonObject:
-    """An object with nothing but what it must have."""
+    """Return an object with nothing but what it must have."""
     metadata = {"generateName": "plain-"} | ({"namespace": namespace} if namespace else {})
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **fields}
 
@@ -84,7 +84,7 @@ def labelled(obj: JsonObject, **labels: str) -> JsonObject:
 
 
 def selected_by(entry: str, namespace: str) -> JsonObject:
-    """A pod that all other webhooks of the namespace skip."""
+    """Return a pod that all other webhooks of the namespace skip."""
     skips = {skip: "true" for name, skip in SKIPS.items() if name != entry}
     return pod(namespace, "web", labels=skips)
 
@@ -114,7 +114,7 @@ def meant(namespace: str) -> dict[str, JsonObject]:
 
 
 def harmless(namespace: str) -> list[JsonObject]:
-    """What a cluster needs for its start, and what other people do."""
+    """Return what a cluster needs for its start, and what other people do."""
     template = {"metadata": {"labels": OWN}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
     workload = {"selector": {"matchLabels": OWN}, "template": template}
     skips = dict.fromkeys(SKIPS.values(), "true")
@@ -139,7 +139,7 @@ def harmless(namespace: str) -> list[JsonObject]:
 
 
 async def refusal(site: WebhookSite, obj: JsonObject) -> str | None:
-    """Which webhook keeps an object from being created; None if it is created."""
+    """Return which webhook keeps an object from being created; None if it is created."""
     try:
         await site.client.create(obj, dry_run=True)
     except ApiError as error:
@@ -148,7 +148,7 @@ async def refusal(site: WebhookSite, obj: JsonObject) -> str | None:
 
 
 def failed(error: ApiError) -> str:
-    """The webhook that could not be called; the text of any other error."""
+    """Return the webhook that could not be called; the text of any other error."""
     text = str(error)
     _, found, rest = text.partition('failed calling webhook "')
     return rest.partition('"')[0].removesuffix(SUFFIX) if found else text
@@ -296,7 +296,7 @@ async def test_a_manager_that_comes_back_is_asked_at_once(site: WebhookSite, kin
 
 
 async def test_a_restart_loses_nothing_that_should_pass(site: WebhookSite) -> None:
-    """Requests go on all the time; those for other namespaces never notice."""
+    """Request go on all the time; those for other namespaces never notice."""
     matching, other = await site.add_namespace(**GARDEN), await site.add_namespace()
     answers: Counter[str] = Counter()
     over = asyncio.Event()
@@ -324,7 +324,7 @@ async def test_a_restart_loses_nothing_that_should_pass(site: WebhookSite) -> No
 
 
 async def until_more(site: WebhookSite, answers: "Counter[str]", what: str) -> None:
-    """Returns when there were ten more answers of a kind."""
+    """Return when there were ten more answers of a kind."""
     wanted = answers[what] + 10
     async with asyncio.timeout(30):
         while answers[what] < wanted:

@@ -35,7 +35,7 @@ async def place(site: WebhookSite, **labels: str) -> str:
 
 
 async def furnish(site: WebhookSite, namespace: str) -> None:
-    """Adds a quiet ServiceAccount, and a gateway to the API server."""
+    """Add a quiet ServiceAccount, and a gateway to the API server."""
     await site.add_account(namespace, "quiet", automount=False)
     for obj in (
         {
@@ -57,7 +57,7 @@ async def furnish(site: WebhookSite, namespace: str) -> None:
 async def admitted(
     site: WebhookSite, namespace: str, labels: dict[str, str] | None = None
 ) -> set[str]:
-    """Which webhooks change a pod that is created there."""
+    """Return which webhooks change a pod that is created there."""
     obj = pod(namespace, "web", labels=labels, account="quiet")
     return effects(await site.client.create(obj, dry_run=True))
 

@@ -25,7 +25,7 @@ objects = st.dictionaries(names, values, max_size=4)
 
 @st.composite
 def paths(draw: st.DrawFn, obj: JsonObject) -> Path:
-    """A path to something that is there, or could be added there."""
+    """Return a path to something that is there, or could be added there."""
     path: list[str | int] = []
     value: JsonValue = obj
     while True:

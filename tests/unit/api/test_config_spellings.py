@@ -20,7 +20,7 @@ FILE: JsonObject = {
 
 
 def at(path: str, value: Any) -> JsonObject:
-    """A valid configuration, with `value` at `path`."""
+    """Return a valid configuration, with `value` at `path`."""
     first, _, rest = path.partition(".")
     nested = value
     for step in reversed(rest.split(".") if rest else []):

@@ -24,7 +24,7 @@ MINIMAL: JsonObject = {
 
 
 def at(path: str, value: Any) -> JsonObject:
-    """The smallest valid configuration, with `value` at `path`."""
+    """Return the smallest valid configuration, with `value` at `path`."""
     *parents, last = path.split(".")
     config: JsonObject = {**MINIMAL, "leaderElection": dict(MINIMAL["leaderElection"])}
     here = config
@@ -436,7 +436,7 @@ OFF: JsonObject = {
 
 
 def values_of(schema: JsonObject) -> st.SearchStrategy[JsonValue]:
-    """Maps with some of the known fields, each of them filled with sense or nonsense."""
+    """Map with some of the known fields, each of them filled with sense or nonsense."""
     if "properties" in schema:
         fields = {name: values_of(entry) for name, entry in schema["properties"].items()}
         return JUNK | st.lists(st.sampled_from(sorted(fields)), max_size=3, unique=True).flatmap(

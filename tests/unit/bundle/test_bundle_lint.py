@@ -153,13 +153,13 @@ HIGHLY_AVAILABLE = {"high-availability-config.resources.gardener.cloud/type": "s
 
 
 def component() -> dict[str, JsonObject]:
-    """The objects by kind."""
+    """Return the objects by kind."""
     values = [document.value for document in parse_documents(COMPONENT)]
     return {str(value["kind"]): value for value in values if isinstance(value, dict)}
 
 
 def edit(obj: Any, path: str, value: Any) -> None:
-    """Sets or removes what is at a path such as `spec.containers[0].image`."""
+    """Set or remove what is at a path such as `spec.containers[0].image`."""
     *steps, last = path.replace("[", ".").replace("]", "").split(".")
     for step in steps:
         obj = obj[int(step)] if step.isdigit() else obj[step]

@@ -20,7 +20,6 @@ from pergola.bundle.managed_resource import (
     build,
     for_seed,
     for_shoot,
-    is_for_shoot,
     merge_into,
     secret_names,
 )
@@ -108,7 +107,6 @@ def test_a_bundle_for_a_shoot() -> None:
         "injectLabels": {"team": "a", "shoot.gardener.cloud/no-cleanup": "true"},
         "keepObjects": False,
     }
-    assert is_for_shoot(resource)
 
 
 @pytest.mark.parametrize(
@@ -127,11 +125,6 @@ def test_a_bundle_for_the_seed(namespace: str, labels: dict[str, str]) -> None:
         "secretRefs": [{"name": name_of(bundle.secrets[0])}],
         "keepObjects": True,
     }
-    assert not is_for_shoot(resource)
-
-
-def test_a_resource_with_an_empty_class_is_for_a_shoot() -> None:
-    assert is_for_shoot({"spec": {"class": ""}})
 
 
 def test_all_settings_are_fields_of_the_api() -> None:

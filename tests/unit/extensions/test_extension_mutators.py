@@ -50,7 +50,7 @@ def network(config: JsonObject | None = None, kind: str = "calico", **metadata: 
 
 
 def shoot(**parts: Any) -> JsonObject:
-    """A Shoot with cilium on a cloud; `parts` are merged into its spec."""
+    """Return a Shoot with cilium on a cloud; `parts` are merged into its spec."""
     spec: JsonObject = {
         "networking": {"type": "cilium"},
         "provider": {"type": "gcp", "workers": [{"name": "w"}]},
@@ -72,7 +72,7 @@ def ask(webhook: Webhook, new: JsonObject, old: JsonObject | None = None) -> Ver
 
 
 def after(webhook: Webhook, new: JsonObject, old: JsonObject | None = None) -> JsonObject:
-    """The object as it is stored."""
+    """Return the object as it is stored."""
     verdict = ask(webhook, new, old)
     assert verdict.allowed, verdict.message
     return applied(new, verdict.edits)

@@ -21,7 +21,6 @@ from pergola.extensions.registration import (
     Registration,
     Served,
     check,
-    check_together,
     check_update,
     controller_documents,
     extension,
@@ -190,16 +189,6 @@ def test_a_policy_is_one_of_three_and_there_is_one_deployment() -> None:
     assert problem.startswith('spec.deployment.policy: Unsupported value: "Sometimes"')
     (problem,) = said(registered(network(), deploymentRefs=[{"name": "a"}, {"name": "b"}]))
     assert problem.startswith("spec.deployment.deploymentRefs: Forbidden")
-
-
-def test_there_is_one_primary_for_a_kind_and_type() -> None:
-    first, second = registered(network(), name="a"), registered(network(), name="b")
-    (problem,) = map(str, check_together([first, second]))
-    assert problem == (
-        "spec.resources[0].primary: Forbidden: Network/gardenet of b is served primarily by a "
-        "already"
-    )
-    assert check_together([first, registered(network(primary=False), name="b")]) == []
 
 
 def test_the_primary_registration_is_immutable() -> None:

@@ -22,7 +22,7 @@ def lease(renewed: datetime) -> JsonObject:
 
 
 def nobody() -> Client:
-    """A client of a server that is not there, and that is not asked."""
+    """Return a client of a server that is not there, and that is not asked."""
     config = ClusterConfig(
         server="https://127.0.0.1:1",
         ca=None,

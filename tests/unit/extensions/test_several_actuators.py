@@ -161,7 +161,7 @@ class Cloth(Weft):
 
 
 def garden() -> Garden:
-    """One that is not asked."""
+    """Return one that is not asked."""
     config = ClusterConfig(
         server="https://127.0.0.1:1",
         ca=None,

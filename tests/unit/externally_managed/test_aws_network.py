@@ -54,7 +54,7 @@ def subnet(name: str, zone: str, **fields: Any) -> JsonObject:
 
 
 def table(name: str, *routes: JsonObject, subnets: tuple[str, ...] = ()) -> JsonObject:
-    """A route table of these subnets; the main one without any."""
+    """Return a route table of these subnets; the main one without any."""
     associations: list[JsonObject] = [{"SubnetId": f"subnet-{each}"} for each in subnets]
     return {
         "RouteTableId": f"rtb-{name}",
@@ -104,7 +104,7 @@ def decide(observed: Observed = OBSERVED, wanted: Wanted = WANTED, **spec: Any) 
 
 
 def problem(observed: Observed = OBSERVED, wanted: Wanted = WANTED, **spec: Any) -> str:
-    """The only problem."""
+    """Return the only problem."""
     (found,) = decide(observed, wanted, **spec).problems
     return found
 

@@ -21,7 +21,7 @@ NEW: Contract = Contract("v1beta2", "v1", ("v1beta2", "v1beta1"))
 
 
 def written(obj: JsonObject, contract: Contract, outcome: Outcome, after: int = 0) -> JsonObject:
-    """The object after the patch."""
+    """Return the object after the patch."""
     patch = status_patch(obj, contract, outcome, NOW + timedelta(minutes=after))
     return apply_merge_patch(obj, {"status": patch})
 
@@ -151,7 +151,7 @@ def test_all_that_is_wrong_with_a_description_is_named(
 
 @st.composite
 def objects(draw: st.DrawFn, contract: Contract) -> JsonObject:
-    """An InfraCluster whose status satisfies the CRD, as its provider may have left it."""
+    """Return an InfraCluster whose status satisfies the CRD, as its provider may have left it."""
     text = st.text(min_size=1, max_size=20)
     condition = {
         "type": st.sampled_from(["Ready", "Paused", "VpcReady", "SubnetsReady"]),

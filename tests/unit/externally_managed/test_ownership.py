@@ -25,7 +25,7 @@ NOBODY: Owned = Owned({}, {})
 
 
 def leaves(value: JsonObject, path: Path = ()) -> Iterator[tuple[Path, JsonValue]]:
-    """All values that are not maps, with their paths; an empty map counts as a value."""
+    """Return all values that are not maps, with their paths; an empty map counts as a value."""
     for name, item in value.items():
         if isinstance(item, dict) and item:
             yield from leaves(item, (*path, name))
@@ -34,7 +34,7 @@ def leaves(value: JsonObject, path: Path = ()) -> Iterator[tuple[Path, JsonValue
 
 
 def tree(value: JsonObject) -> Fields:
-    """The fields of a value, as whoever applied it owns them."""
+    """Return the fields of a value, as whoever applied it owns them."""
     return {name: tree(item) if isinstance(item, dict) else {} for name, item in value.items()}
 
 

@@ -46,7 +46,7 @@ def chain(name: str, seconds: Mapping[str, float | str]) -> Graph:
 
 
 def waits(seconds: float) -> Action:
-    """An action that takes some seconds, and fails if they are negative."""
+    """Return an action that takes some seconds, and fails if they are negative."""
 
     async def action() -> None:
         await asyncio.sleep(abs(seconds))

@@ -32,7 +32,7 @@ class CloudError(Exception):
 
 
 def virtually(work: Coroutine[None, None, None]) -> None:
-    """Runs on a loop whose time costs nothing."""
+    """Run on a loop whose time costs nothing."""
     with asyncio.Runner(loop_factory=lambda: looptime.new_event_loop(start=0)) as runner:
         runner.run(work)
 
@@ -108,14 +108,14 @@ class World:
         await self.half()
 
     def restarted(self, last: int) -> "World":
-        """The same world, for the next process."""
+        """Return the same world, for the next process."""
         self.is_dead = asyncio.Event()
         self.last = self.halves + last if last else 0
         return self
 
 
 def ensures(world: World, state: State, name: str) -> Act:
-    """An idempotent task: takes what the state knows, else what is there, else a new one."""
+    """Return an idempotent task: takes what the state knows, else what is there, else a new one."""
 
     async def action() -> None:
         if state.get(name):
@@ -136,7 +136,7 @@ def flow_of(world: World, state: State, retry: Retry = ONCE) -> Graph:
 
 
 async def process(world: World, retry: Retry, parallel: int | None) -> bool:
-    """One life of a process; whether its flow succeeded."""
+    """Return one life of a process; whether its flow succeeded."""
     state = State(world.stored)
     saver = Saver(state, world.write, retry=Retry(attempts=3, jitter=0))
     graph = flow_of(world, state, retry)

@@ -66,7 +66,7 @@ class Watcher:
 
 
 def fails(*errors: Exception) -> Act:
-    """Raises these errors, one at a call, and then succeeds."""
+    """Raise these errors, one at a call, and then succeeds."""
     left = list(errors)
 
     async def action() -> None:

@@ -139,7 +139,7 @@ async def a_watch(client: Client, gvk: GroupVersionKind, selection: Selection) -
 
 
 def segments(path: str) -> list[str]:
-    """The path as the API server takes it apart: decoded first, and then split."""
+    """Return the path as the API server takes it apart: decoded first, and then split."""
     return unquote(path).split("/")[1:]
 
 

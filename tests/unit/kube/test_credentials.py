@@ -270,7 +270,7 @@ def test_no_credential_shows_its_secret_when_printed() -> None:
 
 
 def plugin(script: str, **fields: object) -> ExecPlugin:
-    """A program that is a line of Python."""
+    """Return a program that is a line of Python."""
     defaults: dict[str, object] = {
         "where": "config: users[me].user.exec",
         "api_version": "client.authentication.k8s.io/v1",

@@ -62,7 +62,7 @@ class Player:
         self._heard = asyncio.Event()
 
     async def was_asked(self, count: int) -> None:
-        """Returns when that many requests came."""
+        """Return when that many requests came."""
         while len(self.asked) < count:
             self._heard.clear()
             await self._heard.wait()
@@ -140,7 +140,7 @@ async def transport_to(
 
 
 def status(code: int, reason: str, **details: object) -> Answer:
-    """A refusal as the API server words it."""
+    """Return a refusal as the API server words it."""
     body: JsonObject = {
         "kind": "Status",
         "apiVersion": "v1",
@@ -422,7 +422,7 @@ async def test_a_stream_that_goes_silent_is_no_answer() -> None:
 
 
 async def lines(transport: Transport, *, silence: float = 20.0) -> list[bytes]:
-    """All lines of a stream, until the server ends it."""
+    """Return all lines of a stream, until the server ends it."""
     async with transport.stream("/x", {}, accept="*/*", silence=silence) as stream:
         return [line async for line in stream]
 
@@ -501,7 +501,7 @@ async def test_who_waits_is_served_in_order() -> None:
 
 
 async def moments(throttle: Throttle, count: int) -> list[float]:
-    """When each of several requests in a row may go."""
+    """Return when each of several requests in a row may go."""
     loop = asyncio.get_running_loop()
     passed = []
     for _ in range(count):

@@ -27,7 +27,7 @@ metadata:
 
 
 def values(text: str | bytes) -> list[JsonValue]:
-    """The values of a stream without a broken document."""
+    """Return the values of a stream without a broken document."""
     documents = list(parse_documents(text))
     assert [d.error for d in documents if d.error] == []
     return [d.value for d in documents]
@@ -214,7 +214,7 @@ def test_a_broken_document_is_refused() -> None:
 
 
 def drained(text: str | bytes) -> int:
-    """Reads to the end, however broken; anything but the room's error fails the test."""
+    """Read to the end, however broken; anything but the room's error fails the test."""
     documents = list(parse_documents(text))
     assert [d.index for d in documents] == list(range(len(documents)))
     orjson.dumps([d.value for d in documents])

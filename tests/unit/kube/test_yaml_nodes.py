@@ -8,7 +8,7 @@ from pergola.kube.yaml import YamlError, dump, parse, parse_documents
 
 
 def the_error(text: str | bytes) -> YamlError:
-    """The error of a stream that is one broken document."""
+    """Return the error of a stream that is one broken document."""
     (document,) = parse_documents(text)
     assert document.value is None
     assert document.error is not None

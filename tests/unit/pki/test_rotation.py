@@ -22,7 +22,7 @@ PLAN = Plan("server", ("localhost", "server.garden.svc"))
 
 
 def is_trusted(identity: Identity, bundle: bytes, now: datetime) -> bool:
-    """Whether a client with this bundle accepts what is served."""
+    """Return whether a client with this bundle accepts what is served."""
     served = read_certificate(identity.server.public)
     return any(
         signed_by(served, authority)

@@ -124,12 +124,12 @@ def _errors(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _unusable(finding: Finding) -> str:
-    """The path to leave out so that the rest can be read: the parent of a missing field."""
+    """Return the path to leave out so that the rest can be read: the parent of a missing field."""
     return finding.path.rpartition(".")[0] if finding.problem == REQUIRED else finding.path
 
 
 def _overlaps(path: str, reported: Iterable[str]) -> bool:
-    """Whether the field, one of its parents or one of its parts was reported already."""
+    """Return whether the field, one of its parents or one of its parts was reported already."""
     return any(_is_inside(path, other) or _is_inside(other, path) for other in reported)
 
 

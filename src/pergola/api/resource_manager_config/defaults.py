@@ -14,7 +14,7 @@ from pergola.api.schema.duration import Duration
 
 
 def fill_defaults(config: ResourceManagerConfiguration) -> None:
-    """Fills in what depends on other settings, in place."""
+    """Fill in what depends on other settings, in place."""
     for connection in (config.source_client_connection, config.target_client_connection):
         if connection is not None:
             _connection(connection)

@@ -36,14 +36,14 @@ class Unified:
     _written: dict[str, str] = field(default_factory=dict)
 
     def as_written(self, path: str) -> str:
-        """The path as the file spells it."""
+        """Return the path as the file spells it."""
         for known in _with_parents(path):
             if known in self._written:
                 return self._written[known] + path[len(known) :]
         return path
 
     def unify(self, section: str, old: str, new: str) -> None:
-        """Moves the settings of one block to its new name."""
+        """Move the settings of one block to its new name."""
         block = self.value.get(section)
         if not isinstance(block, dict) or old not in block:
             return
@@ -74,7 +74,7 @@ class Unified:
 
 
 def unify_spellings(value: JsonObject) -> Unified:
-    """The configuration with new names only; the argument is not changed."""
+    """Return the configuration with new names only; the argument is not changed."""
     unified = Unified(value)
     for section, old, new in _BLOCKS:
         unified.unify(section, old, new)

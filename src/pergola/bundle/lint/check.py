@@ -51,7 +51,7 @@ def lint(
     allow: Mapping[str, str] = _NONE,
     external: Collection[str] = (),
 ) -> list[Violation]:
-    """All violations of the house rules, in the order of the rules and of the objects.
+    """Return all violations of the house rules, in the order of the rules and of the objects.
 
     Args:
         allow: exceptions: from rule and object, such as `host-root DaemonSet kube-system/node`,

@@ -24,7 +24,7 @@ def memory_request(manifests: Manifests) -> Iterator[Finding]:
 
 
 def cpu_limit(manifests: Manifests) -> Iterator[Finding]:
-    """A limit of CPU slows a container down while its node is idle."""
+    """Return a limit of CPU slows a container down while its node is idle."""
     for workload, container in _containers(manifests):
         if map_at(container.spec, "resources", "limits").get("cpu") is not None:
             yield Finding(
@@ -48,7 +48,7 @@ def privilege_escalation(manifests: Manifests) -> Iterator[Finding]:
 
 
 def run_as_non_root(manifests: Manifests) -> Iterator[Finding]:
-    """Who needs root says why, by an exception."""
+    """Check that a container that needs root has an exception with a reason."""
     for workload, container in _containers(manifests):
         if not _is_non_root(workload, container):
             yield Finding(
@@ -89,7 +89,7 @@ def pinned_image(manifests: Manifests) -> Iterator[Finding]:
 
 
 def probes(manifests: Manifests) -> Iterator[Finding]:
-    """Whether a container works can be asked, unless it is to end by itself."""
+    """Return whether a container works can be asked, unless it is to end by itself."""
     for workload, container in _containers(manifests):
         if not container.ends and not any(container.spec.get(probe) for probe in _PROBES):
             yield Finding(
@@ -112,7 +112,7 @@ def _owns_the_kernel(container: Container) -> bool:
 
 
 def _is_non_root(workload: Workload, container: Container) -> bool:
-    """What a container says goes before what its pod says, field by field."""
+    """Return a container's security context over its pod's, field by field."""
     security = map_at(workload.pod, "securityContext") | container.security
     user = security.get("runAsUser")
     return user != 0 and (security.get("runAsNonRoot") is True or isinstance(user, int))

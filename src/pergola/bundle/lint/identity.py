@@ -99,7 +99,7 @@ def valid_name(manifests: Manifests) -> Iterator[Finding]:
 
 
 def known_namespace(manifests: Manifests) -> Iterator[Finding]:
-    """Objects say in which namespace they are, if their kind has one."""
+    """Return objects say in which namespace they are, if their kind has one."""
     scopes = _scopes(manifests)
     for obj in manifests.objects:
         namespaced = scopes.get(kind := GroupVersionKind.of(obj).group_kind, _is_namespaced(kind))

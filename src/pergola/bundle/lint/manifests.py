@@ -101,7 +101,7 @@ class Workload:
         return labels_of(self.template)
 
     def containers(self) -> Iterator[Container]:
-        """All, init containers first."""
+        """Return all, init containers first."""
         short_lived = self.kind in (JOB, CRON_JOB)
         for i, spec in enumerate(maps_at(self.pod, "initContainers")):
             ends = short_lived or spec.get("restartPolicy") != "Always"
@@ -110,7 +110,7 @@ class Workload:
             yield Container(spec, f"{self.path}.containers[{i}]", short_lived)
 
     def is_selected_by(self, selector: JsonObject) -> bool:
-        """Whether its pods are; a selector that the API server refuses selects none."""
+        """Return whether its pods are; a selector that the API server refuses selects none."""
         try:
             return matches(selector, self.labels)
         except SelectorError:
@@ -132,28 +132,28 @@ class Manifests:
 
     @classmethod
     def of(cls, objects: Sequence[JsonObject], external: Collection[str] = ()) -> "Manifests":
-        """Looks once at all objects."""
+        """Look once at all objects."""
         workloads = tuple(filter(None, map(_workload, objects)))
         return cls(tuple(objects), workloads, tuple(external), frozenset(map(title, objects)))
 
     def of_kind(self, *kinds: GroupKind) -> Iterator[JsonObject]:
-        """The objects of some kinds, in any version."""
+        """Return the objects of some kinds, in any version."""
         return (o for o in self.objects if GroupVersionKind.of(o).group_kind in kinds)
 
     def selected(self, namespace: str, selector: JsonObject) -> Iterator[Workload]:
-        """The workloads whose pods a selector selects in a namespace."""
+        """Return the workloads whose pods a selector selects in a namespace."""
         for workload in self.workloads:
             if workload.namespace == namespace and workload.is_selected_by(selector):
                 yield workload
 
     def has(self, kind: str, key: Key) -> bool:
-        """Whether an object is described here, or is there anyway."""
+        """Return whether an object is described here, or is there anyway."""
         name = f"{kind} {key}"
         return name in self._titles or any(fnmatchcase(name, known) for known in self.external)
 
 
 def title(obj: JsonObject) -> str:
-    """How an object is called: `Deployment kube-system/coredns`."""
+    """Return how an object is called: `Deployment kube-system/coredns`."""
     return f"{GroupVersionKind.of(obj).kind or 'object'} {Key.of(obj)}"
 
 

@@ -34,7 +34,7 @@ _PROJECTED: Final = (_Source("configMap", "ConfigMap"), _Source("secret", "Secre
 
 
 def existing_reference(manifests: Manifests) -> Iterator[Finding]:
-    """What is not described here is declared to be external, or optional."""
+    """Check that objects that the manifests do not hold are declared external or optional."""
     for workload in manifests.workloads:
         for use in _uses_of_pod(workload):
             if not _exists(manifests, use.kind, Key(workload.namespace, use.name)):
@@ -91,7 +91,7 @@ def _exists(manifests: Manifests, kind: str, key: Key) -> bool:
 
 
 def _is_built_in(kind: str, name: str) -> bool:
-    """Whether every cluster, or every namespace, has it by itself."""
+    """Return whether every cluster, or every namespace, has it by itself."""
     match kind:
         case "ClusterRole" | "Role":
             return name in _BUILT_IN_ROLES or name.startswith("system:")

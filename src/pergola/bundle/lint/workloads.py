@@ -63,7 +63,7 @@ def host_root(manifests: Manifests) -> Iterator[Finding]:
 
 
 def selector_matches_template(manifests: Manifests) -> Iterator[Finding]:
-    """A controller finds the pods that it makes."""
+    """Check that a controller's selector matches its pod template."""
     for workload in manifests.workloads:
         if workload.kind not in _SELECTING:
             continue

@@ -114,7 +114,7 @@ class Explanation:
 
 
 async def explain(client: Client, service: Key, settings: Settings) -> Explanation:
-    """Looks at the cluster and says who may talk to a Service.
+    """Look at the cluster and report who may talk to a Service.
 
     Raises:
         ExplanationError: there is no such Service.
@@ -165,7 +165,7 @@ def _decide(service: ServiceView, watches: Watches, surroundings: Surroundings) 
 
 
 def _refusal(service: ServiceView, watches: Watches) -> str:
-    """Why there are no policies whatever the annotations say; empty if there are."""
+    """Return why there are no policies whatever the annotations say; empty if there are."""
     home = service.key.namespace
     namespace = watches.namespaces.get(Key("", home))
     if service.deleting:
@@ -182,7 +182,7 @@ def _refusal(service: ServiceView, watches: Watches) -> str:
 async def _policies(
     client: Client, service: ServiceView, watches: Watches, decision: _Decision
 ) -> dict[Key, Policy]:
-    """All that are wanted, or there with the labels of the Service, and their states."""
+    """Return all that are wanted, or there with the labels of the Service, and their states."""
     present = watches.policies_of(service.key)
     states: dict[Key, Policy] = {}
     for key, policy in decision.wanted.items():
@@ -200,7 +200,7 @@ async def _policies(
 
 
 async def _absent(client: Client, service: ServiceView, key: Key) -> Policy:
-    """Why a wanted policy is not among those of the Service."""
+    """Return why a wanted policy is not among those of the Service."""
     try:
         live = await client.get(NETWORK_POLICY, key, metadata_only=True)
     except NotFound:
@@ -293,7 +293,7 @@ def _text(selector: JsonObject) -> str:
 
 
 async def _pods(client: Client) -> list[_SeenPod]:
-    """The labels of all pods that may still talk."""
+    """Return the labels of all pods that may still talk."""
     fields = "status.phase!=Succeeded,status.phase!=Failed"
     found: list[_SeenPod] = []
     async for page in client.pages(POD, fields=fields, metadata_only=True):

@@ -60,7 +60,7 @@ def target_of(route: JsonObject) -> str:
 
 
 def is_default(route: JsonObject) -> bool:
-    """Whether a route leads everywhere, in either IP family."""
+    """Return whether a route leads everywhere, in either IP family."""
     return destination_of(route) in (EVERYWHERE, EVERYWHERE_IPV6)
 
 

@@ -49,13 +49,13 @@ class ParsedSelectors(NamedTuple):
 
 
 def parse_alias_ports(text: str) -> Parsed:
-    """The ports of an alias. Each needs a number or name, as policies are named after it."""
+    """Return the ports of an alias. Each needs a number or name, as policies are named after it."""
     ports, problems = _each(text, "ports", _named_port)
     return Parsed(merged(ports), problems)
 
 
 def parse_world_ports(text: str) -> tuple[PolicyPort, ...]:
-    """The ports that are open to everybody; all ports if the list is empty.
+    """Return the ports that are open to everybody; all ports if the list is empty.
 
     Raises:
         Malformed: an entry is wrong. Leaving it out could leave an empty list.
@@ -67,13 +67,13 @@ def parse_world_ports(text: str) -> tuple[PolicyPort, ...]:
 
 
 def parse_namespace_selectors(text: str) -> ParsedSelectors:
-    """The selectors of peer namespaces."""
+    """Return the selectors of peer namespaces."""
     selectors, problems = _each(text, "label selectors", _selector)
     return ParsedSelectors(tuple(selectors), problems)
 
 
 def parse_pod_selector(text: str) -> JsonObject:
-    """The selector of the pods behind a Service.
+    """Return the selector of the pods behind a Service.
 
     Raises:
         Malformed: it is no selector, or one of every pod.
@@ -85,7 +85,7 @@ def parse_pod_selector(text: str) -> JsonObject:
 
 
 def check_alias(alias: str) -> None:
-    """Refuses an alias that cannot be part of a policy's name and of a label.
+    """Refuse an alias that cannot be part of a policy's name and of a label.
 
     Raises:
         Malformed: says why.
@@ -100,7 +100,7 @@ def check_alias(alias: str) -> None:
 
 
 def check_namespace_alias(alias: str) -> None:
-    """Refuses a namespace alias that cannot be part of a label.
+    """Refuse a namespace alias that cannot be part of a label.
 
     Raises:
         Malformed: says why.
@@ -113,7 +113,7 @@ def check_namespace_alias(alias: str) -> None:
 
 
 def merged(ports: Iterable[PolicyPort]) -> tuple[PolicyPort, ...]:
-    """Each protocol and port once; of ranges with one beginning, the longest."""
+    """Return each protocol and port once; of ranges with one beginning, the longest."""
     ends: dict[tuple[str, int | str | None], int | None] = {}
     for protocol, port, end in ports:
         known = ends.get((protocol, port))
@@ -131,7 +131,7 @@ def port_of(value: object) -> int | str | None:
 
 
 def tidied(selector: JsonObject) -> JsonObject:
-    """A selector as the API server stores it: without empty parts."""
+    """Return a selector as the API server stores it: without empty parts."""
     tidy = {name: part for name, part in selector.items() if part}
     if "matchExpressions" in tidy:
         tidy["matchExpressions"] = [

@@ -57,7 +57,7 @@ def plan(
     present: Mapping[Key, SeenPolicy],
     kept: Iterable[Key] = (),
 ) -> Plan:
-    """What differs between what should be and what is.
+    """Return what differs between what should be and what is.
 
     Args:
         present: the policies whose labels name the Service.
@@ -85,11 +85,11 @@ class Writer:
         self._blocked: dict[Key, set[Key]] = {}
 
     def is_as_written(self, key: Key, policy: SeenPolicy) -> bool:
-        """Whether a policy is what is being written right now."""
+        """Return whether a policy is what is being written right now."""
         return self._writing.get(key) == policy.digest
 
     def gone(self, key: Key) -> set[Key]:
-        """Takes in that a policy is gone; tells the Services that wanted one of its name."""
+        """Take in that a policy is gone; report the Services that wanted one of its name."""
         self._deleted.pop(key, None)
         return self._blocked.pop(key, set())
 
@@ -100,7 +100,7 @@ class Writer:
         return Plan(plan.put, delete)
 
     async def apply(self, service: Key, plan: Plan) -> list[Exception]:
-        """Does all of a plan, whatever fails of it; returns what failed.
+        """Do all of a plan, whatever fails of it; return what failed.
 
         That is each a `KubeError`, a `ForeignPolicy` or a `RejectedPolicy`.
         """
@@ -142,7 +142,7 @@ class Writer:
         return await self._patch(service, policy)
 
     async def _patch(self, service: Key, policy: JsonObject) -> JsonObject:
-        """Changes what differs of what we write; other labels and annotations stay."""
+        """Change what differs of what we write; other labels and annotations stay."""
         key = Key.of(policy)
         live = await self._client.get(NETWORK_POLICY, key)
         owner = owner_of(live)
@@ -185,7 +185,7 @@ async def _attempt(
 
 
 def _is_going(error: ApiError) -> bool:
-    """Whether a namespace is terminating or gone, of which we are about to hear anyway."""
+    """Return whether a namespace is terminating or gone, of which we are about to hear anyway."""
     if isinstance(error, Forbidden):
         return any(cause.get("reason") == _NAMESPACE_TERMINATING for cause in error.causes)
     return isinstance(error, NotFound)

@@ -28,7 +28,7 @@ class Callers:
         self.services: Index[ServiceView, tuple[str, str]] = Index(services, _caller_labels)
 
     def has(self, namespace: str, label: str) -> bool:
-        """Whether a pod of the namespace carries the label key."""
+        """Return whether a pod of the namespace carries the label key."""
         return (namespace, label) in self.by_label
 
 

@@ -39,7 +39,7 @@ def world_description(service: ServiceView, ports: Sequence[PolicyPort]) -> str:
 
 
 def go_map(labels: Mapping[str, str]) -> str:
-    """Labels as the descriptions print them: `map[a:b c:d]`."""
+    """Label as the descriptions print them: `map[a:b c:d]`."""
     return f"map[{' '.join(f'{key}:{labels[key]}' for key in sorted(labels))}]"
 
 

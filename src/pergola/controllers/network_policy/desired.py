@@ -45,7 +45,7 @@ _HASHED: Final = 5
 
 
 def desired(service: ServiceView, wanted: Iterable[Intent]) -> dict[Key, JsonObject]:
-    """The policies of a Service, by where they are.
+    """Return the policies of a Service, by where they are.
 
     Two intents may ask for policies of one name, such as a peer and a Gateway in one namespace. An
     ingress policy then lets both in; an egress policy for other callers gets a name of its own.
@@ -154,7 +154,7 @@ def _policy(service: ServiceView, key: Key, description: str, spec: JsonObject) 
 
 
 def _joined(one: JsonObject, other: JsonObject) -> JsonObject:
-    """One policy with the rules of both."""
+    """Return one policy with the rules of both."""
     rules = "ingress" if "ingress" in one["spec"] else "egress"
     both = one["spec"][rules] + [r for r in other["spec"][rules] if r not in one["spec"][rules]]
     texts = [policy["metadata"]["annotations"][DESCRIPTION] for policy in (one, other)]
@@ -167,7 +167,7 @@ def _joined(one: JsonObject, other: JsonObject) -> JsonObject:
 
 
 def _renamed(policy: JsonObject) -> tuple[Key, JsonObject]:
-    """A policy whose name is taken by one for other callers."""
+    """Return a policy whose name is taken by one for other callers."""
     digest = hashlib.sha256(canonical(policy["spec"]["podSelector"])).hexdigest()
     name = f"{policy['metadata']['name']}-{digest[:_HASHED]}"
     renamed = {**policy, "metadata": {**policy["metadata"], "name": name}}

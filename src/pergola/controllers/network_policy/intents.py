@@ -113,7 +113,7 @@ ALONE: Final = Surroundings()
 def intents(
     service: ServiceView, peers: Sequence[str], surroundings: Surroundings = ALONE
 ) -> list[Intent]:
-    """Who may talk to a Service; each intent once.
+    """Return who may talk to a Service; each intent once.
 
     Args:
         peers: the namespaces of labelled callers, the Service's own first; none if its namespace
@@ -136,29 +136,29 @@ def intents(
 
 
 def own_labels(service: ServiceView) -> Iterator[LabelKey]:
-    """The labels of callers in the Service's own namespace."""
+    """Return the labels of callers in the Service's own namespace."""
     for base in _bases(service):
         yield caller_label(base)
 
 
 def peer_labels(service: ServiceView) -> Iterator[LabelKey]:
-    """The labels of callers in other namespaces."""
+    """Return the labels of callers in other namespaces."""
     for base in _bases(service):
         yield caller_label(service.caller_namespace, base)
 
 
 def target_ports(service: ServiceView) -> list[PolicyPort]:
-    """The container ports of a Service, each once."""
+    """Return the container ports of a Service, each once."""
     return list(dict.fromkeys(PolicyPort(p.protocol, p.target) for p in service.ports))
 
 
 def id_of(service: ServiceView, port: PolicyPort) -> str:
-    """What policies and labels call a port of a Service: `web-tcp-8080`."""
+    """Return what policies and labels call a port of a Service: `web-tcp-8080`."""
     return port_id(service.key.name, port.protocol, "" if port.port is None else port.port)
 
 
 def _bases(service: ServiceView) -> Iterator[str]:
-    """What labels say after the namespace: ports, and aliases."""
+    """Return what labels say after the namespace: ports, and aliases."""
     for port in target_ports(service):
         yield id_of(service, port)
     for alias in service.aliases:
@@ -245,5 +245,5 @@ def _once(found: Iterable[Intent]) -> list[Intent]:
 
 
 def canonical(value: JsonObject) -> bytes:
-    """The same bytes for the same value, whatever the order of its keys."""
+    """Return the same bytes for the same value, whatever the order of its keys."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)

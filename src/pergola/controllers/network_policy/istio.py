@@ -45,7 +45,7 @@ class Istio:
         self.gateways.subscribe(self.pods.gateway_changed)
 
     def services_behind(self, gateway: Key) -> Iterator[Key]:
-        """The Services to which traffic goes from a Gateway."""
+        """Return the Services to which traffic goes from a Gateway."""
         for key in self.by_gateway.keys(gateway):
             seen = self.virtual_services.get(key)
             if seen is not None:
@@ -109,28 +109,28 @@ class GatewayPods:
         self._changed = asyncio.Event()
 
     def subscribe(self, subscriber: Callable[[Labels], None]) -> None:
-        """Calls `subscriber` with the labels when one of their pods came or went."""
+        """Call `subscriber` with the labels when one of their pods came or went."""
         self._subscribers.append(subscriber)
 
     def gateway_changed(self, change: Change[Labels]) -> None:
-        """Begins to watch the pods of a Gateway, or ends it with the last Gateway of its kind."""
+        """Begin to watch the pods of a Gateway, or end it with the last Gateway of its kind."""
         if change.new and change.new not in self._followed:
             self._follow(change.new)
         if change.old and change.old not in self._gateways:
             self._leave(change.old)
 
     def namespaces_of(self, labels: Labels) -> list[str]:
-        """The namespaces with pods of these labels, sorted."""
+        """Return the namespaces with pods of these labels, sorted."""
         followed = self._followed.get(labels)
         return sorted({key.namespace for key, _ in followed.pods.items()}) if followed else []
 
     def unknown(self, several: Iterable[Labels]) -> list[asyncio.Event]:
-        """What to wait for until all pods of these labels are known."""
+        """Return what to wait for until all pods of these labels are known."""
         found = (self._followed.get(labels) for labels in several)
         return [one.decided for one in found if one is not None and not one.decided.is_set()]
 
     async def run(self) -> None:
-        """Keeps the pods up to date until cancelled."""
+        """Keep the pods up to date until cancelled."""
         running: dict[_Followed, asyncio.Task[None]] = {}
         async with asyncio.TaskGroup() as group:
             while True:

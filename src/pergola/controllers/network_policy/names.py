@@ -69,7 +69,7 @@ def alias_base(port: str, alias: str) -> str:
 
 
 def ingress_policy(service: Key, base: str, peer: str, suffix: str = "") -> Key:
-    """Where the policy is that lets callers in.
+    """Return where the policy is that lets callers in.
 
     Args:
         base: what of the Service is reached, as `port_id` or `alias_base` names it.
@@ -82,19 +82,14 @@ def ingress_policy(service: Key, base: str, peer: str, suffix: str = "") -> Key:
 
 
 def egress_policy(service: Key, base: str, peer: str, suffix: str = "") -> Key:
-    """Where the policy is that lets callers out."""
+    """Return where the policy is that lets callers out."""
     target = base if peer == service.namespace else f"{service.namespace}-{base}"
     return Key(peer, f"egress-to-{target}{suffix}")
 
 
 def world_policy(service: Key) -> Key:
-    """Where the policy is that lets everybody in."""
+    """Return where the policy is that lets everybody in."""
     return Key(service.namespace, f"ingress-to-{service.name}-from-world")
-
-
-def alias_annotation(alias: str) -> str:
-    """The annotation with the ports that are open to callers of an alias."""
-    return f"{_ALIAS_BEGINS}{alias}{_ALIAS_ENDS}"
 
 
 def alias_of(annotation: str) -> str | None:

@@ -28,7 +28,7 @@ class Looked(Protocol[T]):
     """A cache, or several."""
 
     def get(self, key: Key) -> T | None:
-        """What is kept of an object."""
+        """Return the facts about an object."""
         ...
 
     def items(self) -> Iterator[tuple[Key, T]]:
@@ -36,7 +36,7 @@ class Looked(Protocol[T]):
         ...
 
     def subscribe(self, subscriber: Subscriber[T]) -> None:
-        """Calls `subscriber` for each change."""
+        """Call `subscriber` for each change."""
         ...
 
 
@@ -61,14 +61,14 @@ class Peers:
         return _in_order(service, own, set().union(*sets))
 
     def chooses(self, service: Key, namespace: str) -> bool:
-        """Whether the selectors of a Service choose a namespace."""
+        """Return whether the selectors of a Service choose a namespace."""
         view = self._services.get(service)
         return view is not None and any(
             namespace in self._chosen.get(text, ()) for text in _identities(service, view)
         )
 
     def namespace_changed(self, change: Change[SeenNamespace]) -> set[Key]:
-        """Takes in the change; tells the Services that gain or lose the namespace as a peer."""
+        """Take in the change; report the Services that gain or lose the namespace as a peer."""
         name = change.key.name
         affected: set[Key] = set()
         for text, chosen in self._chosen.items():

@@ -46,7 +46,7 @@ class NetworkPolicies:
         self._recorder = recorder
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Makes the policies of a Service, which need not exist, as they should be."""
+        """Make the policies of a Service, which need not exist, as they should be."""
         watches = self._watches
         if not watches.services.covers(key.namespace):
             return DONE  # whether there is such a Service is for another instance to say

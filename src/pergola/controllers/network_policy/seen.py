@@ -71,12 +71,12 @@ class SeenVirtualService:
 
 
 def keep_namespace(namespace: JsonObject) -> SeenNamespace:
-    """What the cache keeps of a Namespace, of which its metadata is enough."""
+    """Return what the cache keeps of a Namespace, of which its metadata is enough."""
     return SeenNamespace(labels_of(namespace), deletion_timestamp_of(namespace) is not None)
 
 
 def keep_policy(policy: JsonObject) -> SeenPolicy:
-    """What the cache keeps of a NetworkPolicy."""
+    """Return what the cache keeps of a NetworkPolicy."""
     return SeenPolicy(
         owner=owner_of(policy),
         uid=uid_of(policy),
@@ -86,19 +86,19 @@ def keep_policy(policy: JsonObject) -> SeenPolicy:
 
 
 def keep_pod(pod: JsonObject) -> frozenset[str]:
-    """What the cache keeps of a Pod: the label keys by which it may call somebody."""
+    """Return what the cache keeps of a Pod: the label keys by which it may call somebody."""
     found = [k for k, v in labels_of(pod).items() if k.startswith(_CALLER) and v == ALLOWED]
     return frozenset(found) if found else _NO_LABELS
 
 
 def keep_ingress(ingress: JsonObject) -> frozenset[Destination]:
-    """What the cache keeps of an Ingress: where its rules send traffic."""
+    """Return what the cache keeps of an Ingress: where its rules send traffic."""
     namespace = namespace_of(ingress)
     return frozenset(_ingress_destinations(map_at(ingress, "spec"), namespace))
 
 
 def keep_virtual_service(virtual_service: JsonObject) -> SeenVirtualService:
-    """What the cache keeps of a VirtualService."""
+    """Return what the cache keeps of a VirtualService."""
     spec, namespace = map_at(virtual_service, "spec"), namespace_of(virtual_service)
     gateways = spec.get("gateways") or []
     return SeenVirtualService(
@@ -112,25 +112,25 @@ def keep_virtual_service(virtual_service: JsonObject) -> SeenVirtualService:
 
 
 def keep_gateway(gateway: JsonObject) -> Labels:
-    """What the cache keeps of an Istio Gateway: the labels of its pods, sorted."""
+    """Return what the cache keeps of an Istio Gateway: the labels of its pods, sorted."""
     selector = map_at(gateway, "spec", "selector")
     return tuple(sorted((k, v) for k, v in selector.items() if isinstance(v, str)))
 
 
 def keep_presence(_: JsonObject) -> bool:
-    """What the cache keeps of a Pod of which only namespace and name matter."""
+    """Return what the cache keeps of a Pod of which only namespace and name matter."""
     return True
 
 
 def owner_of(policy: JsonObject) -> Key | None:
-    """The Service that the ownership labels name; None unless there are both."""
+    """Return the Service that the ownership labels name; None unless there are both."""
     labels = labels_of(policy)
     name, namespace = labels.get(SERVICE_NAME), labels.get(SERVICE_NAMESPACE)
     return Key(namespace, name) if name and namespace else None
 
 
 def written(policy: JsonObject) -> JsonObject:
-    """The part of a NetworkPolicy that we write; what else it has stays as it is."""
+    """Return the part of a NetworkPolicy that we write; what else it has stays as it is."""
     labels, annotations = labels_of(policy), annotations_of(policy)
     return {
         "metadata": {
@@ -142,7 +142,7 @@ def written(policy: JsonObject) -> JsonObject:
 
 
 def digest(policy: JsonObject) -> bytes:
-    """The same for policies that differ in nothing that we write."""
+    """Return the same for policies that differ in nothing that we write."""
     return hashlib.blake2b(canonical(written(policy)), digest_size=_DIGEST_BYTES).digest()
 
 
@@ -171,7 +171,7 @@ def _routed(spec: JsonObject, namespace: str) -> Iterator[Destination]:
 
 
 def _service(host: object, namespace: str) -> Key | None:
-    """The Service of the namespace that a host names: in full, or by its name alone."""
+    """Return the Service of the namespace that a host names: in full, or by its name alone."""
     if not isinstance(host, str) or not host:
         return None
     name, dot, home = host.removesuffix(_CLUSTER_DOMAIN).partition(".")

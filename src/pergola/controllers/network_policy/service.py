@@ -95,7 +95,7 @@ class ServiceView:
 
 
 def read_service(obj: JsonObject) -> ServiceView:
-    """Reads what matters off a Service. What cannot be read is told, and the rest counts."""
+    """Read what matters off a Service. What cannot be read is told, and the rest counts."""
     spec = map_at(obj, "spec")
     annotations = {k: v for k, v in annotations_of(obj).items() if k.startswith(PREFIX)}
     external = spec.get("type") == _EXTERNAL_NAME

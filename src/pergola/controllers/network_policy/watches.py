@@ -58,7 +58,7 @@ class Watches:
         ingress_controller: IngressController | None,
         only_for_matching_pods: bool,
     ) -> "Watches":
-        """The caches, which fill when they run."""
+        """Return the caches, which fill when they run."""
         services = Caches(client, SERVICE, read_service, namespaces=namespaces)
         seen = Cache(client, NAMESPACE, keep_namespace, metadata_only=True)
         labels = f"{SERVICE_NAME},{SERVICE_NAMESPACE}"
@@ -86,7 +86,7 @@ class Watches:
         )
 
     def caches(self) -> Iterator[Watching]:
-        """All that must be filled before anything is decided."""
+        """Return all that must be filled before anything is decided."""
         yield self.namespaces
         optional = (self.ingresses, self.callers.pods if self.callers else None)
         for caches in (self.services, self.policies, *optional):
@@ -100,17 +100,17 @@ class Watches:
         return not self.selectors or any(matches(one, labels) for one in self.selectors)
 
     def is_open(self, name: str) -> bool:
-        """Whether something can be created in a namespace."""
+        """Return whether something can be created in a namespace."""
         namespace = self.namespaces.get(Key("", name))
         return namespace is not None and not namespace.terminating
 
     def policies_of(self, service: Key) -> dict[Key, SeenPolicy]:
-        """The policies whose labels name a Service."""
+        """Return the policies whose labels name a Service."""
         found = ((key, self.policies.get(key)) for key in self.policies_by_owner.keys(service))
         return {key: policy for key, policy in found if policy is not None}
 
     async def surroundings(self, service: Key) -> Surroundings:
-        """What else than a Service and its peers decides who may talk to it."""
+        """Return what else than a Service and its peers decides who may talk to it."""
         backends = await self.istio.backends(service)
         controller = self.ingress_controller
         return Surroundings(

@@ -32,7 +32,7 @@ class ObjectMutation:
     prefixes: tuple[str, ...] = field(default=())
 
     def concerns(self, request: Request, obj: JsonObject) -> bool:
-        """Whether it applies to the object of a request."""
+        """Return whether it applies to the object of a request."""
         name = name_of(obj) or request.name
         return request.resource == self.resource and (
             not self.prefixes or name.startswith(self.prefixes)

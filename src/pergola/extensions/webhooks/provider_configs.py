@@ -61,7 +61,7 @@ def config_mutator(
 
 
 def is_own(config: JsonValue, group: str) -> bool:
-    """Whether a config belongs to a group, or does not name another one."""
+    """Return whether a config belongs to a group, or does not name another one."""
     if config is None:
         return True
     if not isinstance(config, dict):
@@ -85,10 +85,10 @@ def _apply(
 
 
 def _had(rule: ConfigRule, before: JsonValue) -> bool:
-    """Whether the stored object has the same value."""
+    """Return whether the stored object has the same value."""
     return isinstance(before, dict) and _is_among(Draft(before).get(*rule.path), rule.unfit)
 
 
 def _is_among(value: JsonValue, values: Sequence[JsonValue]) -> bool:
-    """Whether a value is among others, as in JSON: `false` is not `0`."""
+    """Return whether a value is among others, as in JSON: `false` is not `0`."""
     return any(type(value) is type(other) and value == other for other in values)

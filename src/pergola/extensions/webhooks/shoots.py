@@ -40,7 +40,7 @@ def cloud_of(shoot: JsonObject) -> str:
 
 
 def is_left_alone(new: JsonObject, old: JsonObject | None) -> bool:
-    """Whether defaults do not apply: no workers, migrating, or an unchanged spec."""
+    """Return whether defaults do not apply: no workers, migrating, or an unchanged spec."""
     if Shoot(new).is_workerless or is_moving(new):
         return True
     return old is not None and (
@@ -49,13 +49,13 @@ def is_left_alone(new: JsonObject, old: JsonObject | None) -> bool:
 
 
 def is_moving(shoot: JsonObject) -> bool:
-    """Whether its control plane is migrating to another seed."""
+    """Return whether its control plane is migrating to another seed."""
     operation = map_at(shoot, "status", "lastOperation")
     kind, state = operation.get("type"), operation.get("state")
     return kind == "Migrate" or (kind == "Restore" and state != "Succeeded")
 
 
 def is_rescheduled(new: JsonObject, old: JsonObject) -> bool:
-    """Whether a Shoot with a seed gets another one."""
+    """Return whether a Shoot with a seed gets another one."""
     before = map_at(old, "spec").get("seedName")
     return bool(before) and before != map_at(new, "spec").get("seedName")

@@ -44,7 +44,7 @@ def problems_of(
 
 
 def used_zones(wanted: Wanted, subnets: Sequence[Subnet]) -> tuple[str, ...]:
-    """The zones that shall be used: those that are wanted, else all that have subnets.
+    """Return the zones that shall be used: those that are wanted, else all that have subnets.
 
     Zones at the edge are used only where they are wanted.
     """

@@ -25,7 +25,7 @@ from pergola.externally_managed.status import CONFLICT
 
 
 def decide_network(obj: Mapping[str, Any], observed: Observed, wanted: Wanted) -> Network:
-    """The network that an AWSCluster should have.
+    """Return the network that an AWSCluster should have.
 
     Raises:
         SourceProblem: there is no such VPC, or several, or it is another one than before.
@@ -103,7 +103,7 @@ def _same_vpc(obj: Mapping[str, Any], observed: Observed) -> None:
 def _endpoint(
     obj: Mapping[str, Any], observed: Observed, balancer: Balancer | None
 ) -> tuple[Endpoint | None, tuple[str, ...]]:
-    """The endpoint, and what is wrong with it.
+    """Return the endpoint, and what is wrong with it.
 
     One that we gave stays, as its webhook and the Cluster would have it, whatever becomes of the
     load balancer. One that a user gave is compared where all fields are (`ownership`).
@@ -184,5 +184,5 @@ def _takes_control_planes(subnet: Subnet) -> bool:
 
 
 def _filled(**fields: Any) -> JsonObject:
-    """The fields that have a value."""
+    """Return the fields that have a value."""
     return {name: value for name, value in fields.items() if value}

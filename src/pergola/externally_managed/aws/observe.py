@@ -39,7 +39,7 @@ class Observed:
 
 
 async def observe(aws: AwsClient, wanted: Wanted) -> Observed:
-    """All that there is to know of a network, in as few calls as possible.
+    """Return all that there is to know of a network, in as few calls as possible.
 
     Raises:
         CloudError: AWS refused, or did not answer.
@@ -76,7 +76,7 @@ async def observe(aws: AwsClient, wanted: Wanted) -> Observed:
 
 
 def _first(failed: ExceptionGroup) -> Exception:
-    """One failure out of several: a permanent one, if there is one."""
+    """Return one failure out of several: a permanent one, if there is one."""
     errors = [error for error in failed.exceptions if isinstance(error, CloudError)]
     errors.sort(key=lambda error: error.is_transient)
     return errors[0] if len(errors) == len(failed.exceptions) else failed
@@ -97,7 +97,7 @@ async def _of(
 async def _groups(
     aws: AwsClient, wanted: Wanted, vpc: Mapping[str, str]
 ) -> tuple[list[JsonObject], list[JsonObject]]:
-    """The security groups of the VPC, and those that were asked for and are not of it."""
+    """Return the security groups of the VPC, and those that were asked for and are not of it."""
     groups = await _of(aws, "DescribeSecurityGroups", "SecurityGroups", vpc)
     missing = set(wanted.groups.values()) - {group["GroupId"] for group in groups}
     if not missing:

@@ -106,13 +106,13 @@ class Balancer:
 
 
 def tags_of(item: Mapping[str, Any]) -> dict[str, str]:
-    """The tags of something; without AWS's own, which nobody else can set."""
+    """Return the tags of something; without AWS's own, which nobody else can set."""
     found = network.tags_of(item)
     return {key: found[key] for key in sorted(found) if not key.startswith("aws:")}
 
 
 def subnets_of(observed: Observed) -> list[Subnet]:
-    """The subnets of the network, sorted by zone and id."""
+    """Return the subnets of the network, sorted by zone and id."""
     explicit, main = route_tables_of(observed.route_tables)
     types = {zone.get("ZoneName"): str(zone.get("ZoneType") or ZONE) for zone in observed.zones}
     nats = _nats(observed.nat_gateways)
@@ -136,12 +136,12 @@ def subnets_of(observed: Observed) -> list[Subnet]:
 
 
 def internet_gateway_of(observed: Observed) -> str:
-    """The id of the VPC's internet gateway; empty if it has none."""
+    """Return the id of the VPC's internet gateway; empty if it has none."""
     return min((str(item["InternetGatewayId"]) for item in observed.internet_gateways), default="")
 
 
 def nat_states(observed: Observed) -> dict[str, str]:
-    """The state of each NAT gateway, such as `available` or `failed`."""
+    """Return the state of each NAT gateway, such as `available` or `failed`."""
     return {
         str(item["NatGatewayId"]): str(item.get("State", "available"))
         for item in observed.nat_gateways
@@ -149,7 +149,7 @@ def nat_states(observed: Observed) -> dict[str, str]:
 
 
 def tagged_groups(observed: Observed, wanted: Wanted) -> dict[str, list[str]]:
-    """The ids of security groups by the role that their tags say.
+    """Return the ids of security groups by the role that their tags say.
 
     In a VPC of several clusters, those of other clusters are left out, and those that name this
     cluster win over those that name none.
@@ -167,7 +167,7 @@ def tagged_groups(observed: Observed, wanted: Wanted) -> dict[str, list[str]]:
 
 
 def balancer_of(observed: Observed) -> Balancer | None:
-    """The load balancer, whichever generation of the API knows it; None if there is none."""
+    """Return the load balancer, whichever generation of the API knows it; None if there is none."""
     if not observed.load_balancers:
         return None
     item = observed.load_balancers[0]
@@ -215,7 +215,7 @@ def _routes(table: JsonObject) -> tuple[Route, ...]:
 
 
 def _nats(gateways: Iterable[JsonObject]) -> dict[str, str]:
-    """The working NAT gateway in each subnet that has one."""
+    """Return the working NAT gateway in each subnet that has one."""
     working = (item for item in gateways if item.get("State", "available") == "available")
     ordered = sorted(working, key=lambda item: str(item["NatGatewayId"]), reverse=True)
     return {str(item.get("SubnetId")): str(item["NatGatewayId"]) for item in ordered}

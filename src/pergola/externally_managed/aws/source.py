@@ -47,7 +47,7 @@ class AwsSettings:
 
 
 def asks_aws(obj: JsonObject) -> bool:
-    """Whether an InfraCluster shall be filled as AWS describes its network."""
+    """Return whether an InfraCluster shall be filled as AWS describes its network."""
     source = annotations_of(obj).get(SOURCE, "").partition("/")[0]
     return source.lower() == AWS and GroupVersionKind.of(obj).group_kind == AWS_CLUSTER
 
@@ -86,11 +86,11 @@ class AwsSource:
         await self.close()
 
     async def close(self) -> None:
-        """Closes all connections to AWS."""
+        """Close all connections to AWS."""
         await self._clients.close()
 
     async def describe(self, obj: JsonObject) -> Network:
-        """The network of an AWSCluster.
+        """Return the network of an AWSCluster.
 
         Raises:
             SourceProblem: the AWSCluster, the credentials or AWS say nothing usable.
@@ -100,7 +100,7 @@ class AwsSource:
         return decide_network(obj, await self._look(wanted), wanted)
 
     async def warnings(self, obj: JsonObject) -> list[str]:
-        """What should be known even if the network is complete.
+        """Return what should be known even if the network is complete.
 
         Rules that let everybody in, and templates of machines without security groups.
 

@@ -68,7 +68,7 @@ class Wanted:
 
 
 def wanted_of(obj: Mapping[str, Any]) -> Wanted:
-    """What an AWSCluster asks for.
+    """Return what an AWSCluster asks for.
 
     Raises:
         SourceProblem: it does not say so; all findings, each with the annotation or field.

@@ -10,7 +10,7 @@ NOT_BOOLEAN: Final = "overlay.enabled is not a boolean"
 
 
 def has_overlay(shoot: JsonObject) -> bool:
-    """Whether a Shoot has an overlay; it has one by default.
+    """Return whether a Shoot has an overlay; it has one by default.
 
     Raises:
         ExtensionError: it is neither true nor false.

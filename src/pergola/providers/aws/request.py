@@ -69,7 +69,7 @@ def _said(shoot: Shoot, of: str) -> tuple[str, ...]:
 
 
 def _uses_efa(shoot: Shoot) -> bool:
-    """Whether a pool of workers has EFA: `networkInterfaces[].type` of its `WorkerConfig`.
+    """Return whether a pool of workers has EFA: `networkInterfaces[].type` of its `WorkerConfig`.
 
     The machine type does not matter: many can have such interfaces, but have none by default.
     """

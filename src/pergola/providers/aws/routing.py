@@ -12,5 +12,5 @@ def table_of(snapshot: Snapshot, subnet: str) -> JsonObject | None:
 
 
 def reaches_internet(snapshot: Snapshot, subnet: str) -> bool:
-    """Whether a subnet has a route to an internet gateway."""
+    """Return whether a subnet has a route to an internet gateway."""
     return any(map(leads_to_internet, maps_at(table_of(snapshot, subnet) or {}, "Routes")))

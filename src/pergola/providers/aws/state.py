@@ -148,7 +148,7 @@ def state_object(data: Mapping[str, str]) -> JsonObject:
 
 
 def is_empty(state: State) -> bool:
-    """Whether nothing was ever created: then there is nothing to delete (§9.1)."""
+    """Return whether nothing was ever created: then there is nothing to delete (§9.1)."""
     return not any(state.snapshot().values())
 
 

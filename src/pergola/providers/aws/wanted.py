@@ -78,5 +78,5 @@ class Wanted:
         return {self.cluster_tag: OWNED, "Name": self.name(suffix), **more}
 
     def owns(self, tags: dict[str, str]) -> bool:
-        """Whether tags mark a resource as created for this cluster."""
+        """Return whether tags mark a resource as created for this cluster."""
         return tags.get(self.cluster_tag) in (OWNED, OWNED_BEFORE)

@@ -33,7 +33,7 @@ _MOST_FAMILIES: Final = 2
 
 
 def shoot_validator(plugin: NetworkPlugin[C], component: str, *, path: str = PATH) -> Webhook:
-    """The webhook of an admission component on the Shoots with a plugin.
+    """Return the webhook of an admission component on the Shoots with a plugin.
 
     Args:
         component: such as `admission-calico`.
@@ -49,7 +49,7 @@ def shoot_validator(plugin: NetworkPlugin[C], component: str, *, path: str = PAT
 
 
 def check_shoot(plugin: NetworkPlugin[C], shoot: JsonObject) -> Iterator[Cause]:
-    """What is wrong with the network of a Shoot, all at once."""
+    """Return the findings about the network of a Shoot, all at once."""
     if Shoot(shoot).is_workerless:
         return
     kind = network_of(shoot)

@@ -250,7 +250,7 @@ class Health:
 
 
 def verdict_changed(event: TargetChange) -> bool:
-    """Whether an object appeared, vanished, or is healthier or sicker than before."""
+    """Return whether an object appeared, vanished, or is healthier or sicker than before."""
     old, new = event.change.old, event.change.new
     return (
         old is None

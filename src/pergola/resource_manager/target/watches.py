@@ -38,11 +38,11 @@ class Watches:
                 group.create_task(cache.run(), name=f"watch {cache.gvk}")
 
     def reach(self, namespace: str) -> bool:
-        """Whether namespaced kinds are watched in a namespace."""
+        """Return whether namespaced kinds are watched in a namespace."""
         return self._namespaces == (None,) or namespace in self._namespaces
 
     def is_ours(self, labels: Mapping[str, str]) -> bool:
-        """Whether an object has the label that marks our objects."""
+        """Return whether an object has the label that marks our objects."""
         return labels.get(marks.MANAGED_BY) == self._managed_by
 
     def make(

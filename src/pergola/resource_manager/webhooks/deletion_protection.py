@@ -213,7 +213,7 @@ class DeletionProtection:
             return doubts
 
     def _is_answered(self, collection: _Collection, obj: JsonObject | None) -> bool:
-        """Whether the last list answers for an object, which it does only once."""
+        """Return whether the last list answers for an object, which it does only once."""
         burst = self._bursts.get(collection)
         if burst is None or obj is None or burst.ends < _now():
             return False

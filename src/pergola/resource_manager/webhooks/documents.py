@@ -58,7 +58,7 @@ class DocumentLookups:
         self._system_nodes = {"matchLabels": dict(system_nodes or {})}
 
     async def mounts_token(self, account: Key) -> bool:
-        """Whether a ServiceAccount mounts its token into pods."""
+        """Return whether a ServiceAccount mounts its token into pods."""
         found = self.find("ServiceAccount", account)
         if found is not None:
             return automounts(found)

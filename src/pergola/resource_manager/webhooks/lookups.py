@@ -29,7 +29,7 @@ class Lookups(Protocol):
     """The reads of all handlers; each method may raise KubeError."""
 
     async def mounts_token(self, account: Key) -> bool:
-        """Whether a ServiceAccount mounts its token into pods."""
+        """Return whether a ServiceAccount mounts its token into pods."""
         ...
 
     async def system_taints(self) -> Sequence[Taint]:
@@ -48,7 +48,7 @@ class Lookups(Protocol):
         ...
 
     async def many_nodes(self) -> bool:
-        """Whether there is more than one node."""
+        """Return whether there is more than one node."""
         ...
 
     async def config_map(self, key: Key) -> JsonObject:
@@ -146,5 +146,5 @@ class ClusterLookups:
 
 
 def automounts(account: JsonObject) -> bool:
-    """Whether a ServiceAccount mounts its token into pods, which is the default."""
+    """Return whether a ServiceAccount mounts its token into pods, which is the default."""
     return account.get("automountServiceAccountToken") is not False

@@ -64,7 +64,7 @@ def _decide(pod: JsonObject) -> Verdict:
 
 
 def _selects(pod: JsonObject, index: int) -> bool:
-    """Whether a constraint selects by `pod-template-hash` already."""
+    """Return whether a constraint selects by `pod-template-hash` already."""
     selector = (*_CONSTRAINTS, index, "labelSelector")
     if HASH in map_in(pod, *selector, "matchLabels"):
         return True

@@ -222,7 +222,7 @@ def _is_of_daemon_set(pod: JsonObject) -> bool:
 
 
 def _is_ignored(taint: Taint) -> bool:
-    """Whether a taint reflects the state of a node, and not its purpose."""
+    """Return whether a taint reflects the state of a node, and not its purpose."""
     return _KUBERNETES in taint.key or taint.key == _AUTOSCALER
 
 

@@ -52,11 +52,11 @@ class Watching(Protocol):
         ...
 
     async def synced(self) -> None:
-        """Returns when the first list is complete."""
+        """Return when the first list is complete."""
         ...
 
     async def run(self) -> None:
-        """Keeps the cache up to date until cancelled."""
+        """Keep the cache up to date until cancelled."""
         ...
 
 
@@ -80,7 +80,7 @@ class Working(Protocol):
         ...
 
     async def run(self) -> None:
-        """Works until cancelled."""
+        """Work until cancelled."""
         ...
 
 

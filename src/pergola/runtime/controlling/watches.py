@@ -44,7 +44,7 @@ class Events(Generic[E]):
 
 
 def always(_: object) -> bool:
-    """Every event matters."""
+    """Return every event matters."""
     return True
 
 
@@ -54,7 +54,7 @@ def exists(change: Change[Any]) -> bool:
 
 
 def changed(change: Change[Any]) -> bool:
-    """What the cache keeps of the object is not what it was."""
+    """Return what the cache keeps of the object is not what it was."""
     return bool(change.old != change.new)
 
 

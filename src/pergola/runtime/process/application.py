@@ -41,7 +41,7 @@ class WebhookServer(Protocol):
         ...
 
     def leading(self) -> Sequence[Part]:
-        """What the leader runs, such as the renewal of certificates."""
+        """Return what the leader runs, such as the renewal of certificates."""
         ...
 
     async def is_ready(self) -> str | None:

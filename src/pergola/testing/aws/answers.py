@@ -47,7 +47,7 @@ class Call(NamedTuple):
         return not self.operation.startswith(_READS)
 
     def values(self, name: str) -> list[str]:
-        """A parameter, or all elements of one that is a list."""
+        """Return a parameter, or all elements of one that is a list."""
         return [
             value
             for key, value in self.parameters.items()
@@ -55,7 +55,7 @@ class Call(NamedTuple):
         ]
 
     def filters(self) -> dict[str, list[str]]:
-        """The filters of a describing request: values by their names."""
+        """Return the filters of a describing request: values by their names."""
         found: dict[str, list[str]] = {}
         for key, name in self.parameters.items():
             if key.startswith("Filter.") and key.endswith(".Name"):
@@ -63,7 +63,7 @@ class Call(NamedTuple):
         return found
 
     def without_filter(self, name: str) -> "Call":
-        """The same request with one filter less."""
+        """Return the same request with one filter less."""
         prefixes = tuple(
             key.removesuffix("Name")
             for key, value in self.parameters.items()
@@ -110,19 +110,19 @@ class Refusal(NamedTuple):
 
 
 def call_of(service: str, method: str, path: str, body: bytes) -> Call:
-    """What is asked by a request."""
+    """Return the subject of a request."""
     parameters = {} if service == _EFS else dict(parse_qsl(body.decode(), keep_blank_values=True))
     operation = parameters.get("Action") or _operation_at(method, path)
     return Call(service, operation, parameters)
 
 
 def identity_of(authorization: str) -> str:
-    """The access key id in the header of that name; empty if the request is not signed."""
+    """Return the access key id in the header of that name; empty if the request is not signed."""
     return authorization.partition("Credential=")[2].partition("/")[0]
 
 
 def signed_for(authorization: str) -> str:
-    """The service in the header of that name; empty if the request is not signed."""
+    """Return the service in the header of that name; empty if the request is not signed."""
     scope = authorization.partition("Credential=")[2].partition(",")[0].split("/")
     return scope[3] if len(scope) == _SCOPE else ""
 
@@ -134,17 +134,17 @@ class Answer:
         self.root = fromstring(body)  # noqa: S314 - moto's own answers
 
     def items(self, name: str) -> Iterator[tuple[Element, Element]]:
-        """The items of a set below the root, each with the set."""
+        """Return the items of a set below the root, each with the set."""
         for found in list(self.root):
             if local(found) == name:
                 yield from ((found, item) for item in list(found))
 
     def named(self, name: str) -> list[Element]:
-        """The elements with a name, anywhere."""
+        """Return the elements with a name, anywhere."""
         return [each for each in self.root.iter() if local(each) == name]
 
     def text(self, name: str) -> str:
-        """The text of the first element with a name, anywhere."""
+        """Return the text of the first element with a name, anywhere."""
         return next((each.text or "" for each in self.named(name)), "")
 
     def body(self) -> bytes:
@@ -153,12 +153,12 @@ class Answer:
 
 
 def local(element: Element) -> str:
-    """The name of an element without its namespace."""
+    """Return the name of an element without its namespace."""
     return element.tag.rpartition("}")[2]
 
 
 def child(element: Element, *path: str) -> Element | None:
-    """The first element at a path."""
+    """Return the first element at a path."""
     for name in path:
         found = next((each for each in element if local(each) == name), None)
         if found is None:
@@ -168,19 +168,19 @@ def child(element: Element, *path: str) -> Element | None:
 
 
 def children(element: Element, *path: str) -> list[Element]:
-    """What is in the first element at a path; nothing if there is none."""
+    """Return what is in the first element at a path; nothing if there is none."""
     found = child(element, *path)
     return [] if found is None else list(found)
 
 
 def text_at(element: Element, *path: str) -> str:
-    """The text at a path; empty if there is none."""
+    """Return the text at a path; empty if there is none."""
     found = child(element, *path)
     return "" if found is None else found.text or ""
 
 
 def put(element: Element, name: str, text: str = "") -> Element:
-    """The child with a name, made if there is none, with a text."""
+    """Return the child with a name, made if there is none, with a text."""
     found = child(element, name)
     if found is None:
         namespace = element.tag.rpartition("}")
@@ -198,13 +198,13 @@ def add(element: Element, name: str, children: Iterable[tuple[str, str]]) -> Non
 
 
 def drop(element: Element, *names: str) -> None:
-    """Removes children."""
+    """Remove children."""
     for each in [each for each in element if local(each) in names]:
         element.remove(each)
 
 
 def tags_of_item(item: Element) -> dict[str, str]:
-    """The tags of an item."""
+    """Return the tags of an item."""
     return {text_at(tag, "key"): text_at(tag, "value") for tag in children(item, "tagSet")}
 
 

@@ -15,7 +15,7 @@ OTHER_CLUSTER: Final = f"kubernetes.io/cluster/{OTHER}"
 
 
 async def tags_of_subnets(client: AwsClient) -> dict[str, dict[str, str]]:
-    """The tags of all subnets and route tables that have any, by their ids."""
+    """Return the tags of all subnets and route tables that have any, by their ids."""
     return {
         key.partition("/")[2]: tags
         for key, tags in tags_in(await everything(client)).items()
@@ -24,6 +24,6 @@ async def tags_of_subnets(client: AwsClient) -> dict[str, dict[str, str]]:
 
 
 async def settle(client: AwsClient) -> dict[str, JsonObject]:
-    """Everything in the account, once nothing is pending any more."""
+    """Return everything in the account, once nothing is pending any more."""
     await everything(client)
     return await everything(client)

@@ -16,7 +16,7 @@ _VIOLATION: Final = "DependencyViolation"
 
 
 def dependencies() -> tuple[Correction, ...]:
-    """All of these corrections."""
+    """Return all of these corrections."""
     return (
         SubnetsInTables(),
         EndpointsInTables(),
@@ -45,7 +45,7 @@ class SubnetsInTables(Correction):
             self._subnets[answer.text("newAssociationId")] = subnet
 
     def afterwards(self, call: Call) -> list[Call]:
-        """The end of the associations of a subnet that was deleted."""
+        """Return the end of the associations of a subnet that was deleted."""
         if call.operation != "DeleteSubnet":
             return []
         gone = [
@@ -78,13 +78,13 @@ class EndpointsInTables(Correction):
         return None
 
     def request(self, call: Call) -> Call:
-        """The type that AWS takes if none is said."""
+        """Return the type that AWS takes if none is said."""
         if call.operation != "CreateVpcEndpoint":
             return call
         return call._replace(parameters={"VpcEndpointType": "Gateway", **call.parameters})
 
     def beforehand(self, call: Call) -> list[Call]:
-        """The endpoint leaves the tables to which it was added."""
+        """Return the endpoint leaves the tables to which it was added."""
         if call.operation != "DeleteVpcEndpoints":
             return []
         return [
@@ -180,7 +180,7 @@ class OwnDhcpOptions(Correction):
     """DHCP options stay when their VPC is deleted; moto deletes them too."""
 
     def beforehand(self, call: Call) -> list[Call]:
-        """The VPC lets go of them, so that moto has none to delete."""
+        """Return the VPC lets go of them, so that moto has none to delete."""
         if call.operation != "DeleteVpc":
             return []
         vpc = call.parameters["VpcId"]
@@ -199,7 +199,7 @@ class TaggedDhcpOptions(Correction):
             self._created = answer.text("dhcpOptionsId")
 
     def afterwards(self, call: Call) -> list[Call]:
-        """The tags that the creation should have made."""
+        """Return the tags that the creation should have made."""
         prefix = "TagSpecification.1."
         tags = {
             key.removeprefix(prefix): value
@@ -212,7 +212,7 @@ class TaggedDhcpOptions(Correction):
 
 
 def _leaving(call: Call) -> Iterator[str]:
-    """The ids of what a call takes out of a VPC."""
+    """Return the ids of what a call takes out of a VPC."""
     if call.operation == "DeleteSecurityGroup":
         yield call.parameters.get("GroupId", "")
     elif call.operation == "DetachInternetGateway":
@@ -224,12 +224,12 @@ def _leaving(call: Call) -> Iterator[str]:
 
 
 def _without(call: Call, endpoint: str, tables: Iterable[str]) -> Call:
-    """An endpoint leaves route tables."""
+    """Return an endpoint leaves route tables."""
     leaving = {f"RemoveRouteTableId.{n}": table for n, table in enumerate(sorted(tables), 1)}
     return _more(call, "ModifyVpcEndpoint", VpcEndpointId=endpoint, **leaving)
 
 
 def _more(call: Call, operation: str, **parameters: str) -> Call:
-    """A call beside another one."""
+    """Return a call beside another one."""
     version = call.parameters["Version"]
     return Call(call.service, operation, {"Action": operation, "Version": version, **parameters})

@@ -27,7 +27,7 @@ class FileSystems:
         self._left: dict[str, int] = {}
 
     def corrected(self, call: Call, answer: web.Response) -> web.Response:
-        """An answer of EFS, with states as AWS tells them."""
+        """Return an answer of EFS, with states as AWS tells them."""
         body = answer.body
         if not isinstance(body, bytes) or answer.status >= web.HTTPBadRequest.status_code:
             return answer

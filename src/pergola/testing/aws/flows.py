@@ -57,7 +57,7 @@ class MortalAws(CorrectedAws):
         self._anticipated: set[str] = set()
 
     def arm(self, writes: int, then: Callable[[], None]) -> None:
-        """Does something once so many writes were carried out, before the last is answered.
+        """Do something once so many writes were carried out, before the last is answered.
 
         They are counted from where the next flow has looked at AWS and begins to act.
         """
@@ -79,7 +79,7 @@ class MortalAws(CorrectedAws):
         self._at = self._armed = None
 
     async def quiet(self) -> None:
-        """Waits until all calls are carried out, also those whose answers nobody awaits."""
+        """Wait until all calls are carried out, also those whose answers nobody awaits."""
         while self._running:
             self._still.clear()
             await self._still.wait()
@@ -160,7 +160,7 @@ class Flows:
         await run(graph_of("flow", steps, work), saver=saver)
 
     async def is_killed_after(self, writes: int, build: Build) -> bool:
-        """Runs a flow that dies at the end of its n-th write; False if it ended before.
+        """Run a flow that dies at the end of its n-th write; False if it ended before.
 
         Raises:
             FlowFailed: it failed before.
@@ -178,7 +178,7 @@ class Flows:
         return self._is_dead
 
     async def run_until_done(self, build: Build, *, runs: int = 40) -> int:
-        """Runs a flow as often as it fails, as a controller does; says how often that was.
+        """Run a flow as often as it fails, as a controller does; report how often that was.
 
         Raises:
             FlowFailed: it failed too often.
@@ -197,11 +197,11 @@ class Flows:
         return await picture(self.client, self.saved, self._before)
 
     async def lost(self) -> set[str]:
-        """What was in the account before the cluster and is not any more."""
+        """Return what was in the account before the cluster and is not any more."""
         return set(self._before) - set(await everything(self.client))
 
     async def things(self) -> dict[str, JsonObject]:
-        """All that is in the account for the cluster, as `everything` tells it."""
+        """Return all that is in the account for the cluster, as `everything` tells it."""
         found = await everything(self.client)
         return {key: thing for key, thing in found.items() if key not in self._before}
 
@@ -228,5 +228,5 @@ def creation(wanted: Wanted, state: State) -> list[Step]:
 
 
 def deletion(wanted: Wanted, state: State) -> list[Step]:
-    """The steps that remove everything; none if there is no state."""
+    """Return the steps that remove everything; none if there is no state."""
     return [] if is_empty(state) else delete_steps(wanted, state)

@@ -19,7 +19,7 @@ _LAUNCH: Final = {
 
 
 def forgotten() -> tuple[Correction, ...]:
-    """All of these corrections."""
+    """Return all of these corrections."""
     return CreationTags(), SubnetAttributes(), Reservations(), BlackHoles()
 
 
@@ -35,7 +35,7 @@ class CreationTags(Correction):
             self._created = answer.text("dhcpOptionsId")
 
     def afterwards(self, call: Call) -> list[Call]:
-        """The tags, in a call of their own."""
+        """Return the tags, in a call of their own."""
         tags = {
             found[1]: text for key, text in call.parameters.items() if (found := _TAG.match(key))
         }
@@ -87,7 +87,7 @@ class Reservations(Correction):
         self._ranges: dict[str, str] = {}
 
     def request(self, call: Call) -> Call:
-        """The beginning of the range only."""
+        """Return the beginning of the range only."""
         if call.operation != "CreateSubnetCidrReservation" or ":" not in call.parameters["Cidr"]:
             return call
         first = call.parameters["Cidr"].partition("/")[0]

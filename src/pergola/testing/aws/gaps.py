@@ -33,22 +33,22 @@ class Correction:
     """One gap between moto and AWS; by itself it changes nothing."""
 
     def refusal(self, call: Call) -> Refusal | None:
-        """Why AWS would not do it; None if it would."""
+        """Return why AWS would not do it; None if it would."""
         return None
 
     def request(self, call: Call) -> Call:
-        """What moto is to be asked instead."""
+        """Return what moto is to be asked instead."""
         return call
 
     def beforehand(self, call: Call) -> list[Call]:
-        """What moto is to be asked before a call."""
+        """Return what moto is to be asked before a call."""
         return []
 
     def answered(self, call: Call, answer: Answer) -> None:
-        """Changes an answer that is no error, or learns from it."""
+        """Change an answer that is no error, or learns from it."""
 
     def afterwards(self, call: Call) -> list[Call]:
-        """What moto is to be asked beside, once a call succeeded."""
+        """Return what moto is to be asked beside, once a call succeeded."""
         return []
 
 
@@ -174,7 +174,7 @@ class NatGateways(Correction):
         return DELETED
 
     def _free(self, name: str) -> None:
-        """Forgets what a gateway occupies, once it is deleted."""
+        """Forget what a gateway occupies, once it is deleted."""
         if not self._deleting.get(name):
             for known in (self._subnets, self._vpcs, self._addresses):
                 known.pop(name, None)
@@ -192,7 +192,7 @@ class Readiness(Correction):
         self._pending: dict[str, int] = {}
 
     def answered(self, call: Call, answer: Answer) -> None:
-        """Tells what is not ready yet."""
+        """Report what is not ready yet."""
         if call.operation == "CreateSubnet":
             self._pending[answer.text("subnetId")] = self.reads
             for item in answer.named("subnet"):
@@ -213,7 +213,7 @@ class SubnetBlocks(Correction):
     """A subnet's IPv6 range has a state; moto says it in a form that no client understands."""
 
     def answered(self, call: Call, answer: Answer) -> None:
-        """Says it as AWS does."""
+        """Report it as AWS does."""
         if call.operation in ("CreateSubnet", "DescribeSubnets", "AssociateSubnetCidrBlock"):
             for element in answer.root.iter():
                 if local(element) == "ipv6CidrBlockState":
@@ -256,7 +256,7 @@ class EgressOnlyGateways(Correction):
     """DescribeEgressOnlyInternetGateways with filters of tags; moto ignores them."""
 
     def answered(self, call: Call, answer: Answer) -> None:
-        """Leaves what the filters say."""
+        """Leave what the filters say."""
         if call.operation != "DescribeEgressOnlyInternetGateways":
             return
         for parent, item in answer.items("egressOnlyInternetGatewaySet"):
@@ -334,7 +334,7 @@ class IpamPools(Correction):
 
 
 def is_left(left: dict[str, int], name: str) -> bool:
-    """Whether there is one left of something; it is used up."""
+    """Return whether there is one left of something; it is used up."""
     reads = left.get(name, 0)
     if reads:
         left[name] = reads - 1
@@ -354,7 +354,7 @@ def _associating(item: Element) -> None:
 
 
 def _state_said(text: str) -> str:
-    """The state in what moto says, such as `{'State': 'associated'}`."""
+    """Return the state in what moto says, such as `{'State': 'associated'}`."""
     return text.rpartition(": ")[2].strip("'}")
 
 

@@ -104,7 +104,7 @@ class AwsDouble:
     def client(
         self, region: str, credentials: Credentials | None = None, *, retry: Retry | None = None
     ) -> AwsClient:
-        """A client of this AWS; any keys will do, unless `authenticate` was called."""
+        """Return a client of this AWS; any keys will do, unless `authenticate` was called."""
         keys = credentials or Credentials("test", "test")
         return AwsClient(region, credentials=keys, endpoint_url=self.url, retry=retry)
 
@@ -156,12 +156,12 @@ class AwsDouble:
 
 
 def service_of(request: web.Request) -> str:
-    """The service to which a request is signed; `?` if it is not signed."""
+    """Return the service to which a request is signed; `?` if it is not signed."""
     return signed_for(request.headers.get("Authorization", "")) or "?"
 
 
 def _refusal(fault: _Fault, service: str) -> web.Response:
-    """An error in the form of the service."""
+    """Return an error in the form of the service."""
     said = f"<Code>{fault.code}</Code><Message>{fault.message or fault.code}</Message>"
     if service == "ec2":
         text = (

@@ -38,7 +38,7 @@ def cluster(
     families: tuple[str, ...] = ("IPv4",),
     network: Network | None = None,
 ) -> StepsOf:
-    """A cluster of which nothing is there yet.
+    """Return a cluster of which nothing is there yet.
 
     Args:
         network: what its config brings.
@@ -55,14 +55,14 @@ def cluster(
 async def created(
     client: AwsClient, *, zones: tuple[str, ...] = ("a",), families: tuple[str, ...] = ("IPv4",)
 ) -> StepsOf:
-    """A cluster with a VPC and everything in it, just created."""
+    """Return a cluster with a VPC and everything in it, just created."""
     found = cluster(client, managed_config(client.region, zones=zones), families=families)
     await found.ensure(network_steps)
     return found
 
 
 async def count(client: AwsClient) -> Counter[str]:
-    """How many things of a network have the cluster's tag, by kind."""
+    """Return how many things of a network have the cluster's tag, by kind."""
     tagged = tags_in(await everything(client)).items()
     kinds = (key.partition("/")[0] for key, tags in tagged if tags.get(CLUSTER_TAG) == OWNED)
     return Counter(kind for kind in kinds if kind in _OURS)
@@ -74,7 +74,7 @@ async def thing(cluster: StepsOf, kind: str, key: str) -> JsonObject:
 
 
 def routes_of(table: JsonObject) -> dict[str, str]:
-    """Where a table leads, by destination; what is local and endpoints are left out."""
+    """Return where a table leads, by destination; what is local and endpoints are left out."""
     found: dict[str, str] = {}
     for route in table["Routes"]:
         to = route.get("DestinationCidrBlock") or route.get("DestinationIpv6CidrBlock")
@@ -86,7 +86,7 @@ def routes_of(table: JsonObject) -> dict[str, str]:
 
 
 def with_zone(config: JsonObject, number: int = 0, **fields: str | None) -> JsonObject:
-    """The networks of a config, with other fields in one zone; None removes one."""
+    """Return the networks of a config, with other fields in one zone; None removes one."""
     zones = list(config["networks"]["zones"])
     changed = {**zones[number], **fields}
     zones[number] = {key: value for key, value in changed.items() if value is not None}
@@ -94,5 +94,5 @@ def with_zone(config: JsonObject, number: int = 0, **fields: str | None) -> Json
 
 
 def in_zone(key: str, zone: str = "eu-west-1a") -> str:
-    """Where something of a zone is in the state."""
+    """Return where something of a zone is in the state."""
     return keys.zone_key(zone, key)

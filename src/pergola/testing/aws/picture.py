@@ -51,7 +51,7 @@ _DIFFERENT: Final = frozenset(
 async def picture(
     client: AwsClient, state: Mapping[str, str], without: Collection[str] = ()
 ) -> list[str]:
-    """Everything in an account and a flow's state, line by line.
+    """Return everything in an account and a flow's state, line by line.
 
     Args:
         without: what does not matter, by kind and id as `everything` has it.
@@ -65,7 +65,7 @@ async def picture(
 
 
 def differences(now: Iterable[str], wanted: Iterable[str]) -> list[str]:
-    """The lines that one of two pictures has more often than the other."""
+    """Return the lines that one of two pictures has more often than the other."""
     there, wished = Counter(now), Counter(wanted)
     return [f"+ {line}" for line in (there - wished).elements()] + [
         f"- {line}" for line in (wished - there).elements()
@@ -87,7 +87,7 @@ async def _reservations(
 
 
 def _names(world: Mapping[str, JsonObject]) -> Iterator[tuple[str, str]]:
-    """The ids of things, with names for them."""
+    """Return the ids of things, with names for them."""
     for key, thing in world.items():
         kind, _, name = key.partition("/")
         said = tags_of(thing).get("Name") or thing.get("GroupName") or thing.get("KeyName")
@@ -123,6 +123,6 @@ def _named(text: str, names: Mapping[str, str]) -> str:
 
 
 def _in_block(cidr: str) -> str:
-    """An IPv6 range, by its place in the /56 of its VPC."""
+    """Return an IPv6 range, by its place in the /56 of its VPC."""
     range6 = IPv6Network(cidr)
     return f"block+{int(range6.network_address) % _BLOCK_SIZE:x}/{range6.prefixlen}"

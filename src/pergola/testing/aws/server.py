@@ -30,7 +30,7 @@ class Server:
         self._applications: dict[tuple[str, bytes], Any] = {}
 
     async def answer(self, request: web.Request) -> web.Response:
-        """Answers one request; nothing else is done meanwhile."""
+        """Answer one request; nothing else is done meanwhile."""
         body = await request.read()
         environ = _environ(request, body)
         application = self._application(request, environ, body)
@@ -84,7 +84,7 @@ def _environ(request: web.Request, body: bytes) -> dict[str, Any]:
 
 
 async def serve() -> None:
-    """Serves until standard input ends."""
+    """Serve until standard input ends."""
     app = web.Application(client_max_size=64 << 20)
     app.router.add_route("*", "/{path:.*}", Server().answer)
     runner = web.AppRunner(app, access_log=None)

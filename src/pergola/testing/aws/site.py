@@ -97,7 +97,7 @@ class AwsSite(ExtensionSite):
         return actuator
 
     def bastion_actuator(self) -> AwsBastion:
-        """A new one for Bastions beside the Infrastructure."""
+        """Return a new one for Bastions beside the Infrastructure."""
 
         class Own(AwsBastion):
             type = self.type
@@ -110,17 +110,17 @@ class AwsSite(ExtensionSite):
         return AwsSettings(endpoint_url=self.aws.url, retry=QUICK, poll_seconds=0.01)
 
     async def clean_up(self) -> None:
-        """Removes what is not removed with the namespace, and closes connections."""
+        """Remove what is not removed with the namespace, and close connections."""
         for actuator in self._actuators:
             await actuator.close()
         await super().clean_up()
 
     def controller(self, client: Client | None = None) -> Unit:
-        """What runs a new actuator; as another identity if a client is given."""
+        """Return what runs a new actuator; as another identity if a client is given."""
         return self.unit(self.actuator(), client=client)
 
     async def put_secret(self, **data: str) -> None:
-        """Writes the Secret with the credentials; with some keys if none are given."""
+        """Write the Secret with the credentials; with some keys if none are given."""
         keys = data or {"accessKeyID": "AKIATEST", "secretAccessKey": "secret"}
         secret: JsonObject = {
             "apiVersion": "v1",
@@ -131,7 +131,7 @@ class AwsSite(ExtensionSite):
         await self.client.apply(secret, manager="pergola-testing", force=True)
 
     def spec(self, config: JsonObject) -> JsonObject:
-        """What an Infrastructure with a config asks for."""
+        """Return what an Infrastructure with a config asks for."""
         return {
             "type": self.type,
             "region": self.region,
@@ -141,21 +141,21 @@ class AwsSite(ExtensionSite):
         }
 
     async def ask(self, config: JsonObject, asked: str = "reconcile") -> JsonObject:
-        """Creates an Infrastructure with a config, and asks for an operation."""
+        """Create an Infrastructure with a config, and ask for an operation."""
         return await self.create(asked, spec=self.spec(config))
 
     async def until(
         self, holds: Callable[[JsonObject], bool], *, patience: float = PATIENCE
     ) -> JsonObject:
-        """Waits until the Infrastructure is as `holds` says."""
+        """Wait until the Infrastructure is as `holds` says."""
         return await super().until(holds, patience=patience)
 
     async def until_gone(self) -> None:
-        """Waits until the Infrastructure is gone."""
+        """Wait until the Infrastructure is gone."""
         await until_gone(self.client, self.gvk, self.key, patience=PATIENCE)
 
     async def until_failed(self, text: str = "") -> JsonObject:
-        """Waits until the last operation failed; with an error that says this."""
+        """Wait until the last operation failed; with an error that says this."""
         return await self.until(
             lambda obj: (
                 operation(obj)[1] == "Error"
@@ -164,7 +164,7 @@ class AwsSite(ExtensionSite):
         )
 
     async def again(self, asked: str = "reconcile") -> JsonObject:
-        """Asks for an operation, and waits until it succeeded."""
+        """Ask for an operation, and wait until it succeeded."""
         annotations = map_at(await self.annotate(asked), "metadata", "annotations")
         done = (asked.capitalize(), "Succeeded")
         return await self.until(
@@ -176,7 +176,7 @@ class AwsSite(ExtensionSite):
 
 
 async def aws_site(client: Client, namespace: str, aws: CorrectedAws) -> AwsSite:
-    """A site whose Cluster and Secret are there, in a namespace that exists."""
+    """Return a site whose Cluster and Secret are there, in a namespace that exists."""
     await install_extension_crds(client)
     for gvk in (CLUSTER, INFRASTRUCTURE):
         await served(client, gvk)
@@ -188,11 +188,11 @@ async def aws_site(client: Client, namespace: str, aws: CorrectedAws) -> AwsSite
 
 
 def state_of(obj: JsonObject) -> dict[str, str]:
-    """The data of an Infrastructure's state."""
+    """Return the data of an Infrastructure's state."""
     return dict(map_at(obj, "status", "state", "data"))
 
 
 def codes_in(obj: JsonObject) -> list[str]:
-    """The codes of an Infrastructure's last error."""
+    """Return the codes of an Infrastructure's last error."""
     found: list[str] = map_at(obj, "status", "lastError").get("codes") or []
     return found

@@ -52,7 +52,7 @@ class StepsOf:
     async def managed(
         cls, client: AwsClient, *, zones: Iterable[str] = ("a",), **config: JsonObject
     ) -> Self:
-        """A cluster whose zones are created, in a VPC that has their subnets already.
+        """Return a cluster whose zones are created, in a VPC that has their subnets already.
 
         Args:
             config: fields of the InfrastructureConfig, such as `elasticFileSystem`.
@@ -75,13 +75,13 @@ class StepsOf:
     def byo(
         cls, client: AwsClient, network: Network, *, group: str = "", **config: JsonObject
     ) -> Self:
-        """A cluster whose subnets are user-provided."""
+        """Return a cluster whose subnets are user-provided."""
         raw = {**network.config(group=group), **config}
         return cls(client, network, raw, _wanted(client, raw), {keys.VPC: network.id})
 
     @classmethod
     def created(cls, client: AwsClient, config: JsonObject) -> Self:
-        """A cluster of which nothing is there, and everything is to be created."""
+        """Return a cluster of which nothing is there, and everything is to be created."""
         return cls(client, Network(client, "", ""), config, _wanted(client, config))
 
     def want(self, **changes: object) -> None:
@@ -94,7 +94,7 @@ class StepsOf:
         self.want(config=read_config(self.raw))
 
     async def work(self) -> Work:
-        """What steps work with, as it is now."""
+        """Return what steps work with, as it is now."""
         state = State(self.saved)
         snapshot = await observe(self.client, self.wanted, state)
         return Work(
@@ -102,7 +102,7 @@ class StepsOf:
         )
 
     async def ensure(self, *kinds: StepsOfKind) -> None:
-        """Runs steps; those that others would have to do before are taken as done.
+        """Run steps; those that others would have to do before are taken as done.
 
         Raises:
             FlowFailed: a step failed; what was created before is in `saved`.
@@ -114,12 +114,12 @@ class StepsOf:
         await run(graph_of("steps", self._alone(kinds), work), saver=saver)
 
     async def plan(self, *kinds: StepsOfKind) -> dict[str, Note]:
-        """What steps would do, by their names; those that are skipped are not in it."""
+        """Return what steps would do, by their names; those that are skipped are not in it."""
         work = await self.work()
         return {step.name: step.plan(work) for step in self._alone(kinds) if not step.skip}
 
     async def groups(self) -> dict[str, JsonObject]:
-        """The security groups of the VPC, by their names."""
+        """Return the security groups of the VPC, by their names."""
         found = await self.client.pages(
             "ec2",
             "DescribeSecurityGroups",
@@ -141,7 +141,7 @@ class StepsOf:
 
 
 def read_config(raw: JsonObject) -> InfrastructureConfig:
-    """A config from its JSON."""
+    """Return a config from its JSON."""
     return read_strict(InfrastructureConfig, raw, INFRASTRUCTURE_CONFIG)
 
 

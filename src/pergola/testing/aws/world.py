@@ -84,7 +84,7 @@ class Network:
     async def complete(
         cls, client: AwsClient, *, zones: Iterable[str] = ("a", "b", "c"), ipv6: bool = False
     ) -> Self:
-        """A VPC as pattern 2 wants it: NAT, and subnets for load balancers in each zone."""
+        """Return a VPC as pattern 2 wants it: NAT, and subnets for load balancers in each zone."""
         network = await cls.create(client, zones=zones, ipv6=ipv6)
         await network.add_gateway()
         for zone in zones:
@@ -94,7 +94,7 @@ class Network:
         return network
 
     async def dns(self, attribute: str, *, on: bool) -> None:
-        """Sets `EnableDnsSupport` or `EnableDnsHostnames`."""
+        """Set `EnableDnsSupport` or `EnableDnsHostnames`."""
         value = {attribute: {"Value": on}}
         await self.client.call("ec2", "ModifyVpcAttribute", VpcId=self.id, **value)
 
@@ -110,7 +110,7 @@ class Network:
         return name
 
     async def add_gateway(self) -> str:
-        """An internet gateway, attached."""
+        """Return an internet gateway, attached."""
         answer = await self.client.call("ec2", "CreateInternetGateway")
         self.gateway = answer["InternetGateway"]["InternetGatewayId"]
         await self.client.call(
@@ -119,7 +119,7 @@ class Network:
         return self.gateway
 
     async def add_egress_only_gateway(self) -> str:
-        """An egress-only internet gateway."""
+        """Return an egress-only internet gateway."""
         answer = await self.client.call("ec2", "CreateEgressOnlyInternetGateway", VpcId=self.id)
         name: str = answer["EgressOnlyInternetGateway"]["EgressOnlyInternetGatewayId"]
         return name
@@ -127,7 +127,7 @@ class Network:
     async def add_subnet(
         self, role: str, zone: str, *, cidr: str = "", tags: Mapping[str, str] | None = None
     ) -> str:
-        """A subnet with a route table of its own.
+        """Return a subnet with a route table of its own.
 
         Args:
             role: `workers`, `public` or `internal`; a public one gets a route to the internet
@@ -162,12 +162,12 @@ class Network:
         return subnet
 
     def range6(self, number: int) -> str:
-        """The n-th /64 of the VPC's IPv6 block."""
+        """Return the n-th /64 of the VPC's IPv6 block."""
         ranges = IPv6Network(self.block6, strict=False).subnets(new_prefix=64)
         return str(next(islice(ranges, number, None)))
 
     async def add_table(self, *subnets: str) -> str:
-        """A route table for subnets that have none yet."""
+        """Return a route table for subnets that have none yet."""
         answer = await self.client.call("ec2", "CreateRouteTable", VpcId=self.id)
         table: str = answer["RouteTable"]["RouteTableId"]
         for subnet in subnets:
@@ -198,13 +198,13 @@ class Network:
         return self.nats[zone]
 
     async def add_address(self) -> str:
-        """An elastic IP."""
+        """Return an elastic IP."""
         answer = await self.client.call("ec2", "AllocateAddress", Domain="vpc")
         allocation: str = answer["AllocationId"]
         return allocation
 
     async def add_endpoint(self, service: str, *tables: str) -> str:
-        """A gateway endpoint, as for `s3`, with its route tables."""
+        """Return a gateway endpoint, as for `s3`, with its route tables."""
         answer = await self.client.call(
             "ec2",
             "CreateVpcEndpoint",
@@ -231,7 +231,7 @@ class Network:
         return group
 
     async def file_system(self, *zones: str, group: str = "") -> str:
-        """A file system with mount targets in the worker subnets of zones."""
+        """Return a file system with mount targets in the worker subnets of zones."""
         answer = await self.client.call(
             "efs", "CreateFileSystem", CreationToken=f"of-{self.id}", Encrypted=True
         )
@@ -248,12 +248,12 @@ class Network:
         return name
 
     async def tag(self, resource: str, **tags: str) -> None:
-        """Tags on something of this network."""
+        """Tag on something of this network."""
         pairs = [{"Key": key, "Value": value} for key, value in tags.items()]
         await self.client.call("ec2", "CreateTags", Resources=[resource], Tags=pairs)
 
     def config(self, *, group: str = "", balancers: bool = True) -> JsonObject:
-        """An InfrastructureConfig that brings these subnets (patterns 2 and 3).
+        """Return an InfrastructureConfig that brings these subnets (patterns 2 and 3).
 
         Args:
             balancers: whether the subnets for load balancers are named.
@@ -297,7 +297,7 @@ def managed_config(
 
 
 def required_rules(group: str, *, ipv6: bool = False) -> list[JsonObject]:
-    """The ingress rules of a security group that nodes need (spec 30 §6.3)."""
+    """Return the ingress rules of a security group that nodes need (spec 30 §6.3)."""
     ranges6 = {"Ipv6Ranges": _EVERYWHERE_6} if ipv6 else {}
     return [
         {"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": group}]},
@@ -355,7 +355,7 @@ async def everything(client: AwsClient) -> dict[str, JsonObject]:
 
 
 def tags_in(world: Mapping[str, JsonObject]) -> dict[str, dict[str, str]]:
-    """The tags of everything that has any, by kind and id."""
+    """Return the tags of everything that has any, by kind and id."""
     return {
         key: {tag["Key"]: tag["Value"] for tag in thing["Tags"]}
         for key, thing in world.items()
@@ -364,7 +364,7 @@ def tags_in(world: Mapping[str, JsonObject]) -> dict[str, dict[str, str]]:
 
 
 def without_tags(world: Mapping[str, JsonObject]) -> dict[str, JsonObject]:
-    """Everything as it is save for its tags."""
+    """Return everything as it is save for its tags."""
     return {
         key: {field: value for field, value in thing.items() if field != "Tags"}
         for key, thing in world.items()

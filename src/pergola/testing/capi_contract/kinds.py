@@ -30,7 +30,7 @@ class Kinds:
 
     @classmethod
     async def read(cls, client: Client, kind: GroupKind) -> "Kinds":
-        """Reads both CRDs.
+        """Read both CRDs.
 
         Raises:
             ContractError: one of them is missing, or is not labelled for any contract.
@@ -52,7 +52,7 @@ class Kinds:
         )
 
     def reference(self, infra: GroupVersionKind, name: str, namespace: str) -> JsonObject:
-        """A Cluster's reference to an InfraCluster, in the form of the Cluster's version."""
+        """Return a Cluster's reference to an InfraCluster, in the form of the Cluster's version."""
         if self.cluster.version == "v1beta1":
             return {
                 "apiVersion": infra.api_version,

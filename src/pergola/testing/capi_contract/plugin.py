@@ -55,7 +55,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Reads the options, if there are cases to be run, and gives the cases their titles."""
+    """Read the options, if there are cases to be run, and give the cases their titles."""
     cases = [item for item in items if item.path.parent == _HERE]
     if not cases or config.option.collectonly:
         return
@@ -70,7 +70,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Shows the table, also of what pytest-xdist's workers did."""
+    """Show the table, also of what pytest-xdist's workers did."""
     reports = [
         report
         for outcome in ("passed", "failed", "skipped", "error")
@@ -130,7 +130,7 @@ async def _create_namespace(client: Client) -> str:
 
 
 def _read(config: pytest.Config) -> Subject:
-    """The options as they are meant.
+    """Return the options as they are meant.
 
     Raises:
         UsageError: one of them is missing or wrong.
@@ -186,7 +186,7 @@ def _ini(name: str) -> str:
 
 
 def _title(item: pytest.Function) -> str:
-    """The case's first line, and its parameter."""
+    """Return the case's first line, and its parameter."""
     title = _first_line(item.obj)
     callspec = getattr(item, "callspec", None)
     return f"{title} ({callspec.id})" if callspec else title

@@ -54,7 +54,7 @@ class Site:
     # Objects come into being
 
     def new_key(self) -> Key:
-        """A key that nothing has yet."""
+        """Return a key that nothing has yet."""
         return Key(self.namespace, f"contract-{secrets.token_hex(4)}")
 
     async def create_external(
@@ -66,7 +66,7 @@ class Site:
         finalizers: Sequence[str] = (),
         applied: bool = False,
     ) -> JsonObject:
-        """Creates an externally managed InfraCluster, linked to a new Cluster as core does it.
+        """Create an externally managed InfraCluster, linked to a new Cluster as core does it.
 
         Args:
             value: of the annotation; the manifest's own if None.
@@ -77,11 +77,11 @@ class Site:
         return await self._create(self.subject.external, key, metadata, applied=applied)
 
     async def create_managed(self, key: Key, labels: dict[str, str] | None = None) -> JsonObject:
-        """Creates an InfraCluster that its provider manages, linked to a new Cluster."""
+        """Create an InfraCluster that its provider manages, linked to a new Cluster."""
         return await self._create(self.subject.managed, key, {"labels": labels or {}})
 
     async def create_further(self, obj: JsonObject) -> None:
-        """Creates an object that the case needs beside."""
+        """Create an object that the case needs beside."""
         gvk = GroupVersionKind.of(obj)
         placed = obj
         if (await self.client.resource(gvk)).namespaced:
@@ -94,7 +94,7 @@ class Site:
     # Objects change
 
     async def get(self, key: Key) -> JsonObject:
-        """The InfraCluster, in the version that core reads."""
+        """Return the InfraCluster, in the version that core reads."""
         return await self.client.get(self.kinds.infra, key)
 
     async def patch(
@@ -105,16 +105,16 @@ class Site:
         subresource: str = "",
         version: str = "",
     ) -> JsonObject:
-        """Patches an InfraCluster: a map is a merge patch, a list a JSON patch."""
+        """Patch an InfraCluster: a map is a merge patch, a list a JSON patch."""
         gvk = self.kinds.infra._replace(version=version) if version else self.kinds.infra
         return self._note(await self.client.patch(gvk, key, body, subresource=subresource))
 
     async def annotate(self, key: Key, name: str, value: str | None) -> JsonObject:
-        """Sets an annotation of an InfraCluster, or removes it."""
+        """Set an annotation of an InfraCluster, or remove it."""
         return await self.patch(key, {"metadata": {"annotations": {name: value}}})
 
     async def replace(self, key: Key, changes: JsonObject) -> JsonObject:
-        """Writes an InfraCluster as a whole, with a merge patch in it."""
+        """Write an InfraCluster as a whole, with a merge patch in it."""
         for _ in range(_ATTEMPTS):
             obj = apply_merge_patch(await self.get(key), changes)
             with suppress(Conflict):
@@ -122,7 +122,7 @@ class Site:
         raise AssertionError(f"{self.kinds.infra.kind} {key} is written to all the time")
 
     async def apply_without(self, key: Key, annotation: str) -> JsonObject:
-        """Applies what was applied before, without an annotation."""
+        """Apply what was applied before, without an annotation."""
         owner = await self.client.get(self.kinds.cluster, key)
         obj = self._rendered(self.subject.external, key, {}, uid_of(owner))
         del obj["metadata"]["annotations"][annotation]
@@ -138,7 +138,7 @@ class Site:
         await self.client.patch(self.kinds.cluster, key, body, subresource=subresource)
 
     async def delete(self, key: Key) -> None:
-        """Asks for an InfraCluster to be deleted."""
+        """Ask for an InfraCluster to be deleted."""
         await self.client.delete(self.kinds.infra, key)
 
     # Time passes
@@ -157,7 +157,7 @@ class Site:
         return witness.watching()
 
     async def clean(self) -> None:
-        """Deletes what the case created; what a provider manages, it has to let go itself."""
+        """Delete what the case created; what a provider manages, it has to let go itself."""
         for gvk, key in reversed(self._created):
             with suppress(KubeError):
                 await self.client.delete(gvk, key)
@@ -193,7 +193,7 @@ class Site:
         }
 
     def _rendered(self, manifest: Manifest, key: Key, metadata: JsonObject, uid: str) -> JsonObject:
-        """The InfraCluster of a manifest, with the links to its Cluster."""
+        """Return the InfraCluster of a manifest, with the links to its Cluster."""
         obj = manifest.infra_cluster
         owner = {
             "apiVersion": self.kinds.cluster.api_version,

@@ -59,7 +59,7 @@ class Subject:
 
 
 def read_manifests(managed: Path, external: Path, kind: str = "") -> tuple[Manifest, Manifest]:
-    """Both manifests, checked.
+    """Return both manifests, checked.
 
     Args:
         kind: with its group; that of the only object whose kind ends in `Cluster` if empty.
@@ -106,7 +106,7 @@ def _is_wanted(obj: JsonObject, wanted: GroupKind | None) -> bool:
 
 
 def read_text(path: Path) -> str:
-    """A file's text.
+    """Return a file's text.
 
     Raises:
         SubjectError: it cannot be read.
@@ -118,7 +118,7 @@ def read_text(path: Path) -> str:
 
 
 def objects(text: str, name: str) -> list[JsonObject]:
-    """The Kubernetes objects in a text.
+    """Return the Kubernetes objects in a text.
 
     Raises:
         SubjectError: a document is broken, or is no object.

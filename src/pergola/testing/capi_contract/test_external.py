@@ -152,7 +152,7 @@ async def test_what_the_external_manager_fills_in_is_kept(capi_site: Site) -> No
 
 
 async def fill(site: Site, key: Key) -> None:
-    """Writes what an external manager has to, in the form of the contract."""
+    """Write what an external manager has to, in the form of the contract."""
     if not endpoint_of(await site.get(key)).is_valid:
         await site.patch(key, {"spec": {"controlPlaneEndpoint": ENDPOINT}})
     version = site.kinds.contract.version

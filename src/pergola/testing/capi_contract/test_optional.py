@@ -49,7 +49,7 @@ async def test_machines_are_reconciled_all_the_same(capi_site: Site) -> None:
 
 
 async def provision(site: Site, key: Key) -> None:
-    """Says on the Cluster what core says when its infrastructure is ready."""
+    """Report on the Cluster what core says when its infrastructure is ready."""
     await site.patch_cluster(key, {"spec": {"controlPlaneEndpoint": ENDPOINT}})
     status: JsonObject = {"initialization": {"infrastructureProvisioned": True}}
     if site.kinds.cluster.version == "v1beta1":

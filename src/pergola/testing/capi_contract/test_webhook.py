@@ -103,7 +103,7 @@ async def test_status_and_deletion_are_admitted(capi_site: Site) -> None:
 
 
 async def admitted(request: Awaitable[object]) -> None:
-    """Fails if a request is refused."""
+    """Fail if a request is refused."""
     try:
         await request
     except ApiError as error:
@@ -111,7 +111,7 @@ async def admitted(request: Awaitable[object]) -> None:
 
 
 async def refused(site: Site, key: Key, request: Awaitable[object]) -> ApiError:
-    """The refusal; fails if there is none, or if the annotation went all the same."""
+    """Return the refusal; fails if there is none, or if the annotation went all the same."""
     try:
         await request
     except ApiError as error:

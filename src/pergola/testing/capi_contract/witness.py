@@ -66,7 +66,7 @@ class Witness:
         return foreign_writes(self._states, self._ours)
 
     async def stays_untouched(self, seconds: float, since: int = 0) -> None:
-        """Fails as soon as anybody else writes to it within this time, or did so before.
+        """Fail as soon as anybody else writes to it within this time, or did so before.
 
         Args:
             since: how many foreign writes were all right.
@@ -80,14 +80,14 @@ class Witness:
             )
 
     async def rests(self, seconds: float) -> int:
-        """Waits until nobody else wrote to it for so long; returns how many writes that were."""
+        """Wait until nobody else wrote to it for so long; return how many writes that were."""
         while True:
             known = self.foreign
             if not await self._until(partial(self._differs, known), seconds):
                 return len(known)
 
     async def until_foreign(self) -> None:
-        """Waits until somebody else wrote to it; fails if nobody does."""
+        """Wait until somebody else wrote to it; fail if nobody does."""
         if not await self._until(lambda: bool(self.foreign), self._patience):
             pytest.fail(
                 f"nobody wrote to {self._gvk.kind} {self._key} within {self._patience:g} s: does "
@@ -97,7 +97,7 @@ class Witness:
             )
 
     async def until_gone(self) -> None:
-        """Waits until it is gone; fails if it stays."""
+        """Wait until it is gone; fail if it stays."""
         if not await self._until(lambda: not self._present, self._patience):
             kept = ", ".join(finalizers_of(self._states[-1])) or "none"
             pytest.fail(
@@ -106,7 +106,7 @@ class Witness:
             )
 
     async def until(self, holds: Callable[[JsonObject], bool], what: str) -> None:
-        """Waits until it is as `holds` says; fails with `what` if it does not get there."""
+        """Wait until it is as `holds` says; fail with `what` if it does not get there."""
         there = await self._until(lambda: self._present and holds(self._states[-1]), self._patience)
         if not there:
             pytest.fail(f"{self._gvk.kind} {self._key}: {what}", pytrace=False)

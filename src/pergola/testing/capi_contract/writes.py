@@ -48,7 +48,7 @@ class Write(NamedTuple):
 
 
 def foreign_writes(states: Sequence[JsonObject], ours: Collection[str]) -> list[Write]:
-    """The writes between the states of an object that are neither ours nor core's.
+    """Return the writes between the states of an object that are neither ours nor core's.
 
     Args:
         states: in their order, from the first on.
@@ -65,7 +65,7 @@ def foreign_writes(states: Sequence[JsonObject], ours: Collection[str]) -> list[
 
 
 def _content(obj: JsonObject) -> JsonObject:
-    """An object without what the API server and core write."""
+    """Return an object without what the API server and core write."""
     metadata = {k: v for k, v in metadata_of(obj).items() if k not in _SERVERS_OWN}
     labels = {k: v for k, v in labels_of(obj).items() if k != CLUSTER_NAME}
     owners = [owner for owner in owner_references_of(obj) if not _is_cluster(owner)]

@@ -229,7 +229,7 @@ async def test_a_policy_that_a_finalizer_holds_is_deleted_once(site: PolicySite)
 
 
 def documents(path: Path) -> list[JsonObject]:
-    """The objects of a file."""
+    """Return the objects of a file."""
     found = parse_documents(path.read_text())
     return [document.value for document in found if isinstance(document.value, dict)]
 

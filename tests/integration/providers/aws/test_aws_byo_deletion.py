@@ -388,7 +388,7 @@ def _context(site: AwsSite) -> tuple[Context, Status]:
 
 
 async def _lost(aws: MortalAws, client: AwsClient) -> Flows:
-    """A complete cluster in a user-provided network that has lost its state."""
+    """Return a complete cluster in a user-provided network that has lost its state."""
     network = await Network.complete(client, zones=("a",))
     group = await network.security_group()
     cluster = Flows(aws, client, StepsOf.byo(client, network, group=group).wanted)

@@ -43,7 +43,7 @@ async def client(mortal: MortalAws) -> AsyncIterator[AwsClient]:
 
 
 async def at_once(seconds: float) -> None:
-    """Does not wait when AWS is throttling."""
+    """Do not wait when AWS is throttling."""
     del seconds
     await asyncio.sleep(0)
 
@@ -286,7 +286,7 @@ async def test_tags_that_somebody_removes_come_back(client: AwsClient, known: Un
 
 
 def ec2_name(thing: JsonObject) -> str:
-    """How EC2 calls something that has tags; empty for what has none."""
+    """Return how EC2 calls something that has tags; empty for what has none."""
     own = [str(thing[field]) for field in TAGGED_BY if field in thing and thing.get("Tags")]
     return next(iter(own), "")
 

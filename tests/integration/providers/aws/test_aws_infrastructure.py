@@ -39,7 +39,7 @@ async def site(cluster_client: Client, namespace: str, aws: CorrectedAws) -> Asy
 
 
 def came(before: dict[str, JsonObject], after: dict[str, JsonObject]) -> Counter[str]:
-    """How many of which kind came to an account."""
+    """Return how many of which kind came to an account."""
     return Counter(key.partition("/")[0] for key in after if key not in before)
 
 
@@ -306,7 +306,7 @@ class Forgetful(RecordingClient):
         *,
         subresource: str = "",
     ) -> JsonObject:
-        """Refuses as an API server that has no leader."""
+        """Refuse as an API server that has no leader."""
         if isinstance(body, dict) and "state" in map_at(body, "status"):
             self.states += 1
             if self.states == 2:

@@ -169,7 +169,7 @@ async def test_the_chart_s_role_reads_no_secret_but_those_with_credentials(
 
 
 async def reachable_bastion(site: AwsSite) -> JsonObject:
-    """A Bastion beside the Infrastructure of a site, once it can be reached."""
+    """Return a Bastion beside the Infrastructure of a site, once it can be reached."""
     profile: JsonObject = {"spec": {"cloudProfile": CLOUD_PROFILE}}
     await site.client.patch(CLUSTER, Key("", site.namespace), profile)
     asked = await site.client.create(
@@ -198,7 +198,7 @@ async def reachable_bastion(site: AwsSite) -> JsonObject:
 
 
 async def restricted(admin: Client, config: ClusterConfig, namespace: str) -> ClusterConfig:
-    """A ServiceAccount with the chart's role."""
+    """Return a ServiceAccount with the chart's role."""
     role, _ = yaml.safe_load_all(RBAC.read_text())
     name = f"{role['metadata']['name']}:{namespace}"
     role["metadata"]["name"] = name

@@ -59,7 +59,7 @@ async def test_a_network_that_is_user_provided_costs_few_requests(
 
 
 def without_polls(calls: list[str]) -> list[str]:
-    """The calls with one look at NAT gateways: how often they are looked at is up to AWS."""
+    """Return the calls with one look at NAT gateways: how often they are looked at is up to AWS."""
     polls = "ec2 DescribeNatGateways"
     return [call for call in calls if call != polls] + [polls] * (polls in calls)
 
@@ -151,7 +151,7 @@ async def test_every_mode_comes_rests_and_goes(
 
 
 def shoot_with(*families: str) -> JsonObject:
-    """The Shoot, with these IP families."""
+    """Return the Shoot, with these IP families."""
     networking = {**SHOOT["spec"]["networking"], "ipFamilies": list(families)}
     return {**SHOOT, "spec": {"networking": networking}}
 

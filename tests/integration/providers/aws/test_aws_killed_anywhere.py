@@ -48,7 +48,7 @@ def wanted(config: JsonObject, *families: str) -> Wanted:
 
 
 def with_everything() -> Wanted:
-    """A cluster with one of each kind of thing there is."""
+    """Return a cluster with one of each kind of thing there is."""
     config = managed_config(REGION)
     config["networks"]["vpc"]["gatewayEndpoints"] = ["s3"]
     config["elasticFileSystem"] = {"enabled": True}
@@ -71,7 +71,7 @@ async def flows(mortal: MortalAws, client: AwsClient, wanted: Wanted) -> Flows:
 
 
 async def is_killed_once(cluster: Flows, flow: Build, write: int) -> bool:
-    """Runs a flow that is killed once, and then to its end; False if there was no such write."""
+    """Run a flow that is killed once, and then to its end; False if there was no such write."""
     is_killed = await cluster.is_killed_after(write, flow)
     if is_killed:
         await cluster.run(flow)

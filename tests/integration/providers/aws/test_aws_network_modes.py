@@ -33,7 +33,7 @@ DUAL: Final = ("IPv4", "IPv6")
 
 
 async def in_existing_vpc(client: AwsClient, *, public: bool = True, ipv6: bool = False) -> StepsOf:
-    """A cluster in a VPC without subnets; with an internet gateway if it is public."""
+    """Return a cluster in a VPC without subnets; with an internet gateway if it is public."""
     network = await Network.create(client, zones=(), ipv6=ipv6)
     if public:
         await network.add_gateway()
@@ -42,7 +42,7 @@ async def in_existing_vpc(client: AwsClient, *, public: bool = True, ipv6: bool 
 
 
 def endpoints(config: JsonObject, *services: str) -> JsonObject:
-    """The networks of a config, with gateway endpoints."""
+    """Return the networks of a config, with gateway endpoints."""
     networks = config["networks"]
     return {**networks, "vpc": {**networks["vpc"], "gatewayEndpoints": list(services)}}
 

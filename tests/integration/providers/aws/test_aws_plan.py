@@ -55,7 +55,7 @@ def infrastructure(config: JsonObject, state: JsonObject | None = None) -> JsonO
 
 
 async def created(client: AwsClient, config: JsonObject) -> JsonObject:
-    """Creates it; the state."""
+    """Create it; the state."""
     wanted = wanted_of(infrastructure(config), Cluster.from_object(CLUSTER))
     state = read_state(None)
     name_zones(wanted, state)
@@ -78,7 +78,7 @@ async def planned(
     *objects: JsonObject,
     **flags: object,
 ) -> str:
-    """What the command prints, beside our event loop; it writes nothing to AWS."""
+    """Return what the command prints, beside our event loop; it writes nothing to AWS."""
     file = path / "infrastructure.yaml"
     file.write_text(yaml.safe_dump_all(objects))
     aws.taken()

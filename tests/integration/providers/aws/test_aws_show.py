@@ -28,7 +28,7 @@ async def shown(
     capsys: pytest.CaptureFixture[str],
     output: str = "tree",
 ) -> str:
-    """What the command prints; it writes nothing to AWS."""
+    """Return what the command prints; it writes nothing to AWS."""
     infrastructure: JsonObject = {
         "apiVersion": "extensions.gardener.cloud/v1alpha1",
         "kind": "Infrastructure",

@@ -59,7 +59,7 @@ class Case:
         return renamed(load_actuator(PLUGINS[self.plugin][0]), self.site.type)
 
     def units(self, actuator: Actuator | None = None) -> list[Unit]:
-        """The extension with its health checks."""
+        """Return the extension with its health checks."""
         actuator, client = actuator or self.actuator(), self.site.client
         settings = HealthSettings(sync_period=5)
         return [
@@ -75,7 +75,7 @@ class Case:
         ]
 
     async def deployed(self) -> JsonObject:
-        """The Network, once the extension is done."""
+        """Return the Network, once the extension is done."""
         request = await caller.deploy(self.site.client, KIND, self.network, CLOCK)
         return await caller.wait_ready(
             self.site.client, KIND, self.site.key, expected=request.timestamp
@@ -90,7 +90,7 @@ class Case:
 
 
 async def case_of(plugin: str, client: Client, namespace: str, shoot: Client) -> Case:
-    """The example of a plugin, in a namespace of the test."""
+    """Return the example of a plugin, in a namespace of the test."""
     own_type = f"{plugin}-{namespace[-6:]}"
     site = await extension_site(client, namespace, own_type)
     folder = EXAMPLES / plugin
@@ -236,7 +236,7 @@ async def test_a_network_moves_to_another_seed_and_the_shoot_notices_nothing(
 
 
 def remember(plugin: NetworkPlugin[Any]) -> list[JsonObject]:
-    """Makes a plugin choose something once and keep it; the states that it was given."""
+    """Make a plugin choose something once and keep it; the states that it was given."""
     render = plugin.render
     seen: list[JsonObject] = []
 

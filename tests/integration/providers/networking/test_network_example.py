@@ -30,7 +30,7 @@ AGENTS = DAEMON_SET, Key("kube-system", "gardenet-node")
 
 
 def commands(page: Path) -> list[str]:
-    """The lines of all shell blocks."""
+    """Return the lines of all shell blocks."""
     blocks = re.findall(r"^```sh\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
     return [line for block in blocks for line in block.splitlines()]
 
@@ -60,7 +60,7 @@ async def started(command: str, sandbox: Sandbox) -> AsyncGenerator[asyncio.subp
 
 
 async def run(command: str, sandbox: Sandbox) -> str:
-    """What a command prints; it has to succeed."""
+    """Return what a command prints; it has to succeed."""
     async with started(command, sandbox) as process:
         printed, _ = await process.communicate()
     assert process.returncode == 0, printed.decode()

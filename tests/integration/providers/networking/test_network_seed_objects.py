@@ -27,7 +27,7 @@ async def recorder(kubeconfig: Path) -> AsyncIterator[RecordingClient]:
 
 
 async def there(client: Client, namespace: str) -> set[str]:
-    """The ConfigMaps of the owner."""
+    """Return the ConfigMaps of the owner."""
     found = await client.list(CONFIG_MAP, namespace)
     return {name_of(obj) for obj in found if labels_of(obj).get("origin") == OWNER}
 

@@ -81,7 +81,7 @@ def objects(text: str) -> list[JsonObject]:
 
 
 async def created(client: Client, network: JsonObject) -> JsonObject:
-    """The Network as stored, once the API server asks the webhook."""
+    """Return the Network as stored, once the API server asks the webhook."""
     async with asyncio.timeout(60):
         while True:
             with suppress(ApiError):  # registered, but not reached yet

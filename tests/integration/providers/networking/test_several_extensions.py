@@ -316,7 +316,7 @@ async def test_a_provider_looks_at_cloud_profiles(
 
 
 async def deployed(client: Client, own: Sandbox, plugin: str) -> JsonObject:
-    """The example's Network, once it is reconciled; the seed is its Shoot as well."""
+    """Return the example's Network, once it is reconciled; the seed is its Shoot as well."""
     documents = [
         document.value
         for name in ("cluster.yaml", "network.yaml")
@@ -333,7 +333,7 @@ async def deployed(client: Client, own: Sandbox, plugin: str) -> JsonObject:
 
 
 async def forget_managed_resources(client: Client, namespace: str) -> None:
-    """Does what a resource manager does, for a Shoot that is not there."""
+    """Do what a resource manager does, for a Shoot that is not there."""
     for resource in await client.list(MANAGED_RESOURCE, namespace):
         patch: JsonObject = {"metadata": {"finalizers": []}}
         with suppress(KubeError):

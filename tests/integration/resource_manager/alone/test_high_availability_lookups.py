@@ -204,7 +204,7 @@ async def test_the_version_is_that_of_the_cluster(lone_client: Client) -> None:
 
 
 async def until_equal(client: Client, ask: Any, wanted: object) -> None:
-    """Waits until an answer is the one that is wanted."""
+    """Wait until an answer is the one that is wanted."""
     async with asyncio.timeout(PATIENCE):
         while await ask() != wanted:
             await client.get_raw("/version")

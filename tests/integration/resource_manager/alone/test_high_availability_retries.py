@@ -80,7 +80,7 @@ class Working:
         self.seen = Unit(caches=self.around.caches)
 
     async def until_written(self, *wanted: str) -> None:
-        """Waits until exactly this was written, in this order."""
+        """Wait until exactly this was written, in this order."""
         async with asyncio.timeout(PATIENCE):
             while len(getattr(self.recorder, "writes", [])) < len(wanted):
                 await self.recorder.get_raw("/version")
@@ -176,7 +176,7 @@ async def test_what_the_webhook_would_refuse_is_not_sent(
 
 
 async def until_forgotten(work: Working, namespace: str) -> None:
-    """Waits until no autoscaler is known, and the controller has nothing to do."""
+    """Wait until no autoscaler is known, and the controller has nothing to do."""
     async with asyncio.timeout(PATIENCE):
         while any(key.namespace == namespace for key, _ in work.around.autoscalers[0].items()):
             await work.recorder.get_raw("/version")
@@ -195,7 +195,7 @@ async def until_refused(client: Client, key: Key) -> None:
 
 
 def refusing(name: str, namespace: str) -> tuple[JsonObject, JsonObject]:
-    """A policy, and its binding, by which one Deployment cannot be changed."""
+    """Return a policy, and its binding, by which one Deployment cannot be changed."""
     rule = {
         "apiGroups": ["apps"],
         "apiVersions": ["v1"],

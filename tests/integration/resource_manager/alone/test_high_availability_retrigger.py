@@ -68,7 +68,7 @@ class Site:
     async def create(
         self, name: str, *, right: bool = True, labels: dict[str, str] | None = None
     ) -> None:
-        """Creates a Deployment, as the webhook would have it or without its constraints."""
+        """Create a Deployment, as the webhook would have it or without its constraints."""
         obj: JsonObject = {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
@@ -85,7 +85,7 @@ class Site:
         await self.client.create(await self.webhooked(obj) if right else obj)
 
     async def webhooked(self, obj: JsonObject) -> JsonObject:
-        """The object as the webhook would make it."""
+        """Return the object as the webhook would make it."""
         verdict: Verdict = await self.handler(
             Request(
                 uid="",

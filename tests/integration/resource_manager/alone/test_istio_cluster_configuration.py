@@ -29,13 +29,13 @@ EXAMPLE = Path(__file__).parents[4] / "examples" / "istio-cluster-configuration"
 
 
 def documents(file: str) -> list[JsonObject]:
-    """The objects of a file of the example."""
+    """Return the objects of a file of the example."""
     found = parse_documents((EXAMPLE / file).read_text())
     return [document.value for document in found if isinstance(document.value, dict)]
 
 
 def unit(client: Client) -> Unit:
-    """The controller."""
+    """Return the controller."""
     return istio_cluster_configuration(client, Settings(), metrics=Metrics())
 
 
@@ -60,7 +60,7 @@ async def istio(lone_client: Client) -> AsyncIterator[Client]:
 
 
 async def is_served(client: Client, gvk: GroupVersionKind) -> bool:
-    """Whether the API server serves a kind already."""
+    """Return whether the API server serves a kind already."""
     try:
         await client.list(gvk)
     except KubeError:
@@ -117,7 +117,7 @@ def clusters(envoy_filter: JsonObject) -> list[str]:
 
 
 def key(gateways: str, source: str) -> Key:
-    """Where the EnvoyFilter of a source namespace is."""
+    """Return where the EnvoyFilter of a source namespace is."""
     return Key(gateways, f"{source}-cluster-configuration")
 
 
@@ -330,6 +330,6 @@ async def test_the_example_shows_what_it_says(istio: Client, recorder: Recording
 
 
 def content(envoy_filter: JsonObject) -> tuple[object, ...]:
-    """What we care about."""
+    """Return what we care about."""
     metadata = envoy_filter["metadata"]
     return metadata.get("labels"), metadata.get("ownerReferences"), envoy_filter["spec"]

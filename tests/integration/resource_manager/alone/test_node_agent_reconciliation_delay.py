@@ -31,7 +31,7 @@ EXAMPLE = Path(__file__).parents[4] / "examples" / "node-agent-reconciliation-de
 
 
 def unit(client: Client, *, settling: float = 0.0) -> Unit:
-    """The controller, for delays between 5 and 30 seconds."""
+    """Return the controller, for delays between 5 and 30 seconds."""
     settings = Settings(timedelta(seconds=5), timedelta(seconds=30), settling)
     return node_agent_reconciliation_delay(client, settings, metrics=Metrics())
 
@@ -65,13 +65,13 @@ async def secret(lone_client: Client) -> AsyncIterator[Key]:
 
 
 async def delays(client: Client) -> dict[str, str | None]:
-    """The delay of each Node."""
+    """Return the delay of each Node."""
     nodes = await client.list(NODE, metadata_only=True)
     return {node["metadata"]["name"]: annotations_of(node).get(DELAY) for node in nodes}
 
 
 def expected(*delays: str) -> dict[str, str]:
-    """The delays of node-0, node-1 and so on."""
+    """Return the delays of node-0, node-1 and so on."""
     return {f"node-{number}": delay for number, delay in enumerate(delays)}
 
 
@@ -187,7 +187,7 @@ async def test_the_example_shows_what_it_says(
 
 
 async def until_delays(client: Client, wanted: dict[str, str]) -> None:
-    """Waits until the Nodes have these delays."""
+    """Wait until the Nodes have these delays."""
     async with asyncio.timeout(PATIENCE):
         while await delays(client) != wanted:
             await client.get_raw("/version")

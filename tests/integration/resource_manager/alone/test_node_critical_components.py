@@ -34,13 +34,13 @@ DONE_ONCE = (
 def unit(
     client: Client, namespace: str, backoff: float = FOREVER, metrics: Metrics | None = None
 ) -> Unit:
-    """The controller; only events wake it, unless told otherwise."""
+    """Return the controller; only events wake it, unless told otherwise."""
     settings = Settings(backoff=backoff, critical_namespaces=(namespace,))
     return node_critical_components(client, settings, metrics=metrics or Metrics())
 
 
 async def put_node(client: Client, *taints: JsonObject, labels: JsonObject | None = None) -> Key:
-    """A Node with the taints; with ours alone, if none are named."""
+    """Return a Node with the taints; with ours alone, if none are named."""
     name = f"node-{secrets.token_hex(4)}"
     spec = {"taints": [*taints] or [TAINT]}
     metadata = {"name": name, "labels": labels or {}}
@@ -56,7 +56,7 @@ async def put_daemon_set(
     label: str = "true",
     **pod_spec: object,
 ) -> JsonObject:
-    """A node-critical DaemonSet that tolerates the taint, and any other."""
+    """Return a node-critical DaemonSet that tolerates the taint, and any other."""
     labels = {"app": name, **(dict.fromkeys(CRITICAL, label) if label else {})}
     spec = {"tolerations": [{"operator": "Exists"}], "containers": [CONTAINER], **pod_spec}
     return await client.create(
@@ -125,18 +125,18 @@ def taints_of(node: JsonObject) -> list[JsonObject]:
 
 
 def is_free(node: JsonObject) -> bool:
-    """Whether the taint is gone."""
+    """Return whether the taint is gone."""
     return KEY not in [taint["key"] for taint in taints_of(node)]
 
 
 async def stays_tainted(working: Unit, client: Client, node: Key) -> bool:
-    """Whether a Node has the taint when the controller has nothing to do any more."""
+    """Return whether a Node has the taint when the controller has nothing to do any more."""
     await settled(working, client)
     return not is_free(await client.get(NODE, node))
 
 
 async def events_of(client: Client, about: Key, count: int = 1) -> list[JsonObject]:
-    """The Events about an object, as soon as there are that many; oldest first."""
+    """Return the Events about an object, as soon as there are that many; oldest first."""
     where, fields = about.namespace or "default", f"regarding.name={about.name}"
     async with asyncio.timeout(PATIENCE):
         while len(found := await client.list(EVENT, where, fields=fields)) < count:
@@ -150,7 +150,7 @@ def told(events: Sequence[JsonObject]) -> list[tuple[str, str, str]]:
 
 
 def patched(recorder: RecordingClient) -> list[str]:
-    """The writes since the last call, without Events."""
+    """Return the writes since the last call, without Events."""
     return [write for write in recorder.taken() if " Event " not in write]
 
 
@@ -322,7 +322,7 @@ class Interrupted(RecordingClient):
         *,
         subresource: str = "",
     ) -> JsonObject:
-        """Lets the other one be first."""
+        """Let the other one be first."""
         if gvk == NODE and self.added is None:
             self.added = {"key": "added", "effect": "NoExecute"}
             node = await self.admin.get(NODE, key)

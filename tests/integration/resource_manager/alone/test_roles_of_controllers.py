@@ -41,7 +41,7 @@ TAINT = "node.gardener.cloud/critical-components-not-ready"
 
 
 def documents(path: Path) -> list[JsonObject]:
-    """The objects of a file."""
+    """Return the objects of a file."""
     found = parse_documents(path.read_text())
     return [document.value for document in found if isinstance(document.value, dict)]
 

@@ -18,7 +18,7 @@ MINE = "test=mine"
 
 
 def keep_data(obj: JsonObject) -> JsonObject:
-    """What the tests keep: the data."""
+    """Return what the tests keep: the data."""
     data: JsonObject = obj.get("data") or {}
     return data
 
@@ -35,7 +35,7 @@ class Log:
         self._notified.set()
 
     async def until(self, count: int) -> list[Change[JsonObject]]:
-        """Waits until there were that many notifications."""
+        """Wait until there were that many notifications."""
         async with asyncio.timeout(20):
             while len(self.changes) < count:
                 self._notified.clear()
@@ -59,7 +59,7 @@ async def running(cache: Cache[JsonObject]) -> AsyncIterator[Log]:
 
 
 def mine(name: str, namespace: str, **data: str) -> JsonObject:
-    """A ConfigMap with the tests' label."""
+    """Return a ConfigMap with the tests' label."""
     return config_map(name, namespace, labels={"test": "mine"}, **data)
 
 

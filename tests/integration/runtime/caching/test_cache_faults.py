@@ -46,7 +46,7 @@ class Notified:
         self._notified.set()
 
     async def until(self, name: str) -> list[tuple[str, str | None, str | None]]:
-        """Waits for a change of the object; returns all of them in the order of the names."""
+        """Wait for a change of the object; return all of them in the order of the names."""
         async with asyncio.timeout(20):
             while all(change.key.name != name for change in self.changes):
                 self._notified.clear()
@@ -71,7 +71,7 @@ async def following(cache: Cache[str]) -> AsyncIterator[Notified]:
 
 
 def cache_of(client: Client, namespace: str) -> Cache[str]:
-    """A cache of the tests' ConfigMaps that keeps their value."""
+    """Return a cache of the tests' ConfigMaps that keeps their value."""
     return Cache(client, CONFIG_MAP, keep_value, namespace=namespace, labels=MINE)
 
 

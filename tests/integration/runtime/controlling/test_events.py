@@ -35,7 +35,7 @@ async def recording(
 
 
 async def events(client: Client, namespace: str, count: int = 1) -> list[JsonObject]:
-    """Waits until a namespace has that many Events that the controller wrote."""
+    """Wait until a namespace has that many Events that the controller wrote."""
     async with asyncio.timeout(PATIENCE):
         while len(found := await client.list(EVENT, namespace)) < count:
             pass
@@ -43,7 +43,7 @@ async def events(client: Client, namespace: str, count: int = 1) -> list[JsonObj
 
 
 async def writes(client: RecordingClient, count: int) -> list[str]:
-    """Waits until that many writes were begun, and a request after them was answered."""
+    """Wait until that many writes were begun, and a request after them was answered."""
     async with asyncio.timeout(PATIENCE):
         while len(getattr(client, "writes", [])) < count:
             await client.get_raw("/version")

@@ -35,7 +35,7 @@ def view(annotations: dict[str, str], **spec: object) -> ServiceView:
 
 
 def ports_of(text: str) -> list[PolicyPort]:
-    """What an alias opens; the annotation must be in order."""
+    """Return what an alias opens; the annotation must be in order."""
     found = view({ALIAS: text})
     assert found.problems == ()
     return [port for alias in found.aliases for port in alias.ports]

@@ -58,7 +58,7 @@ def port(number: int, target: int | str, protocol: str = "TCP", name: str = "") 
 def policies(
     view: ServiceView, *peers: str, surroundings: Surroundings | None = None
 ) -> dict[str, JsonObject]:
-    """The specs of a Service's policies, by `namespace/name`."""
+    """Return the specs of a Service's policies, by `namespace/name`."""
     wanted = intents(view, peers or [view.key.namespace], surroundings or Surroundings())
     return {str(key): policy["spec"] for key, policy in desired(view, wanted).items()}
 

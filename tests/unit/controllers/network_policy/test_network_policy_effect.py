@@ -45,7 +45,7 @@ class World:
 
 
 def intended(world: World, source: Endpoint, target: Pod, protocol: Protocol, number: int) -> bool:
-    """Whether `source` may open this connection.
+    """Return whether `source` may open this connection.
 
     Pods with the label `egress` may call whoever lets them in, and pods with the label `ingress`
     let in whoever may call. With these, policies that allow too much at one end show.
@@ -65,7 +65,7 @@ def intended(world: World, source: Endpoint, target: Pod, protocol: Protocol, nu
 
 
 def is_behind(service: JsonObject, pod: Pod) -> bool:
-    """Whether a pod belongs to a Service for which policies are made at all."""
+    """Return whether a pod belongs to a Service for which policies are made at all."""
     namespace, wanted = service["metadata"]["namespace"], service["spec"].get("selector")
     return (
         bool(wanted)
@@ -75,7 +75,7 @@ def is_behind(service: JsonObject, pod: Pod) -> bool:
 
 
 def open_to_world(service: JsonObject) -> list[JsonObject]:
-    """The ports of a Service that everybody may use who can."""
+    """Return the ports of a Service that everybody may use who can."""
     ports = parsed(annotations(service).get("from-world-to-ports"))
     return [{}, {"protocol": "UDP"}] if ports == [] else ports or []
 
@@ -83,7 +83,7 @@ def open_to_world(service: JsonObject) -> list[JsonObject]:
 def open_to(
     service: JsonObject, source: Endpoint, namespaces: dict[str, dict[str, str]]
 ) -> Iterator[JsonObject]:
-    """The ports of a Service that a caller may use because of its labels."""
+    """Return the ports of a Service that a caller may use because of its labels."""
     if isinstance(source, Outside):
         return
     prefix = prefix_for(service, source, namespaces)
@@ -97,7 +97,7 @@ def open_to(
 def prefix_for(
     service: JsonObject, source: Pod, namespaces: dict[str, dict[str, str]]
 ) -> str | None:
-    """What a caller's label starts with; None if the namespace is not allowed to call."""
+    """Return what a caller's label starts with; None if the namespace is not allowed to call."""
     home, marks = service["metadata"]["namespace"], annotations(service)
     if source.namespace == home:
         return ""
@@ -109,7 +109,7 @@ def prefix_for(
 
 
 def labelled_ports(service: JsonObject) -> Iterator[tuple[str, JsonObject]]:
-    """Each port with the end of the label that opens it."""
+    """Return each port with the end of the label that opens it."""
     name, marks = service["metadata"]["name"], annotations(service)
     for port in service["spec"]["ports"]:
         protocol, target = port["protocol"], port["targetPort"]
@@ -123,7 +123,7 @@ def labelled_ports(service: JsonObject) -> Iterator[tuple[str, JsonObject]]:
 
 
 def fits(port: JsonObject, target: Pod, protocol: Protocol, number: int) -> bool:
-    """Whether a port as users write it means this port of this pod."""
+    """Return whether a port as users write it means this port of this pod."""
     if port.get("protocol", "TCP") != protocol:
         return False
     first = port.get("port", number)
@@ -134,7 +134,7 @@ def fits(port: JsonObject, target: Pod, protocol: Protocol, number: int) -> bool
 
 
 def label(rest: str) -> str:
-    """The label that a caller needs; long ones are cut."""
+    """Return the label that a caller needs; long ones are cut."""
     key = f"to-{rest}"
     if len(key) > 63:
         key = f"{key[:57]}-{hashlib.sha256(key.encode()).hexdigest()[:5]}"
@@ -149,13 +149,13 @@ def selects(selector: JsonObject, labels: dict[str, str]) -> bool:
 
 
 def annotations(service: JsonObject) -> dict[str, str]:
-    """Those of ours, without their prefix."""
+    """Return those of ours, without their prefix."""
     found = service["metadata"].get("annotations", {})
     return {key.removeprefix(MARK): text for key, text in found.items()}
 
 
 def parsed(text: str | None) -> list[JsonObject] | None:
-    """The list that an annotation holds; None if it is absent or broken."""
+    """Return the list that an annotation holds; None if it is absent or broken."""
     try:
         items: list[JsonObject] = json.loads(text or "")
     except ValueError:
@@ -193,7 +193,7 @@ BROKEN = st.sampled_from(["[{", "not json"])
 
 
 def texts(items: st.SearchStrategy[object]) -> st.SearchStrategy[str]:
-    """An annotation that holds a list, or mostly does."""
+    """Return an annotation that holds a list, or mostly does."""
     return st.one_of(
         *[st.lists(items, min_size=1, max_size=2).map(json.dumps)] * 5,
         st.just("[]"),
@@ -247,7 +247,7 @@ NAMESPACES = st.fixed_dictionaries(
 
 
 def useful_labels(services: Sequence[JsonObject]) -> set[str]:
-    """Labels that open something somewhere, in the right and in the wrong namespace."""
+    """Label that open something somewhere, in the right and in the wrong namespace."""
     return {
         label(f"{prefix}{rest}")
         for service in services
@@ -297,7 +297,7 @@ def callers_of(services: Sequence[JsonObject]) -> st.SearchStrategy[Pod]:
 
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
-    """A small cluster in which much of what is asked for can happen."""
+    """Return a small cluster in which much of what is asked for can happen."""
     services = draw(st.lists(SERVICES, min_size=1, max_size=3, unique_by=Key.of))
     targets, callers = pods_behind(services), callers_of(services)
     pods = draw(st.tuples(targets, targets, callers, callers, callers))
@@ -308,7 +308,7 @@ def worlds(draw: st.DrawFn) -> World:
 
 
 def generated(world: World, *, only_for_matching_pods: bool = False) -> list[JsonObject]:
-    """The policies of all Services."""
+    """Return the policies of all Services."""
     surroundings = Surroundings(
         has_caller=(
             (
@@ -347,7 +347,7 @@ def closed(world: World, policies: Sequence[JsonObject]) -> Network:
 
 
 def policy(namespace: str, pods: JsonObject, **spec: object) -> JsonObject:
-    """A policy that is not the product's."""
+    """Return a policy that is not the product's."""
     return {
         "metadata": {"name": "ours", "namespace": namespace},
         "spec": {"podSelector": pods, **spec},
@@ -365,14 +365,14 @@ class Connection(NamedTuple):
 
 
 def connections(world: World) -> list[Connection]:
-    """All that could be tried, from outside too."""
+    """Return all that could be tried, from outside too."""
     callers: list[Endpoint] = [Outside(), *world.pods]
     tries = itertools.product(callers, world.pods, PROTOCOLS, NUMBERS)
     return [Connection(*one, intended(world, *one)) for one in tries if one[0] is not one[1]]
 
 
 def wrong(tries: Iterable[Connection], network: Network) -> Iterator[Connection]:
-    """The connections on which policies and Services do not agree."""
+    """Return the connections on which policies and Services do not agree."""
     return (
         one
         for one in tries
@@ -437,7 +437,7 @@ RICH = World(
 
 
 def changed(policy: JsonObject, path: Sequence[str | int], value: object) -> JsonObject:
-    """A copy with another value somewhere."""
+    """Return a copy with another value somewhere."""
     copy: JsonObject = json.loads(json.dumps(policy))
     *parents, last = path
     here = copy
@@ -451,7 +451,7 @@ def changed(policy: JsonObject, path: Sequence[str | int], value: object) -> Jso
 
 
 def mutants(policy: JsonObject) -> Iterator[tuple[str, list[JsonObject]]]:
-    """The policy made wrong in one way; at last without it."""
+    """Return the policy made wrong in one way; at last without it."""
     direction = policy["spec"]["policyTypes"][0].lower()
     peers = "from" if direction == "ingress" else "to"
     rule = ("spec", direction, 0)

@@ -27,7 +27,7 @@ DONE: JsonObject = {
 
 
 def network(annotations: dict[str, str] | None = None, **status: Any) -> JsonObject:
-    """A Network that is ready but for what is said here."""
+    """Return a Network that is ready but for what is said here."""
     said = {"observedGeneration": 3, "lastOperation": DONE, "observedTimestamp": ASKED} | status
     return {
         "metadata": {

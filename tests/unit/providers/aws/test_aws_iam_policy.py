@@ -34,7 +34,7 @@ OF_AWS_ITSELF = {
 
 
 def operations() -> Iterator[str]:
-    """The operations that are named in the code."""
+    """Return the operations that are named in the code."""
     for file in ROOT.rglob("*.py"):
         if file.name == "iam_policy.py":
             continue

@@ -97,7 +97,7 @@ def table(name: str, target: JsonObject, *subnets: str) -> JsonObject:
 
 
 def healthy() -> Snapshot:
-    """A network of two zones in which nothing is wrong."""
+    """Return a network of two zones in which nothing is wrong."""
     letters = {"a": A, "b": B}
     several = [
         subnet(f"subnet-{letter}{role}", zone, 3 * list(letters).index(letter) + number)

@@ -60,7 +60,7 @@ def work_of(wanted: Wanted, state: State | None = None) -> Work:
 
 
 def before(steps: list[Step], name: str) -> set[str]:
-    """All steps that come before one."""
+    """Return all steps that come before one."""
     after = {step.name: step.after for step in steps}
     found: set[str] = set()
     look = list(after[name])

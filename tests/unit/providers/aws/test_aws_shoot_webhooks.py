@@ -60,7 +60,7 @@ def a_shoot(
 
 
 def changes(new: JsonObject, old: JsonObject | None = None) -> dict[str, Any]:
-    """What the mutator changes, by pointer."""
+    """Return what the mutator changes, by pointer."""
     draft = Draft(new)
     mutate_shoot(draft, old)
     return {edit.path: edit.value for edit in draft.edits}

@@ -31,7 +31,7 @@ BYO: JsonObject = {
 
 
 def changed(value: JsonObject, path: Path, to: Any) -> JsonObject:
-    """The config with something else at a path; None takes it away."""
+    """Return the config with something else at a path; None takes it away."""
     new = copy.deepcopy(value)
     here: Any = new
     for step in path[:-1]:

@@ -28,7 +28,7 @@ SHORTEST, LONGEST = timedelta(seconds=5), timedelta(seconds=30)
 
 
 def names(count: int) -> list[str]:
-    """Names of Nodes, in order."""
+    """Return names of Nodes, in order."""
     return [f"node-{number:04}" for number in range(count)]
 
 
@@ -136,7 +136,7 @@ class Nodes:
         self.cache = Cache(cast("Client", self), NODE, keep_node)
 
     def put(self, name: str, **annotations: str) -> JsonObject:
-        """A Node as it is from now on."""
+        """Return a Node as it is from now on."""
         self.version += 1
         metadata = {"name": name, "resourceVersion": f"{self.version}", "annotations": annotations}
         node = {"apiVersion": "v1", "kind": "Node", "metadata": metadata}
@@ -144,7 +144,7 @@ class Nodes:
         return node
 
     async def patch(self, gvk: GroupVersionKind, key: Key, body: JsonObject) -> JsonObject:
-        """What the API server would do."""
+        """Return what the API server would do."""
         self.written.append(key.name)
         return self.put(key.name, **body["metadata"]["annotations"])
 

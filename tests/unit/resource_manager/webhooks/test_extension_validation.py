@@ -87,7 +87,7 @@ def review(new: JsonObject, old: JsonObject | None = None, profile: Profile = "r
 def found(
     kind: str, spec: JsonObject, old: JsonObject | None = None, profile: Profile = "relaxed"
 ) -> list[str]:
-    """What is wrong with an object of this spec, or with the change from an old spec."""
+    """Return the findings about an object of this spec, or with the change from an old spec."""
     before = obj(kind, old) if old is not None else None
     return sentences(review(obj(kind, spec), before, profile))
 

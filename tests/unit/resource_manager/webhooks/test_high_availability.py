@@ -107,7 +107,7 @@ def ask(
 def changed(
     obj: JsonObject, around: Around | None = None, profile: Profile = SEED, **more: Any
 ) -> JsonObject:
-    """The object after the patch."""
+    """Return the object after the patch."""
     verdict = ask(obj, around, profile, **more)
     assert verdict.allowed, verdict.message
     patch = [edit.operation() for edit in verdict.edits]
@@ -245,7 +245,7 @@ ROWS: list[tuple[str | None, int, int, int, str, str, str, str]] = [
 
 
 def constraints(obj: JsonObject) -> dict[str, str]:
-    """The constraints by their keys, as the matrix writes them."""
+    """Return the constraints by their keys, as the matrix writes them."""
     short = {"ScheduleAnyway": "SA", "DoNotSchedule": "DNS"}
     return {
         c[

@@ -23,7 +23,7 @@ SUFFIX = ".resources.gardener.cloud"
 
 
 def enabled_by(block: str) -> list[Webhook]:
-    """The webhooks that one block of the configuration enables."""
+    """Return the webhooks that one block of the configuration enables."""
     settings = Webhooks(kubernetes_service_host=KubernetesServiceHost(host="x"))
     switch: Switch = getattr(settings, block)
     switch.enabled = True
@@ -32,7 +32,7 @@ def enabled_by(block: str) -> list[Webhook]:
 
 
 def rows() -> Iterator[str]:
-    """The table's rows, in the order in which API servers call the webhooks."""
+    """Return the table's rows, in the order in which API servers call the webhooks."""
     yield HEAD
     yield "|---|---|---|---|---|---|"
     names = {field.name: field.encode_name for field in msgspec.structs.fields(Webhooks)}

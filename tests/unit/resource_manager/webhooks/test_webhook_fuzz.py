@@ -286,7 +286,7 @@ JUNK: Final = st.one_of(
 
 @st.composite
 def nearly(draw: st.DrawFn, sample: JsonObject) -> JsonObject:
-    """The sample with up to four of its parts replaced, removed or added."""
+    """Return the sample with up to four of its parts replaced, removed or added."""
     value = copy.deepcopy(sample)
     for _ in range(draw(st.integers(0, 4))):
         _mangle(draw, value)
@@ -339,7 +339,7 @@ OF_EXTENSIONS: Final = {path_of(kind): kind.kind for kind in KINDS}
 
 
 def samples_for(path: str) -> list[tuple[str, str, JsonObject]]:
-    """The objects that a webhook is about, and a pod that it may be sent by mistake."""
+    """Return the objects that a webhook is about, and a pod that it may be sent by mistake."""
     if path in OF_EXTENSIONS:
         return [s for s in SAMPLES if s[2]["kind"] in (OF_EXTENSIONS[path], "Pod")]
     return list(SAMPLES)

@@ -248,7 +248,7 @@ each_webhook = pytest.mark.parametrize("name", CASES)
 
 
 def said(handler: Handler, obj: JsonObject, **fields: Any) -> Verdict:
-    """The answer; the look-ups above never wait, so that no event loop is needed."""
+    """Return the answer; the look-ups above never wait, so that no event loop is needed."""
     steps = answer(handler, review_of(obj, namespace="kube-system", **fields)).__await__()
     try:
         next(steps)
@@ -259,7 +259,7 @@ def said(handler: Handler, obj: JsonObject, **fields: Any) -> Verdict:
 
 
 def leaves(value: Any, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
-    """All values by their paths; empty maps and nulls are as good as nothing."""
+    """Return all values by their paths; empty maps and nulls are as good as nothing."""
     if isinstance(value, dict):
         found: dict[tuple[str, ...], Any] = {}
         for name, item in value.items():

@@ -153,7 +153,7 @@ async def _write(
 
 
 def _allows(group: JsonObject, rule: Rule) -> bool:
-    """Whether a rule lets SSH in from the bastion, be it wider than needed."""
+    """Return whether a rule lets SSH in from the bastion, be it wider than needed."""
     return any(
         present.direction == INGRESS
         and present.peer in (rule.peer, EVERYWHERE, EVERYWHERE_6)

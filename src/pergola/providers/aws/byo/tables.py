@@ -23,7 +23,7 @@ TABLE: Final = "rtb-"
 
 
 def needs_tables(wanted: Wanted) -> bool:
-    """Whether pod routes are written into route tables."""
+    """Return whether pod routes are written into route tables."""
     return not wanted.overlay and wanted.ipv4
 
 

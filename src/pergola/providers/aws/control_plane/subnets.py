@@ -37,7 +37,7 @@ def cloud_subnet(status: JsonObject) -> Placed:
 
 
 def places_load_balancers(status: JsonObject) -> bool:
-    """Whether any subnet is for load balancers."""
+    """Return whether any subnet is for load balancers."""
     return any(subnets_for(status, PUBLIC)) or any(subnets_for(status, INTERNAL))
 
 

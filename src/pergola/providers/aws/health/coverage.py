@@ -14,17 +14,17 @@ _Network = IPv4Network | IPv6Network
 
 
 def applies_to(needed: Rule, rule: Rule) -> bool:
-    """Whether a rule is of the protocol that is needed."""
+    """Return whether a rule is of the protocol that is needed."""
     return rule.protocol in (ALL, needed.protocol)
 
 
 def overlaps(one: Ports | None, other: Ports | None) -> bool:
-    """Whether two ranges of ports have one in common; None is all ports."""
+    """Return whether two ranges of ports have one in common; None is all ports."""
     return one is None or other is None or (one[0] <= other[1] and other[0] <= one[1])
 
 
 def covers(rules: Iterable[Rule], peer: str, ports: Ports) -> bool:
-    """Whether rules together allow all addresses of a range to reach all ports."""
+    """Return whether rules together allow all addresses of a range to reach all ports."""
     several = [(rule.ports or ports, parse_network(rule.peer)) for rule in rules]
     # Between these ports the answer does not change.
     edges = {ports[0], *(edge for (low, high), _ in several for edge in (low, high + 1))}

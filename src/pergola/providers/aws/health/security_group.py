@@ -112,7 +112,7 @@ def _is_met(need: _Need, rules: Iterable[Rule]) -> bool:
 
 
 def _may_be_met(need: _Need, rules: Iterable[Rule], group: str) -> bool:
-    """Whether a prefix list or another group, whose content is unknown, might allow it."""
+    """Return whether a prefix list or another group, whose content is unknown, might allow it."""
     return any(
         rule.direction == need.rule.direction
         and not rule.is_range

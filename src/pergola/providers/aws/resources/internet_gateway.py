@@ -45,7 +45,7 @@ def steps(wanted: Wanted) -> list[Step]:
 
 
 def is_attached(gateway: JsonObject, vpc: str | None) -> bool:
-    """Whether a gateway is attached to a VPC, or about to be."""
+    """Return whether a gateway is attached to a VPC, or about to be."""
     return any(each.get("VpcId") == vpc for each in gateway.get("Attachments") or [])
 
 

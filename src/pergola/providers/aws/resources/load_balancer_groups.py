@@ -59,7 +59,7 @@ def _groups(work: Work) -> Iterator[str]:
 
 
 def _is_of_user(work: Work, group: JsonObject) -> bool:
-    """Whether a group is the user's, and must not change although it may have our tag."""
+    """Return whether a group is the user's, and must not change although it may have our tag."""
     networks = work.wanted.config.networks
     byo = [networks.nodes_security_group_id, *networks.additional_nodes_security_group_ids]
     return group["GroupId"] in byo or not is_ours(work, group)

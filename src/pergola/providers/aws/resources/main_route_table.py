@@ -132,5 +132,5 @@ def _to_delete(work: Work, key: str, suffix: str) -> list[str]:
 
 
 def _is_main(table: JsonObject) -> bool:
-    """Whether it is the main table of the VPC, which is deleted with it."""
+    """Return whether it is the main table of the VPC, which is deleted with it."""
     return any(each.get("Main") for each in table.get("Associations") or ())

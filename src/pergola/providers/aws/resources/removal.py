@@ -45,12 +45,12 @@ def to_delete(
 
 
 def is_ours(work: Work, thing: JsonObject) -> bool:
-    """Whether a resource has the tag of those created for this cluster."""
+    """Return whether a resource has the tag of those created for this cluster."""
     return work.wanted.owns(tags_of(thing))
 
 
 def is_shared(work: Work, thing: JsonObject | None) -> bool:
-    """Whether a resource is only used by this cluster."""
+    """Return whether a resource is only used by this cluster."""
     return thing is not None and tags_of(thing).get(work.wanted.cluster_tag) == SHARED
 
 

@@ -30,7 +30,7 @@ def check_tags(ignored: IgnoreTags) -> Iterator[Cause]:
 
 
 def _meet(one: str, other: str) -> bool:
-    """Whether any key begins with both."""
+    """Return whether any key begins with both."""
     return one.startswith(other) or other.startswith(one)
 
 

@@ -72,7 +72,7 @@ def check_shoot(config: NetworkConfig, shoot: Shoot) -> Iterator[Cause]:
 
 
 def has_node_local_dns(shoot: Shoot) -> bool:
-    """Whether every node runs a DNS cache for its pods."""
+    """Return whether every node runs a DNS cache for its pods."""
     enabled = map_at(shoot.raw, "spec", "systemComponents", "nodeLocalDNS").get("enabled")
     return enabled is True
 
@@ -188,7 +188,7 @@ def _egress_gateway(config: NetworkConfig, families: Sequence[str]) -> Iterator[
 
 
 def masquerades_with_bpf(config: NetworkConfig, families: Sequence[str]) -> bool:
-    """Whether eBPF gives IPv4 packets that leave the cluster the address of their node."""
+    """Return whether eBPF gives IPv4 packets that leave the cluster the address of their node."""
     return (
         "IPv4" in families
         and config.enable_ipv4_masquerade is not False
@@ -198,6 +198,6 @@ def masquerades_with_bpf(config: NetworkConfig, families: Sequence[str]) -> bool
 
 
 def rewrites_sources(config: NetworkConfig) -> bool:
-    """Whether a sidecar rewrites source addresses with iptables, which excludes eBPF."""
+    """Return whether a sidecar rewrites source addresses with iptables, which excludes eBPF."""
     dns, everything = config.snat_to_upstream_dns, config.snat_out_of_cluster
     return (dns is not None and dns.enabled) or (everything is not None and everything.enabled)

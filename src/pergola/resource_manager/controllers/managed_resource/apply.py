@@ -210,7 +210,7 @@ class Applier:
     def _needs_no_write(
         self, planned: Planned, live: JsonObject, merged: JsonObject, this: _Pass
     ) -> bool:
-        """Whether the object is right already, or its repair is held back."""
+        """Return whether the object is right already, or its repair is held back."""
         if this.always:
             return False
         if not needs_update(live, merged):
@@ -219,7 +219,7 @@ class Applier:
         return self._is_fight(planned, this.outcome)
 
     def _is_fight(self, planned: Planned, outcome: Applied) -> bool:
-        """Whether this is drift of an object that was repaired too often lately."""
+        """Return whether this is drift of an object that was repaired too often lately."""
         if not self.settled.was_reached(planned):
             return False
         delay = self._fights.delay(planned.object_key)

@@ -37,7 +37,7 @@ _KEPT_BY_KUBERNETES: Final = (
 
 
 def needs_update(live: JsonObject, merged: JsonObject) -> bool:
-    """Whether sending `merged` would change the live object.
+    """Return whether sending `merged` would change the live object.
 
     For kinds whose defaults are not known, a field that only the live object has counts as a
     difference.

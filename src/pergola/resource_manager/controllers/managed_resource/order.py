@@ -69,7 +69,7 @@ def waves(objects: Sequence[Planned]) -> list[list[Planned]]:
 
 
 def depends_on(planned: Planned, failed: Collection[Planned]) -> bool:
-    """Whether the object cannot be applied because one before it failed.
+    """Return whether the object cannot be applied because one before it failed.
 
     The content of a Namespace depends on it, and the instances of a CRD on that.
     """

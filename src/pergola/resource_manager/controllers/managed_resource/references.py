@@ -69,7 +69,7 @@ def sort_references(references: Iterable[JsonObject]) -> list[JsonObject]:
 
 
 def same_references(left: Sequence[JsonObject], right: Sequence[JsonObject]) -> bool:
-    """Whether two lists say the same; empty and absent fields are equal."""
+    """Return whether two lists say the same; empty and absent fields are equal."""
     if len(left) != len(right):
         return False
     return all(_essence(one) == _essence(other) for one, other in zip(left, right, strict=True))

@@ -22,7 +22,7 @@ class Settled:
         self._distrusted: set[str] = set()
 
     def includes(self, planned: Planned) -> bool:
-        """Whether the live object is known to be as the manifest describes it."""
+        """Return whether the live object is known to be as the manifest describes it."""
         known = self._digests.get(planned.object_key)
         if known is None or known[0] != planned.fingerprint:
             return False
@@ -60,5 +60,5 @@ class Settled:
         self._distrusted.update(keys)
 
     def is_distrusted(self, planned: Planned) -> bool:
-        """Whether the next read of the object must reach the server."""
+        """Return whether the next read of the object must reach the server."""
         return planned.object_key in self._distrusted

@@ -102,7 +102,7 @@ class Filled(_Special):
 
 
 def same_fields(live: Beside, desired: Beside, fields: Mapping[str, Shape]) -> bool:
-    """Whether two objects mean the same."""
+    """Return whether two objects mean the same."""
     for name, value in desired.items():
         present = live.get(name)
         if type(value) is str and value == present:
@@ -116,7 +116,7 @@ def same_fields(live: Beside, desired: Beside, fields: Mapping[str, Shape]) -> b
 
 
 def same(live: JsonValue, desired: JsonValue, shape: Shape) -> bool:
-    """Whether two values mean the same; None means absent."""
+    """Return whether two values mean the same; None means absent."""
     if live is None or desired is None:
         return live is desired or _says_nothing(live if desired is None else desired, shape)
     if isinstance(live, list):
@@ -154,7 +154,7 @@ def _same_or_default(live: JsonValue, desired: JsonValue, default: JsonValue, sh
 
 
 def _says_nothing(value: JsonValue, shape: Shape) -> bool:
-    """Whether a value that only one side has means the same as its absence."""
+    """Return whether a value that only one side has means the same as its absence."""
     if isinstance(value, list):
         return not value and shape is not EXACT
     if not isinstance(value, dict):

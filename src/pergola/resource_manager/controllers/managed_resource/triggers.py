@@ -18,7 +18,7 @@ _OPERATIONS = frozenset({marks.OPERATION_RESTORE, marks.OPERATION_MIGRATE})
 
 
 def resource_triggers(change: Change[SeenResource], mine: Responsibility) -> bool:
-    """Whether a change of a ManagedResource requires a run."""
+    """Return whether a change of a ManagedResource requires a run."""
     old, new = change.old, change.new
     if new is None:
         return True  # a run forgets what is remembered of it
@@ -47,7 +47,7 @@ def _may_run(old: SeenResource, new: SeenResource) -> bool:
 
 
 def secret_triggers(change: Change[SeenSecret], source: Source) -> Iterator[Key]:
-    """The ManagedResources that want a run because a Secret appeared or changed.
+    """Return the ManagedResources that want a run because a Secret appeared or changed.
 
     The first list triggers nothing: each ManagedResource is reconciled then anyway.
     """
@@ -75,7 +75,7 @@ def owners(event: TargetChange, cluster_id: str) -> Iterator[Key]:
 def drifted(
     event: TargetChange, is_expected: Callable[[GroupVersionKind, Key, bytes], bool]
 ) -> bool:
-    """Whether the event shows an object that is not as this process last left it.
+    """Return whether the event shows an object that is not as this process last left it.
 
     Args:
         is_expected: whether the object is known to be right with a digest.

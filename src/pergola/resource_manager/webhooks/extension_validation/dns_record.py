@@ -20,7 +20,7 @@ _NO_DOMAIN: Final = "must be a domain name with at least two parts, such as foo.
 
 
 def check_dns_record(obj: JsonObject, profile: Profile) -> Iterator[Cause]:
-    """What is wrong with a DNSRecord."""
+    """Return the findings about a DNSRecord."""
     spec = map_at(obj, "spec")
     yield from missing(spec, ("type", "secretRef.name"))
     for name in ("region", "zone"):
@@ -35,12 +35,12 @@ def check_dns_record(obj: JsonObject, profile: Profile) -> Iterator[Cause]:
 
 
 def check_dns_record_update(new: JsonObject, old: JsonObject, _: Profile) -> Iterator[Cause]:
-    """What is wrong with a change of a DNSRecord."""
+    """Return the findings about a change of a DNSRecord."""
     yield from changed(new, old, ("type", "name", "recordType"))
 
 
 def is_domain(text: str) -> bool:
-    """Whether a text is a fully qualified domain name; it may end in a dot."""
+    """Return whether a text is a fully qualified domain name; it may end in a dot."""
     labels = text.removesuffix(".").split(".")
     return len(labels) > 1 and is_dns_subdomain(".".join(labels)) and all(map(is_dns_label, labels))
 

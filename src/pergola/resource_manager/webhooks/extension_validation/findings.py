@@ -8,12 +8,12 @@ from pergola.kube.patches import same
 
 
 def same_meaning(one: JsonValue, other: JsonValue) -> bool:
-    """Whether two values mean the same: what is null or empty is as good as absent."""
+    """Return whether two values mean the same: what is null or empty is as good as absent."""
     return same(_reduced(one), _reduced(other))
 
 
 def differences(new: JsonValue, old: JsonValue, path: str = "") -> Iterator[str]:
-    """Each place at which two values differ in meaning: `<field>: <new> != <old>`."""
+    """Return each place at which two values differ in meaning: `<field>: <new> != <old>`."""
     if same_meaning(new, old):
         return
     if isinstance(new, dict) and isinstance(old, dict):
@@ -28,7 +28,7 @@ def differences(new: JsonValue, old: JsonValue, path: str = "") -> Iterator[str]
 
 
 def text_at(obj: JsonObject, path: str) -> str:
-    """The text at a dotted path; empty if there is none."""
+    """Return the text at a dotted path; empty if there is none."""
     value: object = obj
     for step in path.split("."):
         value = value.get(step) if isinstance(value, dict) else None

@@ -38,7 +38,7 @@ _LABEL_VALUE: Final = (
 
 
 def check_metadata(obj: JsonObject, *, namespaced: bool) -> Iterator[Cause]:
-    """What is wrong with the metadata of an object that shall be stored."""
+    """Return the findings about the metadata of an object that shall be stored."""
     name, generated = name_of(obj), map_at(obj, "metadata").get("generateName")
     if not name and not generated:
         yield required("metadata.name", "name or generateName is required")
@@ -58,7 +58,7 @@ def check_metadata(obj: JsonObject, *, namespaced: bool) -> Iterator[Cause]:
 
 
 def check_metadata_update(new: JsonObject, old: JsonObject) -> Iterator[Cause]:
-    """What is wrong with a change of metadata."""
+    """Return the findings about a change of metadata."""
     mine, theirs = map_at(new, "metadata"), map_at(old, "metadata")
     if not mine.get("resourceVersion"):
         yield required("metadata.resourceVersion", "must be specified for an update")

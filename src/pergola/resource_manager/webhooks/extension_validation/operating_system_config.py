@@ -24,7 +24,7 @@ Located = list[tuple[str, JsonObject]]
 
 
 def check_operating_system_config(obj: JsonObject, profile: Profile) -> Iterator[Cause]:
-    """What is wrong with an OperatingSystemConfig, its status included."""
+    """Return the findings about an OperatingSystemConfig, its status included."""
     spec = map_at(obj, "spec")
     if profile == "strict":
         yield from missing(spec, ("type",))
@@ -47,7 +47,7 @@ def check_operating_system_config(obj: JsonObject, profile: Profile) -> Iterator
 def check_operating_system_config_update(
     new: JsonObject, old: JsonObject, _: Profile
 ) -> Iterator[Cause]:
-    """What is wrong with a change of an OperatingSystemConfig."""
+    """Return the findings about a change of an OperatingSystemConfig."""
     yield from changed(new, old, ("type", "purpose"))
 
 

@@ -32,7 +32,7 @@ _STATUS_IS_CHECKED: Final = "OperatingSystemConfig"
 
 
 def registrations(_: Installation) -> list[Registration]:
-    """One entry for each kind: creations and updates."""
+    """Return one entry for each kind: creations and updates."""
     return [
         Registration(
             name=f"validation.extensions.{kind.plural}.resources.gardener.cloud",
@@ -59,7 +59,7 @@ def webhooks(config: Webhooks, dependencies: Dependencies) -> list[Webhook]:
 
 
 def path_of(kind: Kind) -> str:
-    """Where the reviews of a kind are served."""
+    """Return where the reviews of a kind are served."""
     group = "druid" if kind.group == DRUID else "extensions"
     return f"/validate-{group}-gardener-cloud-v1alpha1-{kind.kind.lower()}"
 

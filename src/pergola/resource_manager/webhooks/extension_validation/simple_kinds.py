@@ -38,7 +38,7 @@ class Kind:
 def simple(
     needed: tuple[str, ...], frozen: tuple[str, ...], *further: Check
 ) -> tuple[Check, CheckUpdate]:
-    """Checks that some texts are there, and that some values stay; paths are below `spec`."""
+    """Check that some texts are there, and that some values stay; paths are below `spec`."""
 
     def check(obj: JsonObject, profile: Profile) -> Iterator[Cause]:
         spec = map_at(obj, "spec")
@@ -53,14 +53,14 @@ def simple(
 
 
 def missing(spec: JsonObject, paths: tuple[str, ...]) -> Iterator[Cause]:
-    """A finding for each path below `spec` at which there is no text."""
+    """Return a finding for each path below `spec` at which there is no text."""
     for path in paths:
         if not text_at(spec, path):
             yield required(f"spec.{path}")
 
 
 def changed(new: JsonObject, old: JsonObject, paths: tuple[str, ...]) -> Iterator[Cause]:
-    """A finding for each path below `spec` whose value is another one now."""
+    """Return a finding for each path below `spec` whose value is another one now."""
     for path in paths:
         now, before = _at(new, path), _at(old, path)
         if not same_meaning(now, before):
@@ -68,7 +68,7 @@ def changed(new: JsonObject, old: JsonObject, paths: tuple[str, ...]) -> Iterato
 
 
 def check_bastion(obj: JsonObject, _: Profile) -> Iterator[Cause]:
-    """A Bastion lets somebody in."""
+    """Return a Bastion lets somebody in."""
     if not maps_at(obj, "spec", "ingress"):
         yield required("spec.ingress")
 
@@ -83,7 +83,7 @@ def check_control_plane(obj: JsonObject, profile: Profile) -> Iterator[Cause]:
 def check_control_plane_update(
     new: JsonObject, old: JsonObject, profile: Profile
 ) -> Iterator[Cause]:
-    """A purpose could not change."""
+    """Return a purpose could not change."""
     paths = ("type", "region", "purpose") if profile == "strict" else ("type", "region")
     yield from changed(new, old, paths)
 

@@ -19,7 +19,7 @@ PATH: Final = (
 
 
 def pinned_terms(obj: JsonObject, zones: Sequence[str]) -> list[JsonObject]:
-    """The terms, of which each asks for one of the zones; all else in them stays.
+    """Return the terms, of which each asks for one of the zones; all else in them stays.
 
     Terms are alternatives, so that each of them has to ask.
     """

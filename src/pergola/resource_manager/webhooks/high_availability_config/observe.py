@@ -104,7 +104,7 @@ class ClusterSurroundings:
         return None
 
     async def many_nodes(self) -> bool:
-        """Whether there is more than one node."""
+        """Return whether there is more than one node."""
         if self.nodes.is_synced:
             return len(self.nodes) > 1
         return len(await self._client.list(NODE, metadata_only=True)) > 1
@@ -145,7 +145,7 @@ async def version_of(client: Client) -> Version | None:
 
 
 async def serves_hvpas(client: Client) -> bool:
-    """Whether an API server serves Hvpas; few do."""
+    """Return whether an API server serves Hvpas; few do."""
     try:
         await client.resource(HVPA)
     except UnknownKind:

@@ -12,7 +12,7 @@ class ReplicasError(Exception):
 
 
 def wanted_replicas(kind: str, tolerance: str | None, override: str) -> int | None:
-    """The number that a component should have; None if it has no type, and is left alone.
+    """Return the number that a component should have; None if it has no type, and is left alone.
 
     Args:
         kind: the component type; every other text than `controller` counts as `server`.
@@ -30,7 +30,7 @@ def wanted_replicas(kind: str, tolerance: str | None, override: str) -> int | No
 
 
 def read_replicas(text: str) -> int:
-    """A number of replicas.
+    """Return a number of replicas.
 
     Raises:
         ReplicasError: it is none.
@@ -46,7 +46,7 @@ def read_replicas(text: str) -> int:
 
 
 def replicas_of(present: int, wanted: int | None, *, is_scaled: bool) -> int:
-    """What the replicas become; those that are hibernated stay at 0."""
+    """Return what the replicas become; those that are hibernated stay at 0."""
     if wanted is None or present == 0:
         return present
     if is_scaled and present >= wanted:
@@ -55,7 +55,7 @@ def replicas_of(present: int, wanted: int | None, *, is_scaled: bool) -> int:
 
 
 def range_of(least: int, most: int, wanted: int | None) -> tuple[int, int]:
-    """What minimum and maximum of an autoscaler become; the minimum is never lowered."""
+    """Return what minimum and maximum of an autoscaler become; the minimum is never lowered."""
     if wanted is None or least == 0 or least >= wanted:
         return least, most if least == 0 or wanted is None else max(most, least)
     return wanted, max(most, wanted)

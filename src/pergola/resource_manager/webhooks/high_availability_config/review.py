@@ -73,7 +73,7 @@ class Cluster(Protocol):
         ...
 
     async def many_nodes(self) -> bool:
-        """Whether there is more than one node."""
+        """Return whether there is more than one node."""
         ...
 
 

@@ -51,7 +51,7 @@ class Spread:
 
 
 def spread_constraints(obj: JsonObject, spread: Spread) -> list[JsonObject]:
-    """All constraints: those of others in their order, then ours for hosts and for zones.
+    """Return all constraints: those of others in their order, then ours for hosts and for zones.
 
     With one replica, nothing is spread, and nothing is taken away either.
     """
@@ -99,7 +99,7 @@ def _selector(obj: JsonObject) -> JsonObject:
 
 
 def _by_template(constraint: JsonObject) -> JsonObject:
-    """Counts the pods of one ReplicaSet only, where an API server takes it (Beyond 5)."""
+    """Count the pods of one ReplicaSet only, where an API server takes it (Beyond 5)."""
     selector = map_in(constraint, "labelSelector")
     keys = constraint.get("matchLabelKeys")
     present = keys if isinstance(keys, list) else []

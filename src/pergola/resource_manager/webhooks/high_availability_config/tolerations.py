@@ -14,7 +14,7 @@ _EFFECT: Final = "NoExecute"
 def missing_tolerations(
     obj: JsonObject, not_ready: int | None, unreachable: int | None
 ) -> list[JsonObject]:
-    """The tolerations to be added: of a key for which the pods say nothing themselves."""
+    """Return the tolerations to be added: of a key for which the pods say nothing themselves."""
     present = maps_in(obj, *PATH)
     wanted = ((NOT_READY, not_ready), (UNREACHABLE, unreachable))
     return [

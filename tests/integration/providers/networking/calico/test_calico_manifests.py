@@ -120,7 +120,7 @@ async def target(shoot_cluster: Sandbox) -> AsyncIterator[Client]:
 
 
 def lost(sent: JsonValue, got: JsonValue, path: str = "") -> Iterator[str]:
-    """The fields that the API server does not know: it drops them without a word."""
+    """Return the fields that the API server does not know: it drops them without a word."""
     if isinstance(sent, dict) and isinstance(got, dict):
         for name, value in sent.items():
             if name not in got:

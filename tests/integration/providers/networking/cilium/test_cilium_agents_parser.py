@@ -81,7 +81,7 @@ def plans() -> Iterator[Plan[NetworkConfig]]:
 
 
 def questions() -> list[JsonObject]:
-    """Every ConfigMap that the options lead to, once."""
+    """Return every ConfigMap that the options lead to, once."""
     plugin, found = Cilium(), {}
     for plan in plans():
         if [*plugin.check(plan.config, plan.families)] or [

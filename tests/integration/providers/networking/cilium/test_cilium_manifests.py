@@ -132,7 +132,7 @@ def in_default(obj: JsonObject) -> JsonObject:
 
 
 def lost(sent: JsonValue, got: JsonValue, path: str = "") -> Iterator[str]:
-    """The fields that the API server does not know: it drops them without a word."""
+    """Return the fields that the API server does not know: it drops them without a word."""
     if isinstance(sent, dict) and isinstance(got, dict):
         for key, value in sent.items():
             if key not in got:

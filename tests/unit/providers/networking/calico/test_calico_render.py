@@ -622,7 +622,7 @@ def test_a_change_and_its_way_back_leave_no_trace(other: JsonObject) -> None:
 
 
 def changed(before: Rendered, after: Rendered) -> set[str]:
-    """The objects that differ, came or went."""
+    """Return the objects that differ, came or went."""
     old, new = (
         {f"{o['kind']}/{name_of(o)}": orjson.dumps(o, option=orjson.OPT_SORT_KEYS) for o in r.shoot}
         for r in (before, after)

@@ -35,7 +35,7 @@ def pem_of(der: bytes) -> bytes:
 
 
 def tlv(tag: int, *parts: bytes) -> bytes:
-    """A DER value: tag, length, content."""
+    """Return a DER value: tag, length, content."""
     content = b"".join(parts)
     size = len(content)
     if size < 0x80:
@@ -56,12 +56,12 @@ def oid(identifier: x509.ObjectIdentifier) -> bytes:
 
 
 def names(dns: str) -> bytes:
-    """The extension with one DNS name."""
+    """Return the extension with one DNS name."""
     return tlv(0x30, oid(SUBJECT_ALTERNATIVE_NAME), tlv(0x04, tlv(0x30, tlv(0x82, dns.encode()))))
 
 
 def extensions(kind: x509.ObjectIdentifier, *found: bytes) -> bytes:
-    """An attribute that requests extensions."""
+    """Return an attribute that requests extensions."""
     return tlv(0x30, oid(kind), tlv(0x31, tlv(0x30, *found)))
 
 
@@ -69,7 +69,7 @@ SUBJECT = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "system:node:foo")]
 
 
 def with_attributes(*attributes: bytes, subject: bytes = SUBJECT) -> bytes:
-    """A request whose attributes are put together by hand; the signature is none."""
+    """Return a request whose attributes are put together by hand; the signature is none."""
     public = KEY.public_key().public_bytes(
         serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
     )

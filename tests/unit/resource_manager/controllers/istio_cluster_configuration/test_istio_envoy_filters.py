@@ -35,27 +35,27 @@ NAMESPACES = {
 
 
 def rule(host: str = "api", policy: JsonObject | None = None, **spec: object) -> JsonObject:
-    """A DestinationRule of the namespace shoot, exported to all."""
+    """Return a DestinationRule of the namespace shoot, exported to all."""
     spec = {"host": host, "exportTo": ["*"], "trafficPolicy": policy or {}, **spec}
     return {"metadata": {"name": "rule", "namespace": "shoot"}, "spec": spec}
 
 
 def service(*ports: JsonObject, exported: str = "*", namespace: str = "shoot") -> JsonObject:
-    """A Service, exported to all."""
+    """Return a Service, exported to all."""
     annotations = {"networking.istio.io/exportTo": exported}
     metadata = {"name": "api", "namespace": namespace, "annotations": annotations}
     return {"metadata": metadata, "spec": {"ports": [*ports] or [{"port": 443}]}}
 
 
 def http(**settings: object) -> JsonObject:
-    """A traffic policy with HTTP settings."""
+    """Return a traffic policy with HTTP settings."""
     return {"connectionPool": {"http": settings}}
 
 
 def filters(
     *rules: JsonObject, services: list[JsonObject] | None = None
 ) -> dict[str, list[dict[str, Any]]]:
-    """The patches that each ingress namespace gets."""
+    """Return the patches that each ingress namespace gets."""
     found = envoy_filters(
         "shoot",
         {f"{number}": keep_rule(obj) for number, obj in enumerate(rules)},
@@ -66,7 +66,7 @@ def filters(
 
 
 def values(*ports: JsonObject, policy: JsonObject | None = None) -> dict[str, dict[str, Any]]:
-    """The patched values in ingress-a, by the name of the cluster."""
+    """Return the patched values in ingress-a, by the name of the cluster."""
     patches = filters(rule(policy=policy), services=[service(*ports)])["ingress-a"]
     return {p["match"]["cluster"]["name"]: p["patch"]["value"] for p in patches}
 

@@ -21,12 +21,12 @@ class Server:
         self.secret = secret("1")
 
     async def get(self, gvk: GroupVersionKind, key: Key) -> JsonObject:
-        """The Secret as it is now."""
+        """Return the Secret as it is now."""
         return self.secret
 
 
 def secret(version: str, *finalizers: str) -> JsonObject:
-    """The Secret in a version."""
+    """Return the Secret in a version."""
     return {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -42,14 +42,14 @@ def secret(version: str, *finalizers: str) -> JsonObject:
 
 
 def seen(source: Source) -> SeenSecret:
-    """What is kept."""
+    """Return the facts."""
     kept = source.secret(KEY)
     assert kept is not None
     return kept
 
 
 def observing() -> tuple[Source, Server, list[Change[SeenSecret]]]:
-    """A source that knows the Secret in version 1 and a ManagedResource that names it."""
+    """Return a source that knows the Secret in version 1 and a ManagedResource that names it."""
     server = Server()
     source = Source(cast("Client", server), Responsibility("resources"))
     source.secrets.observe(server.secret)

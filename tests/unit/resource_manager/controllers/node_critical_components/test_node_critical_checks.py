@@ -28,7 +28,7 @@ TOLERANT = [{"key": TAINT, "operator": "Exists"}]
 
 
 def daemon_set(uid: str = "d", label: str = "true", **pod_spec: object) -> SeenDaemonSet:
-    """A DaemonSet as kept; tolerates our taint unless told otherwise."""
+    """Return a DaemonSet as kept; tolerates our taint unless told otherwise."""
     template = {
         "metadata": {"labels": {CRITICAL: label}},
         "spec": {"tolerations": TOLERANT, **pod_spec},
@@ -37,7 +37,7 @@ def daemon_set(uid: str = "d", label: str = "true", **pod_spec: object) -> SeenD
 
 
 def pod(daemon_set: str = "d", **changes: object) -> SeenPod:
-    """A Pod as kept, ready unless told otherwise."""
+    """Return a Pod as kept, ready unless told otherwise."""
     seen = SeenPod(
         node="n",
         daemon_set=daemon_set,
@@ -50,14 +50,14 @@ def pod(daemon_set: str = "d", **changes: object) -> SeenPod:
 
 
 def key(name: str) -> Key:
-    """A key in kube-system."""
+    """Return a key in kube-system."""
     return Key("kube-system", name)
 
 
 def problems(
     daemon_sets: dict[Key, SeenDaemonSet], pods: dict[Key, SeenPod], *drivers: str
 ) -> list[Problem]:
-    """What the checks find on the Node."""
+    """Return what the checks find on the Node."""
     return check("n", NODE, daemon_sets.items(), pods, drivers).problems
 
 

@@ -17,18 +17,18 @@ LABELS = {"zone": "a", "cores": "8", "pool": "blue"}
 
 
 def required(*terms: JsonObject) -> JsonObject:
-    """A pod spec with a required node affinity."""
+    """Return a pod spec with a required node affinity."""
     selector = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [*terms]}}
     return {"affinity": {"nodeAffinity": selector}}
 
 
 def expression(key: str, operator: str, *values: str) -> JsonObject:
-    """A term with one expression."""
+    """Return a term with one expression."""
     return {"matchExpressions": [{"key": key, "operator": operator, "values": [*values]}]}
 
 
 def named(operator: str, *values: str, key: str = "metadata.name") -> JsonObject:
-    """A term with one field."""
+    """Return a term with one field."""
     return {"matchFields": [{"key": key, "operator": operator, "values": [*values]}]}
 
 

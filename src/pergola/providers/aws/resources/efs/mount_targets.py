@@ -138,7 +138,7 @@ async def _ensure_target(work: Work, wanted: _Target) -> None:
 
 
 def _users_in(work: Work, wanted: _Target) -> bool:
-    """Whether the user has a mount target in the zone: AWS allows one in each."""
+    """Return whether the user has a mount target in the zone: AWS allows one in each."""
     for name, each in work.snapshot.mount_targets.items():
         if each.get("AvailabilityZoneName") == wanted.zone and user_provided(work):
             work.warnings.append(

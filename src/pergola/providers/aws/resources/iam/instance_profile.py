@@ -113,6 +113,6 @@ async def _delete(work: Work) -> None:
 
 
 def exists(work: Work) -> bool:
-    """Whether there is a profile, as far as AWS or the state say."""
+    """Return whether there is a profile, as far as AWS or the state say."""
     known = work.state.get(keys.INSTANCE_PROFILE_NAME)
     return work.snapshot.instance_profile is not None or known is not None

@@ -54,7 +54,7 @@ def role_policy(wanted: Wanted) -> JsonObject:
 
 
 def same_policy(one: JsonValue, other: JsonValue) -> bool:
-    """Whether two policies mean the same, however they are grouped, ordered and spelled."""
+    """Return whether two policies mean the same, however they are grouped, ordered and spelled."""
     return _meaning(one) == _meaning(other)
 
 

@@ -102,7 +102,7 @@ def _exists(work: Work) -> bool:
 
 
 def _holds_role(work: Work) -> bool:
-    """Whether the profile has the role, as far as that is known."""
+    """Return whether the profile has the role, as far as that is known."""
     profile = work.snapshot.instance_profile
     roles = [role["RoleName"] for role in (profile or {}).get("Roles") or ()]
     return profile is None or role_name(work) in roles

@@ -70,7 +70,7 @@ async def delete_nats(work: Work, ids: list[str]) -> None:
 
 
 def _is_wanted(work: Work, zone: Zone, gateway: JsonObject) -> bool:
-    """Whether it has the right address and is in the right subnet."""
+    """Return whether it has the right address and is in the right subnet."""
     subnet = work.state.get(keys.zone_key(zone.name, keys.SUBNET_PUBLIC))
     return (
         state_of(gateway) in USABLE

@@ -146,7 +146,7 @@ def _ports(permission: JsonObject) -> Ports | None:
 
 
 def _is_plain(pair: JsonObject, owner: object) -> bool:
-    """Whether a peer is named by the id of a group of the same account."""
+    """Return whether a peer is named by the id of a group of the same account."""
     if not pair.get("GroupId") or pair.get("VpcPeeringConnectionId"):
         return False
     return owner is None or pair.get("UserId") in (None, "", owner)

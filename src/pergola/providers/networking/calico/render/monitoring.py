@@ -49,7 +49,7 @@ _METRICS: Final = {
 
 
 def monitoring_objects(values: Values, namespace: str) -> list[JsonObject]:
-    """The objects beside the Network; Prometheus and Plutono find them by their labels."""
+    """Return the objects beside the Network; Prometheus and Plutono find them by their labels."""
     return [
         _dashboards(namespace),
         _scrape_config("felix", namespace),
@@ -82,7 +82,7 @@ def _scrape_config(component: str, namespace: str) -> JsonObject:
 
 
 def _through_api_server() -> JsonObject:
-    """The seed reaches pods of the Shoot only through its API server."""
+    """Return the seed reaches pods of the Shoot only through its API server."""
     token = {"name": "shoot-access-prometheus-shoot", "key": "token"}
     return {
         "authorization": {"credentials": token},

@@ -72,7 +72,7 @@ def _settings() -> JsonObject:
 
 
 def _peers() -> JsonObject:
-    """The agent of the same node lists the others."""
+    """Return the agent of the same node lists the others."""
     return dual_stack_service(
         _PEERS,
         {"k8s-app": "cilium"},
