@@ -4,6 +4,7 @@ import json
 import logging
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,21 +20,30 @@ NOW = datetime(2026, 11, 21, 7, 26, 38, 123456, tzinfo=UTC)
 Logs = Callable[..., io.StringIO]
 
 
+@contextmanager
+def restored() -> Iterator[None]:
+    """Leave the configuration of logging as it was."""
+    root = logging.getLogger()
+    handlers, level, settings = root.handlers, root.level, structlog.get_config()
+    try:
+        yield
+    finally:
+        structlog.configure(**settings)
+        root.handlers = handlers
+        root.setLevel(level)
+
+
 @pytest.fixture
 def logs() -> Iterator[Logs]:
     """Configures logging into a buffer, and leaves everything as it was."""
-    root = logging.getLogger()
-    handlers, level, settings = root.handlers, root.level, structlog.get_config()
 
     def logs(level: Level = "debug", format: Format = "json") -> io.StringIO:  # noqa: A002 - as there
         stream = io.StringIO()
         configure(level, format, stream, FakeClock(NOW))
         return stream
 
-    yield logs
-    structlog.configure(**settings)
-    root.handlers = handlers
-    root.setLevel(level)
+    with restored():
+        yield logs
 
 
 def lines(stream: io.StringIO) -> list[dict[str, Any]]:
@@ -276,11 +286,8 @@ def test_a_value_that_cannot_be_shown_costs_its_fields_and_not_the_caller(
 @given(st.dictionaries(st.text(min_size=1), st.text() | st.binary() | st.integers()))
 def test_no_fields_make_a_logger_raise(fields: dict[str, Any]) -> None:
     stream = io.StringIO()
-    settings = structlog.get_config()
-    try:
+    with restored():
         configure("debug", "json", stream, FakeClock(NOW))
         get_logger("x").info("event", **{f"_{name}": value for name, value in fields.items()})
-    finally:
-        structlog.configure(**settings)
     assert stream.getvalue().count("\n") == 1
     assert json.loads(stream.getvalue())["msg"] == "event"
