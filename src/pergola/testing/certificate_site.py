@@ -82,7 +82,7 @@ class OwnRequests(RecordingClient):
         page_size: int = PAGE,
     ) -> AsyncGenerator[ObjectList]:
         """Add the label of the test."""
-        labels = self.label if gvk == CSR else labels
+        labels = (self.label or labels) if gvk == CSR else labels
         return super().pages(
             gvk,
             namespace,
@@ -93,7 +93,7 @@ class OwnRequests(RecordingClient):
         )
 
     def _read(self, gvk: GroupVersionKind) -> None:
-        """Count the list."""
+        """Count a read."""
         self.reads += 1
 
     def stream(
