@@ -20,7 +20,6 @@ from pergola.kube.errors import (
     Unreachable,
 )
 from pergola.kube.kubeconfig import ClusterConfig, in_cluster, load
-from pergola.kube.watch import WatchEvent, watch
 
 __all__ = [
     "AlreadyExists",
@@ -38,8 +37,6 @@ __all__ = [
     "Unauthorized",
     "UnknownKind",
     "Unreachable",
-    "WatchEvent",
     "in_cluster",
     "load",
-    "watch",
 ]
