@@ -27,6 +27,7 @@ from pergola.kube.errors import ApiError, Forbidden, NotFound
 from pergola.kube.kubeconfig import load
 from pergola.providers.networking.cilium import Cilium
 from pergola.testing.extension_site import ExtensionSite, extension_site
+from pergola.testing.network_site import give_shoot_access
 from pergola.testing.service_accounts import service_account_config, until_allowed
 from pergola.testing.waiting import until
 
@@ -92,6 +93,7 @@ async def test_a_process_with_webhooks_works_with_just_what_its_roles_allow(
             await restricted.list(MUTATING)
         with pytest.raises(Forbidden):
             await restricted.list(SECRET, site.namespace)
+    await give_shoot_access(site.client, site.namespace, kubeconfig)
     running = asyncio.create_task(serve(account, [installed.actuator], options(site)))
     try:
         await works(site, name)
