@@ -62,17 +62,20 @@ PATH = "/webhooks/externally-managed"
 RESYNC = 0.2
 # Who does nothing needs no time; who does has to have done it by then, on a busy machine too.
 QUICK, PATIENT = 0.2, 1.0
-# Of the contract v1beta1, but read as v1beta2, as some providers' are.
+# A kind of contract v1beta1 that core reads as v1beta2, as some providers' kinds are.
 LABELLED = GroupVersionKind(INFRASTRUCTURE_GROUP, "v1beta2", "LabelledCluster")
 MACHINE = GroupVersionKind(INFRASTRUCTURE_GROUP, "v1beta2", "LabelledMachine")
 
 
 def labelled_crd() -> JsonObject:
-    """Return a kind that is served in two versions."""
+    """Return a kind that is served in two versions, both in the form of the older contract."""
     crd = infra_cluster_crd(LABELLED)
     crd["metadata"]["labels"] = {contract_label("v1beta1"): "v1beta1_v1beta2"}
-    (version,) = crd["spec"]["versions"]
-    crd["spec"]["versions"].append({**version, "name": "v1beta1", "storage": False})
+    (old,) = infra_cluster_crd(OLD)["spec"]["versions"]
+    crd["spec"]["versions"] = [
+        {**old, "name": "v1beta2"},
+        {**old, "name": "v1beta1", "storage": False},
+    ]
     return crd
 
 
