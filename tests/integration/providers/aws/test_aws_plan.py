@@ -141,7 +141,7 @@ async def test_where_nothing_was_created_nothing_would_go(
 
     printed = await planned(aws, tmp_path, capsys, *objects, delete=True)
 
-    assert "nothing is to be done" in printed
+    assert "nothing was ever created, nothing to do" in printed
 
 
 @pytest.mark.parametrize(
