@@ -34,7 +34,8 @@ from pergola.testing.aws.gaps import (
 from pergola.testing.aws.moto import AwsDouble, service_of
 from pergola.testing.aws.newcomers import Newcomers
 
-QUICK: Final = Retry(attempts=6, first_seconds=0.001, longest_seconds=0.01, total_seconds=300)
+# The pace of a throttled service may add up to minutes when every operation is throttled.
+QUICK: Final = Retry(attempts=6, first_seconds=0.001, longest_seconds=0.01, total_seconds=3600)
 """Attempts as in the product, without its waits."""
 _QUOTAS: Final = {
     "AllocateAddress": "AddressLimitExceeded",
