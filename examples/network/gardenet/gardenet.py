@@ -47,14 +47,14 @@ class Gardenet(NetworkPlugin[NetworkConfig]):
     config = NetworkConfig
 
     def check(self, config: NetworkConfig, families: Sequence[str]) -> Iterator[Cause]:
-        """Return the findings about a config."""
+        """Yield one finding for each invalid value."""
         if config.ipam.type != "host-local":
             yield unsupported("ipam.type", config.ipam.type, ["host-local"])
         if config.ipam.cidr != "usePodCIDR" and not is_network(config.ipam.cidr):
             yield invalid("ipam.cidr", config.ipam.cidr, "must be usePodCIDR or a CIDR")
 
     def check_shoot(self, config: NetworkConfig, shoot: Shoot) -> Iterator[Cause]:
-        """Gardenet leaves Services to kube-proxy."""
+        """Require kube-proxy, because gardenet does not route Services."""
         if not shoot.kube_proxy_enabled:
             yield forbidden(
                 "spec.kubernetes.kubeProxy.enabled",
@@ -63,13 +63,13 @@ class Gardenet(NetworkPlugin[NetworkConfig]):
             )
 
     def render(self, plan: Plan[NetworkConfig]) -> Rendered:
-        """Return a ConfigMap, and the agent that reads it on each node."""
+        """Return a ConfigMap, and the DaemonSet whose agents read it."""
         config = config_map(plan)
         return Rendered(shoot=[config, daemon_set(checksum_of(config))])
 
 
 def config_map(plan: Plan[NetworkConfig]) -> JsonObject:
-    """Return what the agents read."""
+    """Return the ConfigMap with the settings of the agents."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -85,7 +85,7 @@ def config_map(plan: Plan[NetworkConfig]) -> JsonObject:
 
 
 def daemon_set(checksum: str) -> JsonObject:
-    """Return the agents."""
+    """Return the DaemonSet that runs an agent on each node."""
     labels = {"app": NODE, "gardener.cloud/role": "system-component"}
     # Pods that need the network are kept off a node until this one is ready.
     critical = {**labels, "node.gardener.cloud/critical-component": "true"}
@@ -106,7 +106,7 @@ def daemon_set(checksum: str) -> JsonObject:
 
 
 def pod_spec() -> JsonObject:
-    """One agent: on every node, whatever its taints, before anything that needs a network."""
+    """Return a pod that tolerates all taints and starts before pods that need a network."""
     return {
         "hostNetwork": True,
         "priorityClassName": "system-node-critical",
@@ -143,5 +143,5 @@ def pod_spec() -> JsonObject:
 
 
 def checksum_of(config: JsonObject) -> str:
-    """Change when the content of the ConfigMap does."""
+    """Return a checksum that changes with the content of the ConfigMap."""
     return hashlib.sha256(orjson.dumps(config["data"], option=orjson.OPT_SORT_KEYS)).hexdigest()
