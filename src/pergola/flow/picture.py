@@ -66,16 +66,16 @@ _FILLS: Final = {
 
 
 def skipped(graph: Graph) -> dict[str, Note]:
-    """Note about the tasks that have nothing to do, as far as that can be said now.
+    """Return notes about the tasks that would be skipped now.
 
-    Functions that decide it are called, so they must only look.
+    Calls the tasks' `skip` functions, which must therefore have no side effects.
     """
     reasons = {task.name: task.why_skipped() for task in graph}
     return {name: Note(Fate.SKIP, why) for name, why in reasons.items() if why}
 
 
 def ended(result: Result) -> dict[str, Note]:
-    """Note about what became of each task of a run."""
+    """Return a note about the outcome of each task of a run."""
     return {name: Note(_FATES[each.outcome], _why(each)) for name, each in result.tasks.items()}
 
 

@@ -49,7 +49,7 @@ class _Writer:
         self._append = append
 
     def write(self, value: JsonValue, indent: str, depth: int, first: str = "") -> None:
-        """Yield a value at a place where `first`, an indentation, has yet to be written."""
+        """Append a value, after `first`, the indentation that is still missing."""
         if depth > DEEPEST:
             raise YamlError(f"nested more than {DEEPEST} levels deep")
         if isinstance(value, dict) and value:
@@ -66,7 +66,7 @@ class _Writer:
             self._below(items[name], indent, depth)
 
     def _below(self, value: JsonValue, indent: str, depth: int) -> None:
-        """Yield what follows a key: lists below it have no extra indentation."""
+        """Append the value of a key; lists have no extra indentation."""
         if isinstance(value, dict) and value:
             self._append("\n")
             self.write(value, indent + _STEP, depth + 1, indent + _STEP)

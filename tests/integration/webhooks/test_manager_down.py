@@ -296,7 +296,7 @@ async def test_a_manager_that_comes_back_is_asked_at_once(site: WebhookSite, kin
 
 
 async def test_a_restart_loses_nothing_that_should_pass(site: WebhookSite) -> None:
-    """Request go on all the time; those for other namespaces never notice."""
+    """Send requests throughout: those for other namespaces must never be affected."""
     matching, other = await site.add_namespace(**GARDEN), await site.add_namespace()
     answers: Counter[str] = Counter()
     over = asyncio.Event()

@@ -436,7 +436,7 @@ OFF: JsonObject = {
 
 
 def values_of(schema: JsonObject) -> st.SearchStrategy[JsonValue]:
-    """Map with some of the known fields, each of them filled with sense or nonsense."""
+    """Return a strategy for values of a schema, valid or not: objects have some known fields."""
     if "properties" in schema:
         fields = {name: values_of(entry) for name, entry in schema["properties"].items()}
         return JUNK | st.lists(st.sampled_from(sorted(fields)), max_size=3, unique=True).flatmap(

@@ -7,35 +7,35 @@ from pergola.api.objects import map_at
 from pergola.bundle.image_reference import ImageReference
 from pergola.bundle.lint.manifests import Container, Finding, Manifests, Workload
 
-# With these, Linux lets a process gain privileges whatever the manifest says.
+# A process with one of these can gain privileges whatever the manifest says.
 _OWNS_THE_KERNEL: Final = frozenset({"SYS_ADMIN", "CAP_SYS_ADMIN", "ALL"})
 _PROBES: Final = ("livenessProbe", "readinessProbe")
 
 
 def memory_request(manifests: Manifests) -> Iterator[Finding]:
-    """The scheduler has to know how much memory a pod takes."""
+    """Check that containers request memory, which the scheduler plans with."""
     for workload, container in _containers(manifests):
         if not map_at(container.spec, "resources", "requests").get("memory"):
             yield Finding(
                 workload.object,
                 f"{container.path}.resources.requests.memory",
-                f"container {container.name} has to request memory",
+                f"container {container.name} must request memory",
             )
 
 
 def cpu_limit(manifests: Manifests) -> Iterator[Finding]:
-    """Return a limit of CPU slows a container down while its node is idle."""
+    """Check that no container has a CPU limit, which throttles it even on an idle node."""
     for workload, container in _containers(manifests):
         if map_at(container.spec, "resources", "limits").get("cpu") is not None:
             yield Finding(
                 workload.object,
                 f"{container.path}.resources.limits.cpu",
-                f"container {container.name} must not be slowed down by a limit of CPU; remove it",
+                f"container {container.name} must not be throttled by a CPU limit; remove it",
             )
 
 
 def privilege_escalation(manifests: Manifests) -> Iterator[Finding]:
-    """No process gains privileges that its container was not given."""
+    """Check that no process can gain more privileges than its container has."""
     for workload, container in _containers(manifests):
         if container.is_privileged or _owns_the_kernel(container):
             continue
@@ -43,24 +43,24 @@ def privilege_escalation(manifests: Manifests) -> Iterator[Finding]:
             yield Finding(
                 workload.object,
                 f"{container.path}.securityContext.allowPrivilegeEscalation",
-                f"container {container.name} has to set this to false",
+                f"container {container.name} must set this to false",
             )
 
 
 def run_as_non_root(manifests: Manifests) -> Iterator[Finding]:
-    """Check that a container that needs root has an exception with a reason."""
+    """Check that containers run as a user other than root; those that need it need an exception."""
     for workload, container in _containers(manifests):
         if not _is_non_root(workload, container):
             yield Finding(
                 workload.object,
                 f"{container.path}.securityContext.runAsNonRoot",
-                f"container {container.name} has to set this to true, itself or for its pod;"
+                f"container {container.name} must set this to true, itself or in its pod;"
                 " one that needs root needs an exception",
             )
 
 
 def seccomp_profile(manifests: Manifests) -> Iterator[Finding]:
-    """Containers run with the system calls of a profile, except the privileged ones."""
+    """Check that all containers but privileged ones run under a seccomp profile."""
     for workload, container in _containers(manifests):
         if container.is_privileged:
             continue
@@ -70,13 +70,13 @@ def seccomp_profile(manifests: Manifests) -> Iterator[Finding]:
             yield Finding(
                 workload.object,
                 f"{container.path}.securityContext.seccompProfile.type",
-                f"container {container.name} has to run with RuntimeDefault or a profile of its"
-                " own; its pod may say it for all",
+                f"container {container.name} must use RuntimeDefault or a profile of its own;"
+                " the pod may set it for all containers",
             )
 
 
 def pinned_image(manifests: Manifests) -> Iterator[Finding]:
-    """The same manifest runs the same program tomorrow."""
+    """Check that images have a digest or a tag other than latest."""
     for workload, container in _containers(manifests):
         image = container.spec.get("image")
         if not isinstance(image, str) or not ImageReference.parse(image).is_pinned:
@@ -89,13 +89,13 @@ def pinned_image(manifests: Manifests) -> Iterator[Finding]:
 
 
 def probes(manifests: Manifests) -> Iterator[Finding]:
-    """Return whether a container works can be asked, unless it is to end by itself."""
+    """Check that a container has a probe, unless it is meant to end by itself."""
     for workload, container in _containers(manifests):
         if not container.ends and not any(container.spec.get(probe) for probe in _PROBES):
             yield Finding(
                 workload.object,
                 container.path,
-                f"container {container.name} runs for long, and needs a livenessProbe or a"
+                f"container {container.name} is long-running, and needs a livenessProbe or a"
                 " readinessProbe",
             )
 
@@ -112,7 +112,7 @@ def _owns_the_kernel(container: Container) -> bool:
 
 
 def _is_non_root(workload: Workload, container: Container) -> bool:
-    """Return a container's security context over its pod's, field by field."""
+    """Return whether a container cannot run as root; its security context overrides its pod's."""
     security = map_at(workload.pod, "securityContext") | container.security
     user = security.get("runAsUser")
     return user != 0 and (security.get("runAsNonRoot") is True or isinstance(user, int))

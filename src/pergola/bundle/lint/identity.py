@@ -99,7 +99,7 @@ def valid_name(manifests: Manifests) -> Iterator[Finding]:
 
 
 def known_namespace(manifests: Manifests) -> Iterator[Finding]:
-    """Return objects say in which namespace they are, if their kind has one."""
+    """Check that objects name a namespace if, and only if, their kind is namespaced."""
     scopes = _scopes(manifests)
     for obj in manifests.objects:
         namespaced = scopes.get(kind := GroupVersionKind.of(obj).group_kind, _is_namespaced(kind))

@@ -110,7 +110,7 @@ class Workload:
             yield Container(spec, f"{self.path}.containers[{i}]", short_lived)
 
     def is_selected_by(self, selector: JsonObject) -> bool:
-        """Return whether its pods are; a selector that the API server refuses selects none."""
+        """Return whether a selector matches its pods; an invalid selector matches none."""
         try:
             return matches(selector, self.labels)
         except SelectorError:
@@ -122,7 +122,7 @@ class Manifests:
     """The objects of a component.
 
     Attributes:
-        external: titles of objects that are there without being described; `*` is for anything.
+        external: titles of objects that exist without being part of the manifests; `*` matches any.
     """
 
     objects: tuple[JsonObject, ...]

@@ -33,13 +33,13 @@ def egress_description(
 
 
 def world_description(service: ServiceView, ports: Sequence[PolicyPort]) -> str:
-    """Of the policy that lets everybody in."""
+    """Return the description of the policy that allows ingress from everywhere."""
     named = " ".join(p.protocol if p.port is None else f"{p.protocol}/{p.port}" for p in ports)
     return f"Allows ingress traffic from everywhere to ports [{named}] for {_target(service)}."
 
 
 def go_map(labels: Mapping[str, str]) -> str:
-    """Label as the descriptions print them: `map[a:b c:d]`."""
+    """Return labels as the descriptions print them: `map[a:b c:d]`."""
     return f"map[{' '.join(f'{key}:{labels[key]}' for key in sorted(labels))}]"
 
 

@@ -44,32 +44,32 @@ class Events(Generic[E]):
 
 
 def always(_: object) -> bool:
-    """Return every event matters."""
+    """Accept every event."""
     return True
 
 
 def exists(change: Change[Any]) -> bool:
-    """The object is there, so the event is not a deletion."""
+    """Accept events of objects that exist: everything but deletions."""
     return change.new is not None
 
 
 def changed(change: Change[Any]) -> bool:
-    """Return what the cache keeps of the object is not what it was."""
+    """Accept events that change what the cache keeps of the object."""
     return bool(change.old != change.new)
 
 
 def later(change: Change[Any]) -> bool:
-    """The event is not part of the first list."""
+    """Accept events that follow the initial list."""
     return not change.initial
 
 
 def all_of(*predicates: Callable[[E], bool]) -> Callable[[E], bool]:
-    """Return a predicate that holds where all of some do."""
+    """Return a predicate that accepts an event if all the given ones do."""
     return lambda event: all(predicate(event) for predicate in predicates)
 
 
 def one_key(key: K) -> Callable[[object], Iterable[K]]:
-    """Return a mapping of every event to the same key."""
+    """Return a function that maps every event to the same key."""
     return lambda _: (key,)
 
 

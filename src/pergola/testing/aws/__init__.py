@@ -1,1 +1,1 @@
-"""AWS in tests: moto over HTTP, its gaps closed, and what tests of flows share."""
+"""AWS in tests: moto over HTTP, with its gaps corrected, and fixtures for tests of flows."""

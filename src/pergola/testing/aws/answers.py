@@ -1,4 +1,4 @@
-"""Requests to AWS and AWS's answers, as an `AwsDouble` sees them pass: read, changed, made up."""
+"""Requests to AWS and their answers: how an `AwsDouble` reads, changes and forges them."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -32,9 +32,9 @@ class Call(NamedTuple):
     """A request to AWS.
 
     Attributes:
-        service: as it is signed, such as `ec2` or `elasticfilesystem`.
+        service: the service in the signature, such as `ec2` or `elasticfilesystem`.
         operation: such as `CreateTags`.
-        parameters: flat, as the query protocol has them: `Tag.1.Key`; those of REST are left out.
+        parameters: flat, as in the query protocol: `Tag.1.Key`; empty for REST.
     """
 
     service: str
@@ -43,11 +43,11 @@ class Call(NamedTuple):
 
     @property
     def is_write(self) -> bool:
-        """Whether it may change something."""
+        """Whether the call may change something."""
         return not self.operation.startswith(_READS)
 
     def values(self, name: str) -> list[str]:
-        """Return a parameter, or all elements of one that is a list."""
+        """Return the values of a parameter: one, or all elements of a list."""
         return [
             value
             for key, value in self.parameters.items()
@@ -55,7 +55,7 @@ class Call(NamedTuple):
         ]
 
     def filters(self) -> dict[str, list[str]]:
-        """Return the filters of a describing request: values by their names."""
+        """Return the filters of a Describe call: values by filter name."""
         found: dict[str, list[str]] = {}
         for key, name in self.parameters.items():
             if key.startswith("Filter.") and key.endswith(".Name"):
@@ -63,7 +63,7 @@ class Call(NamedTuple):
         return found
 
     def without_filter(self, name: str) -> "Call":
-        """Return the same request with one filter less."""
+        """Return the same call without one of its filters."""
         prefixes = tuple(
             key.removesuffix("Name")
             for key, value in self.parameters.items()
@@ -77,7 +77,7 @@ class Call(NamedTuple):
         return self._replace(parameters=kept)
 
     def body(self) -> bytes:
-        """As the query protocol sends it."""
+        """Return the request body of the query protocol."""
         return urlencode(self.parameters).encode()
 
     def __str__(self) -> str:
@@ -85,14 +85,14 @@ class Call(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """What AWS says when it does not do what it was asked for."""
+    """An error with which AWS refuses a call."""
 
     code: str
     message: str = ""
     status: int = 400
 
     def answer(self, service: str) -> web.Response:
-        """In the form of the service."""
+        """Return the HTTP response, in the format of the service."""
         message = self.message or self.code
         if service == _EFS:
             body = {"ErrorCode": self.code, "Message": message}
@@ -110,7 +110,7 @@ class Refusal(NamedTuple):
 
 
 def call_of(service: str, method: str, path: str, body: bytes) -> Call:
-    """Return the subject of a request."""
+    """Return the call that an HTTP request makes."""
     parameters = {} if service == _EFS else dict(parse_qsl(body.decode(), keep_blank_values=True))
     operation = parameters.get("Action") or _operation_at(method, path)
     return Call(service, operation, parameters)
@@ -128,27 +128,27 @@ def signed_for(authorization: str) -> str:
 
 
 class Answer:
-    """An XML answer of moto's that can be changed."""
+    """An XML answer of moto, open to changes."""
 
     def __init__(self, body: bytes) -> None:
         self.root = fromstring(body)  # noqa: S314 - moto's own answers
 
     def items(self, name: str) -> Iterator[tuple[Element, Element]]:
-        """Return the items of a set below the root, each with the set."""
+        """Yield the items of a set below the root, each with its set."""
         for found in list(self.root):
             if local(found) == name:
                 yield from ((found, item) for item in list(found))
 
     def named(self, name: str) -> list[Element]:
-        """Return the elements with a name, anywhere."""
+        """Return all elements with a name, at any depth."""
         return [each for each in self.root.iter() if local(each) == name]
 
     def text(self, name: str) -> str:
-        """Return the text of the first element with a name, anywhere."""
+        """Return the text of the first element with a name, at any depth."""
         return next((each.text or "" for each in self.named(name)), "")
 
     def body(self) -> bytes:
-        """As it is sent."""
+        """Return the XML as bytes."""
         return tostring(self.root)
 
 
@@ -168,7 +168,7 @@ def child(element: Element, *path: str) -> Element | None:
 
 
 def children(element: Element, *path: str) -> list[Element]:
-    """Return what is in the first element at a path; nothing if there is none."""
+    """Return the children of the first element at a path, if there is one."""
     found = child(element, *path)
     return [] if found is None else list(found)
 
@@ -180,7 +180,7 @@ def text_at(element: Element, *path: str) -> str:
 
 
 def put(element: Element, name: str, text: str = "") -> Element:
-    """Return the child with a name, made if there is none, with a text."""
+    """Set the text of the child with a name, creating it if necessary, and return the child."""
     found = child(element, name)
     if found is None:
         namespace = element.tag.rpartition("}")
@@ -190,7 +190,7 @@ def put(element: Element, name: str, text: str = "") -> Element:
 
 
 def add(element: Element, name: str, children: Iterable[tuple[str, str]]) -> None:
-    """A further child with children of its own."""
+    """Append a child that has children of its own."""
     namespace = "".join(element.tag.rpartition("}")[:2])
     item = SubElement(element, f"{namespace}{name}")
     for key, text in children:

@@ -8,9 +8,9 @@ from pergola.testing.aws.steps import TECHNICAL_ID
 from pergola.testing.aws.world import everything, tags_in
 
 CLUSTER: Final = f"kubernetes.io/cluster/{TECHNICAL_ID}"
-"""The tag of the cluster that `aws_steps` has."""
+"""The tag of the cluster in `steps`."""
 OTHER: Final = "shoot--garden--other"
-"""The technical id of another one."""
+"""The technical id of another cluster."""
 OTHER_CLUSTER: Final = f"kubernetes.io/cluster/{OTHER}"
 
 
@@ -24,6 +24,6 @@ async def tags_of_subnets(client: AwsClient) -> dict[str, dict[str, str]]:
 
 
 async def settle(client: AwsClient) -> dict[str, JsonObject]:
-    """Return everything in the account, once nothing is pending any more."""
+    """Return the contents of the account once nothing is pending any more."""
     await everything(client)
     return await everything(client)

@@ -1,4 +1,4 @@
-"""An AWS for flows: moto with its gaps put right, and with everything that may go wrong in AWS.
+"""An AWS for flows: moto with its gaps corrected, and with the failures of the real AWS.
 
     with moto() as server:
         async with CorrectedAws(server) as aws:
@@ -7,8 +7,7 @@
                 ...
             assert aws.writes() == ["ec2 CreateVpc", ...]
 
-What is put right is in `aws_gaps`, one class for each gap; user-provided networks are built
-by `aws_world`.
+`gaps` has one class for each correction; `world` builds user-provided networks.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -36,7 +35,7 @@ from pergola.testing.aws.newcomers import Newcomers
 
 # The pace of a throttled service may add up to minutes when every operation is throttled.
 QUICK: Final = Retry(attempts=6, first_seconds=0.001, longest_seconds=0.01, total_seconds=3600)
-"""Attempts as in the product, without its waits."""
+"""As many attempts as in the product, without its waits."""
 _QUOTAS: Final = {
     "AllocateAddress": "AddressLimitExceeded",
     "AuthorizeSecurityGroupIngress": "RulesPerSecurityGroupLimitExceeded",
@@ -60,8 +59,8 @@ class Standard:
     """All corrections, together.
 
     Args:
-        reads: how often what is new is described as not ready yet.
-        more: others, such as those of `aws_dependencies`.
+        reads: how many reads describe new things as not ready yet.
+        more: extra corrections, such as those of `dependencies`.
     """
 
     def __init__(self, reads: int, more: Iterable[Correction] = ()) -> None:
@@ -82,16 +81,16 @@ class Standard:
 
 
 class CorrectedAws(AwsDouble):
-    """moto behind a door that puts its gaps right, remembers what was asked, and makes trouble.
+    """moto behind a proxy that corrects its gaps, records requests and injects failures.
 
     Args:
-        server: the URL of moto's server; what it knows from before is forgotten.
-        reads: how often something new is described as `pending`, or something that is being
+        server: the URL of moto's server, which is reset.
+        reads: how many reads describe something new as `pending`, or something that is being
             deleted as `deleting`: NAT gateways, subnets, IPv6 blocks, file systems.
 
     Attributes:
-        requests: all that was asked, with parameters, failed requests included.
-        identities: the access key ids of all who asked.
+        requests: all requests with their parameters, including failed ones.
+        identities: the access key ids of all requests.
         gaps: the corrections.
     """
 
@@ -105,66 +104,66 @@ class CorrectedAws(AwsDouble):
         self._lost: list[str] = []
         self._expired = False
 
-    # What was asked
+    # Recorded requests
 
     def taken(self) -> list[str]:
-        """What was called since the last time, as in `ec2 DescribeVpcs`, failed calls included."""
+        """Return and forget the recorded calls, such as `ec2 DescribeVpcs`, even failed ones."""
         self.requests.clear()
         return super().taken()
 
     def writes(self) -> list[str]:
-        """The calls since the last time that may have changed something; forgets all calls."""
+        """Return the recorded calls that may have changed something, and forget all calls."""
         written = [str(call) for call in self.requests if call.is_write]
         self.taken()
         return written
 
-    # What goes wrong
+    # Injected failures
 
     def throttle(self, operation: str, times: int = 1) -> None:
-        """The next calls of an operation are too many."""
+        """Throttle the next calls of an operation."""
         status = 503 if operation[:1].isupper() else 400
         self.fail(operation, "RequestLimitExceeded", status=status, times=times)
 
     def exhaust(self, operation: str, times: int = 1) -> None:
-        """The account has as many as it may have of what an operation creates."""
+        """Exhaust the quota of what an operation creates, for its next calls."""
         self.fail(operation, _QUOTAS.get(operation, _OTHER_QUOTA), times=times)
 
     def hide(self, reads: int) -> None:
-        """What is created from now on is not seen by so many reads (`aws_newcomers`)."""
+        """Hide what is created from now on from a number of reads (`newcomers`)."""
         self.gaps.newcomers.reads = reads
 
     def lose_answer(self, operation: str, times: int = 1) -> None:
-        """The next calls of an operation are carried out, and the connection breaks."""
+        """Carry out the next calls of an operation, but break the connection before the answer."""
         self._lost += [operation] * times
 
     def expire(self, *, expired: bool = True) -> None:
-        """From now on no credentials are accepted, or all are again."""
+        """Reject all credentials from now on, or accept them again."""
         self._expired = expired
 
     def fail_nats(self, times: int = 1) -> None:
-        """The next NAT gateways become `failed`."""
+        """Let the next NAT gateways become `failed`."""
         self.gaps.nats.failing += times
 
     def before(self, operation: str, hook: Hook) -> None:
-        """Once, before the next call of an operation reaches moto, something else happens.
+        """Run a hook once, before the next call of an operation reaches moto.
 
-        The hook may ask this AWS itself, as somebody else who changes or deletes things.
+        The hook may call this AWS itself, like another client that changes or deletes things.
         """
         self._hooks.append((operation, True, hook))
 
     def after(self, operation: str, hook: Hook) -> None:
-        """Once, between the next call of an operation and its answer, something else happens."""
+        """Run a hook once, between the next call of an operation and its answer."""
         self._hooks.append((operation, False, hook))
 
     def heal(self) -> None:
-        """Nothing goes wrong any more."""
+        """End all injected failures."""
         super().heal()
         self._hooks.clear()
         self._lost.clear()
         self._expired = False
         self.gaps.newcomers.reads = self.gaps.nats.failing = 0
 
-    # How it is done
+    # Proxy
 
     async def _pass(self, request: web.Request) -> web.Response:
         body = await request.read()

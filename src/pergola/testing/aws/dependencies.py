@@ -1,7 +1,7 @@
-"""What must go before what in AWS, where moto does not mind, and what goes along (spec 30 §12).
+"""Dependencies between AWS resources that moto does not enforce (spec 30 §12).
 
-These corrections stand with those of `aws_gaps`: with them, a deletion in a wrong order fails, and
-what was forgotten is still there and can be told by its tags.
+Together with the corrections of `gaps`, they make a deletion in the wrong order fail, and keep
+what a flow forgot to delete, so that tests find it by its tags.
 """
 
 import re
@@ -28,13 +28,13 @@ def dependencies() -> tuple[Correction, ...]:
 
 
 class SubnetsInTables(Correction):
-    """With a subnet goes its association with a route table; moto keeps it, and so the table."""
+    """A deleted subnet leaves its route table; moto keeps the association, and so the table."""
 
     def __init__(self) -> None:
         self._subnets: dict[str, str] = {}
 
     def answered(self, call: Call, answer: Answer) -> None:
-        """Learns which subnets have a table."""
+        """Record which subnets have a table."""
         asked = call.parameters
         if call.operation == "AssociateRouteTable" and "SubnetId" in asked:
             self._subnets[answer.text("associationId")] = asked["SubnetId"]
@@ -45,7 +45,7 @@ class SubnetsInTables(Correction):
             self._subnets[answer.text("newAssociationId")] = subnet
 
     def afterwards(self, call: Call) -> list[Call]:
-        """Return the end of the associations of a subnet that was deleted."""
+        """Return the calls that end the associations of a deleted subnet."""
         if call.operation != "DeleteSubnet":
             return []
         gone = [
@@ -57,10 +57,10 @@ class SubnetsInTables(Correction):
 
 
 class EndpointsInTables(Correction):
-    """A gateway endpoint with route tables can be deleted; moto fails on those that came later.
+    """A gateway endpoint with route tables can be deleted; moto fails if tables were added later.
 
-    It also fails on endpoints that were created without their type, which are gateways in AWS; it
-    changes those that are deleted, and keeps tables in them that are.
+    moto also fails on endpoints that were created without a type, which are gateways in AWS; it
+    modifies deleted endpoints, and keeps deleted tables in existing ones.
     """
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class EndpointsInTables(Correction):
         self._deleted: set[str] = set()
 
     def refusal(self, call: Call) -> Refusal | None:
-        """For an endpoint or a table that is deleted."""
+        """Refuse to modify a deleted endpoint, or to add a deleted table."""
         if call.operation != "ModifyVpcEndpoint":
             return None
         for name in (call.parameters["VpcEndpointId"], *call.values("AddRouteTableId")):
@@ -78,13 +78,13 @@ class EndpointsInTables(Correction):
         return None
 
     def request(self, call: Call) -> Call:
-        """Return the type that AWS takes if none is said."""
+        """Return the call with AWS's default for the endpoint's type."""
         if call.operation != "CreateVpcEndpoint":
             return call
         return call._replace(parameters={"VpcEndpointType": "Gateway", **call.parameters})
 
     def beforehand(self, call: Call) -> list[Call]:
-        """Return the endpoint leaves the tables to which it was added."""
+        """Return the calls that take an endpoint out of tables before it is deleted."""
         if call.operation != "DeleteVpcEndpoints":
             return []
         return [
@@ -94,7 +94,7 @@ class EndpointsInTables(Correction):
         ]
 
     def answered(self, call: Call, answer: Answer) -> None:
-        """Learns which tables were added."""
+        """Record which tables were added, and what was deleted."""
         if call.operation == "ModifyVpcEndpoint":
             tables = self._tables.setdefault(call.parameters["VpcEndpointId"], set())
             tables.update(call.values("AddRouteTableId"))
@@ -105,7 +105,7 @@ class EndpointsInTables(Correction):
             self._deleted.add(call.parameters["RouteTableId"])
 
     def afterwards(self, call: Call) -> list[Call]:
-        """Endpoints leave a table that is deleted."""
+        """Return the calls that take endpoints out of a deleted table."""
         if call.operation != "DeleteRouteTable":
             return []
         table = call.parameters["RouteTableId"]
@@ -122,7 +122,7 @@ class FullVpcs(Correction):
         self._inside: dict[str, str] = {}
 
     def refusal(self, call: Call) -> Refusal | None:
-        """For a VPC with something in it."""
+        """Refuse to delete a VPC that is not empty."""
         vpc = call.parameters.get("VpcId")
         if call.operation != "DeleteVpc" or vpc not in self._inside.values():
             return None
@@ -132,7 +132,7 @@ class FullVpcs(Correction):
         )
 
     def answered(self, call: Call, answer: Answer) -> None:
-        """Learns what comes into a VPC and leaves it."""
+        """Record what each VPC contains."""
         asked = call.parameters
         match call.operation:
             case "CreateSecurityGroup":
@@ -155,7 +155,7 @@ class NamedGroups(Correction):
         self._naming: set[tuple[str, str]] = set()
 
     def refusal(self, call: Call) -> Refusal | None:
-        """For a group that is named."""
+        """Refuse to delete a group that rules of another one name."""
         name = call.parameters.get("GroupId", "")
         if call.operation == "DeleteSecurityGroup":
             for group, named in self._naming:
@@ -164,7 +164,7 @@ class NamedGroups(Correction):
         return None
 
     def answered(self, call: Call, answer: Answer) -> None:
-        """Learns which groups name which others."""
+        """Record which groups name which others."""
         del answer
         group = call.parameters.get("GroupId", "")
         pairs = {(group, named) for key, named in call.parameters.items() if _PAIR.fullmatch(key)}
@@ -180,7 +180,7 @@ class OwnDhcpOptions(Correction):
     """DHCP options stay when their VPC is deleted; moto deletes them too."""
 
     def beforehand(self, call: Call) -> list[Call]:
-        """Return the VPC lets go of them, so that moto has none to delete."""
+        """Return a call that detaches the options, so that moto has none to delete."""
         if call.operation != "DeleteVpc":
             return []
         vpc = call.parameters["VpcId"]
@@ -194,12 +194,12 @@ class TaggedDhcpOptions(Correction):
         self._created = ""
 
     def answered(self, call: Call, answer: Answer) -> None:
-        """Learns the id of what is to be tagged."""
+        """Record the id to tag."""
         if call.operation == "CreateDhcpOptions":
             self._created = answer.text("dhcpOptionsId")
 
     def afterwards(self, call: Call) -> list[Call]:
-        """Return the tags that the creation should have made."""
+        """Return the call that sets the tags of the creation."""
         prefix = "TagSpecification.1."
         tags = {
             key.removeprefix(prefix): value
@@ -212,7 +212,7 @@ class TaggedDhcpOptions(Correction):
 
 
 def _leaving(call: Call) -> Iterator[str]:
-    """Return the ids of what a call takes out of a VPC."""
+    """Yield the ids of what a call takes out of a VPC."""
     if call.operation == "DeleteSecurityGroup":
         yield call.parameters.get("GroupId", "")
     elif call.operation == "DetachInternetGateway":
@@ -224,12 +224,12 @@ def _leaving(call: Call) -> Iterator[str]:
 
 
 def _without(call: Call, endpoint: str, tables: Iterable[str]) -> Call:
-    """Return an endpoint leaves route tables."""
+    """Return a call that takes an endpoint out of route tables."""
     leaving = {f"RemoveRouteTableId.{n}": table for n, table in enumerate(sorted(tables), 1)}
     return _more(call, "ModifyVpcEndpoint", VpcEndpointId=endpoint, **leaving)
 
 
 def _more(call: Call, operation: str, **parameters: str) -> Call:
-    """Return a call beside another one."""
+    """Return an extra call that accompanies another one."""
     version = call.parameters["Version"]
     return Call(call.service, operation, {"Action": operation, "Version": version, **parameters})

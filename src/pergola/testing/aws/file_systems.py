@@ -1,4 +1,4 @@
-"""File systems of moto that are not ready at once, as those of AWS are not (spec 30 §12)."""
+"""File systems that take a while to become available, as in AWS (spec 30 §12)."""
 
 from typing import Final
 
@@ -19,7 +19,7 @@ class FileSystems:
     """File systems and mount targets are `creating` at first; in moto they never are.
 
     Args:
-        reads: how often they are described so.
+        reads: how many reads describe them so.
     """
 
     def __init__(self, reads: int) -> None:
@@ -27,7 +27,7 @@ class FileSystems:
         self._left: dict[str, int] = {}
 
     def corrected(self, call: Call, answer: web.Response) -> web.Response:
-        """Return an answer of EFS, with states as AWS tells them."""
+        """Return an answer of EFS, with the states that AWS reports."""
         body = answer.body
         if not isinstance(body, bytes) or answer.status >= web.HTTPBadRequest.status_code:
             return answer

@@ -1,4 +1,4 @@
-"""Flows in AWS that are killed, disturbed and taken up again, and what is left in the account.
+"""Flows in AWS that are killed, disturbed and resumed, and what they leave in the account.
 
     async with MortalAws(server) as aws, aws.client("eu-west-1", retry=QUICK) as client:
         cluster = Flows(aws, client, wanted)
@@ -9,7 +9,7 @@
             await cluster.run(creation)
         assert await cluster.picture() == there
 
-A kill is hard: the write is carried out, its answer never comes, and nothing is saved any more.
+A kill is hard: the write is carried out, its answer never arrives, and nothing more is saved.
 """
 
 import asyncio
@@ -41,10 +41,10 @@ _REFUSED: Final = 300
 
 
 class MortalAws(CorrectedAws):
-    """An AWS whose writes are counted, so that whoever asks can die at any of them.
+    """An AWS that counts writes, so that a test can kill a flow at each of them.
 
-    What is read in between or is refused changes nothing: who dies there is no worse off than at
-    the next write.
+    Reads and refused calls change nothing: a flow that dies there is no worse off than at the
+    next write.
     """
 
     def __init__(self, server: str, *, reads: int = 1) -> None:
@@ -57,29 +57,29 @@ class MortalAws(CorrectedAws):
         self._anticipated: set[str] = set()
 
     def arm(self, writes: int, then: Callable[[], None]) -> None:
-        """Do something once so many writes were carried out, before the last is answered.
+        """Call `then` after a number of writes, before the last of them is answered.
 
-        They are counted from where the next flow has looked at AWS and begins to act.
+        Counting starts when the next flow has observed AWS and begins to act.
         """
         self._armed = (writes, then)
 
     def begin(self) -> None:
-        """A flow begins to act."""
+        """Start counting: a flow begins to act."""
         self.count = 0
         self._at, self._armed = self._armed, None
 
     def anticipate(self, *operations: str) -> None:
-        """Whatever is asked for by these operations, somebody else has just done."""
+        """Carry out calls of these operations twice, as if another client had just made them."""
         self._anticipated.update(operations)
 
     def heal(self) -> None:
-        """Nothing goes wrong any more."""
+        """End all injected failures."""
         super().heal()
         self._anticipated.clear()
         self._at = self._armed = None
 
     async def quiet(self) -> None:
-        """Wait until all calls are carried out, also those whose answers nobody awaits."""
+        """Wait until all calls are carried out, including those whose answers are not awaited."""
         while self._running:
             self._still.clear()
             await self._still.wait()
@@ -108,12 +108,12 @@ class Flows:
     """The flows of one cluster, one after the other.
 
     Attributes:
-        wanted: what is to be; may be replaced between flows.
-        saved: the state as it was written last.
-        warnings: of the last flow.
-        longest: seconds that a step may take, if it would take more.
-        interval: seconds for which what is not urgent may remain unsaved; whoever dies before has
-            only saved what was created.
+        wanted: the desired infrastructure; may be replaced between flows.
+        saved: the state that was written last.
+        warnings: the warnings of the last flow.
+        longest: the time limit of steps in seconds, unless theirs is shorter.
+        interval: seconds for which changes that are not urgent may remain unsaved; a flow that is
+            killed before that has only saved what was created.
     """
 
     def __init__(self, aws: MortalAws, client: AwsClient, wanted: Wanted) -> None:
@@ -129,11 +129,11 @@ class Flows:
         self._before: frozenset[str] = frozenset()
 
     async def remember(self) -> None:
-        """What is in the account now does not belong to the cluster, and is in no picture."""
+        """Exclude the current contents of the account from pictures, as not the cluster's."""
         self._before = frozenset(await everything(self.client))
 
     async def run(self, build: Build) -> None:
-        """One look at AWS, then the flow.
+        """Observe AWS, then run a flow.
 
         Raises:
             FlowFailed: steps failed; what was created is in `saved`.
@@ -144,7 +144,7 @@ class Flows:
             replace(step, timeout=min(step.timeout, self.longest))
             for step in build(self.wanted, state)
         ]
-        # Before anything is created there is a state, as the actuator sees to it.
+        # Like the actuator, save a state before anything is created.
         await self._save(state.snapshot())
         work = Work(
             aws=self.client,
@@ -160,10 +160,10 @@ class Flows:
         await run(graph_of("flow", steps, work), saver=saver)
 
     async def is_killed_after(self, writes: int, build: Build) -> bool:
-        """Run a flow that dies at the end of its n-th write; False if it ended before.
+        """Kill a flow at the end of its n-th write; return False if it ended before.
 
         Raises:
-            FlowFailed: it failed before.
+            FlowFailed: the flow failed before.
         """
         self._dies_after = writes
         flow = asyncio.create_task(self.run(build))
@@ -178,10 +178,10 @@ class Flows:
         return self._is_dead
 
     async def run_until_done(self, build: Build, *, runs: int = 40) -> int:
-        """Run a flow as often as it fails, as a controller does; report how often that was.
+        """Run a flow until it succeeds, as a controller does; return how often it failed.
 
         Raises:
-            FlowFailed: it failed too often.
+            FlowFailed: the flow failed in all runs.
         """
         for failed in range(runs - 1):
             try:
@@ -193,15 +193,15 @@ class Flows:
         return runs - 1
 
     async def picture(self) -> list[str]:
-        """All that is in the account and the state, without what is different in each run."""
+        """Return the contents of the account and the state, without what differs in each run."""
         return await picture(self.client, self.saved, self._before)
 
     async def lost(self) -> set[str]:
-        """Return what was in the account before the cluster and is not any more."""
+        """Return what was in the account before the cluster and is gone now."""
         return set(self._before) - set(await everything(self.client))
 
     async def things(self) -> dict[str, JsonObject]:
-        """Return all that is in the account for the cluster, as `everything` tells it."""
+        """Return what the account contains for the cluster, as `everything` describes it."""
         found = await everything(self.client)
         return {key: thing for key, thing in found.items() if key not in self._before}
 
@@ -221,7 +221,7 @@ class Flows:
 
 
 def creation(wanted: Wanted, state: State) -> list[Step]:
-    """The steps that create everything; a state that is empty gets the names of the zones first."""
+    """Return the steps that create everything; first put the zones' names into an empty state."""
     if is_empty(state):
         name_zones(wanted, state)
     return reconcile_steps(wanted)

@@ -1,4 +1,4 @@
-"""What moto forgets, or takes half a minute to remember, where AWS does not (spec 30 §12)."""
+"""Attributes that moto drops, or needs half a minute to store (spec 30 §12)."""
 
 import re
 from collections.abc import Mapping
@@ -24,18 +24,18 @@ def forgotten() -> tuple[Correction, ...]:
 
 
 class CreationTags(Correction):
-    """DHCP options have the tags that they are created with; in moto they have none."""
+    """DHCP options have the tags of their creation; in moto they have none."""
 
     def __init__(self) -> None:
         self._created = ""
 
     def answered(self, call: Call, answer: Answer) -> None:
-        """Learns what was created."""
+        """Record what was created."""
         if call.operation == "CreateDhcpOptions":
             self._created = answer.text("dhcpOptionsId")
 
     def afterwards(self, call: Call) -> list[Call]:
-        """Return the tags, in a call of their own."""
+        """Return a call that sets the tags."""
         tags = {
             found[1]: text for key, text in call.parameters.items() if (found := _TAG.match(key))
         }
@@ -51,13 +51,13 @@ class CreationTags(Correction):
 
 
 class SubnetAttributes(Correction):
-    """Subnets show attributes as they were set; moto takes those for IPv6 and drops them."""
+    """Subnets show attributes as they were set; moto accepts those for IPv6 and drops them."""
 
     def __init__(self) -> None:
         self._set: dict[str, dict[str, str]] = {}
 
     def answered(self, call: Call, answer: Answer) -> None:
-        """Learns what was set, and shows it."""
+        """Record what was set, and show it."""
         if call.operation == "ModifySubnetAttribute":
             given = {
                 name: call.parameters[key]
@@ -78,16 +78,16 @@ class SubnetAttributes(Correction):
 
 
 class Reservations(Correction):
-    """A range of IPv6 is reserved at once; moto remembers each of its million addresses.
+    """An IPv6 range is reserved at once; moto stores each of its million addresses.
 
-    So moto is asked for a few of them, and what it says of them is put right.
+    So moto gets a request for a few of them, and its answers are corrected.
     """
 
     def __init__(self) -> None:
         self._ranges: dict[str, str] = {}
 
     def request(self, call: Call) -> Call:
-        """Return the beginning of the range only."""
+        """Return the call with only the first addresses of the range."""
         if call.operation != "CreateSubnetCidrReservation" or ":" not in call.parameters["Cidr"]:
             return call
         first = call.parameters["Cidr"].partition("/")[0]
@@ -95,7 +95,7 @@ class Reservations(Correction):
         return call._replace(parameters=few)
 
     def answered(self, call: Call, answer: Answer) -> None:
-        """Learns how long the range is, and shows it."""
+        """Record the requested range, and show it."""
         if call.operation == "CreateSubnetCidrReservation":
             name = answer.text("subnetCidrReservationId")
             self._ranges[name] = call.parameters["Cidr"]
@@ -107,13 +107,13 @@ class Reservations(Correction):
 
 
 class BlackHoles(Correction):
-    """A route to a network interface that is gone is a `blackhole`; in moto it stays `active`."""
+    """A route to a deleted network interface is a `blackhole`; in moto it stays `active`."""
 
     def __init__(self) -> None:
         self._gone: set[str] = set()
 
     def answered(self, call: Call, answer: Answer) -> None:
-        """Learns which interfaces are gone, and tells the states of routes to them."""
+        """Record which interfaces are deleted, and correct the states of routes to them."""
         if call.operation == "DeleteNetworkInterface":
             self._gone.add(call.parameters.get("NetworkInterfaceId", ""))
         elif call.operation == "DescribeRouteTables":

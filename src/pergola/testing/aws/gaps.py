@@ -1,7 +1,7 @@
-"""What moto does otherwise than AWS, put right: one `Correction` for each gap (spec 30 §12).
+"""Differences between moto and AWS, with one `Correction` for each (spec 30 §12).
 
-They stand between a client and moto: a request may be refused or changed, an answer may be changed.
-The product knows nothing of them. `aws_corrections` puts them in front of moto.
+Corrections stand between a client and moto: they may refuse or change requests, and change answers.
+`corrections` puts them in front of moto; the product does not know them.
 """
 
 from typing import Final
@@ -26,44 +26,44 @@ DELETING: Final = "deleting"
 DELETED: Final = "deleted"
 FAILED: Final = "failed"
 PREFIX_LIST: Final = "pl-6da54004"
-"""To which the routes of gateway endpoints lead; AWS has one for each service."""
+"""The destination of gateway endpoints' routes; AWS has one for each service."""
 
 
 class Correction:
     """One gap between moto and AWS; by itself it changes nothing."""
 
     def refusal(self, call: Call) -> Refusal | None:
-        """Return why AWS would not do it; None if it would."""
+        """Return AWS's refusal, or None if AWS would carry the call out."""
         return None
 
     def request(self, call: Call) -> Call:
-        """Return what moto is to be asked instead."""
+        """Return the call to send to moto instead."""
         return call
 
     def beforehand(self, call: Call) -> list[Call]:
-        """Return what moto is to be asked before a call."""
+        """Return extra calls to send to moto before this one."""
         return []
 
     def answered(self, call: Call, answer: Answer) -> None:
-        """Change an answer that is no error, or learns from it."""
+        """Record or change a successful answer."""
 
     def afterwards(self, call: Call) -> list[Call]:
-        """Return what moto is to be asked beside, once a call succeeded."""
+        """Return extra calls to send to moto once this one succeeded."""
         return []
 
 
 class NatGateways(Correction):
-    """A NAT gateway is `pending` at first and `deleting` for a while; moto knows neither.
+    """A NAT gateway is `pending` at first and `deleting` for a while; moto knows neither state.
 
-    While it exists, its subnet cannot be deleted, its elastic IP not be released and the internet
-    gateway of its VPC not be detached; with an elastic IP that is in use it becomes `failed`. moto
-    lets all of that pass, and leaves the elastic IP associated with what is deleted.
+    While it exists, its subnet cannot be deleted, its elastic IP cannot be released and its VPC's
+    internet gateway cannot be detached; with an elastic IP that is in use it becomes `failed`.
+    moto allows all of that, and leaves the elastic IP associated with the deleted gateway.
 
     Args:
-        reads: how often it is described as `pending`, or as `deleting`.
+        reads: how many reads describe it as `pending`, or as `deleting`.
 
     Attributes:
-        failing: so many of the next ones become `failed`.
+        failing: how many of the next ones become `failed`.
     """
 
     def __init__(self, reads: int) -> None:
@@ -79,7 +79,7 @@ class NatGateways(Correction):
         self._failed: set[str] = set()
 
     def refusal(self, call: Call) -> Refusal | None:
-        """For what is still needed."""
+        """Refuse to delete, release or detach what a gateway still uses."""
         if call.operation == "DeleteNatGateway":
             name = call.parameters.get("NatGatewayId", "")
             text = f"The Nat Gateway {name} was not found"
@@ -87,13 +87,13 @@ class NatGateways(Correction):
         return self._in_use(call)
 
     def request(self, call: Call) -> Call:
-        """States are filtered here, because here they are known."""
+        """Return the call without its filter of states, which only this class knows."""
         if call.operation == "DescribeNatGateways":
             return call.without_filter("state")
         return call
 
     def answered(self, call: Call, answer: Answer) -> None:
-        """Learns of new gateways, and tells the states of those that are known."""
+        """Record new and deleted gateways, and correct the states of known ones."""
         if call.operation == "CreateNatGateway":
             self._learn(call, answer)
         elif call.operation == "DeleteNatGateway":
@@ -105,7 +105,7 @@ class NatGateways(Correction):
             self._describe(call, answer)
 
     def afterwards(self, call: Call) -> list[Call]:
-        """The elastic IP of a gateway that is deleted is associated with nothing any more."""
+        """Return the call that disassociates a deleted gateway's elastic IP."""
         if call.operation != "DeleteNatGateway":
             return []
         association = self._associations.pop(call.parameters["NatGatewayId"], "")
@@ -174,7 +174,7 @@ class NatGateways(Correction):
         return DELETED
 
     def _free(self, name: str) -> None:
-        """Forget what a gateway occupies, once it is deleted."""
+        """Forget what a deleted gateway occupied."""
         if not self._deleting.get(name):
             for known in (self._subnets, self._vpcs, self._addresses):
                 known.pop(name, None)
@@ -184,7 +184,7 @@ class Readiness(Correction):
     """Subnets are `pending` and IPv6 blocks of VPCs `associating` at first; in moto they never are.
 
     Args:
-        reads: how often they are described so.
+        reads: how many reads describe them so.
     """
 
     def __init__(self, reads: int) -> None:
@@ -192,7 +192,7 @@ class Readiness(Correction):
         self._pending: dict[str, int] = {}
 
     def answered(self, call: Call, answer: Answer) -> None:
-        """Report what is not ready yet."""
+        """Record what was created, and describe it as not ready yet."""
         if call.operation == "CreateSubnet":
             self._pending[answer.text("subnetId")] = self.reads
             for item in answer.named("subnet"):
@@ -210,10 +210,10 @@ class Readiness(Correction):
 
 
 class SubnetBlocks(Correction):
-    """A subnet's IPv6 range has a state; moto says it in a form that no client understands."""
+    """A subnet's IPv6 range has a state; moto writes it in a form that clients cannot parse."""
 
     def answered(self, call: Call, answer: Answer) -> None:
-        """Report it as AWS does."""
+        """Write the state as AWS does."""
         if call.operation in ("CreateSubnet", "DescribeSubnets", "AssociateSubnetCidrBlock"):
             for element in answer.root.iter():
                 if local(element) == "ipv6CidrBlockState":
@@ -221,16 +221,16 @@ class SubnetBlocks(Correction):
 
 
 class AttachedTables(Correction):
-    """A subnet with a route table of its own takes no second one; moto gives the old association.
+    """A subnet accepts only one route table; moto returns the existing association.
 
-    AWS refuses with `Resource.AlreadyAssociated`, which shows calls that are made twice.
+    AWS refuses with `Resource.AlreadyAssociated`, which reveals calls that are made twice.
     """
 
     def __init__(self) -> None:
         self._associations: dict[str, str] = {}
 
     def refusal(self, call: Call) -> Refusal | None:
-        """For a subnet that has a table."""
+        """Refuse a second table for a subnet."""
         subnet = call.parameters.get("SubnetId", "")
         if call.operation == "AssociateRouteTable" and subnet in self._associations.values():
             text = f"the specified association for route table conflicts with that of {subnet}"
@@ -238,7 +238,7 @@ class AttachedTables(Correction):
         return None
 
     def answered(self, call: Call, answer: Answer) -> None:
-        """Learns which subnets have a table."""
+        """Record which subnets have a table."""
         asked = call.parameters
         if call.operation == "AssociateRouteTable" and "SubnetId" in asked:
             self._associations[answer.text("associationId")] = asked["SubnetId"]
@@ -253,10 +253,10 @@ class AttachedTables(Correction):
 
 
 class EgressOnlyGateways(Correction):
-    """DescribeEgressOnlyInternetGateways with filters of tags; moto ignores them."""
+    """DescribeEgressOnlyInternetGateways filters by tags; moto ignores these filters."""
 
     def answered(self, call: Call, answer: Answer) -> None:
-        """Leave what the filters say."""
+        """Remove what the filters do not match."""
         if call.operation != "DescribeEgressOnlyInternetGateways":
             return
         for parent, item in answer.items("egressOnlyInternetGatewaySet"):
@@ -266,13 +266,13 @@ class EgressOnlyGateways(Correction):
 
 
 class EndpointRoutes(Correction):
-    """A gateway endpoint puts a route into each of its tables; moto only remembers the tables."""
+    """A gateway endpoint adds a route to each of its tables; moto only stores the tables."""
 
     def __init__(self) -> None:
         self._tables: dict[str, set[str]] = {}
 
     def answered(self, call: Call, answer: Answer) -> None:
-        """Learns of endpoints, and shows their routes."""
+        """Record endpoints, and show their routes."""
         asked = call.parameters
         if call.operation == "CreateVpcEndpoint":
             self._tables[answer.text("vpcEndpointId")] = set(call.values("RouteTableId"))
@@ -296,7 +296,7 @@ class EndpointRoutes(Correction):
 
 
 class IpamPools(Correction):
-    """A VPC may have its IPv6 block from an IPAM pool; moto gives it none and knows no pools.
+    """A VPC can get its IPv6 block from an IPAM pool; moto gives it none and has no pools.
 
     Attributes:
         known: the pools that exist.
@@ -307,14 +307,14 @@ class IpamPools(Correction):
         self._blocks: dict[str, str] = {}
 
     def refusal(self, call: Call) -> Refusal | None:
-        """For a pool that does not exist."""
+        """Refuse a pool that does not exist."""
         pool = call.parameters.get("Ipv6IpamPoolId")
         if pool is None or pool in self.known:
             return None
         return Refusal("InvalidIpamPoolId.NotFound", f"The ipam pool ID '{pool}' does not exist")
 
     def request(self, call: Call) -> Call:
-        """Amazon's pool in place of the other."""
+        """Return the call with Amazon's pool instead of the requested one."""
         if call.operation != "CreateVpc" or "Ipv6IpamPoolId" not in call.parameters:
             return call
         others = ("Ipv6IpamPoolId", "Ipv6CidrBlock", "Ipv6NetmaskLength")
@@ -322,7 +322,7 @@ class IpamPools(Correction):
         return call._replace(parameters={**kept, "AmazonProvidedIpv6CidrBlock": "true"})
 
     def answered(self, call: Call, answer: Answer) -> None:
-        """The block that was asked for in place of the one that moto chose."""
+        """Show the requested block instead of the one that moto chose."""
         if call.operation == "CreateVpc" and "Ipv6CidrBlock" in call.parameters:
             self._blocks[answer.text("vpcId")] = call.parameters["Ipv6CidrBlock"]
         if call.operation in ("CreateVpc", "DescribeVpcs"):
@@ -334,7 +334,7 @@ class IpamPools(Correction):
 
 
 def is_left(left: dict[str, int], name: str) -> bool:
-    """Return whether there is one left of something; it is used up."""
+    """Take one from a count, and return whether there was one left."""
     reads = left.get(name, 0)
     if reads:
         left[name] = reads - 1
@@ -342,7 +342,7 @@ def is_left(left: dict[str, int], name: str) -> bool:
 
 
 def _hide_address(item: Element) -> None:
-    """A NAT gateway has no public address until it is available."""
+    """Remove the addresses, which a NAT gateway has only once it is available."""
     for each in children(item, "natGatewayAddressSet"):
         drop(each, "publicIp", "networkInterfaceId", "privateIp", "associationId")
 
@@ -354,7 +354,7 @@ def _associating(item: Element) -> None:
 
 
 def _state_said(text: str) -> str:
-    """Return the state in what moto says, such as `{'State': 'associated'}`."""
+    """Return the state from moto's text, such as `{'State': 'associated'}`."""
     return text.rpartition(": ")[2].strip("'}")
 
 

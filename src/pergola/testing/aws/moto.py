@@ -1,4 +1,4 @@
-"""An AWS on this machine: moto's server, behind a door that counts and can make trouble.
+"""A local AWS: moto's server, behind a proxy that records calls and injects failures.
 
     with moto() as server:
         async with AwsDouble(server) as aws:
@@ -7,8 +7,8 @@
                 ...
             assert aws.taken() == ["ec2 DescribeSubnets", ...]
 
-moto runs as a process of its own: what it keeps is global, and importing it takes seconds. It is
-needed for development only; the package does not depend on it.
+moto runs in a process of its own: its data is global, and importing it takes seconds. It is a
+development dependency; the package does not require it.
 """
 
 import os
@@ -34,7 +34,7 @@ _HOP_BY_HOP: Final = frozenset({"connection", "content-length", "transfer-encodi
 
 
 class _Fault(NamedTuple):
-    """What is answered instead of moto's answer."""
+    """An error that replaces moto's answer."""
 
     operation: str
     code: str
@@ -44,7 +44,7 @@ class _Fault(NamedTuple):
 
 @contextmanager
 def moto() -> Iterator[str]:
-    """A server of moto's on a free port, and its URL; it ends with the context."""
+    """Run moto's server on a free port, and yield its URL; leaving the context ends it."""
     with subprocess.Popen(
         [sys.executable, "-m", "pergola.testing.aws.server"],
         env=os.environ | {"MOTO_EC2_LOAD_DEFAULT_AMIS": "false"},  # thousands, at each reset
@@ -66,10 +66,10 @@ class AwsDouble:
     """AWS's APIs for EC2, ELB, STS, IAM and more, at one address on 127.0.0.1.
 
     Args:
-        server: the URL of moto's server; what it knows from before is forgotten.
+        server: the URL of moto's server, which is reset.
 
     Attributes:
-        url: the endpoint of all services; there once it is entered.
+        url: the endpoint of all services; set when the context is entered.
     """
 
     url: str
@@ -104,30 +104,30 @@ class AwsDouble:
     def client(
         self, region: str, credentials: Credentials | None = None, *, retry: Retry | None = None
     ) -> AwsClient:
-        """Return a client of this AWS; any keys will do, unless `authenticate` was called."""
+        """Return a client of this AWS; it accepts any keys, unless `authenticate` was called."""
         keys = credentials or Credentials("test", "test")
         return AwsClient(region, credentials=keys, endpoint_url=self.url, retry=retry)
 
     async def authenticate(self, *, after: int | None = 0) -> None:
-        """From now on, identities and their IAM policies are checked.
+        """Check identities and their IAM policies from now on.
 
         Args:
-            after: so many requests more are not; None for no limit.
+            after: how many requests still go unchecked; None for all.
         """
         await self._post("reset-auth", "inf" if after is None else str(after))
 
     def fail(
         self, operation: str, code: str, *, status: int = 400, message: str = "", times: int = 1
     ) -> None:
-        """The next calls of an operation fail; they do not reach moto."""
+        """Let the next calls of an operation fail before they reach moto."""
         self._faults.extend([_Fault(operation, code, status, message)] * times)
 
     def heal(self) -> None:
-        """No further call fails."""
+        """End all injected failures."""
         self._faults.clear()
 
     def taken(self) -> list[str]:
-        """What was called since the last time, as in `ec2 DescribeVpcs`, failed calls included."""
+        """Return and forget the recorded calls, such as `ec2 DescribeVpcs`, even failed ones."""
         taken, self._calls = self._calls, []
         return taken
 
@@ -156,12 +156,12 @@ class AwsDouble:
 
 
 def service_of(request: web.Request) -> str:
-    """Return the service to which a request is signed; `?` if it is not signed."""
+    """Return the service that a request is signed for; `?` if it is not signed."""
     return signed_for(request.headers.get("Authorization", "")) or "?"
 
 
 def _refusal(fault: _Fault, service: str) -> web.Response:
-    """Return an error in the form of the service."""
+    """Return an error response, in the format of the service."""
     said = f"<Code>{fault.code}</Code><Message>{fault.message or fault.code}</Message>"
     if service == "ec2":
         text = (

@@ -1,4 +1,4 @@
-"""Clusters whose networks are created, and what is then in AWS.
+"""Clusters with managed networks, and what they have in AWS.
 
 cluster = await created(client, zones=("a", "b"))
 assert await count(client) == {"Vpcs": 1, ...}
@@ -38,10 +38,10 @@ def cluster(
     families: tuple[str, ...] = ("IPv4",),
     network: Network | None = None,
 ) -> StepsOf:
-    """Return a cluster of which nothing is there yet.
+    """Return a cluster of which nothing exists yet.
 
     Args:
-        network: what its config brings.
+        network: the user-provided network of its config.
     """
     wanted = Wanted(
         technical_id=TECHNICAL_ID,
@@ -55,7 +55,7 @@ def cluster(
 async def created(
     client: AwsClient, *, zones: tuple[str, ...] = ("a",), families: tuple[str, ...] = ("IPv4",)
 ) -> StepsOf:
-    """Return a cluster with a VPC and everything in it, just created."""
+    """Create a cluster with a VPC and everything in it."""
     found = cluster(client, managed_config(client.region, zones=zones), families=families)
     await found.ensure(network_steps)
     return found
@@ -69,12 +69,12 @@ async def count(client: AwsClient) -> Counter[str]:
 
 
 async def thing(cluster: StepsOf, kind: str, key: str) -> JsonObject:
-    """Something as AWS describes it, such as one of `Subnets`, by its key in the state."""
+    """Return AWS's description of a thing, such as one of `Subnets`, by its key in the state."""
     return (await everything(cluster.client))[f"{kind}/{cluster.saved[key]}"]
 
 
 def routes_of(table: JsonObject) -> dict[str, str]:
-    """Return where a table leads, by destination; what is local and endpoints are left out."""
+    """Return a table's targets by destination, without local routes and endpoints."""
     found: dict[str, str] = {}
     for route in table["Routes"]:
         to = route.get("DestinationCidrBlock") or route.get("DestinationIpv6CidrBlock")
@@ -86,7 +86,7 @@ def routes_of(table: JsonObject) -> dict[str, str]:
 
 
 def with_zone(config: JsonObject, number: int = 0, **fields: str | None) -> JsonObject:
-    """Return the networks of a config, with other fields in one zone; None removes one."""
+    """Return the networks of a config with changed fields in one zone; None removes a field."""
     zones = list(config["networks"]["zones"])
     changed = {**zones[number], **fields}
     zones[number] = {key: value for key, value in changed.items() if value is not None}
@@ -94,5 +94,5 @@ def with_zone(config: JsonObject, number: int = 0, **fields: str | None) -> Json
 
 
 def in_zone(key: str, zone: str = "eu-west-1a") -> str:
-    """Return where something of a zone is in the state."""
+    """Return the key of a zone's thing in the state."""
     return keys.zone_key(zone, key)

@@ -1,4 +1,4 @@
-"""AWS's eventual consistency: what is new is not seen by everybody at once (spec 30 §12)."""
+"""AWS's eventual consistency: not every read sees new things at once (spec 30 §12)."""
 
 from typing import Final, NamedTuple
 
@@ -7,11 +7,11 @@ from pergola.testing.aws.gaps import Correction, is_left
 
 
 class Newcomers(Correction):
-    """What is new is not seen by everybody at once; moto has no such eventual consistency.
+    """A read may not see new things yet; moto has no such eventual consistency.
 
     Attributes:
-        reads: how often a new thing is left out of lists, or said not to exist if it is asked for
-            by its id. Writes see it.
+        reads: how many reads leave a new thing out of lists, or report that its id does not
+            exist. Writes see it.
     """
 
     def __init__(self) -> None:
@@ -19,7 +19,7 @@ class Newcomers(Correction):
         self._hidden: dict[str, int] = {}
 
     def refusal(self, call: Call) -> Refusal | None:
-        """For what is asked for by its id and not seen yet."""
+        """Refuse to describe by its id what is still hidden."""
         kind = _BY_READ.get(call.operation)
         if kind is None:
             return None
@@ -29,7 +29,7 @@ class Newcomers(Correction):
         return None
 
     def answered(self, call: Call, answer: Answer) -> None:
-        """Learns what is new, and leaves it out."""
+        """Record what is new, and leave it out of lists."""
         created = _BY_CREATION.get(call.operation)
         if created is not None and self.reads:
             name = call.parameters.get(created.parameter) or answer.text(created.id)
@@ -47,8 +47,8 @@ class _Kind(NamedTuple):
     Attributes:
         id: the element with the id.
         items: the element with the list; empty if only one can be read.
-        parameter: where the id is in a request.
-        code: what is said of one that does not exist.
+        parameter: the request parameter with the id.
+        code: the error code if the id does not exist.
     """
 
     creation: str
@@ -153,7 +153,7 @@ _KINDS: Final = (
         404,
     ),
 )
-# The id of what is being created is in the answer, save for what has its name from the request.
+# The answer has the id of what is created, except for things that the request names.
 _NAMED: Final = ("RoleName", "InstanceProfileName", "KeyName")
 _BY_CREATION: Final = {
     kind.creation: kind._replace(parameter=kind.parameter if kind.parameter in _NAMED else "")

@@ -1,7 +1,7 @@
-"""What is in an account, in texts that are the same whenever the same was built.
+"""Contents of an account, as lines that are equal whenever the same was built.
 
-Ids become names, times and addresses are left out, lists are in order; two of the same kind are two
-lines.
+Ids become names, times and addresses are left out, and lists are sorted; two things of one kind are
+two lines.
 """
 
 import re
@@ -22,7 +22,7 @@ _ADDRESS: Final = re.compile(r"\b\d+\.\d+\.\d+\.\d+/32\b")
 _BLOCK_SIZE: Final = 1 << (128 - 56)
 _RANGE6: Final = re.compile(r"(?<![0-9a-f:])[0-9a-f]{1,4}:[0-9a-f:]*::[0-9a-f:]*/\d+")
 _READY: Final = ("associated", "associating", "available", "creating", "pending")
-"""States that become one another by waiting."""
+"""States that turn into one another by waiting."""
 _DIFFERENT: Final = frozenset(
     {
         "AssociationId",
@@ -51,10 +51,10 @@ _DIFFERENT: Final = frozenset(
 async def picture(
     client: AwsClient, state: Mapping[str, str], without: Collection[str] = ()
 ) -> list[str]:
-    """Return everything in an account and a flow's state, line by line.
+    """Return the contents of an account and a flow's state, line by line.
 
     Args:
-        without: what does not matter, by kind and id as `everything` has it.
+        without: what to leave out, by kind and id as in `everything`.
     """
     world = {key: each for key, each in (await everything(client)).items() if key not in without}
     world |= await _reservations(client, world)
@@ -75,7 +75,7 @@ def differences(now: Iterable[str], wanted: Iterable[str]) -> list[str]:
 async def _reservations(
     client: AwsClient, world: Mapping[str, JsonObject]
 ) -> dict[str, JsonObject]:
-    """Ranges that are reserved in subnets with IPv6."""
+    """Return the reserved ranges in subnets with IPv6."""
     found: dict[str, JsonObject] = {}
     for key, subnet in world.items():
         if not key.startswith("Subnets/") or not subnet.get("Ipv6CidrBlockAssociationSet"):
@@ -87,7 +87,7 @@ async def _reservations(
 
 
 def _names(world: Mapping[str, JsonObject]) -> Iterator[tuple[str, str]]:
-    """Return the ids of things, with names for them."""
+    """Yield the ids of things, each with a name."""
     for key, thing in world.items():
         kind, _, name = key.partition("/")
         said = tags_of(thing).get("Name") or thing.get("GroupName") or thing.get("KeyName")
@@ -99,7 +99,7 @@ def _line(kind: str, thing: JsonValue, names: Mapping[str, str]) -> str:
 
 
 def _plain(value: object, names: Mapping[str, str]) -> JsonValue:
-    """A value without what is different in each run."""
+    """Return a value without what differs in each run."""
     match value:
         case dict():
             return {
@@ -123,6 +123,6 @@ def _named(text: str, names: Mapping[str, str]) -> str:
 
 
 def _in_block(cidr: str) -> str:
-    """Return an IPv6 range, by its place in the /56 of its VPC."""
+    """Return an IPv6 range as its offset in the /56 of its VPC."""
     range6 = IPv6Network(cidr)
     return f"block+{int(range6.network_address) % _BLOCK_SIZE:x}/{range6.prefixlen}"

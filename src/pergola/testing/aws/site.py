@@ -1,4 +1,4 @@
-"""A control plane's namespace with an Infrastructure, and an AWS for it.
+"""A control plane namespace with an Infrastructure, and an AWS for it.
 
 site = await aws_site(client, namespace, aws)
 async with running(site.controller()):
@@ -43,7 +43,7 @@ SHOOT: Final[JsonObject] = {
         }
     },
 }
-"""The Shoot for which `aws_world.managed_config` and `Network` have ranges."""
+"""The Shoot that the ranges of `world.managed_config` and `Network` fit."""
 AMI: Final = "ami-0123456789abcdef0"
 CLOUD_PROFILE: Final[JsonObject] = {
     "spec": {
@@ -66,16 +66,16 @@ CLOUD_PROFILE: Final[JsonObject] = {
 }
 """A CloudProfile with a machine and an image for bastions."""
 PATIENCE: Final = 90.0
-"""With a first request to AWS in a process, its descriptions are parsed."""
+"""Long enough for the first request in a process, which parses AWS's API descriptions."""
 _SECRET: Final = "cloudprovider"  # noqa: S105 - a name
 
 
 class AwsSite(ExtensionSite):
-    """A control plane's namespace, the Infrastructure in it, and an AWS.
+    """A control plane namespace, the Infrastructure in it, and an AWS.
 
     Attributes:
-        aws: where the infrastructure is.
-        region: of the Infrastructure.
+        aws: the AWS of the infrastructure.
+        region: the region of the Infrastructure.
     """
 
     aws: CorrectedAws
@@ -83,10 +83,10 @@ class AwsSite(ExtensionSite):
     _actuators: tuple[AwsInfrastructure | AwsBastion, ...] = ()
 
     def actuator(self, *, retry: Retry = QUICK) -> AwsInfrastructure:
-        """Return a new one that knows nothing yet, as after a restart; it waits for nothing long.
+        """Return a new actuator without memory, as after a restart, and with short waits.
 
         Args:
-            retry: of its requests to AWS.
+            retry: the retries of its requests to AWS.
         """
 
         class Own(AwsInfrastructure):
@@ -97,7 +97,7 @@ class AwsSite(ExtensionSite):
         return actuator
 
     def bastion_actuator(self) -> AwsBastion:
-        """Return a new one for Bastions beside the Infrastructure."""
+        """Return a new actuator for Bastions."""
 
         class Own(AwsBastion):
             type = self.type
@@ -110,17 +110,17 @@ class AwsSite(ExtensionSite):
         return AwsSettings(endpoint_url=self.aws.url, retry=QUICK, poll_seconds=0.01)
 
     async def clean_up(self) -> None:
-        """Remove what is not removed with the namespace, and close connections."""
+        """Delete what does not vanish with the namespace, and close connections."""
         for actuator in self._actuators:
             await actuator.close()
         await super().clean_up()
 
     def controller(self, client: Client | None = None) -> Unit:
-        """Return what runs a new actuator; as another identity if a client is given."""
+        """Return the unit of a new actuator; `client` gives it another identity."""
         return self.unit(self.actuator(), client=client)
 
     async def put_secret(self, **data: str) -> None:
-        """Write the Secret with the credentials; with some keys if none are given."""
+        """Write the Secret with the credentials, by default with valid ones."""
         keys = data or {"accessKeyID": "AKIATEST", "secretAccessKey": "secret"}
         secret: JsonObject = {
             "apiVersion": "v1",
@@ -131,7 +131,7 @@ class AwsSite(ExtensionSite):
         await self.client.apply(secret, manager="pergola-testing", force=True)
 
     def spec(self, config: JsonObject) -> JsonObject:
-        """Return what an Infrastructure with a config asks for."""
+        """Return the spec of an Infrastructure with a config."""
         return {
             "type": self.type,
             "region": self.region,
@@ -141,13 +141,13 @@ class AwsSite(ExtensionSite):
         }
 
     async def ask(self, config: JsonObject, asked: str = "reconcile") -> JsonObject:
-        """Create an Infrastructure with a config, and ask for an operation."""
+        """Create an Infrastructure with a config, and request an operation."""
         return await self.create(asked, spec=self.spec(config))
 
     async def until(
         self, holds: Callable[[JsonObject], bool], *, patience: float = PATIENCE
     ) -> JsonObject:
-        """Wait until the Infrastructure is as `holds` says."""
+        """Wait until `holds` accepts the Infrastructure, and return it."""
         return await super().until(holds, patience=patience)
 
     async def until_gone(self) -> None:
@@ -155,7 +155,7 @@ class AwsSite(ExtensionSite):
         await until_gone(self.client, self.gvk, self.key, patience=PATIENCE)
 
     async def until_failed(self, text: str = "") -> JsonObject:
-        """Wait until the last operation failed; with an error that says this."""
+        """Wait until the last operation failed with an error that contains a text."""
         return await self.until(
             lambda obj: (
                 operation(obj)[1] == "Error"
@@ -164,7 +164,7 @@ class AwsSite(ExtensionSite):
         )
 
     async def again(self, asked: str = "reconcile") -> JsonObject:
-        """Ask for an operation, and wait until it succeeded."""
+        """Request an operation, and wait until it succeeded."""
         annotations = map_at(await self.annotate(asked), "metadata", "annotations")
         done = (asked.capitalize(), "Succeeded")
         return await self.until(
@@ -176,7 +176,7 @@ class AwsSite(ExtensionSite):
 
 
 async def aws_site(client: Client, namespace: str, aws: CorrectedAws) -> AwsSite:
-    """Return a site whose Cluster and Secret are there, in a namespace that exists."""
+    """Create the Cluster and the Secret in an existing namespace, and return the site."""
     await install_extension_crds(client)
     for gvk in (CLUSTER, INFRASTRUCTURE):
         await served(client, gvk)

@@ -1,4 +1,4 @@
-"""Some steps of an infrastructure, run by themselves against a network that is there.
+"""Single steps of an infrastructure, run against an existing network.
 
 cluster = await StepsOf.managed(client)
 await cluster.ensure(security_group.steps)
@@ -34,11 +34,11 @@ StepsOfKind = Callable[[Wanted], list[Step]]
 
 @dataclass(slots=True)
 class StepsOf:
-    """A cluster of which some steps are run; each run begins with a look at AWS.
+    """A cluster of which some steps are run; each run begins by observing AWS.
 
     Attributes:
-        saved: the state as it was written last.
-        warnings: of the last run.
+        saved: the state that was written last.
+        warnings: the warnings of the last run.
     """
 
     client: AwsClient
@@ -52,7 +52,7 @@ class StepsOf:
     async def managed(
         cls, client: AwsClient, *, zones: Iterable[str] = ("a",), **config: JsonObject
     ) -> Self:
-        """Return a cluster whose zones are created, in a VPC that has their subnets already.
+        """Return a cluster with managed zones, in a VPC that has their subnets already.
 
         Args:
             config: fields of the InfrastructureConfig, such as `elasticFileSystem`.
@@ -81,20 +81,20 @@ class StepsOf:
 
     @classmethod
     def created(cls, client: AwsClient, config: JsonObject) -> Self:
-        """Return a cluster of which nothing is there, and everything is to be created."""
+        """Return a cluster of which nothing exists and everything is to be created."""
         return cls(client, Network(client, "", ""), config, _wanted(client, config))
 
     def want(self, **changes: object) -> None:
-        """Something else is wanted from now on, by the fields of `Wanted`."""
+        """Change fields of the desired infrastructure."""
         self.wanted = replace(self.wanted, **changes)  # type: ignore[arg-type]  # checked at run time
 
     def configure(self, **fields: JsonObject) -> None:
-        """Some fields of the config are others from now on."""
+        """Change fields of the config."""
         self.raw = {**self.raw, **fields}
         self.want(config=read_config(self.raw))
 
     async def work(self) -> Work:
-        """Return what steps work with, as it is now."""
+        """Return the input of steps, with AWS as it is now."""
         state = State(self.saved)
         snapshot = await observe(self.client, self.wanted, state)
         return Work(
@@ -102,7 +102,7 @@ class StepsOf:
         )
 
     async def ensure(self, *kinds: StepsOfKind) -> None:
-        """Run steps; those that others would have to do before are taken as done.
+        """Run steps; what they depend on counts as done.
 
         Raises:
             FlowFailed: a step failed; what was created before is in `saved`.
@@ -114,7 +114,7 @@ class StepsOf:
         await run(graph_of("steps", self._alone(kinds), work), saver=saver)
 
     async def plan(self, *kinds: StepsOfKind) -> dict[str, Note]:
-        """Return what steps would do, by their names; those that are skipped are not in it."""
+        """Return what steps would do, by their names, without skipped steps."""
         work = await self.work()
         return {step.name: step.plan(work) for step in self._alone(kinds) if not step.skip}
 
@@ -141,7 +141,7 @@ class StepsOf:
 
 
 def read_config(raw: JsonObject) -> InfrastructureConfig:
-    """Return a config from its JSON."""
+    """Parse a config from its JSON."""
     return read_strict(InfrastructureConfig, raw, INFRASTRUCTURE_CONFIG)
 
 

@@ -1,12 +1,12 @@
-"""User-provided networks in AWS, and everything that is in an account.
+"""User-provided networks in AWS, and the contents of an account.
 
     network = await Network.create(client, zones=("a", "b"))
     await network.add_nat("a")
     group = await network.security_group()
     config = network.config(group=group)
 
-Each call makes what its name says and nothing else; ids are kept in `workers`, `public` and
-`internal` by the letter of the zone.
+Each call creates what its name says and nothing else; `workers`, `public` and `internal` keep the
+ids by the letter of the zone.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from pergola.cloud.aws import AwsClient
 from pergola.cloud.errors import NotFound
 
 RANGE: Final = "10.180.0.0/16"
-"""Of a VPC; the subnets of zone a are 10.180.0.0/24 for workers, .1 for public, .2 for internal."""
+"""The range of a VPC; in zone a, 10.180.0.0/24 is for workers, .1 public and .2 internal."""
 _EVERYWHERE: Final = [{"CidrIp": "0.0.0.0/0"}]
 _EVERYWHERE_6: Final = [{"CidrIpv6": "::/0"}]
 _NODE_PORTS: Final = {"FromPort": 30000, "ToPort": 32767}
@@ -28,7 +28,7 @@ _ROLES: Final = {"public": 1, "internal": 2, "workers": 0}
 
 
 class Network:
-    """A VPC that somebody brings, made as its owner would make it.
+    """A user-provided VPC, created as its owner would.
 
     Attributes:
         id: the VPC.
@@ -61,9 +61,9 @@ class Network:
         dhcp: bool = True,
         ipv6: bool = False,
     ) -> Self:
-        """A VPC with DNS and DHCP options as clusters need them, and a worker subnet in each zone.
+        """Create a VPC with the DNS and DHCP options of clusters, and a worker subnet per zone.
 
-        It has no internet gateway: the subnets reach nothing but each other (pattern 3).
+        It has no internet gateway: its subnets reach only each other (pattern 3).
         """
         answer = await client.call(
             "ec2", "CreateVpc", CidrBlock=cidr, AmazonProvidedIpv6CidrBlock=ipv6
@@ -84,7 +84,7 @@ class Network:
     async def complete(
         cls, client: AwsClient, *, zones: Iterable[str] = ("a", "b", "c"), ipv6: bool = False
     ) -> Self:
-        """Return a VPC as pattern 2 wants it: NAT, and subnets for load balancers in each zone."""
+        """Create a VPC for pattern 2: NAT, and subnets for load balancers in each zone."""
         network = await cls.create(client, zones=zones, ipv6=ipv6)
         await network.add_gateway()
         for zone in zones:
@@ -99,7 +99,7 @@ class Network:
         await self.client.call("ec2", "ModifyVpcAttribute", VpcId=self.id, **value)
 
     async def dhcp(self, domain: str) -> str:
-        """DHCP options with a domain name, associated with the VPC."""
+        """Associate DHCP options with a domain name, and return their id."""
         options = [
             {"Key": "domain-name", "Values": [domain]},
             {"Key": "domain-name-servers", "Values": ["AmazonProvidedDNS"]},
@@ -110,7 +110,7 @@ class Network:
         return name
 
     async def add_gateway(self) -> str:
-        """Return an internet gateway, attached."""
+        """Create and attach an internet gateway; return its id."""
         answer = await self.client.call("ec2", "CreateInternetGateway")
         self.gateway = answer["InternetGateway"]["InternetGatewayId"]
         await self.client.call(
@@ -119,7 +119,7 @@ class Network:
         return self.gateway
 
     async def add_egress_only_gateway(self) -> str:
-        """Return an egress-only internet gateway."""
+        """Create an egress-only internet gateway; return its id."""
         answer = await self.client.call("ec2", "CreateEgressOnlyInternetGateway", VpcId=self.id)
         name: str = answer["EgressOnlyInternetGateway"]["EgressOnlyInternetGatewayId"]
         return name
@@ -127,11 +127,11 @@ class Network:
     async def add_subnet(
         self, role: str, zone: str, *, cidr: str = "", tags: Mapping[str, str] | None = None
     ) -> str:
-        """Return a subnet with a route table of its own.
+        """Create a subnet with a route table of its own; return its id.
 
         Args:
             role: `workers`, `public` or `internal`; a public one gets a route to the internet
-                gateway if there is one, and every one an IPv6 range if the VPC has a block.
+                gateway, if there is one, and each gets an IPv6 range if the VPC has a block.
         """
         number = _ROLES[role] + 4 * (ord(zone) - ord("a"))
         more = {"Ipv6CidrBlock": f"{self.block6[:-7]}{number:02x}::/64"} if self.block6 else {}
@@ -167,7 +167,7 @@ class Network:
         return str(next(islice(ranges, number, None)))
 
     async def add_table(self, *subnets: str) -> str:
-        """Return a route table for subnets that have none yet."""
+        """Create a route table for subnets that have none yet; return its id."""
         answer = await self.client.call("ec2", "CreateRouteTable", VpcId=self.id)
         table: str = answer["RouteTable"]["RouteTableId"]
         for subnet in subnets:
@@ -178,7 +178,7 @@ class Network:
         return table
 
     async def route(self, subnet: str, to: str = "0.0.0.0/0", **target: str) -> None:
-        """A route in the table of a subnet, as in `route(subnet, NatGatewayId=nat)`."""
+        """Add a route to the table of a subnet, as in `route(subnet, NatGatewayId=nat)`."""
         await self.client.call(
             "ec2",
             "CreateRoute",
@@ -188,7 +188,7 @@ class Network:
         )
 
     async def add_nat(self, zone: str) -> str:
-        """A NAT gateway in the public subnet of a zone, and the workers' default route to it."""
+        """Create a NAT gateway in a zone's public subnet, and the workers' default route to it."""
         address = await self.add_address()
         answer = await self.client.call(
             "ec2", "CreateNatGateway", SubnetId=self.public[zone], AllocationId=address
@@ -198,13 +198,13 @@ class Network:
         return self.nats[zone]
 
     async def add_address(self) -> str:
-        """Return an elastic IP."""
+        """Allocate an elastic IP; return its allocation id."""
         answer = await self.client.call("ec2", "AllocateAddress", Domain="vpc")
         allocation: str = answer["AllocationId"]
         return allocation
 
     async def add_endpoint(self, service: str, *tables: str) -> str:
-        """Return a gateway endpoint, as for `s3`, with its route tables."""
+        """Create a gateway endpoint, as for `s3`, with its route tables; return its id."""
         answer = await self.client.call(
             "ec2",
             "CreateVpcEndpoint",
@@ -216,7 +216,7 @@ class Network:
         return endpoint
 
     async def security_group(self, name: str = "nodes", *, rules: bool = True) -> str:
-        """A security group; with the rules that nodes need (§6.3), or with none for ingress."""
+        """Create a security group with the rules that nodes need (§6.3), or with none."""
         answer = await self.client.call(
             "ec2", "CreateSecurityGroup", GroupName=name, Description=name, VpcId=self.id
         )
@@ -231,7 +231,7 @@ class Network:
         return group
 
     async def file_system(self, *zones: str, group: str = "") -> str:
-        """Return a file system with mount targets in the worker subnets of zones."""
+        """Create a file system with mount targets in the worker subnets of zones; return its id."""
         answer = await self.client.call(
             "efs", "CreateFileSystem", CreationToken=f"of-{self.id}", Encrypted=True
         )
@@ -248,15 +248,15 @@ class Network:
         return name
 
     async def tag(self, resource: str, **tags: str) -> None:
-        """Tag on something of this network."""
+        """Set tags on a resource of this network."""
         pairs = [{"Key": key, "Value": value} for key, value in tags.items()]
         await self.client.call("ec2", "CreateTags", Resources=[resource], Tags=pairs)
 
     def config(self, *, group: str = "", balancers: bool = True) -> JsonObject:
-        """Return an InfrastructureConfig that brings these subnets (patterns 2 and 3).
+        """Return an InfrastructureConfig with these user-provided subnets (patterns 2 and 3).
 
         Args:
-            balancers: whether the subnets for load balancers are named.
+            balancers: whether to name the subnets for load balancers.
         """
         zones = []
         for zone, subnet in self.workers.items():
@@ -280,7 +280,7 @@ def managed_config(
     public: bool = True,
     prefix: str = "10.180",
 ) -> JsonObject:
-    """An InfrastructureConfig of ranges: of everything, or for a VPC that exists (pattern 1, 4).
+    """Return an InfrastructureConfig of ranges, for a new VPC or an existing one (patterns 1, 4).
 
     Args:
         public: whether the zones have subnets for public load balancers and NAT.
@@ -332,11 +332,10 @@ _EVERYTHING: Final = (
 
 
 async def everything(client: AwsClient) -> dict[str, JsonObject]:
-    """All that is in an account, as AWS describes it: to compare what is before with what is after.
+    """Return the contents of an account as AWS describes them, to compare before and after.
 
     Returns:
-        Descriptions by kind and id, such as `Subnets/subnet-1`; NAT gateways that are gone are not
-        in it.
+        Descriptions by kind and id, such as `Subnets/subnet-1`, without deleted NAT gateways.
     """
     lists = await asyncio.gather(
         *(client.pages(service, operation, items) for service, operation, items, _ in _EVERYTHING)
@@ -364,7 +363,7 @@ def tags_in(world: Mapping[str, JsonObject]) -> dict[str, dict[str, str]]:
 
 
 def without_tags(world: Mapping[str, JsonObject]) -> dict[str, JsonObject]:
-    """Return everything as it is save for its tags."""
+    """Return the same descriptions without tags."""
     return {
         key: {field: value for field, value in thing.items() if field != "Tags"}
         for key, thing in world.items()

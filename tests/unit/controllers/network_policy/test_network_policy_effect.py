@@ -247,7 +247,7 @@ NAMESPACES = st.fixed_dictionaries(
 
 
 def useful_labels(services: Sequence[JsonObject]) -> set[str]:
-    """Label that open something somewhere, in the right and in the wrong namespace."""
+    """Return the labels that allow some traffic, in the right or in the wrong namespace."""
     return {
         label(f"{prefix}{rest}")
         for service in services

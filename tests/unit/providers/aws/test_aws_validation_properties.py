@@ -30,7 +30,7 @@ JSON: st.SearchStrategy[JsonValue] = st.recursive(
 
 
 def maps(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[JsonObject]:
-    """Map with any of the fields."""
+    """Return a strategy for objects with any of the fields."""
     optional: dict[Any, st.SearchStrategy[Any]] = dict(fields)
     return st.fixed_dictionaries({}, optional=optional)
 

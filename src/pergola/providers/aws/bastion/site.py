@@ -55,7 +55,7 @@ class Site:
         return f"{self.technical_id}-{self.name}-bastion"
 
     def tags(self, name: str) -> dict[str, str]:
-        """Tag of its resources."""
+        """Return the tags of one of its resources."""
         return {f"kubernetes.io/cluster/{self.technical_id}": OWNED, "Name": name}
 
 

@@ -49,7 +49,10 @@ def _names(zones: list[Zone], facts: ShootFacts, old: list[Zone]) -> Iterator[Ca
 
 
 def _kinds(zones: list[Zone], facts: ShootFacts) -> Iterator[Cause]:
-    """Return a zone with both kinds of workers has a finding of its own, and counts as neither."""
+    """Yield findings about zones that mix managed and user-provided worker subnets.
+
+    A zone with both has a finding of its own, and counts as neither here.
+    """
     byo = [zone.workers_subnet_id is not None for zone in zones]
     ranged = [zone.workers is not None for zone in zones]
     if not any(byo) and not any(ranged) and not facts.has_only_ipv6:

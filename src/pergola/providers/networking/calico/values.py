@@ -272,7 +272,10 @@ def _ipam(plan: Plan[NetworkConfig]) -> Ipam:
 
 
 def _by_node_ranges(shoot: Shoot, family: str) -> str | None:
-    """Return the reported CIDRs cover all families; until they exist, the spec covers one."""
+    """Return a detection method from the node ranges of a family.
+
+    The status reports ranges of all families; until it does, the spec gives one.
+    """
     known = shoot.node_ranges or [shoot.node_range]
     ranges = [cidr for cidr in known if _family(cidr) == family]
     return f"cidr={','.join(ranges)}" if ranges else None

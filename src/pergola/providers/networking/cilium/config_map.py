@@ -101,7 +101,7 @@ def _services(values: Values) -> dict[str, str]:
 
 
 def _egress_gateway(values: Values) -> dict[str, str]:
-    """Return the switch under its name since cilium 1.19, and under the one that it had before."""
+    """Return the switch under its name since cilium 1.19 and under its earlier one."""
     gateway = values.config.egress_gateway
     enabled = _flag(gateway is not None and gateway.enabled)
     return {"enable-egress-gateway": enabled, "enable-ipv4-egress-gateway": enabled}

@@ -1,4 +1,4 @@
-"""Kinds whose rules are: these fields must be there, and those may not change (spec 12 §15.2)."""
+"""Kinds with simple rules: required fields and immutable fields (spec 12 §15.2)."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ class Kind:
     """The rules of a kind.
 
     Attributes:
-        word: what an object is called in messages.
-        check: what must hold of an object; asked with the whole object.
-        check_update: what must hold of a change; asked with the new and the old object.
+        word: the name of the kind in messages.
+        check: validates a whole object.
+        check_update: validates a change, from the new and the old object.
     """
 
     group: str
@@ -36,14 +36,14 @@ class Kind:
 
 
 def simple(
-    needed: tuple[str, ...], frozen: tuple[str, ...], *further: Check
+    needed: tuple[str, ...], frozen: tuple[str, ...], *extra: Check
 ) -> tuple[Check, CheckUpdate]:
-    """Check that some texts are there, and that some values stay; paths are below `spec`."""
+    """Return checks of required strings and immutable values, by their paths below `spec`."""
 
     def check(obj: JsonObject, profile: Profile) -> Iterator[Cause]:
         spec = map_at(obj, "spec")
         yield from missing(spec, needed)
-        for rule in further:
+        for rule in extra:
             yield from rule(obj, profile)
 
     def check_update(new: JsonObject, old: JsonObject, _: Profile) -> Iterator[Cause]:
@@ -53,14 +53,14 @@ def simple(
 
 
 def missing(spec: JsonObject, paths: tuple[str, ...]) -> Iterator[Cause]:
-    """Return a finding for each path below `spec` at which there is no text."""
+    """Yield a finding for each path below `spec` that has no string."""
     for path in paths:
         if not text_at(spec, path):
             yield required(f"spec.{path}")
 
 
 def changed(new: JsonObject, old: JsonObject, paths: tuple[str, ...]) -> Iterator[Cause]:
-    """Return a finding for each path below `spec` whose value is another one now."""
+    """Yield a finding for each path below `spec` whose value changed."""
     for path in paths:
         now, before = _at(new, path), _at(old, path)
         if not same_meaning(now, before):
@@ -68,13 +68,13 @@ def changed(new: JsonObject, old: JsonObject, paths: tuple[str, ...]) -> Iterato
 
 
 def check_bastion(obj: JsonObject, _: Profile) -> Iterator[Cause]:
-    """Return a Bastion lets somebody in."""
+    """Check that a Bastion allows ingress from somewhere."""
     if not maps_at(obj, "spec", "ingress"):
         yield required("spec.ingress")
 
 
 def check_control_plane(obj: JsonObject, profile: Profile) -> Iterator[Cause]:
-    """A purpose was checked as long as there was one."""
+    """Check the purpose of a ControlPlane; the relaxed profile accepts any."""
     purpose = map_at(obj, "spec").get("purpose")
     if profile == "strict" and purpose is not None and purpose not in _PURPOSES:
         yield unsupported("spec.purpose", purpose, _PURPOSES)
@@ -83,7 +83,7 @@ def check_control_plane(obj: JsonObject, profile: Profile) -> Iterator[Cause]:
 def check_control_plane_update(
     new: JsonObject, old: JsonObject, profile: Profile
 ) -> Iterator[Cause]:
-    """Return a purpose could not change."""
+    """Check the immutable fields of a ControlPlane; the purpose is one in the strict profile."""
     paths = ("type", "region", "purpose") if profile == "strict" else ("type", "region")
     yield from changed(new, old, paths)
 

@@ -82,7 +82,7 @@ def _scrape_config(component: str, namespace: str) -> JsonObject:
 
 
 def _through_api_server() -> JsonObject:
-    """Return the seed reaches pods of the Shoot only through its API server."""
+    """Return the authentication for a Shoot's API server, through which pods are scraped."""
     token = {"name": "shoot-access-prometheus-shoot", "key": "token"}
     return {
         "authorization": {"credentials": token},

@@ -72,7 +72,7 @@ def _settings() -> JsonObject:
 
 
 def _peers() -> JsonObject:
-    """Return the agent of the same node lists the others."""
+    """Return the Service of the agent on the same node, which lists its peers."""
     return dual_stack_service(
         _PEERS,
         {"k8s-app": "cilium"},
