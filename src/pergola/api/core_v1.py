@@ -4,7 +4,11 @@
 
 from typing import Annotated, Literal
 
-from pergola.api.schema.declare import Timestamp, Value, default
+from msgspec import field
+
+from pergola.api.objects import JsonObject
+from pergola.api.schema.declare import ATOMIC, ATOMIC_LIST, Timestamp, Value, default
+from pergola.api.schema.quantity import ResourceList
 
 
 class LocalObjectReference(Value):
@@ -68,7 +72,7 @@ class LabelSelectorRequirement(Value):
     """The label."""
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
     """How the label relates to the values."""
-    values: list[str] = []
+    values: Annotated[list[str], ATOMIC_LIST] = []
     """The values; none for `Exists` and `DoesNotExist`."""
 
 
@@ -77,7 +81,7 @@ class LabelSelector(Value):
 
     match_labels: dict[str, str] = {}
     """Labels and the values that they must have."""
-    match_expressions: list[LabelSelectorRequirement] = []
+    match_expressions: Annotated[list[LabelSelectorRequirement], ATOMIC_LIST] = []
     """Further requirements."""
 
 
@@ -94,3 +98,69 @@ class Toleration(Value):
     """The effect of the taint; empty for any."""
     toleration_seconds: int | None = None
     """Seconds for which a taint with effect `NoExecute` is tolerated; absent for ever."""
+
+
+class Subject(Value):
+    """Names a user, a group or a ServiceAccount, as bindings of roles do."""
+
+    kind: str
+    """One of `User`, `Group` and `ServiceAccount`."""
+    name: str
+    """The name of the subject."""
+    api_group: str | None = None
+    """The API group of the kind."""
+    namespace: str | None = None
+    """The namespace of a ServiceAccount."""
+
+
+class ScopeSelectorRequirement(Value):
+    """What the scope of an object must be."""
+
+    operator: str
+    """How the scope relates to the values."""
+    scope_name: str
+    """The scope."""
+    values: Annotated[list[str], ATOMIC_LIST] = []
+    """The values."""
+
+
+class ScopeSelector(Value):
+    """Selects objects by their scope; all requirements must hold."""
+
+    match_expressions: Annotated[list[ScopeSelectorRequirement], ATOMIC_LIST] = []
+    """The requirements."""
+
+
+class ResourceQuotaSpec(Value):
+    """The limits of a ResourceQuota."""
+
+    hard: ResourceList = {}
+    """The largest amount of each resource."""
+    scope_selector: Annotated[ScopeSelector, ATOMIC] | None = None
+    """The objects that count, by their scope."""
+    scopes: Annotated[list[str], ATOMIC_LIST] = []
+    """The scopes that an object must have to count."""
+
+
+class ResourceQuotaStatus(Value):
+    """The use of a ResourceQuota."""
+
+    hard: ResourceList = {}
+    """The largest amount of each resource."""
+    used: ResourceList = {}
+    """The used amount of each resource."""
+
+
+class ResourceQuota(Value):
+    """A ResourceQuota as a template."""
+
+    api_version: str | None = None
+    """The group and version of the object."""
+    kind: str | None = None
+    """What the object is."""
+    metadata: JsonObject = field(default_factory=dict)
+    """Labels and annotations of the object."""
+    spec: ResourceQuotaSpec = field(default_factory=ResourceQuotaSpec)
+    """The limits."""
+    status: ResourceQuotaStatus | None = None
+    """The use; ignored in a template."""

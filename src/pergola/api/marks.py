@@ -48,6 +48,12 @@ CARE_CONDITION_TYPE: Final = "care.gardener.cloud/condition-type"
 SECRET_NAME_PREFIX: Final = "managedresource-"  # noqa: S105 - the prefix of a name
 CLUSTER_IDENTITY: Final = "cluster-identity"
 
+# On Gardens, the operator's Extensions and what they refer to, spec 20 §4 and spec 21 §1.1.
+OPERATOR_FINALIZER: Final = "gardener.cloud/operator"
+REFERENCE_PROTECTION: Final = "gardener.cloud/reference-protection"
+OPERATOR_IGNORE: Final = "operator.gardener.cloud/ignore"
+AUTO_UPDATE_GARDENLET: Final = "operator.gardener.cloud/auto-update-gardenlet-helm-chart-ref"
+
 _TRUTHY: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 
 

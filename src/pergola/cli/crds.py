@@ -59,6 +59,7 @@ def definitions() -> list["JsonObject"]:
     from pergola.api.bastion_v1alpha1 import bastion_crd
     from pergola.api.extensions_v1alpha1 import cluster_crd, network_crd
     from pergola.api.infrastructure_v1alpha1 import infrastructure_crd
+    from pergola.api.operator_v1alpha1 import extension_crd, garden_crd
     from pergola.api.resources_v1alpha1 import managed_resource_crd
 
     return [
@@ -67,6 +68,8 @@ def definitions() -> list["JsonObject"]:
         network_crd(),
         infrastructure_crd(),
         bastion_crd(),
+        garden_crd(),
+        extension_crd(),
     ]
 
 

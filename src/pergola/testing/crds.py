@@ -7,6 +7,7 @@ from pergola.api.extensions_v1alpha1 import cluster_crd, network_crd
 from pergola.api.infrastructure_v1alpha1 import infrastructure_crd
 from pergola.api.kinds import CRD
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at, name_of
+from pergola.api.operator_v1alpha1 import extension_crd, garden_crd
 from pergola.api.resources_v1alpha1 import managed_resource_crd
 from pergola.kube.client import Client
 from pergola.kube.errors import ApiError, NotFound, UnknownKind
@@ -26,6 +27,12 @@ async def install_extension_crds(client: Client) -> None:
         infrastructure_crd(),
         bastion_crd(),
     ):
+        await _install(client, definition)
+
+
+async def install_operator_crds(client: Client) -> None:
+    """Return when Gardens, the operator's Extensions and ManagedResources are served."""
+    for definition in (managed_resource_crd(), garden_crd(), extension_crd()):
         await _install(client, definition)
 
 

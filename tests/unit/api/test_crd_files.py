@@ -17,6 +17,8 @@ FILES = {
     "infrastructures.extensions.gardener.cloud": "extensions.gardener.cloud_infrastructures.yaml",
     "bastions.extensions.gardener.cloud": "extensions.gardener.cloud_bastions.yaml",
     "clusters.extensions.gardener.cloud": "extensions.gardener.cloud_clusters.yaml",
+    "gardens.operator.gardener.cloud": "operator.gardener.cloud_gardens.yaml",
+    "extensions.operator.gardener.cloud": "operator.gardener.cloud_extensions.yaml",
 }
 
 

@@ -1,0 +1,104 @@
+"""Settings that kube-apiserver and gardener-apiserver have in common (spec 20 §5.4, §5.5)."""
+
+# ruff: noqa: RUF012 - Structs give every value its own copy of an empty default
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, field
+
+from pergola.api.core_v1 import ObjectReference
+from pergola.api.objects import JsonObject
+from pergola.api.operator_v1alpha1.facets import NOT_EMPTY, Int32
+from pergola.api.schema.declare import ATOMIC, INT32, Value, default
+
+
+class AdmissionPlugin(Value):
+    """An admission plugin to configure or to switch off."""
+
+    name: str
+    """The name of the plugin."""
+    config: JsonObject | None = None
+    """The configuration of the plugin."""
+    disabled: bool = False
+    """Whether the plugin is off."""
+    kubeconfig_secret_name: str | None = None
+    """The Secret with the kubeconfig that the plugin uses."""
+
+
+class AuditPolicy(Value):
+    """What is recorded."""
+
+    config_map_ref: Annotated[ObjectReference, ATOMIC] | None = None
+    """The ConfigMap with the policy under the key `policy`."""
+
+
+class AuditConfig(Value):
+    """What the audit log records."""
+
+    audit_policy: AuditPolicy | None = None
+    """What is recorded."""
+
+
+class AuditWebhook(Value):
+    """Where the audit log is sent."""
+
+    kubeconfig_secret_name: Annotated[str, NOT_EMPTY]
+    """The Secret with the kubeconfig of the receiver."""
+    batch_max_size: Annotated[int, Meta(ge=1), INT32, default(30)] = 30
+    """How many events are sent at once at most."""
+    version: Annotated[Literal["audit.k8s.io/v1"], default("audit.k8s.io/v1")] = "audit.k8s.io/v1"
+    """The version in which events are sent."""
+
+
+class Logging(Value):
+    """How much is logged."""
+
+    verbosity: Int32 | None = None
+    """The level of logs."""
+    http_access_verbosity: Int32 | None = None
+    """The level from which requests are logged."""
+
+
+class Requests(Value):
+    """How many requests are served at once."""
+
+    max_non_mutating_inflight: Int32 | None = None
+    """Reading requests at once at most."""
+    max_mutating_inflight: Int32 | None = None
+    """Writing requests at once at most."""
+
+
+class ResourceWatchCacheSize(Value):
+    """The watch cache of one resource."""
+
+    resource: str
+    """The resource, in plural."""
+    size: Annotated[int, INT32]
+    """The size; 0 switches the cache off."""
+    api_group: str | None = None
+    """The API group of the resource; the core group if absent."""
+
+
+class WatchCacheSizes(Value):
+    """The sizes of watch caches."""
+
+    default: Int32 | None = None
+    """The size for resources without one of their own."""
+    resources: list[ResourceWatchCacheSize] = []
+    """Sizes of single resources."""
+
+
+class EncryptionProvider(Value):
+    """How data are encrypted."""
+
+    type: str = "aescbc"
+    """The algorithm: `aescbc`, `aesgcm` or `secretbox`."""
+
+
+class EncryptionConfig(Value):
+    """What is encrypted in etcd, and how."""
+
+    resources: list[str] = []
+    """Resources to encrypt, as `resource` or `resource.group`, beside those that always are."""
+    provider: EncryptionProvider = field(default_factory=EncryptionProvider)
+    """How data are encrypted."""

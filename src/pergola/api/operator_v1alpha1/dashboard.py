@@ -1,0 +1,105 @@
+"""`spec.virtualCluster.gardener.gardenerDashboard` of a Garden (spec 20 §5.5)."""
+
+# ruff: noqa: RUF012 - Structs give every value its own copy of an empty default
+
+from typing import Annotated, Final, Literal
+
+from msgspec import field
+
+from pergola.api.operator_v1alpha1.facets import (
+    NOT_EMPTY,
+    DnsDomain,
+    LocalReference,
+    PositiveDuration,
+)
+from pergola.api.schema.declare import Value, default
+
+GITHUB: Final = "https://api.github.com"
+
+_Text = Annotated[str, NOT_EMPTY]
+_Level = Literal["trace", "debug", "info", "warn", "error"]
+
+
+class DashboardGitHub(Value):
+    """Tickets in GitHub that belong to Shoots."""
+
+    organisation: _Text
+    """The organisation of the repository."""
+    repository: _Text
+    """The repository with the tickets."""
+    secret_ref: LocalReference
+    """The Secret with the credentials."""
+    api_url: Annotated[_Text, default(GITHUB)] = field(name="apiURL", default=GITHUB)
+    """The address of GitHub's API."""
+    poll_interval: PositiveDuration | None = None
+    """How often tickets are read; only on notification if absent."""
+
+
+class DashboardOidc(Value):
+    """How users log in with OpenID Connect."""
+
+    secret_ref: LocalReference
+    """The Secret with the client's ID and secret."""
+    client_id_public: _Text | None = field(name="clientIDPublic", default=None)
+    """The ID of the client for kubeconfigs."""
+    issuer_url: _Text | None = field(name="issuerURL", default=None)
+    """The address of the OpenID provider."""
+    session_lifetime: PositiveDuration | None = None
+    """How long a user stays logged in."""
+    additional_scopes: list[str] = []
+    """Scopes to request beside the usual ones."""
+    certificate_authority_secret_ref: LocalReference | None = None
+    """The Secret with the authorities of the provider's certificate."""
+
+
+class TerminalContainer(Value):
+    """The container of terminals."""
+
+    image: str
+    """The image of the container."""
+    description: str | None = None
+    """What users read about the image."""
+
+
+class DashboardTerminal(Value):
+    """Terminals in the dashboard."""
+
+    container: TerminalContainer
+    """The container of terminals."""
+    allowed_hosts: list[str] = []
+    """Hosts of API servers to which a terminal may connect."""
+
+
+class DashboardIngress(Value):
+    """Whether the dashboard is reached from the outside; deprecated."""
+
+    enabled: Annotated[bool, default(value=True)] = True
+    """Whether it is."""
+
+
+class Dashboard(Value):
+    """Settings of the dashboard."""
+
+    enable_token_login: Annotated[bool, default(value=True)] = True
+    """Whether users can log in with a token; if not, `oidcConfig` is required."""
+    frontend_config_map_ref: LocalReference | None = None
+    """The ConfigMap with settings of the user interface."""
+    assets_config_map_ref: LocalReference | None = None
+    """The ConfigMap with logos and other assets."""
+    git_hub: DashboardGitHub | None = None
+    """Tickets in GitHub that belong to Shoots."""
+    log_level: Annotated[_Level, default("info")] = "info"
+    """The lowest level that is logged."""
+    oidc_config: DashboardOidc | None = None
+    """How users log in with OpenID Connect."""
+    terminal: DashboardTerminal | None = None
+    """Terminals in the dashboard; none if absent."""
+    domain: DnsDomain | None = None
+    """The name of the dashboard; `dashboard.` and each domain of the ingress if absent."""
+    tls_secret_name: str | None = None
+    """The Secret with the certificate of the dashboard."""
+    ingress: DashboardIngress = field(default_factory=DashboardIngress)
+    """Whether the dashboard is reached from the outside; deprecated."""
+    propagate_ca_from_sni: bool | None = field(name="propagateCAFromSNI", default=None)
+    """Whether kubeconfigs trust the authority of the SNI certificate; requires
+    `kubeAPIServer.sni`."""

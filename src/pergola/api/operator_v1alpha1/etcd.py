@@ -1,0 +1,60 @@
+"""`spec.virtualCluster.etcd` of a Garden (spec 20 §5.3)."""
+
+from typing import Annotated
+
+from msgspec import field
+
+from pergola.api.objects import JsonObject
+from pergola.api.operator_v1alpha1.facets import Autoscaling, LocalReference
+from pergola.api.schema.declare import Value, default, rule
+from pergola.api.schema.quantity import Quantity
+
+
+class Storage(Value):
+    """The volume of an etcd."""
+
+    capacity: Annotated[Quantity, default("10Gi")] = "10Gi"
+    """The size of the volume."""
+    class_name: str | None = None
+    """The StorageClass of the volume; the cluster's default if absent."""
+
+
+class Backup(Value):
+    """Where the main etcd is backed up."""
+
+    provider: Annotated[str, rule("self == oldSelf", "Provider is immutable")]
+    """The provider of the object store; it cannot change."""
+    secret_ref: LocalReference
+    """The Secret with the credentials of the object store."""
+    bucket_name: Annotated[str, rule("self == oldSelf", "BucketName is immutable")] | None = None
+    """The bucket, with a path in it if needed; created by the operator if absent. It cannot
+    change."""
+    provider_config: JsonObject | None = None
+    """The configuration of the bucket, which only the provider understands."""
+    region: Annotated[str, rule("self == oldSelf", "Region is immutable")] | None = None
+    """The region of the bucket; that of the runtime cluster if absent. It cannot change."""
+
+
+class EtcdEvents(Value):
+    """The etcd for Events."""
+
+    autoscaling: Autoscaling | None = None
+    """How far it may be scaled down."""
+    storage: Storage | None = None
+    """Its volume."""
+
+
+class EtcdMain(EtcdEvents):
+    """The etcd for everything but Events."""
+
+    backup: Backup | None = None
+    """Where it is backed up; it is not if absent, and a backup cannot be removed."""
+
+
+class Etcd(Value):
+    """The two etcds of the virtual cluster."""
+
+    main: EtcdMain = field(default_factory=EtcdMain)
+    """The etcd for everything but Events."""
+    events: EtcdEvents = field(default_factory=EtcdEvents)
+    """The etcd for Events."""

@@ -1,0 +1,170 @@
+"""The Extension: what the operator installs to serve extension resources (spec 21 §13.1)."""
+
+# ruff: noqa: RUF012 - Structs give every value its own copy of an empty default
+
+from typing import Annotated, Final
+
+from msgspec import field
+
+from pergola.api import marks
+from pergola.api.core_v1 import Condition, LabelSelector
+from pergola.api.extensions_v1alpha1 import NamedResourceReference
+from pergola.api.objects import JsonObject
+from pergola.api.operator_v1alpha1.facets import LocalReference
+from pergola.api.operator_v1alpha1.names import API_VERSION
+from pergola.api.schema.crd import crd
+from pergola.api.schema.declare import AGE, ATOMIC, Object, Value, condition_column, kind
+from pergola.api.schema.duration import Duration
+
+INSTALLED: Final = "Installed"
+REQUIRED_RUNTIME: Final = "RequiredRuntime"
+REQUIRED_VIRTUAL: Final = "RequiredVirtual"
+
+
+class OciRepository(Value):
+    """Where a Helm chart is in a registry: `ref`, or `repository` with `tag` or `digest`."""
+
+    ref: str | None = None
+    """The whole reference of the chart."""
+    repository: str | None = None
+    """The repository of the chart."""
+    tag: str | None = None
+    """The tag of the chart."""
+    digest: str | None = None
+    """The digest of the chart; it wins over the tag."""
+    pull_secret_ref: LocalReference | None = None
+    """The Secret with the credentials of the registry."""
+    ca_bundle_secret_ref: LocalReference | None = None
+    """The Secret with the authorities of the registry's certificate under the key `bundle.crt`."""
+
+
+class Helm(Value):
+    """A Helm chart."""
+
+    oci_repository: OciRepository | None = None
+    """Where the chart is in a registry."""
+
+
+class DeploymentSpec(Value):
+    """A chart to deploy."""
+
+    helm: Helm | None = None
+    """The chart."""
+
+
+class ExtensionDeployment(DeploymentSpec):
+    """The deployment of the extension itself."""
+
+    values: JsonObject | None = None
+    """Values of the chart in seeds and self-hosted shoots."""
+    runtime_cluster_values: JsonObject | None = None
+    """Values of the chart in the runtime cluster."""
+    policy: str | None = None
+    """When it is installed in seeds: `OnDemand`, `Always` or `AlwaysExceptNoShoots`."""
+    seed_selector: Annotated[LabelSelector, ATOMIC] | None = None
+    """The seeds in which it may be installed, by their labels."""
+    inject_garden_kubeconfig: bool | None = None
+    """Whether its pods get a kubeconfig of the virtual cluster."""
+
+
+class AdmissionDeployment(Value):
+    """The deployment of the extension's admission component."""
+
+    runtime_cluster: DeploymentSpec | None = None
+    """What runs in the runtime cluster."""
+    virtual_cluster: DeploymentSpec | None = None
+    """What is needed in the virtual cluster."""
+    values: JsonObject | None = None
+    """Values of both charts."""
+
+
+class Deployment(Value):
+    """What to deploy, and where."""
+
+    extension: ExtensionDeployment | None = None
+    """The extension itself."""
+    admission: AdmissionDeployment | None = None
+    """The admission component of the extension."""
+    resources: list[NamedResourceReference] = []
+    """Secrets and ConfigMaps whose content values may refer to."""
+
+
+class Lifecycle(Value):
+    """When an extension resource is served, relative to the kube-apiserver."""
+
+    reconcile: str | None = None
+    """When it is reconciled: `AfterKubeAPIServer` if absent."""
+    delete: str | None = None
+    """When it is deleted: `BeforeKubeAPIServer` if absent."""
+    migrate: str | None = None
+    """When it is migrated: `BeforeKubeAPIServer` if absent."""
+
+
+class ExtensionResource(Value):
+    """An extension resource that is served."""
+
+    kind: str
+    """The kind of the resource, such as `Infrastructure`."""
+    type: str
+    """The type of the resource, such as `aws`."""
+    auto_enable: list[str] = []
+    """Clusters for which it is used without being asked for: `garden`, `seed`, `shoot`."""
+    cluster_compatibility: list[str] = []
+    """Clusters for which it can be used: `garden`, `seed`, `shoot`."""
+    continuous_endpoint_update: bool | None = None
+    """Whether changes of the control plane's nodes are reported to it."""
+    lifecycle: Lifecycle | None = None
+    """When it is served, relative to the kube-apiserver."""
+    primary: bool | None = None
+    """Whether it is the one that is responsible for the resource, rather than one that helps."""
+    reconcile_timeout: Duration | None = None
+    """How long a reconciliation may take."""
+    workerless_supported: bool | None = None
+    """Whether it can be used for Shoots without workers."""
+
+
+class ExtensionSpec(Value):
+    """What an extension serves, and how it is deployed."""
+
+    deployment: Deployment | None = None
+    """What to deploy, and where."""
+    resources: list[ExtensionResource] = []
+    """The extension resources that it serves."""
+
+
+class ExtensionStatus(Value):
+    """What the operator has to say about an extension."""
+
+    conditions: list[Condition] = []
+    """Whether it is installed, required and healthy."""
+    observed_generation: int | None = None
+    """The generation that the conditions are about."""
+    provider_status: JsonObject | None = None
+    """The provider's own status, with an `apiVersion` and a `kind` of its own."""
+
+
+@kind(
+    API_VERSION,
+    short=("extop",),
+    namespaced=False,
+    status=True,
+    labels={marks.DELETION_PROTECTED: "true"},
+    columns=(
+        condition_column("Installed", INSTALLED),
+        condition_column("Required Runtime", REQUIRED_RUNTIME),
+        condition_column("Required Virtual", REQUIRED_VIRTUAL),
+        AGE,
+    ),
+)
+class Extension(Object):
+    """An extension of Gardener that the operator installs where it is required."""
+
+    spec: ExtensionSpec = field(default_factory=ExtensionSpec)
+    """What it serves, and how it is deployed."""
+    status: ExtensionStatus | None = None
+    """What the operator has to say about it."""
+
+
+def extension_crd() -> JsonObject:
+    """Return the CustomResourceDefinition of the operator's Extensions."""
+    return crd(Extension)

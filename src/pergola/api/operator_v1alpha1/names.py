@@ -1,0 +1,11 @@
+"""What the kinds of this group are called."""
+
+from typing import Final
+
+from pergola.api.objects import GroupVersionKind
+
+GROUP: Final = "operator.gardener.cloud"
+VERSION: Final = "v1alpha1"
+API_VERSION: Final = f"{GROUP}/{VERSION}"
+GARDEN: Final = GroupVersionKind(GROUP, VERSION, "Garden")
+EXTENSION: Final = GroupVersionKind(GROUP, VERSION, "Extension")

@@ -1,0 +1,133 @@
+"""`spec.runtimeCluster` of a Garden: the cluster that hosts it (spec 20 §5.2)."""
+
+# ruff: noqa: RUF012 - Structs give every value its own copy of an empty default
+
+from typing import Annotated, Literal
+
+from msgspec import field
+
+from pergola.api.objects import JsonObject
+from pergola.api.operator_v1alpha1.facets import NOT_EMPTY, DnsDomain
+from pergola.api.schema.declare import Value, default
+from pergola.api.schema.quantity import Quantity, ResourceList
+
+
+class IngressController(Value):
+    """The ingress controller of the runtime cluster."""
+
+    kind: Literal["nginx"]
+    """Which ingress controller it is."""
+    provider_config: JsonObject | None = None
+    """The configuration of the controller, as keys and values of its ConfigMap."""
+
+
+class Ingress(Value):
+    """How components of the runtime cluster are reached from the outside."""
+
+    controller: IngressController
+    """The ingress controller."""
+    domains: Annotated[list[DnsDomain], NOT_EMPTY] = []
+    """The domains under which components get names of their own. The first one cannot change."""
+
+
+class RuntimeNetworking(Value):
+    """The networks of the runtime cluster. Ranges can be added at the end, but never change."""
+
+    pods: Annotated[list[str], NOT_EMPTY]
+    """Ranges of the addresses of pods."""
+    services: Annotated[list[str], NOT_EMPTY]
+    """Ranges of the addresses of Services."""
+    nodes: list[str] = []
+    """Ranges of the addresses of nodes."""
+    ip_families: list[str] = field(name="ipFamilies", default_factory=lambda: ["IPv4"])
+    """The IP families: `IPv4`, `IPv6`, or both with the primary one first. IPv4 if absent."""
+    block_cidrs: list[str] = field(name="blockCIDRs", default_factory=list)
+    """Ranges that pods must not reach."""
+
+
+class Provider(Value):
+    """Where the runtime cluster is."""
+
+    region: str | None = None
+    """The region, which backups use unless they name one."""
+    zones: list[str] = []
+    """The zones over which components are spread."""
+
+
+class ProxyProtocol(Value):
+    """Whether load balancers may speak the PROXY protocol."""
+
+    allowed: bool
+    """Whether the PROXY protocol is accepted."""
+
+
+class LoadBalancerServices(Value):
+    """Settings for every Service of type LoadBalancer that the operator creates."""
+
+    annotations: dict[str, str] = {}
+    """Annotations that each of these Services gets."""
+    external_traffic_policy: str | None = None
+    """The `externalTrafficPolicy` of these Services: `Cluster` or `Local`."""
+    proxy_protocol: ProxyProtocol | None = None
+    """Whether load balancers may speak the PROXY protocol."""
+
+
+class VerticalPodAutoscaler(Value):
+    """The vertical pod autoscaler of the runtime cluster."""
+
+    enabled: Annotated[bool, default(value=True)] = True
+    """Whether it is deployed; if not, the cluster must have one of its own."""
+    feature_gates: dict[str, bool] = {}
+    """Feature gates of the autoscaler."""
+    max_allowed: ResourceList = {}
+    """The highest CPU and memory that the autoscaler recommends for a container."""
+
+
+class TopologyAwareRouting(Value):
+    """Keeps traffic in the zone in which it starts."""
+
+    enabled: bool
+    """Whether it does."""
+
+
+class PersistentVolumeClaimAutoscaler(Value):
+    """Enlarges volumes before they are full."""
+
+    enabled: bool
+    """Whether it is deployed."""
+
+
+class Settings(Value):
+    """Settings of the runtime cluster."""
+
+    load_balancer_services: LoadBalancerServices = field(default_factory=LoadBalancerServices)
+    """Settings for every Service of type LoadBalancer that the operator creates."""
+    vertical_pod_autoscaler: VerticalPodAutoscaler = field(default_factory=VerticalPodAutoscaler)
+    """The vertical pod autoscaler."""
+    topology_aware_routing: TopologyAwareRouting | None = None
+    """Keeps traffic in the zone in which it starts; requires several zones and high availability.
+    """
+    persistent_volume_claim_autoscaler: PersistentVolumeClaimAutoscaler | None = None
+    """Enlarges volumes before they are full."""
+
+
+class Volume(Value):
+    """Settings for the volumes of the runtime cluster."""
+
+    minimum_size: Quantity | None = None
+    """The size that every volume has at least."""
+
+
+class RuntimeCluster(Value):
+    """The cluster that hosts the garden."""
+
+    ingress: Ingress
+    """How components are reached from the outside."""
+    networking: RuntimeNetworking
+    """The networks of the cluster."""
+    provider: Provider
+    """Where the cluster is."""
+    settings: Settings = field(default_factory=Settings)
+    """Settings of the cluster."""
+    volume: Volume = field(default_factory=Volume)
+    """Settings for volumes."""

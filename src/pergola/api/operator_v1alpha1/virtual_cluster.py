@@ -1,0 +1,124 @@
+"""`spec.virtualCluster` of a Garden: the cluster that it provides (spec 20 §5.3, §5.4)."""
+
+# ruff: noqa: RUF012 - Structs give every value its own copy of an empty default
+
+from typing import Annotated
+
+from msgspec import Meta, field
+
+from pergola.api.operator_v1alpha1.etcd import Etcd
+from pergola.api.operator_v1alpha1.facets import NOT_EMPTY, DnsDomain, Int32, PositiveDuration
+from pergola.api.operator_v1alpha1.gardener import Gardener
+from pergola.api.operator_v1alpha1.kube_api_server import KubeApiServer
+from pergola.api.schema.declare import Value, default
+from pergola.api.schema.duration import Duration
+
+TimeOfDay = Annotated[
+    str, Meta(pattern=r"^([0-1][0-9]|2[0-3])[0-5][0-9][0-5][0-9][+-](0[0-9]|1[0-4])00$")
+]
+"""A time of the day with the zone's offset, such as `220000+0100`."""
+
+
+class HighAvailability(Value):
+    """Spreads replicas over nodes or zones; it has no settings."""
+
+
+class ControlPlane(Value):
+    """How the control plane is set up."""
+
+    high_availability: HighAvailability | None = None
+    """Whether components survive the loss of a node or zone; it cannot be removed."""
+
+
+class Dns(Value):
+    """The names of the virtual cluster."""
+
+    domains: Annotated[list[DnsDomain], NOT_EMPTY] = []
+    """The domains of the virtual cluster. The first one cannot change."""
+
+
+class HorizontalPodAutoscaler(Value):
+    """Settings that a cluster without nodes does not allow."""
+
+    cpu_initialization_period: Duration | None = None
+    """The time after its start in which a pod's CPU may not count."""
+    downscale_stabilization: Duration | None = None
+    """The time before a recommendation to scale down is followed."""
+    initial_readiness_delay: Duration | None = None
+    """The time after its start in which a change of readiness counts as the first one."""
+    sync_period: Duration | None = None
+    """The time between two checks."""
+    tolerance: float | None = None
+    """How far the load may be off before something is scaled."""
+
+
+class KubeControllerManager(Value):
+    """Settings of the virtual cluster's kube-controller-manager."""
+
+    certificate_signing_duration: Annotated[PositiveDuration, default("48h")] = Duration(hours=48)
+    """The longest lifetime of certificates that it signs."""
+    feature_gates: dict[str, bool] = {}
+    """Feature gates of Kubernetes."""
+    horizontal_pod_autoscaler: HorizontalPodAutoscaler | None = None
+    """Not allowed, because the virtual cluster has no nodes."""
+    node_cidr_mask_size: Int32 | None = field(name="nodeCIDRMaskSize", default=None)
+    """Not allowed, because the virtual cluster has no nodes."""
+    node_cidr_mask_size_ipv6: Int32 | None = field(name="nodeCIDRMaskSizeIPv6", default=None)
+    """Not allowed, because the virtual cluster has no nodes."""
+    node_monitor_grace_period: Duration | None = None
+    """Not allowed, because the virtual cluster has no nodes."""
+    pod_eviction_timeout: Duration | None = None
+    """Not allowed, because the virtual cluster has no nodes."""
+
+
+class Kubernetes(Value):
+    """The Kubernetes components of the virtual cluster."""
+
+    version: Annotated[str, NOT_EMPTY]
+    """The version of Kubernetes, such as `1.34.2`."""
+    kube_api_server: KubeApiServer = field(name="kubeAPIServer", default_factory=KubeApiServer)
+    """Settings of the kube-apiserver."""
+    kube_controller_manager: KubeControllerManager = field(default_factory=KubeControllerManager)
+    """Settings of the kube-controller-manager."""
+
+
+class MaintenanceTimeWindow(Value):
+    """When a cluster may be disturbed, every day."""
+
+    begin: TimeOfDay
+    """When it begins, such as `220000+0100`."""
+    end: TimeOfDay
+    """When it ends, such as `230000+0100`."""
+
+
+class Maintenance(Value):
+    """When the virtual cluster is maintained."""
+
+    time_window: MaintenanceTimeWindow
+    """When snapshots and defragmentation run and pods are evicted to resize them."""
+
+
+class Networking(Value):
+    """The networks of the virtual cluster."""
+
+    services: Annotated[list[str], NOT_EMPTY]
+    """Ranges of the addresses of Services. Ranges can be added at the end, but never change."""
+
+
+class VirtualCluster(Value):
+    """The cluster that the garden provides."""
+
+    dns: Dns
+    """The names of the cluster."""
+    gardener: Gardener
+    """The Gardener components."""
+    kubernetes: Kubernetes
+    """The Kubernetes components."""
+    maintenance: Maintenance
+    """When the cluster is maintained."""
+    networking: Networking
+    """The networks of the cluster."""
+    control_plane: ControlPlane = field(default_factory=ControlPlane)
+    """How the control plane is set up."""
+    etcd: Etcd = field(default_factory=Etcd)
+    """The two etcds."""
