@@ -134,8 +134,8 @@ def test_the_columns_of_an_extension_have_the_order_that_users_know() -> None:
 
 
 def test_a_full_extension_follows_the_schema() -> None:
-    chart = {"helm": {"ociRepository": {"ref": "registry.example.org/chart:v1"}}}
-    extension = {
+    chart: JsonObject = {"helm": {"ociRepository": {"ref": "registry.example.org/chart:v1"}}}
+    extension: JsonObject = {
         "apiVersion": "operator.gardener.cloud/v1alpha1",
         "kind": "Extension",
         "metadata": {"name": "provider-local"},
