@@ -103,7 +103,7 @@ class _Walk:
             return self._inside(field)
         if field.desired is None:
             return self._undesired(field)
-        if same(field.live, field.desired):
+        if field.is_settled:
             return None if field.ours is None else field.desired
         if field.is_empty or field.is_only_ours:
             self.differs = True
@@ -158,6 +158,15 @@ class _Field(NamedTuple):
     live: JsonValue
     ours: Fields | None
     others: Fields | None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it has the desired value.
+
+        The API server drops a list whose last item an apply removed, and the maps around it; to
+        write it again would never end.
+        """
+        return same(self.live, self.desired) or (_is_void(self.live) and _is_void(self.desired))
 
     @property
     def is_only_ours(self) -> bool:
@@ -215,6 +224,13 @@ def _without_nulls(value: JsonObject) -> JsonObject:
         for name, item in value.items()
         if item is not None
     }
+
+
+def _is_void(value: JsonValue) -> bool:
+    """Return whether a value is absent, an empty list, or a map of such values."""
+    if isinstance(value, dict):
+        return all(map(_is_void, value.values()))
+    return value is None or value == []
 
 
 def _shown(value: JsonValue) -> str:

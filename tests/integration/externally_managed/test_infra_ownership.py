@@ -15,7 +15,13 @@ from hypothesis import strategies as st
 
 from pergola.api.cluster_api import INFRASTRUCTURE_GROUP
 from pergola.api.objects import GroupVersionKind, JsonObject, JsonValue, Key, map_at, maps_at
-from pergola.externally_managed.ownership import MANAGER, Path, decide_fields, owned_fields
+from pergola.externally_managed.ownership import (
+    ENDPOINT,
+    MANAGER,
+    Path,
+    decide_fields,
+    owned_fields,
+)
 from pergola.kube.errors import Invalid
 from pergola.testing.cluster_api import OLD, infra_cluster, infra_cluster_crd, install
 from pergola.testing.world import RecordingClient
@@ -199,3 +205,22 @@ async def test_a_value_that_a_user_changed_is_not_undone_when_the_network_change
         await site.follow(network)
     obj = await site.client.get(site.gvk, site.key)
     assert obj["spec"]["network"] == {"id": "b", "tags": {"y": "b"}}
+
+
+async def test_a_list_that_the_network_empties_is_not_written_again(new_site: Any) -> None:
+    site = new_site()
+    await site.create()
+    endpoint = {"host": "a", "port": 6443}
+    await site.follow({"network": {"groups": ["a"]}, ENDPOINT: endpoint})
+    await site.follow({"network": {"groups": []}, ENDPOINT: endpoint})
+    obj = await site.client.get(site.gvk, site.key)
+    assert not at(map_at(obj, "spec"), ("network", "groups"))
+
+
+@pytest.mark.parametrize("empty", [{"groups": []}, {"tags": {}}, {"tags": {"x": None}}])
+async def test_an_empty_value_alone_is_not_worth_a_write(new_site: Any, empty: JsonObject) -> None:
+    site = new_site()
+    await site.create()
+    obj = await site.client.get(site.gvk, site.key)
+    decision = decide_fields({"network": empty}, map_at(obj, "spec"), owned_fields(obj, "spec"))
+    assert not decision.differs
