@@ -40,8 +40,7 @@ class Resource(NamedTuple):
         """
         if not self.namespaced or namespace is None:
             return f"{self.root}/{self.plural}"
-        if problem := name_problem(namespace):
-            raise InvalidKey(self.gvk, f"namespace {namespace!r} {problem}")
+        check_namespace(self.gvk, namespace)
         return f"{self.root}/namespaces/{quote(namespace, safe='')}/{self.plural}"
 
     def item(self, key: Key, subresource: str = "") -> str:
@@ -134,3 +133,13 @@ class Discovery:
 def _resource(group: str, version: str, served: JsonObject) -> Resource:
     gvk = GroupVersionKind(group, version, served["kind"])
     return Resource(gvk, served["name"], bool(served.get("namespaced")))
+
+
+def check_namespace(gvk: GroupVersionKind, namespace: str) -> None:
+    """Check that a namespace can exist.
+
+    Raises:
+        InvalidKey: no such namespace can exist; an empty one is none.
+    """
+    if problem := name_problem(namespace):
+        raise InvalidKey(gvk, f"namespace {namespace!r} {problem}")

@@ -35,9 +35,15 @@ _TEXTS: Final[JsonObject] = {"type": "object", "additionalProperties": _TEXT}
 
 def infra_cluster_crd(gvk: GroupVersionKind) -> JsonObject:
     """Return the CRD of a kind whose API version has the name of its contract."""
+    crd = untyped_infra_cluster_crd(gvk)
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = infra_cluster_schema(gvk.version)
+    return crd
+
+
+def untyped_infra_cluster_crd(gvk: GroupVersionKind) -> JsonObject:
+    """Return the same CRD without a schema, so that the API server accepts values of any type."""
     crd = _crd(gvk)
     crd["metadata"]["labels"] = {contract_label(gvk.version): gvk.version}
-    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = infra_cluster_schema(gvk.version)
     return crd
 
 

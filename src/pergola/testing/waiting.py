@@ -121,7 +121,9 @@ async def _states(
 ) -> AsyncGenerator[AsyncIterator[JsonObject | None]]:
     """Yield the current state of an object and all later ones, through faults of the server."""
     changed: asyncio.Queue[JsonObject | None] = asyncio.Queue()
-    cache = Cache(client, gvk, _whole, namespace=key.namespace, fields=select_name(key.name))
+    cache = Cache(
+        client, gvk, _whole, namespace=key.namespace or None, fields=select_name(key.name)
+    )
     cache.subscribe(lambda change: changed.put_nowait(change.new))
 
     async def states() -> AsyncIterator[JsonObject | None]:

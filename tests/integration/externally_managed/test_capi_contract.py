@@ -45,6 +45,7 @@ from pergola.externally_managed.predicate import (
 from pergola.externally_managed.ready_by_hand import ready_by_hand
 from pergola.externally_managed.webhook import AnnotationGuard, registration
 from pergola.kube.client import Client
+from pergola.kube.kubeconfig import load
 from pergola.kube.patches import merge_patch
 from pergola.kube.yaml import dump
 from pergola.pki import Authority
@@ -52,6 +53,7 @@ from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.controlling.controller import DONE, Again, Controller, Outcome
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
+from pergola.sandbox import Sandbox
 from pergola.testing.cluster_api import NEW, OLD, infra_cluster_crd, install
 from pergola.testing.objects import definition
 from pergola.testing.waiting import running
@@ -85,7 +87,9 @@ class Provider:
             `mapper`.
     """
 
-    def __init__(self, client: Client, managed: Managed, namespace: str, *faults: str) -> None:
+    def __init__(
+        self, client: Client, managed: Managed, namespace: str | None, *faults: str
+    ) -> None:
         self._client = client
         self._managed = managed
         self._faults = faults
@@ -181,7 +185,7 @@ def machine_controller(client: Client, namespace: str) -> Unit:
 
 @asynccontextmanager
 async def guarded(
-    client: Client, managed: Managed, versions: list[str], namespace: str, directory: Path
+    client: Client, managed: Managed, versions: list[str], namespace: str | None, directory: Path
 ) -> AsyncGenerator[None]:
     """Serves the webhook for a namespace, or for all."""
     now, day = datetime.now(UTC), timedelta(days=1)
@@ -218,7 +222,7 @@ class Result(NamedTuple):
 async def run_suite(
     kubeconfig: Path,
     managed: Managed,
-    namespace: str,
+    namespace: str | None,
     directory: Path,
     *options: str,
     settle: float = QUICK,
@@ -238,7 +242,7 @@ async def run_suite(
     ini = {
         "asyncio_default_fixture_loop_scope": "function",
         "capi_managed_manifest": "managed.yaml",
-        "capi_namespace": namespace,
+        "capi_namespace": namespace or "",
         "capi_settle_seconds": settle,
         "capi_resync_seconds": RESYNC,
         "capi_patience_seconds": patience,
@@ -421,6 +425,23 @@ async def test_a_provider_that_does_not_run_is_caught(
     result = await run_suite(kubeconfig, managed, namespace, tmp_path, *options, patience=1.0)
     assert set(result.failed) == {case}
     assert "does the provider run" in result.failed[case]
+
+
+# Beside the real core manager
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.usefixtures("core")
+async def test_what_core_writes_is_not_held_against_a_provider(
+    core_sandbox: Sandbox, tmp_path: Path, stack: AsyncExitStack
+) -> None:
+    kubeconfig, namespace = core_sandbox.kubeconfig, None  # all, and the suite makes its own
+    client = await stack.enter_async_context(Client.connect(load(kubeconfig)))
+    managed = await managed_kind(client, NEW.group_kind)
+    await stack.enter_async_context(guarded(client, managed, ["v1beta2"], namespace, tmp_path))
+    await stack.enter_async_context(running(Provider(client, managed, namespace).unit()))
+    result = await run_suite(kubeconfig, managed, namespace, tmp_path)
+    assert result.failed == {}, result.output
 
 
 def _whole(obj: JsonObject) -> JsonObject:

@@ -1,7 +1,8 @@
 """Pergola beside Cluster API's real core manager: spec 50 §4 and §9, in both contracts."""
 
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -29,9 +30,11 @@ from pergola.api.objects import (
 )
 from pergola.externally_managed.contract import (
     Contract,
+    ContractError,
     FailureDomain,
     done,
     failure_domains_of,
+    is_provisioned,
     render_failure_domains,
 )
 from pergola.externally_managed.kinds import Managed, managed_kind
@@ -45,7 +48,14 @@ from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
 from pergola.testing.capi import CoreManager
-from pergola.testing.cluster_api import NEW, OLD, cluster, infra_cluster
+from pergola.testing.cluster_api import (
+    NEW,
+    OLD,
+    cluster,
+    infra_cluster,
+    install,
+    untyped_infra_cluster_crd,
+)
 from pergola.testing.waiting import running, settled, until, until_gone
 from pergola.testing.world import RecordingClient, config_map
 
@@ -152,13 +162,19 @@ def domains(obj: JsonObject) -> list[JsonObject]:
 
 @pytest.fixture(params=[OLD, NEW], ids=["v1beta1", "v1beta2"])
 async def site(request: pytest.FixtureRequest, core_sandbox: Sandbox) -> AsyncIterator[Site]:
+    async with new_site(core_sandbox, request.param) as site:
+        yield site
+
+
+@asynccontextmanager
+async def new_site(sandbox: Sandbox, gvk: GroupVersionKind) -> AsyncGenerator[Site]:
     namespace = f"site-{secrets.token_hex(4)}"
-    config = load(core_sandbox.kubeconfig)
+    config = load(sandbox.kubeconfig)
     async with Client.connect(config) as client, RecordingClient.connect(config) as pergola:
         await client.create(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
         )
-        managed = await managed_kind(client, request.param.group_kind)
+        managed = await managed_kind(client, gvk.group_kind)
         yield Site(client, pergola, namespace, managed)
 
 
@@ -269,6 +285,44 @@ async def test_a_network_that_vanishes_is_reported_by_the_cluster_which_stays_pr
     assert f"ConfigMap {site.namespace}/net" in infrastructure(obj)[2]
     assert phase(obj) == "Provisioned"
     assert map_at(obj, "status", "initialization")["infrastructureProvisioned"] is True
+
+
+@pytest.mark.parametrize("kind", [OLD, NEW], ids=["v1beta1", "v1beta2"])
+async def test_core_rejects_the_same_wrong_types_as_our_contract(
+    kind: GroupVersionKind, core: CoreManager, core_sandbox: Sandbox
+) -> None:
+    """A provider's CRD may lack a schema: then only readers can refuse a value of a wrong type."""
+    gvk = kind._replace(kind=f"Untyped{kind.kind}")
+    async with Client.connect(load(core_sandbox.kubeconfig)) as client:
+        await install(client, untyped_infra_cluster_crd(gvk))
+    async with new_site(core_sandbox, gvk) as site:
+        await check_wrong_types(site, core)
+
+
+async def check_wrong_types(site: Site, core: CoreManager) -> None:
+    await site.create({MANAGED_BY: "terraform"}, controlPlaneEndpoint=ENDPOINT)
+    await site.provisioning()
+    version = site.contract.version
+    done_wrongly: JsonObject = (
+        {"ready": "true"} if version == "v1beta1" else {"initialization": {"provisioned": "true"}}
+    )
+    await site.set_status(done_wrongly)
+    infra = await site.client.get(site.gvk, site.key)
+    with pytest.raises(ContractError) as raised:
+        is_provisioned(infra, version)
+    await core.until_logged(str(raised.value), str(site.key))
+    assert phase(await site.client.get(CLUSTER, site.key)) == "Provisioning"
+    other_shape = render_failure_domains(
+        [FailureDomain("a")], "v1beta2" if version == "v1beta1" else "v1beta1"
+    )
+    await site.set_status({**done(version), "failureDomains": other_shape})
+    infra = await site.client.get(site.gvk, site.key)
+    with pytest.raises(ContractError):
+        failure_domains_of(infra, version)
+    await core.until_logged(".status.failureDomains accessor error", str(site.key))
+    await site.set_status({"failureDomains": render_failure_domains([FailureDomain("a")], version)})
+    obj = await site.until_cluster(lambda obj: bool(domains(obj)))
+    assert phase(obj) == "Provisioned"
 
 
 # Acceptance (§9)

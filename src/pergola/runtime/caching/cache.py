@@ -16,8 +16,8 @@ from contextlib import aclosing, suppress
 from typing import Final, Generic, NamedTuple, TypeAlias, TypedDict, TypeVar
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, resource_version_of
-from pergola.kube.client import Client
-from pergola.kube.discovery import Resource
+from pergola.kube.client import Client, selectors
+from pergola.kube.discovery import Resource, check_namespace
 from pergola.kube.errors import ApiError, Gone, KubeError, UnknownKind, Unreachable
 from pergola.kube.watch import WatchEvent, watch
 from pergola.runtime.caching.isolation import isolated
@@ -69,6 +69,10 @@ class Cache(Generic[T]):
             raises, the cache keeps the last state that it could read.
         namespace: only this namespace; all if None.
         random_source: spreads reconnections over time.
+
+    Raises:
+        InvalidKey: no such namespace can exist.
+        SelectorError: a selector is empty.
     """
 
     def __init__(
@@ -83,6 +87,9 @@ class Cache(Generic[T]):
         metadata_only: bool = False,
         random_source: random.Random | None = None,
     ) -> None:
+        if namespace is not None:
+            check_namespace(gvk, namespace)
+        selectors(labels, fields)
         self.gvk = gvk
         self.namespace = namespace
         self._client = client

@@ -33,8 +33,7 @@ from pergola.testing.aws.gaps import (
 from pergola.testing.aws.moto import AwsDouble, service_of
 from pergola.testing.aws.newcomers import Newcomers
 
-# The pace of a throttled service may add up to minutes when every operation is throttled.
-QUICK: Final = Retry(attempts=6, first_seconds=0.001, longest_seconds=0.01, total_seconds=3600)
+QUICK: Final = Retry(attempts=6, first_seconds=0.001, longest_seconds=0.01)
 """As many attempts as in the product, without its waits."""
 _QUOTAS: Final = {
     "AllocateAddress": "AddressLimitExceeded",
