@@ -1,10 +1,10 @@
-"""The name of an image: `repository:tag`, `repository@sha256:…`, or both."""
+"""References to images: `repository:tag`, `repository@sha256:…`, or both."""
 
 from typing import NamedTuple
 
 
 class ImageReference(NamedTuple):
-    """Parts of a reference; what is missing is empty."""
+    """The parts of a reference; missing ones are empty."""
 
     repository: str
     tag: str = ""
@@ -12,7 +12,7 @@ class ImageReference(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "ImageReference":
-        """Take a reference apart; a port of the registry is not taken for a tag."""
+        """Split a reference into its parts, without mistaking a registry's port for a tag."""
         name, _, digest = text.partition("@")
         head, colon, tag = name.rpartition(":")
         if not colon or "/" in tag:
@@ -21,5 +21,5 @@ class ImageReference(NamedTuple):
 
     @property
     def is_pinned(self) -> bool:
-        """Whether it always means the same image, as far as a tag can promise that."""
+        """Whether it always refers to the same image, as far as a tag can promise that."""
         return bool(self.digest) or self.tag not in ("", "latest")

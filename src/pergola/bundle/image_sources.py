@@ -43,11 +43,11 @@ class ImageVectorError(BundleError):
 
 @dataclass(frozen=True, slots=True)
 class ImageSource:
-    """One entry: where an image is, and for what it is meant.
+    """An entry: the location of an image, and the versions and architectures that it is for.
 
     Attributes:
-        fields: as the file has them, of those that are known here.
-        place: where it was written, such as `images[3]`.
+        fields: the known fields of the entry.
+        place: the place of the entry in its file, such as `images[3]`.
     """
 
     fields: JsonObject
@@ -65,12 +65,12 @@ class ImageSource:
 
     @property
     def architectures(self) -> tuple[str, ...]:
-        """Those that are named; an entry that names none is for all."""
+        """The named architectures; empty means all."""
         return tuple(self.fields.get("architectures") or ())
 
     @property
     def identity(self) -> "Identity":
-        """What no other entry of a file may have in common with it."""
+        """The key of the entry, unique in a file."""
         return Identity(
             self.name,
             _range(self.text("runtimeVersion")),
@@ -79,9 +79,9 @@ class ImageSource:
         )
 
     def with_fields_of(self, other: "ImageSource") -> "ImageSource":
-        """The same with what another entry says; its `ref` replaces repository and tag, and back.
+        """Return this entry overridden by another; `ref` and `repository` replace each other.
 
-        Architectures stay: they are part of an entry's identity.
+        Architectures stay: they are part of the entry's identity.
         """
         dropped: set[str] = set()
         if "ref" in other.fields:
@@ -101,7 +101,7 @@ class Identity(NamedTuple):
     architectures: frozenset[str]
 
     def is_overridden_by(self, other: "Identity") -> bool:
-        """Whether an entry of another file is about the same; naming no architecture means all."""
+        """Return whether an entry of another file overrides it; no architecture means all."""
         return self[:3] == other[:3] and other.architectures in (frozenset(), self.architectures)
 
 
@@ -109,12 +109,12 @@ def read_sources(text: str | bytes, origin: str, *, complete: bool = True) -> li
     """Return the entries of a file.
 
     Args:
-        origin: how errors call the file.
-        complete: whether each entry has to say where the image is; those that override others
-            need not.
+        origin: the name of the file in errors.
+        complete: whether each entry must have the location of its image; overriding ones need
+            not.
 
     Raises:
-        ImageVectorError: it is not an image vector; all findings together.
+        ImageVectorError: the file is not an image vector; lists all findings.
     """
     try:
         content = parse(text)
@@ -140,10 +140,10 @@ def read_sources(text: str | bytes, origin: str, *, complete: bool = True) -> li
 def override_sources(
     sources: Sequence[ImageSource], overrides: Sequence[ImageSource], origin: str
 ) -> list[ImageSource]:
-    """Return the entries with those of another file in their place; new ones come first.
+    """Return the entries overridden by those of another file; added entries come first.
 
     Raises:
-        ImageVectorError: an entry does not say where the image is, now that it is overridden.
+        ImageVectorError: an entry lacks the location of its image after being overridden.
     """
     merged = list(sources)
     added = []
@@ -166,7 +166,7 @@ def _known(entry: JsonObject) -> JsonObject:
     fields = {name: entry[name] for name in _FIELDS if entry.get(name) not in (None, "", [])}
     version = fields.get("version", "")
     if "targetVersion" not in fields and _is_range(version):
-        # How files of former times say it, and how overriding files still do.
+        # The former name of the field, which overriding files still use.
         fields["targetVersion"] = fields.pop("version")
     return fields
 
@@ -181,7 +181,7 @@ def _is_range(version: str) -> bool:
 
 def _check(entry: JsonValue, path: str) -> Iterator[Cause]:
     if not isinstance(entry, dict):
-        yield invalid(path, entry, "an image is described by a map")
+        yield invalid(path, entry, "a map is expected")
         return
     yield from _check_names(entry, path)
     yield from _check_strings(entry, path)
@@ -217,13 +217,13 @@ def _check_range(text: str, path: str) -> Iterator[Cause]:
 def _check_place(entry: JsonObject, path: str) -> Iterator[Cause]:
     ref, repository, tag = (entry.get(name) for name in ("ref", "repository", "tag"))
     if ref and (repository or tag):
-        yield forbidden(f"{path}.ref", "says it all; leave repository and tag out, or ref")
+        yield forbidden(f"{path}.ref", "excludes repository and tag; keep one of the two")
     if isinstance(ref, str) and ref and not ImageReference.parse(ref).is_pinned:
         yield invalid(f"{path}.ref", ref, "needs a tag other than latest, or a digest")
     if isinstance(repository, str) and any(ImageReference.parse(repository)[1:]):
-        yield invalid(f"{path}.repository", repository, "its tag or digest belongs into tag")
+        yield invalid(f"{path}.repository", repository, "move its tag or digest to the field tag")
     if tag == "latest":
-        yield invalid(f"{path}.tag", tag, "may mean another image tomorrow; name a version")
+        yield invalid(f"{path}.tag", tag, "may refer to another image tomorrow; use a version")
 
 
 def _check_architectures(value: JsonValue, path: str) -> Iterator[Cause]:
@@ -260,12 +260,12 @@ def _incomplete(sources: Iterable[ImageSource]) -> Iterator[Cause]:
                 detail = f"has no effect on {source.name}, which has a ref; give ref or repository"
                 yield forbidden(f"{_path(source)}.tag", detail)
         elif not source.text("repository"):
-            detail = f"where {source.name} is has to be said by repository and tag, or by ref"
+            detail = f"{source.name} needs a repository and a tag, or a ref"
             yield required(f"{_path(source)}.repository", detail)
 
 
 def _moved(before: Sequence[ImageSource], after: Sequence[ImageSource]) -> Iterator[Cause]:
-    """Return the entries whose `ref` lost its tag to a repository without one."""
+    """Yield a finding for each entry whose `ref` was replaced by a repository without a tag."""
     for old, new in zip(before, after, strict=True):
         if old.text("ref") and new.text("repository") and not new.text("tag"):
             detail = f"repository replaces the ref of {new.name}, and with it the tag"

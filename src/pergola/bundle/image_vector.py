@@ -1,10 +1,10 @@
-"""Which image a component runs: a file lists the images, and an installation may override it.
+"""The images of a component: a file lists them, and an installation may override it.
 
     images = ImageVector.from_environment(files(package) / "images.yaml")
     images.find("calico-node", version="1.31.2")
 
-An entry is meant for the versions of Kubernetes in its `targetVersion` (of the cluster that the
-image is for) and `runtimeVersion` (of the cluster that it runs in), and for its `architectures`.
+An entry applies to the versions of Kubernetes in its `targetVersion` (of the cluster that the image
+serves) and `runtimeVersion` (of the cluster that it runs in), and to its `architectures`.
 """
 
 import os
@@ -28,11 +28,11 @@ from pergola.bundle.versions import Version, VersionRange
 __all__ = ["OVERWRITE", "ImageNotFound", "ImageVector", "ImageVectorError"]
 
 OVERWRITE: Final = "IMAGEVECTOR_OVERWRITE"
-"""The environment variable with the path of the file that overrides."""
+"""The environment variable with the path of the overriding file."""
 
 
 class ImageNotFound(BundleError):
-    """An image vector has nothing for what was asked; the text says what it has instead."""
+    """An image vector has no matching image; the text says what it has instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +63,10 @@ class ImageVector:
         """Read a file.
 
         Args:
-            origin: how errors call it, its path for example.
+            origin: the name of the file in errors, for example its path.
 
         Raises:
-            ImageVectorError: it is not an image vector; all findings together.
+            ImageVectorError: the file is not an image vector; lists all findings.
         """
         return cls(tuple(read_sources(text, origin)), origin)
 
@@ -74,11 +74,11 @@ class ImageVector:
     def from_environment(
         cls, package_file: Path | Traversable, environment: Mapping[str, str] = os.environ
     ) -> "ImageVector":
-        """Read a file, and that which `IMAGEVECTOR_OVERWRITE` names, if it is set.
+        """Read a file, and override it with the one that `IMAGEVECTOR_OVERWRITE` names, if set.
 
         Raises:
-            ImageVectorError: one of them is not an image vector.
-            BundleError: the file that overrides cannot be read.
+            ImageVectorError: one of the files is not an image vector.
+            BundleError: the overriding file cannot be read.
         """
         images = cls.load(package_file.read_bytes(), package_file.name)
         path = environment.get(OVERWRITE, "")
@@ -95,11 +95,12 @@ class ImageVector:
         """Return a vector in which the entries of a file replace those of this one.
 
         An entry replaces, field by field, those with the same name and versions (and the same
-        architectures, if it names any); where there is none, it is added, and goes before others
-        that fit as well. `ref` replaces repository and tag, `repository` replaces `ref`.
+        architectures, if it names any). Without such entries it is added, and takes precedence
+        over others that match as well. `ref` replaces repository and tag, `repository` replaces
+        `ref`.
 
         Raises:
-            ImageVectorError: it is not an image vector, or leaves an entry without an image.
+            ImageVectorError: the file is not an image vector, or leaves an entry without an image.
         """
         if text is None:
             return self
@@ -117,18 +118,18 @@ class ImageVector:
     ) -> str:
         """Return the reference of the image, `repository:tag` or `repository@sha256:…`.
 
-        Of the entries that fit, one that is limited to versions goes before one that is not, then
-        one that names its architectures; then the first one. An entry for certain versions fits
-        only if the version is known. An entry without a tag has the version of the cluster as its
-        tag, as the images of Kubernetes itself do.
+        Among matching entries, those limited to versions take precedence, then those that name
+        their architectures, then earlier ones. An entry for certain versions matches only if the
+        version is known. An entry without a tag gets the version of the cluster as its tag, like
+        the images of Kubernetes itself.
 
         Args:
-            version: of Kubernetes in the cluster that the image is for.
-            runtime_version: of Kubernetes in the cluster that it runs in, if that is another one.
-            architecture: of the machines; empty if it makes no difference.
+            version: the Kubernetes version of the cluster that the image serves.
+            runtime_version: the Kubernetes version of the cluster that it runs in, if different.
+            architecture: the architecture of the machines; empty if it does not matter.
 
         Raises:
-            ImageNotFound: nothing fits.
+            ImageNotFound: no entry matches.
             VersionError: a given version is not valid.
         """
         desired = _Wanted(name, version, runtime_version, architecture)
@@ -144,8 +145,8 @@ class ImageVector:
         else:
             there = _similar(desired.name, {source.name for source in self.sources})
         return (
-            f"no {desired} in {self.origin}: there is {there}; an entry can be added by the file"
-            f" that {OVERWRITE} names"
+            f"no {desired} in {self.origin}: there is {there}; add an entry in the file that"
+            f" {OVERWRITE} names"
         )
 
 

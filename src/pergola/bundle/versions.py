@@ -1,6 +1,6 @@
-"""Versions, and the ranges by which an image vector says for which of them an image is meant.
+"""Versions, and the version ranges of image vectors.
 
-Ranges are written as Go programs write them (and npm): `>= 1.30, < 1.32`, `1.30.x`, `~1.30`.
+Ranges have the syntax of Go's semver libraries and npm: `>= 1.30, < 1.32`, `1.30.x`, `~1.30`.
 """
 
 import re
@@ -28,15 +28,15 @@ _SAME: Final = {"==": "=", "=<": "<=", "=>": ">=", "~>": "~"}
 
 
 class VersionError(BundleError):
-    """A text is not a version, or not a version range; the message quotes it."""
+    """A text is not a version or version range; the message quotes it."""
 
 
 class Version(NamedTuple):
-    """A version; versions compare as semantic versions do, build metadata left aside.
+    """A version; versions compare as semantic versions do, without build metadata.
 
     Attributes:
-        stage: 1 for a release, 0 for what comes before it.
-        identifiers: of the prerelease, in a form that compares as they should.
+        stage: 1 for a release, 0 for its prereleases.
+        identifiers: the parts of the prerelease, in a form that compares correctly.
     """
 
     major: int
@@ -50,7 +50,7 @@ class Version(NamedTuple):
         """Parse `v1.30.2-rc.1+build`, `1.30.2` or `1.30`; missing numbers count as 0.
 
         Raises:
-            VersionError: it is none.
+            VersionError: the text is not a version.
         """
         found = _VERSION.fullmatch(text.strip())
         if found is None:
@@ -59,17 +59,17 @@ class Version(NamedTuple):
 
     @property
     def release(self) -> "Version":
-        """The same without a prerelease."""
+        """The version without its prerelease."""
         return Version(self.major, self.minor, self.patch)
 
 
 @dataclass(frozen=True, slots=True)
 class VersionRange:
-    """Which versions are meant: one of several groups, of which all comparators have to hold.
+    """A set of versions: all comparators of at least one group must hold.
 
-    A comparator with part of a version is about all versions that begin so: `<= 1.30` holds for
-    1.30.9. One without a prerelease takes no notice of prereleases: for `>= 1.30`, the version
-    1.30.2-gke.5 of a vendor is a 1.30.2.
+    A comparator with a partial version covers all versions that start with it: `<= 1.30` holds for
+    1.30.9. One without a prerelease ignores prereleases: for `>= 1.30`, a vendor's version
+    1.30.2-gke.5 counts as 1.30.2.
     """
 
     text: str = field(compare=False)
@@ -77,10 +77,10 @@ class VersionRange:
 
     @classmethod
     def parse(cls, text: str) -> "VersionRange":
-        """Parse comparators, separated by commas or spaces; alternatives by `||`.
+        """Parse comparators separated by commas or spaces, and alternatives separated by `||`.
 
         Raises:
-            VersionError: it is none; the message says where.
+            VersionError: the text is not a version range; the message says where.
         """
         return _parse_range(text)
 
@@ -89,7 +89,7 @@ class VersionRange:
 
 
 class _Comparator(NamedTuple):
-    """From `low` (with it) to `high` (without it), or everything else if `outside`."""
+    """Versions from `low` up to, but not including, `high`, or all others if `outside`."""
 
     low: Version | None
     high: Version | None
@@ -121,8 +121,8 @@ def _group(part: str, text: str) -> tuple[_Comparator, ...]:
         match = _COMPARATOR.match(part, at)
         if match is None:
             raise VersionError(
-                f'"{text}" is not a version range: "{part[at:].strip()}" is none; expected is one'
-                ' such as ">= 1.30, < 1.32", "1.30.x" or "~1.30"'
+                f'"{text}" is not a version range: "{part[at:].strip()}" is not valid; expected'
+                ' is one such as ">= 1.30, < 1.32", "1.30.x" or "~1.30"'
             )
         found.append(_comparator(match))
         at = match.end()
@@ -199,7 +199,7 @@ def _version(match: re.Match[str]) -> Version:
 
 
 def _identifiers(prerelease: str) -> _Identifiers:
-    """Number come before words, and are compared as numbers."""
+    """Return the parts of a prerelease for comparison: numbers by value, and before words."""
     return tuple(
         (0, int(part), "") if part.isdigit() else (1, 0, part) for part in prerelease.split(".")
     )

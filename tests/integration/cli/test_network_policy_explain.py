@@ -250,7 +250,7 @@ async def test_the_configuration_decides_as_for_the_controller(
     selectors = [named("somewhere-else")]
     answer = await with_settings(namespaceSelectors=selectors)
     assert answer["refusal"].endswith(
-        "is not chosen by controllers.networkPolicy.namespaceSelectors"
+        "is not selected by controllers.networkPolicy.namespaceSelectors"
     )
     assert (answer["callers"], answer["policies"]) == ([], [])
 
@@ -290,7 +290,7 @@ async def test_the_table_is_what_a_person_needs(asking: Asking) -> None:
 async def test_what_cannot_be_explained_is_one_sentence(
     cluster_client: Client, namespace: str
 ) -> None:
-    with pytest.raises(ExplanationError, match=f"there is no Service {namespace}/web"):
+    with pytest.raises(ExplanationError, match=f"Service {namespace}/web does not exist"):
         await explanation(cluster_client, Key(namespace, "web"), Settings())
     elsewhere = Settings(namespaces=("elsewhere",))
     with pytest.raises(ExplanationError, match="is not among"):
@@ -299,5 +299,5 @@ async def test_what_cannot_be_explained_is_one_sentence(
 
 @pytest.mark.parametrize("name", ["web", "/web", "a/", "a/b/c"])
 def test_a_name_without_a_namespace_is_refused(name: str) -> None:
-    with pytest.raises(UsageError, match=f'"{name}" names no Service: write NAMESPACE/NAME'):
+    with pytest.raises(UsageError, match=f'"{name}" is not a Service: use NAMESPACE/NAME'):
         explain(name)

@@ -236,7 +236,7 @@ def test_a_file_that_overrides_itself_changes_nothing(version: str) -> None:
             "name: pause, repository: mirror, targetVersion: '>= 1.31'",
             r"images\[0\]\.tag: .*replaces the ref of pause, and with it the tag",
         ),
-        ("name: other, tag: new", r"images\[0\]\.repository: .*where other is has to be said"),
+        ("name: other, tag: new", r"images\[0\]\.repository: .*other needs a repository"),
     ],
 )
 def test_an_override_that_leaves_no_image_is_refused(entry: str, finding: str) -> None:

@@ -1,6 +1,6 @@
-"""House rules for manifests: what every component that is deployed has to fulfil.
+"""House rules for the manifests of every deployed component.
 
-Each rule is one function; `rules` is the table of all. What has to be otherwise is an exception
+Each rule is one function, and `rules` is the table of all rules. A deviation needs an exception
 with a reason.
 
     violations = lint(

@@ -1,4 +1,4 @@
-"""Objects and rules in, violations out."""
+"""Application of the house rules to objects."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -14,17 +14,17 @@ _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class LintError(BundleError):
-    """An exception that names no rule, no object or no reason."""
+    """An exception lacks its rule, object or reason."""
 
 
 class Violation(NamedTuple):
-    """What is wrong with an object.
+    """A violation of a rule.
 
     Attributes:
         rule: the id of the rule.
         object: kind, namespace and name, such as `Deployment kube-system/coredns`.
-        path: of the field in it; empty if it is about the object as a whole.
-        sentence: what is wrong, and what to do.
+        path: the path of the field; empty if the whole object is meant.
+        sentence: the problem and its remedy.
     """
 
     rule: str
@@ -55,12 +55,12 @@ def lint(
 
     Args:
         allow: exceptions: from rule and object, such as `host-root DaemonSet kube-system/node`,
-            to the reason. `*` in the object's name stands for anything.
-        external: objects that are there without being described here, such as
-            `Secret kube-system/ca`; `*` stands for anything.
+            to the reason. `*` in the object's name matches anything.
+        external: existing objects that are not among `objects`, such as `Secret kube-system/ca`;
+            `*` matches anything.
 
     Raises:
-        LintError: an exception names no rule, no object or no reason.
+        LintError: an exception lacks its rule, object or reason.
     """
     exceptions = list(_exceptions(allow))
     manifests = Manifests.of(objects, external)

@@ -1,4 +1,4 @@
-"""Rules about what objects are called, and where they are."""
+"""Rules about names and namespaces of objects."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from pergola.bundle.lint.manifests import CRON_JOB, Finding, Manifests
 _RBAC: Final = "rbac.authorization.k8s.io"
 _CRD: Final = GroupKind("apiextensions.k8s.io", "CustomResourceDefinition")
 _LONGEST_NAME: Final = 253
-# Between dots, names may be longer than the 63 characters of DNS.
+# Parts between dots may exceed the 63 characters of DNS labels.
 _NAME_PART: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?")
 # A Service's name is a part of a DNS name; the name of a CronJob's Job gets 11 characters more.
 _LABELS: Final = {GroupKind("", "Service"): 63, GroupKind("", "Namespace"): 63}
@@ -78,7 +78,7 @@ _CLUSTER_SCOPED: Final = frozenset(
 
 
 def unique_object(manifests: Manifests) -> Iterator[Finding]:
-    """Each object is described once, in whatever version."""
+    """Check that no object is described twice, whatever its API version."""
     seen: set[tuple[GroupKind, Key]] = set()
     for obj in manifests.objects:
         identity = GroupVersionKind.of(obj).group_kind, Key.of(obj)
@@ -88,7 +88,7 @@ def unique_object(manifests: Manifests) -> Iterator[Finding]:
 
 
 def valid_name(manifests: Manifests) -> Iterator[Finding]:
-    """Objects say what they are and how they are called, in a way that the API server takes."""
+    """Check that objects have an API version, a kind and a name that the API server accepts."""
     for obj in manifests.objects:
         gvk = GroupVersionKind.of(obj)
         for field, value in (("apiVersion", gvk.version), ("kind", gvk.kind)):
@@ -104,9 +104,9 @@ def known_namespace(manifests: Manifests) -> Iterator[Finding]:
     for obj in manifests.objects:
         namespaced = scopes.get(kind := GroupVersionKind.of(obj).group_kind, _is_namespaced(kind))
         if namespaced is True and not namespace_of(obj):
-            yield Finding(obj, "metadata.namespace", "is missing; name the namespace")
+            yield Finding(obj, "metadata.namespace", "is missing; set the namespace")
         if namespaced is False and namespace_of(obj):
-            yield Finding(obj, "metadata.namespace", f"a {kind.kind} is in no namespace; remove it")
+            yield Finding(obj, "metadata.namespace", f"a {kind.kind} is cluster-scoped; remove it")
 
 
 def _problem_of_name(name: str, kind: GroupKind) -> str:
@@ -122,17 +122,17 @@ def _problem_of_name(name: str, kind: GroupKind) -> str:
     parts = [name] if kind in _LABELS else name.split(".")
     if not all(map(_NAME_PART.fullmatch, parts)):
         dots = "" if kind in _LABELS else ", and dots"
-        return f"may have lower-case letters, digits and hyphens between them{dots}"
+        return f"must consist of lower-case letters, digits and, between them, hyphens{dots}"
     return ""
 
 
 def _is_namespaced(kind: GroupKind) -> bool | None:
-    """None if it is not known: a kind of somebody else."""
+    """Return whether a kind is namespaced; None for unknown kinds of other groups."""
     return kind not in _CLUSTER_SCOPED if kind.group in _GROUPS else None
 
 
 def _scopes(manifests: Manifests) -> dict[GroupKind, bool]:
-    """Of the kinds that are defined here: whether they are namespaced."""
+    """Return, for each kind that the manifests define, whether it is namespaced."""
     return {_defined_kind(crd): _scope(crd) == "Namespaced" for crd in manifests.of_kind(_CRD)}
 
 

@@ -1,4 +1,4 @@
-"""The objects that are checked together, and what rules ask them for."""
+"""Objects that are checked together, and the views that rules need."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ _POD_TEMPLATES: Final[Mapping[GroupKind, tuple[str, ...]]] = {
 
 
 class Finding(NamedTuple):
-    """One thing that a rule found in an object."""
+    """A finding of a rule about an object."""
 
     object: JsonObject
     path: str
@@ -48,7 +48,7 @@ class Container(NamedTuple):
     """A container of a workload.
 
     Attributes:
-        ends: whether it is to end by itself, as init containers are unless they are sidecars.
+        ends: whether it is meant to end by itself, like an init container that is not a sidecar.
     """
 
     spec: JsonObject
@@ -57,7 +57,7 @@ class Container(NamedTuple):
 
     @property
     def name(self) -> str:
-        """How it is called in sentences."""
+        """Its name in sentences."""
         return str(self.spec.get("name") or "without a name")
 
     @property
@@ -67,7 +67,7 @@ class Container(NamedTuple):
 
     @property
     def is_privileged(self) -> bool:
-        """Whether it may do on its node whatever it wants."""
+        """Whether it has full access to its node."""
         return self.security.get("privileged") is True
 
 
@@ -76,8 +76,8 @@ class Workload:
     """An object that has pods.
 
     Attributes:
-        template: labels and spec of its pods.
-        path: of the pods' spec in the object.
+        template: the labels and spec of its pods.
+        path: the path of the pods' spec in the object.
     """
 
     object: JsonObject
@@ -87,7 +87,7 @@ class Workload:
 
     @property
     def namespace(self) -> str:
-        """Where its pods are."""
+        """The namespace of its pods."""
         return namespace_of(self.object)
 
     @property
@@ -97,11 +97,11 @@ class Workload:
 
     @property
     def labels(self) -> dict[str, str]:
-        """Those of its pods."""
+        """The labels of its pods."""
         return labels_of(self.template)
 
     def containers(self) -> Iterator[Container]:
-        """Return all, init containers first."""
+        """Yield all containers, init containers first."""
         short_lived = self.kind in (JOB, CRON_JOB)
         for i, spec in enumerate(maps_at(self.pod, "initContainers")):
             ends = short_lived or spec.get("restartPolicy") != "Always"
@@ -122,7 +122,7 @@ class Manifests:
     """The objects of a component.
 
     Attributes:
-        external: titles of objects that exist without being part of the manifests; `*` matches any.
+        external: titles of existing objects that are not part of the manifests; `*` matches any.
     """
 
     objects: tuple[JsonObject, ...]
@@ -132,28 +132,28 @@ class Manifests:
 
     @classmethod
     def of(cls, objects: Sequence[JsonObject], external: Collection[str] = ()) -> "Manifests":
-        """Look once at all objects."""
+        """Return the views of some objects."""
         workloads = tuple(filter(None, map(_workload, objects)))
         return cls(tuple(objects), workloads, tuple(external), frozenset(map(title, objects)))
 
     def of_kind(self, *kinds: GroupKind) -> Iterator[JsonObject]:
-        """Return the objects of some kinds, in any version."""
+        """Yield the objects of some kinds, in any version."""
         return (o for o in self.objects if GroupVersionKind.of(o).group_kind in kinds)
 
     def selected(self, namespace: str, selector: JsonObject) -> Iterator[Workload]:
-        """Return the workloads whose pods a selector selects in a namespace."""
+        """Yield the workloads in a namespace whose pods a selector matches."""
         for workload in self.workloads:
             if workload.namespace == namespace and workload.is_selected_by(selector):
                 yield workload
 
     def has(self, kind: str, key: Key) -> bool:
-        """Return whether an object is described here, or is there anyway."""
+        """Return whether an object is among the manifests or declared external."""
         name = f"{kind} {key}"
         return name in self._titles or any(fnmatchcase(name, known) for known in self.external)
 
 
 def title(obj: JsonObject) -> str:
-    """Return how an object is called: `Deployment kube-system/coredns`."""
+    """Return the title of an object, such as `Deployment kube-system/coredns`."""
     return f"{GroupVersionKind.of(obj).kind or 'object'} {Key.of(obj)}"
 
 

@@ -1,4 +1,4 @@
-"""Rules about permissions: nobody may do everything."""
+"""Rules against excessive permissions."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -12,23 +12,27 @@ _ROLES: Final = (GroupKind(_GROUP, "ClusterRole"), GroupKind(_GROUP, "Role"))
 
 
 def cluster_admin(manifests: Manifests) -> Iterator[Finding]:
-    """No component is an administrator of its cluster."""
+    """Check that no component is a cluster administrator."""
     for binding in manifests.of_kind(*_BINDINGS):
         role = map_at(binding, "roleRef")
         if role.get("kind") == "ClusterRole" and role.get("name") == "cluster-admin":
             yield Finding(
-                binding, "roleRef.name", "binds cluster-admin; bind a role with what is needed"
+                binding,
+                "roleRef.name",
+                "binds cluster-admin; bind a role with what is needed",
             )
 
 
 def wildcard_permission(manifests: Manifests) -> Iterator[Finding]:
-    """Roles name verbs or resources."""
+    """Check that no role allows all verbs on all resources."""
     for role in manifests.of_kind(*_ROLES):
         for i, rule in enumerate(maps_at(role, "rules")):
             for field in ("resources", "nonResourceURLs"):
                 if _has_wildcard(rule, "verbs") and _has_wildcard(rule, field):
                     yield Finding(
-                        role, f"rules[{i}]", f"allows all verbs on all {field}; name what is needed"
+                        role,
+                        f"rules[{i}]",
+                        f"allows all verbs on all {field}; name what is needed",
                     )
 
 

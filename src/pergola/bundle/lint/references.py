@@ -1,4 +1,4 @@
-"""The rule that what an object names is there: ConfigMaps, Secrets, ServiceAccounts, roles."""
+"""The rule that referenced ConfigMaps, Secrets, ServiceAccounts and roles exist."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -20,7 +20,7 @@ class _Use(NamedTuple):
 
 
 class _Source(NamedTuple):
-    """Where a map has a reference: the field with the map, and the field in it with the name."""
+    """The place of a reference: the field with its map, and the field in it with the name."""
 
     field: str
     kind: str
@@ -34,7 +34,7 @@ _PROJECTED: Final = (_Source("configMap", "ConfigMap"), _Source("secret", "Secre
 
 
 def existing_reference(manifests: Manifests) -> Iterator[Finding]:
-    """Check that objects that the manifests do not hold are declared external or optional."""
+    """Check that referenced objects are in the manifests, or declared external or optional."""
     for workload in manifests.workloads:
         for use in _uses_of_pod(workload):
             if not _exists(manifests, use.kind, Key(workload.namespace, use.name)):
@@ -91,7 +91,7 @@ def _exists(manifests: Manifests, kind: str, key: Key) -> bool:
 
 
 def _is_built_in(kind: str, name: str) -> bool:
-    """Return whether every cluster, or every namespace, has it by itself."""
+    """Return whether every cluster or namespace has such an object by default."""
     match kind:
         case "ClusterRole" | "Role":
             return name in _BUILT_IN_ROLES or name.startswith("system:")
@@ -104,5 +104,5 @@ def _is_built_in(kind: str, name: str) -> bool:
 
 def _missing(obj: JsonObject, path: str, kind: str, name: str) -> Finding:
     return Finding(
-        obj, path, f"{kind} {name} is not described here; add it, or declare it external"
+        obj, path, f"{kind} {name} is not in the manifests; add it, or declare it external"
     )

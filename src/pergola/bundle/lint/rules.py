@@ -11,8 +11,8 @@ class Rule(NamedTuple):
     """A house rule.
 
     Attributes:
-        id: by which exceptions name it.
-        check: finds what does not follow it.
+        id: the name of the rule in exceptions.
+        check: finds violations.
     """
 
     id: str
@@ -20,7 +20,7 @@ class Rule(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """Why there is this rule, in one sentence."""
+        """The purpose of the rule, in one sentence."""
         return (self.check.__doc__ or "").strip()
 
 

@@ -1,4 +1,4 @@
-"""Rules about workloads: priority, disruptions, volumes, and who selects their pods."""
+"""Rules about workloads: priority, disruptions, volumes, and selectors of their pods."""
 
 from collections.abc import Iterator
 from posixpath import normpath
@@ -23,7 +23,7 @@ _SELECTING: Final = (DEPLOYMENT, STATEFUL_SET, DAEMON_SET, REPLICA_SET)
 
 
 def priority_class(manifests: Manifests) -> Iterator[Finding]:
-    """System pods are not evicted in favour of the user's."""
+    """Check that system pods have a priority class, so that user pods do not evict them."""
     for workload in manifests.workloads:
         if workload.namespace == _SYSTEM and not workload.pod.get("priorityClassName"):
             yield Finding(
@@ -34,7 +34,7 @@ def priority_class(manifests: Manifests) -> Iterator[Finding]:
 
 
 def disruption_budget(manifests: Manifests) -> Iterator[Finding]:
-    """Draining nodes does not stop a component of several replicas."""
+    """Check that a disruption budget protects every component with several replicas."""
     budgets = list(manifests.of_kind(_BUDGET))
     for workload in manifests.workloads:
         if not _is_highly_available(workload):
@@ -49,7 +49,7 @@ def disruption_budget(manifests: Manifests) -> Iterator[Finding]:
 
 
 def host_root(manifests: Manifests) -> Iterator[Finding]:
-    """Nobody mounts all of a node's files."""
+    """Check that no pod mounts the root directory of its node."""
     for workload in manifests.workloads:
         for i, volume in enumerate(maps_at(workload.pod, "volumes")):
             path = map_at(volume, "hostPath").get("path")
@@ -57,8 +57,8 @@ def host_root(manifests: Manifests) -> Iterator[Finding]:
                 yield Finding(
                     workload.object,
                     f"{workload.path}.volumes[{i}].hostPath.path",
-                    f"volume {volume.get('name')} is the root of the node; mount only the"
-                    " directories that are needed",
+                    f"volume {volume.get('name')} is the root directory of the node; mount only"
+                    " the directories that are needed",
                 )
 
 
@@ -77,7 +77,7 @@ def selector_matches_template(manifests: Manifests) -> Iterator[Finding]:
 
 
 def selected_workload(manifests: Manifests) -> Iterator[Finding]:
-    """Services and budgets are about pods that somebody makes."""
+    """Check that Services and disruption budgets select the pods of a workload."""
     for service in manifests.of_kind(_SERVICE):
         labels = map_at(service, "spec", "selector")
         external = map_at(service, "spec").get("type") == "ExternalName"
@@ -112,4 +112,4 @@ def _any(manifests: Manifests, obj: JsonObject, selector: JsonObject) -> bool:
 
 
 def _selects_nothing(obj: JsonObject) -> Finding:
-    return Finding(obj, "spec.selector", "selects the pods of no workload in its namespace")
+    return Finding(obj, "spec.selector", "selects no workload's pods in its namespace")

@@ -1,4 +1,4 @@
-"""`pergola network-policy`: who may talk to a Service, and why."""
+"""`pergola network-policy`: explain who may talk to a Service."""
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ app: Final = App(
 
 
 class UsageError(Exception):
-    """What was asked for cannot be understood; the text says how to ask."""
+    """The arguments are not valid; the text says how to correct them."""
 
 
 @app.command
@@ -36,16 +36,16 @@ def explain(
     kubeconfig: Path | None = None,
     context: str | None = None,
 ) -> None:
-    """Print who may talk to a Service, because of what, and whether the policies are there.
+    """Print who may talk to a Service, why, and whether the policies exist.
 
-    Decides as the controller does, from the cluster as it is now, and writes nothing.
+    Decides as the controller does, from the current state of the cluster, and writes nothing.
 
     Parameters
     ----------
     service
         The Service, as NAMESPACE/NAME.
     config
-        Configuration file of the resource manager. Without it every namespace is served, there is
+        Configuration file of the resource manager. Without it, all namespaces are served, there is
         no ingress controller, and policies do not wait for pods.
     output
         `table` for people, `json` for programs.
@@ -68,7 +68,7 @@ def _key(service: str) -> "Key":
 
     namespace, slash, name = service.partition("/")
     if not (namespace and slash and name) or "/" in name:
-        raise UsageError(f'"{service}" names no Service: write NAMESPACE/NAME, such as demo/web')
+        raise UsageError(f'"{service}" is not a Service: use NAMESPACE/NAME, such as demo/web')
     return Key(namespace, name)
 
 
@@ -111,7 +111,7 @@ def _lines(explanation: "Explanation") -> Iterator[str]:
     if explanation.refusal:
         yield f"There are no policies for it: {explanation.refusal}."
     elif not explanation.callers:
-        yield "Nobody is let in: neither a port nor an annotation asks for it."
+        yield "It admits no callers: it has neither ports nor annotations that allow any."
     if explanation.callers:
         heads = ("WHO", "IN", "PORT", "PODS", "POLICIES", "BECAUSE OF")
         yield ""
@@ -129,7 +129,7 @@ def _policy_lines(explanation: "Explanation") -> Iterator[str]:
         yield from _table(("NAMESPACE", "POLICY", "STATE"), rows)
     if explanation.others:
         names = ", ".join(key.name for key in explanation.others)
-        yield f"\nPolicies of others let something in to the same pods, too: {names}"
+        yield f"\nOther policies also allow ingress to these pods: {names}"
 
 
 def _caller_row(caller: "Caller", prefix: str) -> tuple[str, ...]:
@@ -146,7 +146,7 @@ def _caller_row(caller: "Caller", prefix: str) -> tuple[str, ...]:
 
 
 def _summary(policies: Sequence["Policy"]) -> str:
-    """`present`, or what is otherwise: `1 of 2 missing`."""
+    """Return `present`, or the exceptions, such as `1 of 2 missing`."""
     states = [policy.state for policy in policies]
     if len(set(states)) == 1:
         return states[0]

@@ -1,7 +1,6 @@
-"""Who may talk to a Service, as the controller of NetworkPolicies sees it, and what is there of it.
+"""Who may talk to a Service according to the network policy controller, and which policies exist.
 
-It looks with the controller's own caches and decides with its own functions, once, and writes
-nothing.
+Reads with the controller's caches, decides with its functions, and writes nothing.
 """
 
 import asyncio
@@ -51,14 +50,14 @@ class ExplanationError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A NetworkPolicy that should be there, or is.
+    """A NetworkPolicy that exists or should exist.
 
     Attributes:
-        state: `foreign` is one of this name that is not the controller's to change, `not needed`
-            one that will be there as soon as a pod has the label, `out of reach` one in a namespace
-            that the configuration leaves out, `kept` one that only a mistake in an annotation
-            keeps, `superfluous` one that the controller is about to delete.
-        owner: of a foreign one, the Service that it belongs to, if to any.
+        state: `foreign` is a policy of this name that the controller does not own, `not needed`
+            one that is created once a pod has the label, `out of reach` one in a namespace that
+            the configuration leaves out, `kept` one that stays because of a malformed
+            annotation, `superfluous` one that the controller is about to delete.
+        owner: the Service that a foreign policy belongs to, if any.
     """
 
     key: Key
@@ -68,16 +67,16 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who may talk to the Service.
+    """A set of callers that may talk to the Service.
 
     Attributes:
         namespace: empty for the world.
         label: the label key that pods need, whose value is `allowed`; empty if they need none.
-        full_label: the same before it was shortened.
-        selector: of the callers' pods, as kubectl takes it; empty for the world.
-        ports: such as `TCP 8080`, or `TCP 8080-8090`; none stands for all.
-        because: the annotation, field or object that asks for it.
-        pods: how many match now; None for the world.
+        full_label: the label key before it was shortened.
+        selector: the selector of the callers' pods, in kubectl's syntax; empty for the world.
+        ports: such as `TCP 8080` or `TCP 8080-8090`; none means all.
+        because: the annotation, field or object that requests it.
+        pods: the number of matching pods; None for the world.
     """
 
     kind: Kind
@@ -93,14 +92,14 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """All there is to say about one Service.
+    """The explanation of one Service.
 
     Attributes:
-        selector: of the Service's pods, as kubectl takes it.
-        pods: how many match now.
-        refusal: why there are no policies at all; empty if there are.
-        others: policies of somebody else which let something in to the same pods.
-        problems: one sentence for each mistake in the annotations.
+        selector: the selector of the Service's pods, in kubectl's syntax.
+        pods: the number of matching pods.
+        refusal: why there are no policies at all; empty if there are some.
+        others: policies of other owners that also allow ingress to the pods.
+        problems: a sentence for each mistake in the annotations.
     """
 
     service: Key
@@ -114,11 +113,11 @@ class Explanation:
 
 
 async def explain(client: Client, service: Key, settings: Settings) -> Explanation:
-    """Look at the cluster and report who may talk to a Service.
+    """Read the cluster, and return who may talk to a Service.
 
     Raises:
-        ExplanationError: there is no such Service.
-        KubeError: the API server refuses, or gives no answer.
+        ExplanationError: the Service does not exist.
+        KubeError: the API server refuses or does not answer.
     """
     pods = await _pods(client)
     async with _watching(client, settings) as watches:
@@ -137,7 +136,7 @@ def _service(watches: Watches, key: Key) -> ServiceView:
         )
     view = watches.services.get(key)
     if view is None:
-        raise ExplanationError(f"there is no Service {key}: name it as NAMESPACE/NAME")
+        raise ExplanationError(f"Service {key} does not exist: use NAMESPACE/NAME")
     return view
 
 
@@ -147,7 +146,7 @@ class _SeenPod(NamedTuple):
 
 
 class _Decision(NamedTuple):
-    """What is wanted now, what else would be if pods had the labels, and why there is nothing."""
+    """The desired policies, the possible callers if pods had the labels, or why there are none."""
 
     wanted: dict[Key, JsonObject]
     asked: list[Intent]
@@ -171,9 +170,11 @@ def _refusal(service: ServiceView, watches: Watches) -> str:
     if service.deleting:
         return "the Service is being deleted"
     if not service.selector:
-        return "the Service has no selector, and so no pods of its own"
+        return "the Service has no selector, and therefore no pods"
     if not watches.handles(namespace):
-        return f"the namespace {home} is not chosen by controllers.networkPolicy.namespaceSelectors"
+        return (
+            f"the namespace {home} is not selected by controllers.networkPolicy.namespaceSelectors"
+        )
     if namespace is not None and namespace.terminating:
         return f"the namespace {home} is being deleted"
     return ""
@@ -182,7 +183,7 @@ def _refusal(service: ServiceView, watches: Watches) -> str:
 async def _policies(
     client: Client, service: ServiceView, watches: Watches, decision: _Decision
 ) -> dict[Key, Policy]:
-    """Return all that are wanted, or there with the labels of the Service, and their states."""
+    """Return the states of all policies that are desired or have the labels of the Service."""
     present = watches.policies_of(service.key)
     states: dict[Key, Policy] = {}
     for key, policy in decision.wanted.items():
@@ -200,20 +201,20 @@ async def _policies(
 
 
 async def _absent(client: Client, service: ServiceView, key: Key) -> Policy:
-    """Return why a wanted policy is not among those of the Service."""
+    """Return why a desired policy is not among those of the Service."""
     try:
         live = await client.get(NETWORK_POLICY, key, metadata_only=True)
     except NotFound:
         return Policy(key, "missing")
     owner = owner_of(live)
-    # It may have been written a moment ago.
+    # It may just have been written.
     return Policy(key, "present") if owner == service.key else Policy(key, "foreign", owner)
 
 
 async def _others(
     client: Client, service: ServiceView, pods: Sequence[_SeenPod]
 ) -> tuple[Key, ...]:
-    """Policies of somebody else that let something in to the pods of the Service."""
+    """Return the policies of other owners that allow ingress to the pods of the Service."""
     behind = [dict(service.selector), *(p.labels for p in _behind(service, pods))]
     return tuple(
         sorted(
@@ -288,12 +289,12 @@ def _port(port: PolicyPort) -> str:
 def _text(selector: JsonObject) -> str:
     try:
         return format_selector(selector)
-    except SelectorError:  # a label that is too long; the API server would refuse it, too
+    except SelectorError:  # a label that is too long, which the API server would reject as well
         return str(selector)
 
 
 async def _pods(client: Client) -> list[_SeenPod]:
-    """Return the labels of all pods that may still talk."""
+    """Return the labels of all pods that have not ended."""
     fields = "status.phase!=Succeeded,status.phase!=Failed"
     found: list[_SeenPod] = []
     async for page in client.pages(POD, fields=fields, metadata_only=True):
@@ -303,7 +304,7 @@ async def _pods(client: Client) -> list[_SeenPod]:
 
 @asynccontextmanager
 async def _watching(client: Client, settings: Settings) -> AsyncGenerator[Watches]:
-    """The caches of the controller, filled."""
+    """Yield the controller's caches once they are filled."""
     controller = settings.ingress_controller
     watches = Watches.of(
         client,
@@ -325,7 +326,7 @@ async def _watching(client: Client, settings: Settings) -> AsyncGenerator[Watche
 
 
 async def _filled(caches: Sequence[Watching]) -> None:
-    """Caches try again for ever, which is not for people who wait."""
+    """Wait until the caches are filled, but not forever, as caches retry without end."""
     try:
         async with asyncio.timeout(_PATIENCE):
             for cache in caches:

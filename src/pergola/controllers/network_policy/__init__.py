@@ -1,10 +1,10 @@
-"""NetworkPolicies by which callers of a Service need nothing but a pod label (spec 11 §4).
+"""NetworkPolicies for Services, whose callers only need a pod label (spec 11 §4).
 
-`service` reads what a Service asks for (its annotations in `annotations`), `intents` says who may
-talk to it, `desired` renders the policies (`names`, `descriptions`), and `kept` says which old ones
-outlive a mistake. `watches` has all caches (`seen` what they keep, `peers`, `callers` and `istio`
-what is looked up in them), `wakes` says whom an event is about, `reconcile` follows the steps of
-§4.9, and `apply` writes.
+`service` reads a Service (`annotations` its annotations), `intents` decides who may talk to it,
+`desired` renders the policies (`names`, `descriptions`), and `kept` selects old ones that survive a
+mistake. `watches` has all caches (`seen` is their content; `peers`, `callers` and `istio` look
+things up in them), `triggers` maps events to Services, `reconcile` follows the steps of §4.9, and
+`apply` writes.
 """
 
 from pergola.controllers.network_policy.unit import Settings, network_policy

@@ -1,4 +1,4 @@
-"""What the annotations of Services say, and in one sentence each what is wrong with them."""
+"""Annotations of Services: parsing them, with one sentence for each mistake."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -23,7 +23,7 @@ _LABEL_PART: Final = re.compile(r"[-._A-Za-z0-9]+")
 
 
 class PolicyPort(NamedTuple):
-    """What a NetworkPolicy says of ports; without a port, all ports of the protocol."""
+    """A port in a NetworkPolicy; without a number or name, all ports of the protocol."""
 
     protocol: str
     port: int | str | None
@@ -31,34 +31,35 @@ class PolicyPort(NamedTuple):
 
 
 class Malformed(Exception):
-    """An annotation cannot be read; the text says what is wrong and how to put it right."""
+    """An annotation is malformed; the text says what is wrong and how to fix it."""
 
 
 class Parsed(NamedTuple):
-    """The entries of a list that could be read, and what is wrong with the others."""
+    """The valid entries of a list, and the problems of the others."""
 
     ports: tuple[PolicyPort, ...]
     problems: tuple[str, ...]
 
 
 class ParsedSelectors(NamedTuple):
-    """The selectors of a list that could be read, and what is wrong with the others."""
+    """The valid selectors of a list, and the problems of the others."""
 
     selectors: tuple[JsonObject, ...]
     problems: tuple[str, ...]
 
 
 def parse_alias_ports(text: str) -> Parsed:
-    """Return the ports of an alias. Each needs a number or name, as policies are named after it."""
+    """Return the ports of an alias; each needs a number or name, which becomes a policy's name."""
     ports, problems = _each(text, "ports", _named_port)
     return Parsed(merged(ports), problems)
 
 
 def parse_world_ports(text: str) -> tuple[PolicyPort, ...]:
-    """Return the ports that are open to everybody; all ports if the list is empty.
+    """Return the ports that are open to the world; all ports if the list is empty.
 
     Raises:
-        Malformed: an entry is wrong. Leaving it out could leave an empty list.
+        Malformed: an entry is invalid. Skipping it could leave an empty list, which opens all
+            ports.
     """
     ports, problems = _each(text, "ports", _port)
     if problems:
@@ -76,7 +77,7 @@ def parse_pod_selector(text: str) -> JsonObject:
     """Return the selector of the pods behind a Service.
 
     Raises:
-        Malformed: it is no selector, or one of every pod.
+        Malformed: the text is not a selector, or selects every pod.
     """
     selector = _selector(_json(text, "a label selector"), "")
     if is_empty(selector):
@@ -88,7 +89,7 @@ def check_alias(alias: str) -> None:
     """Refuse an alias that cannot be part of a policy's name and of a label.
 
     Raises:
-        Malformed: says why.
+        Malformed: the alias is invalid.
     """
     if not alias:
         raise Malformed("the alias is empty: name one between from- and -allowed-ports")
@@ -103,7 +104,7 @@ def check_namespace_alias(alias: str) -> None:
     """Refuse a namespace alias that cannot be part of a label.
 
     Raises:
-        Malformed: says why.
+        Malformed: the alias is invalid.
     """
     if not _LABEL_PART.fullmatch(alias):
         raise Malformed(
@@ -113,7 +114,7 @@ def check_namespace_alias(alias: str) -> None:
 
 
 def merged(ports: Iterable[PolicyPort]) -> tuple[PolicyPort, ...]:
-    """Return each protocol and port once; of ranges with one beginning, the longest."""
+    """Return each protocol and port once; of ranges with the same start, the longest."""
     ends: dict[tuple[str, int | str | None], int | None] = {}
     for protocol, port, end in ports:
         known = ends.get((protocol, port))
@@ -122,7 +123,7 @@ def merged(ports: Iterable[PolicyPort]) -> tuple[PolicyPort, ...]:
 
 
 def port_of(value: object) -> int | str | None:
-    """A port as a number, where it is one in quotes, too; None for what is no port at all."""
+    """Return a port as a number if possible, even if it is quoted; None if it is not a port."""
     if isinstance(value, str) and value.isascii() and value.isdigit():
         return int(value)
     if isinstance(value, str | int) and not isinstance(value, bool):
@@ -166,7 +167,7 @@ def _json(text: str, what: str) -> object:
 def _selector(value: Any, path: str) -> JsonObject:
     at = f"{path}: " if path else ""
     if not isinstance(value, dict):
-        raise Malformed(f"{at}must be a label selector, a map of matchLabels and matchExpressions")
+        raise Malformed(f"{at}must be a label selector: a map with matchLabels or matchExpressions")
     try:
         format_selector(value)
     except SelectorError as error:
@@ -208,7 +209,7 @@ def _end_port(value: object, port: int | str | None, path: str) -> int | None:
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool) or not isinstance(port, int):
-        raise Malformed(f"{path}.endPort: must be a number, beside a port that is a number")
+        raise Malformed(f"{path}.endPort: must be a number, and so must port")
     if not port <= value <= _LAST_PORT:
         raise Malformed(f"{path}.endPort: must be a number from {port} to {_LAST_PORT}")
     return value

@@ -1,4 +1,4 @@
-"""Writing NetworkPolicies: what differs, and only what is ours (spec 11 §4.9 step 6)."""
+"""Writes of NetworkPolicies: only differences, and only to our own (spec 11 §4.9 step 6)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -32,23 +32,23 @@ _NAMESPACE_TERMINATING: Final = "NamespaceTerminating"
 
 
 class ForeignPolicy(ReconcileError):
-    """A NetworkPolicy has the name of ours, and belongs to somebody else."""
+    """A NetworkPolicy with the name of ours belongs to another owner."""
 
 
 class RejectedPolicy(ReconcileError):
-    """The API server will not have a NetworkPolicy, until something is changed."""
+    """The API server rejects a NetworkPolicy, and will do so until something changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The policies of one Service that are to be written, and those that are to go."""
+    """The policies of one Service to write, and those to delete."""
 
     put: list[JsonObject]
     delete: dict[Key, SeenPolicy]
 
     @property
     def is_empty(self) -> bool:
-        """Whether everything is as it should be."""
+        """Whether there is nothing to do."""
         return not self.put and not self.delete
 
 
@@ -57,11 +57,11 @@ def plan(
     present: Mapping[Key, SeenPolicy],
     kept: Iterable[Key] = (),
 ) -> Plan:
-    """Return what differs between what should be and what is.
+    """Return the differences between the desired and the current policies.
 
     Args:
         present: the policies whose labels name the Service.
-        kept: those that stay as they are, also if they are not wanted.
+        kept: policies to leave unchanged even if they are not desired.
     """
     staying = {*wanted, *kept}
     return Plan(
@@ -75,7 +75,7 @@ def plan(
 
 
 class Writer:
-    """Writes the policies of Services, up to sixteen of each Service at once."""
+    """Writer of policies, up to sixteen at once for each Service."""
 
     def __init__(self, client: Client, policies: Caches[SeenPolicy]) -> None:
         self._client = client
@@ -85,24 +85,24 @@ class Writer:
         self._blocked: dict[Key, set[Key]] = {}
 
     def is_as_written(self, key: Key, policy: SeenPolicy) -> bool:
-        """Return whether a policy is what is being written right now."""
+        """Return whether a policy equals what is being written right now."""
         return self._writing.get(key) == policy.digest
 
     def gone(self, key: Key) -> set[Key]:
-        """Take in that a policy is gone; report the Services that wanted one of its name."""
+        """Forget a deleted policy; return the Services that need a policy of its name."""
         self._deleted.pop(key, None)
         return self._blocked.pop(key, set())
 
     def outstanding(self, plan: Plan) -> Plan:
-        """A plan without deletions that were asked for: the watch lags, or a finalizer holds on."""
+        """Return the plan without deletions that were requested already."""
         deleted = self._deleted
         delete = {k: seen for k, seen in plan.delete.items() if deleted.get(k) != seen.uid}
         return Plan(plan.put, delete)
 
     async def apply(self, service: Key, plan: Plan) -> list[Exception]:
-        """Do all of a plan, whatever fails of it; return what failed.
+        """Carry out all of a plan, even if parts of it fail; return the errors.
 
-        That is each a `KubeError`, a `ForeignPolicy` or a `RejectedPolicy`.
+        Each error is a `KubeError`, a `ForeignPolicy` or a `RejectedPolicy`.
         """
         gate = asyncio.Semaphore(_AT_ONCE)
         writes = [partial(self._put, service, policy) for policy in plan.put]
@@ -129,12 +129,12 @@ class Writer:
     async def _written(
         self, service: Key, policy: JsonObject, *, is_there: bool
     ) -> JsonObject | None:
-        """The policy after it was written; None if its namespace is going."""
+        """Write a policy, and return it; None if its namespace is being deleted."""
         if not is_there:
             try:
                 return await self._client.create(policy)
             except AlreadyExists:
-                pass  # it lost a label of ours, is foreign, or the watch is behind
+                pass  # it lost a label of ours, is foreign, or the watch lags
             except ApiError as error:
                 if _is_going(error):
                     return None
@@ -142,7 +142,7 @@ class Writer:
         return await self._patch(service, policy)
 
     async def _patch(self, service: Key, policy: JsonObject) -> JsonObject:
-        """Change what differs of what we write; other labels and annotations stay."""
+        """Patch the fields of ours that differ; other labels and annotations stay."""
         key = Key.of(policy)
         live = await self._client.get(NETWORK_POLICY, key)
         owner = owner_of(live)
@@ -185,7 +185,7 @@ async def _attempt(
 
 
 def _is_going(error: ApiError) -> bool:
-    """Return whether a namespace is terminating or gone, of which we are about to hear anyway."""
+    """Return whether a namespace is terminating or gone, which an event will report anyway."""
     if isinstance(error, Forbidden):
         return any(cause.get("reason") == _NAMESPACE_TERMINATING for cause in error.causes)
     return isinstance(error, NotFound)

@@ -1,4 +1,4 @@
-"""Pods that are labelled as callers, which matter only where the configuration says so."""
+"""Pods that are labelled as callers; the configuration decides whether they matter."""
 
 from collections.abc import Collection, Iterable
 
@@ -12,11 +12,11 @@ from pergola.runtime.caching.caches import Caches
 from pergola.runtime.caching.index import Index
 
 ANYWHERE = ""
-"""Stands for the namespace of callers whose labels name the Service's namespace themselves."""
+"""The namespace of callers in other namespaces, whose labels name the Service's namespace."""
 
 
 class Callers:
-    """Which namespaces have pods with the labels of callers, and which Services those may call."""
+    """Lookups of namespaces by the caller labels of their pods, and of Services by these labels."""
 
     def __init__(
         self, client: Client, services: Caches[ServiceView], namespaces: Collection[str]

@@ -1,4 +1,4 @@
-"""What a NetworkPolicy allows, as its annotation tells (wording: spec 11 §4.4)."""
+"""Descriptions of NetworkPolicies for their annotation (wording: spec 11 §4.4)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +11,7 @@ from pergola.kube.selectors import format_selector
 def ingress_description(
     service: ServiceView, port: PolicyPort, peer: str, callers: JsonObject, kind: str
 ) -> str:
-    """Of the policy at the Service's pods."""
+    """Return the description of the policy for the Service's pods."""
     who = f"pods running in namespace {peer}"
     if kind == "ingress":
         who = f"ingress controller pods running in the {peer} namespace"
@@ -24,7 +24,7 @@ def ingress_description(
 def egress_description(
     service: ServiceView, port: PolicyPort, peer: str, callers: JsonObject, kind: str
 ) -> str:
-    """Of the policy at the callers' pods."""
+    """Return the description of the policy for the callers' pods."""
     where = f"the {peer} namespace" if kind == "ingress" else f"namespace {peer}"
     return (
         f"Allows egress {port.protocol} traffic to port {port.port} from pods running in {where} "

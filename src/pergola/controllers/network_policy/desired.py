@@ -1,7 +1,7 @@
-"""The NetworkPolicies that a Service asks for: pure functions (spec 11 §4.3, §4.4).
+"""The NetworkPolicies that a Service needs: pure functions (spec 11 §4.3, §4.4).
 
-`intents` says who may talk to a Service (in the module of that name), `render` makes the policies
-of one intent, and `desired` puts those of all together.
+`intents`, of the module of that name, decides who may talk to a Service; `render` returns the
+policies of one intent, and `desired` merges those of all.
 """
 
 import hashlib
@@ -45,10 +45,10 @@ _HASHED: Final = 5
 
 
 def desired(service: ServiceView, wanted: Iterable[Intent]) -> dict[Key, JsonObject]:
-    """Return the policies of a Service, by where they are.
+    """Return the policies of a Service by their keys.
 
-    Two intents may ask for policies of one name, such as a peer and a Gateway in one namespace. An
-    ingress policy then lets both in; an egress policy for other callers gets a name of its own.
+    Two intents may need policies of the same name, such as a peer and a Gateway in one namespace.
+    An ingress policy then admits both; an egress policy for other callers gets a name of its own.
     """
     policies: dict[Key, JsonObject] = {}
     for intent in wanted:
@@ -65,13 +65,13 @@ def desired(service: ServiceView, wanted: Iterable[Intent]) -> dict[Key, JsonObj
 
 
 def render(service: ServiceView, intent: Intent) -> list[JsonObject]:
-    """The policies of one intent: at the Service's pods, and at the callers unless unknown."""
+    """Return the policies of one intent: for the Service's pods, and for callers if known."""
     if intent.kind == "world":
         return [_world(service, intent)]
     base = _base(service, intent)
     suffix = _SUFFIXES.get(intent.kind, "")
     away = intent.peer != service.key.namespace
-    # A Gateway elsewhere is named by its namespace, as a peer is.
+    # The name for a Gateway in another namespace contains that namespace, as for a peer.
     ingress_suffix = "" if intent.kind == "istio" and away else suffix
     return [
         _ingress(service, intent, ingress_policy(service.key, base, intent.peer, ingress_suffix)),
@@ -167,7 +167,7 @@ def _joined(one: JsonObject, other: JsonObject) -> JsonObject:
 
 
 def _renamed(policy: JsonObject) -> tuple[Key, JsonObject]:
-    """Return a policy whose name is taken by one for other callers."""
+    """Return a policy under an alternative name; one for other callers has the usual name."""
     digest = hashlib.sha256(canonical(policy["spec"]["podSelector"])).hexdigest()
     name = f"{policy['metadata']['name']}-{digest[:_HASHED]}"
     renamed = {**policy, "metadata": {**policy["metadata"], "name": name}}

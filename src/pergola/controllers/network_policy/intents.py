@@ -1,4 +1,4 @@
-"""Who may talk to a Service, and because of what: pure functions (spec 11 §4.3, §4.7, §4.8)."""
+"""Callers of a Service, and the reason for each: pure functions (spec 11 §4.3, §4.7, §4.8)."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,15 +26,15 @@ _SPEC_PORTS: Final = "spec.ports"
 
 
 class Intent(NamedTuple):
-    """Callers that may reach ports of a Service.
+    """A set of callers that may reach ports of a Service.
 
     Attributes:
         peer: the namespace of the callers; empty for the world.
-        ports: exactly one, save for the world: any number, and none stands for all.
-        because: the annotation, field or object that asks for it.
-        label: the label key that callers carry; empty where they need none.
-        full_label: the same before it was shortened.
-        alias: of kind `alias`, its name.
+        ports: exactly one, except for the world: any number, and none means all.
+        because: the annotation, field or object that requests it.
+        label: the label key that callers carry; empty if they need none.
+        full_label: the label key before it was shortened.
+        alias: the name of the alias, for kind `alias`.
         callers: the label selector of the callers' pods; empty for the world.
     """
 
@@ -49,12 +49,12 @@ class Intent(NamedTuple):
 
     @property
     def port(self) -> int | str | None:
-        """The first port; None stands for all."""
+        """The first port; None means all."""
         return self.ports[0].port if self.ports else None
 
     @property
     def protocol(self) -> str:
-        """Of the first port; empty for any."""
+        """The protocol of the first port; empty for any."""
         return self.ports[0].protocol if self.ports else ""
 
 
@@ -68,7 +68,7 @@ class IngressController(NamedTuple):
 class Backend(NamedTuple):
     """A port of a Service, by name or number, that some object sends traffic to.
 
-    A VirtualService may leave the port out, which is None, if the Service has only one.
+    A VirtualService may omit the port, then None, if the Service has only one.
     """
 
     port: int | str | None
@@ -79,8 +79,8 @@ class GatewayBackend(NamedTuple):
     """A port of a Service that an Istio Gateway sends traffic to.
 
     Attributes:
-        namespace: where pods of the Gateway run.
-        labels: their labels, sorted.
+        namespace: a namespace with pods of the Gateway.
+        labels: the labels of these pods, sorted.
     """
 
     port: int | str | None
@@ -91,14 +91,14 @@ class GatewayBackend(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What else than the Service and its peers decides.
+    """The inputs of the decision besides the Service and its peers.
 
     Attributes:
-        has_caller: whether a namespace has a pod with a label key whose value is `allowed`. Where
-            it has not, nothing is wanted for labelled callers. None: there is no such condition.
-        ingress_controller: None if there is none, or nothing can be created where it runs.
-        ingress_backends: of the Ingresses in the Service's namespace, those that name the Service.
-        gateway_backends: the same of VirtualServices, for each namespace with pods of a Gateway.
+        has_caller: whether a namespace has a pod with a label key whose value is `allowed`;
+            without one, labelled callers get no policies. None disables this condition.
+        ingress_controller: None if there is none, or its namespace is being deleted.
+        ingress_backends: the backends of Ingresses that name the Service.
+        gateway_backends: those of VirtualServices, for each namespace with pods of a Gateway.
     """
 
     has_caller: Callable[[str, str], bool] | None = None
@@ -113,16 +113,16 @@ ALONE: Final = Surroundings()
 def intents(
     service: ServiceView, peers: Sequence[str], surroundings: Surroundings = ALONE
 ) -> list[Intent]:
-    """Return who may talk to a Service; each intent once.
+    """Return who may talk to a Service, without duplicates.
 
     Args:
         peers: the namespaces of labelled callers, the Service's own first; none if its namespace
-            is not handled, or is about to go.
+            is not handled or is being deleted.
     """
     if not peers or not service.is_selecting or POD_SELECTOR in service.broken:
         return []
     if NAMESPACE_ALIAS in service.broken:
-        peers = [service.key.namespace]  # nobody knows what callers elsewhere are labelled with
+        peers = [service.key.namespace]  # the labels of callers in other namespaces are unknown
     labelled = [*_port_intents(service, peers), *_alias_intents(service, peers)]
     if has_caller := surroundings.has_caller:
         labelled = [intent for intent in labelled if has_caller(intent.peer, intent.label)]
@@ -136,13 +136,13 @@ def intents(
 
 
 def own_labels(service: ServiceView) -> Iterator[LabelKey]:
-    """Return the labels of callers in the Service's own namespace."""
+    """Yield the labels of callers in the Service's own namespace."""
     for base in _bases(service):
         yield caller_label(base)
 
 
 def peer_labels(service: ServiceView) -> Iterator[LabelKey]:
-    """Return the labels of callers in other namespaces."""
+    """Yield the labels of callers in other namespaces."""
     for base in _bases(service):
         yield caller_label(service.caller_namespace, base)
 
@@ -153,12 +153,12 @@ def target_ports(service: ServiceView) -> list[PolicyPort]:
 
 
 def id_of(service: ServiceView, port: PolicyPort) -> str:
-    """Return what policies and labels call a port of a Service: `web-tcp-8080`."""
+    """Return the id of a Service's port in names of policies and labels: `web-tcp-8080`."""
     return port_id(service.key.name, port.protocol, "" if port.port is None else port.port)
 
 
 def _bases(service: ServiceView) -> Iterator[str]:
-    """Return what labels say after the namespace: ports, and aliases."""
+    """Yield the parts of labels after the namespace: ports and aliases."""
     for port in target_ports(service):
         yield id_of(service, port)
     for alias in service.aliases:
@@ -225,7 +225,7 @@ def _gateway_intents(service: ServiceView, surroundings: Surroundings) -> Iterat
 
 
 def _translated(service: ServiceView, backend: int | str | None) -> list[PolicyPort]:
-    """The container ports behind a port of the Service; a name that is empty names nothing."""
+    """Return the container ports behind a port of the Service; none for an empty name."""
     if backend is None:
         found = [*service.ports] if len(service.ports) == 1 else []
     elif isinstance(backend, str):
@@ -245,5 +245,5 @@ def _once(found: Iterable[Intent]) -> list[Intent]:
 
 
 def canonical(value: JsonObject) -> bytes:
-    """Return the same bytes for the same value, whatever the order of its keys."""
+    """Encode a value, independently of the order of its keys."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)

@@ -1,4 +1,4 @@
-"""From which namespaces Istio's gateways send traffic to Services (spec 11 §4.8)."""
+"""The namespaces from which Istio gateways send traffic to Services (spec 11 §4.8)."""
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -25,7 +25,7 @@ log = get_logger("networkpolicy")
 
 
 class Istio:
-    """VirtualServices, their Gateways and the pods of those; none where Istio is not served."""
+    """VirtualServices, their Gateways and the Gateways' pods; empty if Istio is not served."""
 
     def __init__(self, client: Client, namespaces: Collection[str]) -> None:
         self.virtual_services = Caches(
@@ -45,16 +45,16 @@ class Istio:
         self.gateways.subscribe(self.pods.gateway_changed)
 
     def services_behind(self, gateway: Key) -> Iterator[Key]:
-        """Return the Services to which traffic goes from a Gateway."""
+        """Yield the Services that a Gateway sends traffic to."""
         for key in self.by_gateway.keys(gateway):
             seen = self.virtual_services.get(key)
             if seen is not None:
                 yield from (destination.service for destination in seen.destinations)
 
     async def backends(self, service: Key) -> list[GatewayBackend]:
-        """The ports of a Service to which traffic goes, for each namespace that it comes from.
+        """Return the ports of a Service that get traffic, for each namespace that it comes from.
 
-        Waits until it is known where the pods of the Gateways are.
+        Waits until the namespaces of the Gateways' pods are known.
         """
         while waiting := self.pods.unknown(labels for _, _, labels in self._routes(service)):
             await waiting[0].wait()
@@ -66,7 +66,7 @@ class Istio:
         return sorted(set(found), key=str)
 
     def _routes(self, service: Key) -> Iterator[tuple[str, Destination, Labels]]:
-        """From Gateways that are not there, or choose no pods, nothing comes."""
+        """Yield the routes to a Service from existing Gateways that select pods."""
         for key in self.by_service.keys(service):
             seen = self.virtual_services.get(key)
             if seen is None:
@@ -78,17 +78,17 @@ class Istio:
 
 
 class _Followed(NamedTuple):
-    """The pods of some labels; `decided` once they are known, or nobody asks any more."""
+    """The pods with some labels; `decided` once they are known, or no longer needed."""
 
     pods: Caches[bool]
     decided: asyncio.Event
 
 
 class GatewayPods:
-    """The pods of all Gateways; `run` must run for them to be known.
+    """The pods of all Gateways, which are known while `run` runs.
 
-    Gateways share few sets of labels, and few pods have them: each set has a watch of its own, as
-    one of all pods would be the most expensive thing that this controller does.
+    Gateways share few sets of labels, and few pods have them, so each set has a watch of its own:
+    a watch of all pods would be the most expensive part of this controller.
 
     Args:
         gateways: the Gateways by the labels of their pods.
@@ -109,11 +109,11 @@ class GatewayPods:
         self._changed = asyncio.Event()
 
     def subscribe(self, subscriber: Callable[[Labels], None]) -> None:
-        """Call `subscriber` with the labels when one of their pods came or went."""
+        """Call `subscriber` with the labels of each pod that appears or disappears."""
         self._subscribers.append(subscriber)
 
     def gateway_changed(self, change: Change[Labels]) -> None:
-        """Begin to watch the pods of a Gateway, or end it with the last Gateway of its kind."""
+        """Start watching the pods of a Gateway, or stop with the last Gateway of these labels."""
         if change.new and change.new not in self._followed:
             self._follow(change.new)
         if change.old and change.old not in self._gateways:
@@ -125,7 +125,7 @@ class GatewayPods:
         return sorted({key.namespace for key, _ in followed.pods.items()}) if followed else []
 
     def unknown(self, several: Iterable[Labels]) -> list[asyncio.Event]:
-        """Return what to wait for until all pods of these labels are known."""
+        """Return the events to wait for until all pods with these labels are known."""
         found = (self._followed.get(labels) for labels in several)
         return [one.decided for one in found if one is not None and not one.decided.is_set()]
 

@@ -1,4 +1,4 @@
-"""Which policies outlive a mistake: what an annotation asked for while it could still be read."""
+"""Policies that stay when the annotation that requested them becomes malformed."""
 
 from collections.abc import Iterator
 
@@ -19,9 +19,9 @@ from pergola.controllers.network_policy.service import ServiceView
 
 
 def is_kept(service: ServiceView, policy: Key) -> bool:
-    """Whether a policy of a Service stays as it is, although nothing that can be read asks for it.
+    """Return whether a policy of a Service stays although no valid annotation requests it.
 
-    A mistake in an annotation is told, and must not cut connections (spec 11 §4.9).
+    A mistake in an annotation is reported, and must not cut connections (spec 11 §4.9).
     """
     if not service.broken:
         return False
@@ -42,12 +42,12 @@ def _is_via(alias: str, name: str) -> bool:
 
 
 def _is_cut_from_peers(service: ServiceView) -> bool:
-    """Whether it cannot be said which namespaces are peers, or how their pods are labelled."""
+    """Return whether the peer namespaces, or the labels of their pods, are unknown."""
     return not service.broken.isdisjoint((NAMESPACE_SELECTORS, NAMESPACE_ALIAS))
 
 
 def _is_for_a_peer(service: ServiceView, policy: Key) -> bool:
-    """Whether a policy has to do with another namespace, and with a port that is still open."""
+    """Return whether a policy is for another namespace and for a port that is still open."""
     if policy.name.endswith((FROM_INGRESS_CONTROLLER, FROM_ISTIO)):
         return False
     if policy.namespace == service.key.namespace:

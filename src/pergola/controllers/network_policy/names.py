@@ -35,23 +35,23 @@ _HASHED: Final = 5
 
 
 class LabelKey(NamedTuple):
-    """A label that callers carry; `key` differs from `full` where that is too long for a label."""
+    """A label key of callers; `key` differs from `full` if that is too long for a label."""
 
     key: str
     full: str
 
 
 def caller_label(*parts: str) -> LabelKey:
-    """`a`, `web-tcp-80` → `networking.resources.gardener.cloud/to-a-web-tcp-80`.
+    """Return a label key: `a`, `x` → `networking.resources.gardener.cloud/to-a-x`.
 
-    What is longer than 63 characters after the slash is cut off and hashed; clients do the same.
+    A name of more than 63 characters is cut off and hashed; clients do the same.
     """
     name = f"to-{'-'.join(parts)}"
     return LabelKey(PREFIX + shortened(name), PREFIX + name)
 
 
 def shortened(name: str) -> str:
-    """The name part of a label key: 57 characters and five of the SHA-256 if it is too long."""
+    """Return the name part of a label key; 57 characters and five of the SHA-256 if too long."""
     if len(name) <= _LONGEST:
         return name
     digest = hashlib.sha256(name.encode()).hexdigest()
@@ -59,22 +59,22 @@ def shortened(name: str) -> str:
 
 
 def port_id(service: str, protocol: str, port: int | str) -> str:
-    """`web`, `TCP`, `80` → `web-tcp-80`."""
+    """Return the id of a port: `web`, `TCP`, `80` → `web-tcp-80`."""
     return f"{service}-{protocol.lower()}-{port}"
 
 
 def alias_base(port: str, alias: str) -> str:
-    """`web-tcp-80`, `all-scrape-targets` → `web-tcp-80-via-all-scrape-targets`."""
+    """Return the id of an alias's port: `web-tcp-80`, `scrape` → `web-tcp-80-via-scrape`."""
     return f"{port}-via-{alias}"
 
 
 def ingress_policy(service: Key, base: str, peer: str, suffix: str = "") -> Key:
-    """Return where the policy is that lets callers in.
+    """Return the key of the policy that allows ingress from callers.
 
     Args:
-        base: what of the Service is reached, as `port_id` or `alias_base` names it.
+        base: the id of the port, from `port_id` or `alias_base`.
         peer: the callers' namespace.
-        suffix: follows in place of the namespace, and also where both share one.
+        suffix: the end of the name, instead of the callers' namespace.
     """
     if not suffix and peer != service.namespace:
         suffix = f"-from-{peer}"
@@ -82,21 +82,21 @@ def ingress_policy(service: Key, base: str, peer: str, suffix: str = "") -> Key:
 
 
 def egress_policy(service: Key, base: str, peer: str, suffix: str = "") -> Key:
-    """Return where the policy is that lets callers out."""
+    """Return the key of the policy that allows egress of callers."""
     target = base if peer == service.namespace else f"{service.namespace}-{base}"
     return Key(peer, f"egress-to-{target}{suffix}")
 
 
 def world_policy(service: Key) -> Key:
-    """Return where the policy is that lets everybody in."""
+    """Return the key of the policy that allows ingress from everywhere."""
     return Key(service.namespace, f"ingress-to-{service.name}-from-world")
 
 
 def alias_of(annotation: str) -> str | None:
-    """The alias that an annotation is about, which may be empty; None for another annotation."""
+    """Return the alias in an annotation, which may be empty; None for other annotations."""
     if not (annotation.startswith(_ALIAS_BEGINS) and annotation.endswith(_ALIAS_ENDS)):
         return None
-    # `from-allowed-ports` has the shape only if its dash is counted twice.
+    # `from-allowed-ports` matches both ends only because they share a dash.
     if len(annotation) < len(_ALIAS_BEGINS) + len(_ALIAS_ENDS):
         return None
     return annotation[len(_ALIAS_BEGINS) : -len(_ALIAS_ENDS)]

@@ -1,4 +1,4 @@
-"""The namespaces whose pods may call a Service, if they are labelled (spec 11 §4.5)."""
+"""The namespaces whose labelled pods may call a Service (spec 11 §4.5)."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol, TypeVar
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def peers_of(service: ServiceView, namespaces: Mapping[str, SeenNamespace]) -> list[str]:
-    """A Service's own namespace and those that its selectors choose; none if its own is going."""
+    """Return a Service's namespace and those its selectors match; none if its own terminates."""
     chosen = {
         name
         for name, namespace in namespaces.items()
@@ -25,14 +25,14 @@ def peers_of(service: ServiceView, namespaces: Mapping[str, SeenNamespace]) -> l
 
 
 class Looked(Protocol[T]):
-    """A cache, or several."""
+    """One cache or several."""
 
     def get(self, key: Key) -> T | None:
         """Return the facts about an object."""
         ...
 
     def items(self) -> Iterator[tuple[Key, T]]:
-        """All keys and what is kept of them."""
+        """Yield all keys with their facts."""
         ...
 
     def subscribe(self, subscriber: Subscriber[T]) -> None:
@@ -41,9 +41,9 @@ class Looked(Protocol[T]):
 
 
 class Peers:
-    """The same, kept up to date: each selector is evaluated once per change of a Namespace.
+    """Peers kept up to date: each selector is evaluated once per change of a Namespace.
 
-    Many Services share few selectors, so that they are what is counted by.
+    Many Services share few selectors, so the results are stored by selector.
     """
 
     def __init__(self, services: Looked[ServiceView], namespaces: Looked[SeenNamespace]) -> None:
@@ -55,20 +55,20 @@ class Peers:
         services.subscribe(self._service_changed)
 
     def of(self, service: ServiceView) -> list[str]:
-        """As `peers_of`."""
+        """Return the same as `peers_of`."""
         sets = (self._chosen.get(text, set()) for text in _identities(service.key, service))
         own = self._namespaces.get(Key("", service.key.namespace))
         return _in_order(service, own, set().union(*sets))
 
     def chooses(self, service: Key, namespace: str) -> bool:
-        """Return whether the selectors of a Service choose a namespace."""
+        """Return whether a selector of a Service matches a namespace."""
         view = self._services.get(service)
         return view is not None and any(
             namespace in self._chosen.get(text, ()) for text in _identities(service, view)
         )
 
     def namespace_changed(self, change: Change[SeenNamespace]) -> set[Key]:
-        """Take in the change; report the Services that gain or lose the namespace as a peer."""
+        """Store a change; return the Services that gain or lose the namespace as a peer."""
         name = change.key.name
         affected: set[Key] = set()
         for text, chosen in self._chosen.items():
@@ -103,7 +103,7 @@ def _in_order(service: ServiceView, own: SeenNamespace | None, chosen: set[str])
 
 
 def _chooses(selector: JsonObject, namespace: SeenNamespace) -> bool:
-    """Nothing can be created in a namespace that is going, so it is nobody's peer any more."""
+    """Return whether a selector matches a namespace; a terminating one is no longer a peer."""
     return not namespace.terminating and matches(selector, namespace.labels)
 
 

@@ -1,4 +1,4 @@
-"""The steps by which the NetworkPolicies of a Service become what it asks for (spec 11 §4.9)."""
+"""The reconciliation of a Service's NetworkPolicies, step by step (spec 11 §4.9)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
@@ -46,10 +46,10 @@ class NetworkPolicies:
         self._recorder = recorder
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Make the policies of a Service, which need not exist, as they should be."""
+        """Apply the policies of a Service, or delete them if it is gone."""
         watches = self._watches
         if not watches.services.covers(key.namespace):
-            return DONE  # whether there is such a Service is for another instance to say
+            return DONE  # another instance serves this namespace
         surroundings = await watches.surroundings(key)
         service = watches.services.get(key)
         namespace = watches.namespaces.get(Key("", key.namespace))
@@ -78,13 +78,13 @@ class NetworkPolicies:
     def _within_reach(
         self, service: ServiceView, policies: Mapping[Key, JsonObject]
     ) -> dict[Key, JsonObject]:
-        """The policies in namespaces that are watched; how the others are cannot be known."""
+        """Return the policies in watched namespaces; the state of the others is unknown."""
         reached = {k: p for k, p in policies.items() if self._watches.policies.covers(k.namespace)}
         if beyond := sorted({key.namespace for key in policies.keys() - reached.keys()}):
             self._warn(
                 service,
                 UNWATCHED,
-                f"no NetworkPolicies are written into {', '.join(beyond)}: not among "
+                f"no NetworkPolicies are written to {', '.join(beyond)}: not among "
                 "targetClientConnection.namespaces of the resource manager; add them there",
             )
         return reached
@@ -112,7 +112,7 @@ class NetworkPolicies:
 
 
 def _raise(failures: Sequence[Exception]) -> None:
-    """All have a retry, as what stands in the way may go without our hearing of it."""
+    """Raise failures for a retry: their causes may vanish without an event."""
     if not failures:
         return
     if all(isinstance(failure, Conflict) for failure in failures):

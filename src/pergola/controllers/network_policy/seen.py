@@ -1,4 +1,4 @@
-"""What is kept of the objects around Services, and of the NetworkPolicies."""
+"""Facts that caches keep of NetworkPolicies and of the objects around Services."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -44,9 +44,9 @@ class SeenNamespace:
 
 @dataclass(frozen=True, slots=True)
 class SeenPolicy:
-    """A NetworkPolicy with both ownership labels, by the digest of what we write of it.
+    """A NetworkPolicy with both ownership labels, and a digest of the fields that we write.
 
-    `owner` is None if one of them is empty: it belongs to nobody then, and not to us.
+    `owner` is None if one of the labels is empty: then it has no owner, and is not ours.
     """
 
     owner: Key | None
@@ -64,14 +64,14 @@ class Destination(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SeenVirtualService:
-    """An Istio VirtualService: from which Gateways traffic goes where."""
+    """An Istio VirtualService: the Gateways and destinations of its traffic."""
 
     destinations: frozenset[Destination]
     gateways: frozenset[Key]
 
 
 def keep_namespace(namespace: JsonObject) -> SeenNamespace:
-    """Return what the cache keeps of a Namespace, of which its metadata is enough."""
+    """Return what the cache keeps of a Namespace, from its metadata."""
     return SeenNamespace(labels_of(namespace), deletion_timestamp_of(namespace) is not None)
 
 
@@ -86,13 +86,13 @@ def keep_policy(policy: JsonObject) -> SeenPolicy:
 
 
 def keep_pod(pod: JsonObject) -> frozenset[str]:
-    """Return what the cache keeps of a Pod: the label keys by which it may call somebody."""
+    """Return what the cache keeps of a Pod: the label keys that allow it to call Services."""
     found = [k for k, v in labels_of(pod).items() if k.startswith(_CALLER) and v == ALLOWED]
     return frozenset(found) if found else _NO_LABELS
 
 
 def keep_ingress(ingress: JsonObject) -> frozenset[Destination]:
-    """Return what the cache keeps of an Ingress: where its rules send traffic."""
+    """Return what the cache keeps of an Ingress: the destinations of its traffic."""
     namespace = namespace_of(ingress)
     return frozenset(_ingress_destinations(map_at(ingress, "spec"), namespace))
 
@@ -118,19 +118,19 @@ def keep_gateway(gateway: JsonObject) -> Labels:
 
 
 def keep_presence(_: JsonObject) -> bool:
-    """Return what the cache keeps of a Pod of which only namespace and name matter."""
+    """Return what the cache keeps of a Pod if only its key matters."""
     return True
 
 
 def owner_of(policy: JsonObject) -> Key | None:
-    """Return the Service that the ownership labels name; None unless there are both."""
+    """Return the Service that the ownership labels name; None unless both are set."""
     labels = labels_of(policy)
     name, namespace = labels.get(SERVICE_NAME), labels.get(SERVICE_NAMESPACE)
     return Key(namespace, name) if name and namespace else None
 
 
 def written(policy: JsonObject) -> JsonObject:
-    """Return the part of a NetworkPolicy that we write; what else it has stays as it is."""
+    """Return the fields of a NetworkPolicy that we write; all others stay as they are."""
     labels, annotations = labels_of(policy), annotations_of(policy)
     return {
         "metadata": {
@@ -142,7 +142,7 @@ def written(policy: JsonObject) -> JsonObject:
 
 
 def digest(policy: JsonObject) -> bytes:
-    """Return the same for policies that differ in nothing that we write."""
+    """Return a digest of the fields that we write."""
     return hashlib.blake2b(canonical(written(policy)), digest_size=_DIGEST_BYTES).digest()
 
 
@@ -171,7 +171,7 @@ def _routed(spec: JsonObject, namespace: str) -> Iterator[Destination]:
 
 
 def _service(host: object, namespace: str) -> Key | None:
-    """Return the Service of the namespace that a host names: in full, or by its name alone."""
+    """Return the Service of a namespace that a host names, fully qualified or by name alone."""
     if not isinstance(host, str) or not host:
         return None
     name, dot, home = host.removesuffix(_CLUSTER_DOMAIN).partition(".")
@@ -182,6 +182,6 @@ def _service(host: object, namespace: str) -> Key | None:
 
 
 def _gateway(name: str, namespace: str) -> Key:
-    """`istio-ingress/web`, or `web` of the VirtualService's own namespace."""
+    """Return the key in `istio-ingress/web`, or `web` in the VirtualService's own namespace."""
     elsewhere, slash, own = name.partition("/")
     return Key(elsewhere, own) if slash else Key(namespace, name)

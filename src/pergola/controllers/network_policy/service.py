@@ -1,4 +1,4 @@
-"""A Service as NetworkPolicies care about it: what is reached, and who may reach it."""
+"""The facts about a Service that its NetworkPolicies depend on."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ class ServicePort(NamedTuple):
 
 
 class Alias(NamedTuple):
-    """Ports that are open to the callers of an alias, and the annotation that says so."""
+    """Ports that are open to the callers of an alias, and the annotation that opens them."""
 
     name: str
     ports: tuple[PolicyPort, ...]
@@ -59,15 +59,15 @@ class Alias(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ServiceView:
-    """The facts of a Service that NetworkPolicies are made of.
+    """The facts about a Service that its NetworkPolicies depend on.
 
     Attributes:
-        selector: `spec.selector`; empty for a Service that has no pods.
-        pod_selector: a label selector of the pods that policies are about.
-        namespace_alias: stands for the namespace in the labels of callers elsewhere; may be absent.
-        from_world: the ports that are open to everybody, all if empty; None if absent or broken.
-        broken: the annotations of which something cannot be read.
-        problems: one sentence each, beginning with the annotation.
+        selector: `spec.selector`; empty for a Service without pods.
+        pod_selector: the label selector of the pods in policies.
+        namespace_alias: replaces the namespace in the labels of callers elsewhere; may be absent.
+        from_world: the ports that are open to the world, all if empty; None if absent or broken.
+        broken: the annotations that are malformed, at least in part.
+        problems: a sentence each, starting with the annotation.
     """
 
     key: Key
@@ -85,17 +85,17 @@ class ServiceView:
 
     @property
     def is_selecting(self) -> bool:
-        """Whether there are pods that policies could be about."""
+        """Whether the Service selects pods and is not being deleted."""
         return bool(self.selector) and not self.deleting
 
     @property
     def caller_namespace(self) -> str:
-        """What the labels of callers in other namespaces call the namespace."""
+        """The name of its namespace in the labels of callers in other namespaces."""
         return self.key.namespace if self.namespace_alias is None else self.namespace_alias
 
 
 def read_service(obj: JsonObject) -> ServiceView:
-    """Read what matters off a Service. What cannot be read is told, and the rest counts."""
+    """Return the facts about a Service; malformed parts are reported, and the rest counts."""
     spec = map_at(obj, "spec")
     annotations = {k: v for k, v in annotations_of(obj).items() if k.startswith(PREFIX)}
     external = spec.get("type") == _EXTERNAL_NAME
@@ -118,7 +118,7 @@ def read_service(obj: JsonObject) -> ServiceView:
 
 
 class _Reading:
-    """The annotations of one Service, and what was found wrong with them so far."""
+    """A reader of the annotations of one Service, which collects their problems."""
 
     def __init__(self, annotations: Mapping[str, str]) -> None:
         self._annotations = annotations
@@ -210,7 +210,7 @@ def _ports(spec: JsonObject) -> tuple[ServicePort, ...]:
     found = []
     for port in maps_at(spec, "ports"):
         number = port.get("port")
-        # The API server has filled in what is absent here.
+        # The API server defaults the target to the port.
         target = port_of(port.get("targetPort")) or port_of(number)
         if target and isinstance(number, int):
             protocol = port.get("protocol") or TCP

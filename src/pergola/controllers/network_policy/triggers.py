@@ -1,4 +1,4 @@
-"""Which Services an event triggers: only those whose policies it can change (spec 11 §4.10)."""
+"""Triggers of Services: events that can change their policies (spec 11 §4.10)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,13 +21,13 @@ from pergola.runtime.controlling.watches import Watch, changed
 
 @dataclass(frozen=True, slots=True)
 class Triggers:
-    """Maps events to the Services that they trigger."""
+    """A mapping of events to the Services that they trigger."""
 
     watches: Watches
     writer: Writer
 
     def all(self) -> Iterator[Watch[Any, Key]]:
-        """Yield everything that triggers Services."""
+        """Yield all triggers of Services."""
         watches, istio = self.watches, self.watches.istio
         yield Watch(watches.services, when=changed)
         yield Watch(watches.namespaces, to=self.of_namespace, when=changed)
@@ -43,7 +43,7 @@ class Triggers:
     def of_policy(self, change: Change[SeenPolicy]) -> Iterator[Key]:
         """Yield the Services of a policy, unless it is as it was just written.
 
-        If the policy was deleted, also those that desired one of its name.
+        If the policy was deleted, also yield those that need one of its name.
         """
         old, new = change.old, change.new
         if new is None:
@@ -79,18 +79,18 @@ class Triggers:
                         yield service
 
     def of_ingress(self, change: Change[frozenset[Destination]]) -> Iterator[Key]:
-        """Yield the Services that an Ingress began or ceased to name."""
+        """Yield the Services that an Ingress started or stopped naming."""
         nothing: frozenset[Destination] = frozenset()
         moved = (change.old or nothing) ^ (change.new or nothing)
         return (destination.service for destination in moved)
 
     def of_virtual_service(self, change: Change[SeenVirtualService]) -> Iterator[Key]:
-        """Yield the Services to which traffic goes or went."""
+        """Yield the Services that a VirtualService sends or sent traffic to."""
         for seen in filter(None, (change.old, change.new)):
             yield from (destination.service for destination in seen.destinations)
 
     def of_gateway_pods(self, labels: Labels) -> Iterator[Key]:
-        """Yield the Services to which traffic goes from the Gateways with pods of these labels."""
+        """Yield the Services that Gateways with pods of these labels send traffic to."""
         for gateway in self.watches.istio.by_labels.keys(labels):
             yield from self.watches.istio.services_behind(gateway)
 

@@ -1,4 +1,4 @@
-"""The controller `networkpolicy` as a unit."""
+"""The unit of the controller `networkpolicy`."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -24,15 +24,15 @@ _DEADLINE: Final = 180.0
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the configuration says about this controller.
+    """Settings of this controller.
 
     Attributes:
-        namespace_selectors: label selectors of the namespaces whose Services are served; of all
-            namespaces if there is none.
+        namespace_selectors: label selectors of the namespaces whose Services are served; all
+            namespaces if empty.
         ingress_controller: its namespace and the label selector of its pods.
-        only_for_matching_pods: policies for labelled callers are written only into namespaces where
-            a pod has the label.
-        namespaces: only objects in these are watched; in all if empty.
+        only_for_matching_pods: whether to write policies for labelled callers only to namespaces
+            in which a pod has the label.
+        namespaces: the watched namespaces; all if empty.
     """
 
     workers: int = 5

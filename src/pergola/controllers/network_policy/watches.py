@@ -1,4 +1,4 @@
-"""What the controller watches, and how it is looked up."""
+"""The caches of the controller, and lookups in them."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ from pergola.runtime.controlling.unit import Watching
 
 @dataclass(frozen=True, slots=True)
 class Watches:
-    """What is watched; what the configuration has switched off is None."""
+    """The caches and lookups; those that the configuration disables are None."""
 
     services: Caches[ServiceView]
     namespaces: Cache[SeenNamespace]
@@ -58,7 +58,7 @@ class Watches:
         ingress_controller: IngressController | None,
         only_for_matching_pods: bool,
     ) -> "Watches":
-        """Return the caches, which fill when they run."""
+        """Create the caches, which fill once they run."""
         services = Caches(client, SERVICE, read_service, namespaces=namespaces)
         seen = Cache(client, NAMESPACE, keep_namespace, metadata_only=True)
         labels = f"{SERVICE_NAME},{SERVICE_NAMESPACE}"
@@ -86,7 +86,7 @@ class Watches:
         )
 
     def caches(self) -> Iterator[Watching]:
-        """Return all that must be filled before anything is decided."""
+        """Yield the caches that must be filled before the first decision."""
         yield self.namespaces
         optional = (self.ingresses, self.callers.pods if self.callers else None)
         for caches in (self.services, self.policies, *optional):
@@ -95,12 +95,12 @@ class Watches:
         yield from self.istio.gateways
 
     def handles(self, namespace: SeenNamespace | None) -> bool:
-        """Whether the configuration chooses a namespace; one that is not there has no labels."""
+        """Return whether the configuration selects a namespace; a missing one has no labels."""
         labels = namespace.labels if namespace is not None else {}
         return not self.selectors or any(matches(one, labels) for one in self.selectors)
 
     def is_open(self, name: str) -> bool:
-        """Return whether something can be created in a namespace."""
+        """Return whether objects can be created in a namespace."""
         namespace = self.namespaces.get(Key("", name))
         return namespace is not None and not namespace.terminating
 
@@ -110,7 +110,7 @@ class Watches:
         return {key: policy for key, policy in found if policy is not None}
 
     async def surroundings(self, service: Key) -> Surroundings:
-        """Return what else than a Service and its peers decides who may talk to it."""
+        """Return the inputs of the decision besides the Service and its peers."""
         backends = await self.istio.backends(service)
         controller = self.ingress_controller
         return Surroundings(

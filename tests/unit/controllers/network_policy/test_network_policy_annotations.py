@@ -170,7 +170,7 @@ def test_a_port_without_target_is_its_own(port: JsonObject) -> None:
         (ALIAS, '[{"port": "a-name-of-16-chr"}]', "[0].port: must be a number from 1 to 65535"),
         (ALIAS, '[{"port": 1, "protocol": "tcp"}]', "[0].protocol: must be one of TCP, UDP, SCTP"),
         (ALIAS, '[{"port": 5, "endPort": 4}]', "[0].endPort: must be a number from 5 to 65535"),
-        (ALIAS, '[{"port": "a", "endPort": 4}]', "[0].endPort: must be a number, beside a port"),
+        (ALIAS, '[{"port": "a", "endPort": 4}]', "[0].endPort: must be a number, and so must port"),
         ("from--allowed-ports", GOOD, "the alias is empty"),
         ("from-Upper-allowed-ports", GOOD, 'the alias "Upper" must be'),
         (WORLD, "null", "must be a JSON list of ports"),
