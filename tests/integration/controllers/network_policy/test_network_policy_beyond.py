@@ -156,7 +156,7 @@ async def test_an_instance_for_some_namespaces_tells_which_it_does_not_reach(
     await site.start(namespaces=(site.namespace,))
     await site.names(*pair(), f"ingress-to-{X}-from-{other}")
     note = await site.warning("NetworkPolicyNamespaceNotWatched")
-    assert note.startswith(f"no NetworkPolicies are written into {other}")
+    assert note.startswith(f"no NetworkPolicies are written to {other}")
     assert await site.rest() == []
     await site.client.get(NETWORK_POLICY, site.key("of-another-instance"))
 
