@@ -21,10 +21,12 @@ from pergola.sandbox import build
 from pergola.sandbox.components import ALL, APISERVER, Components
 from pergola.sandbox.errors import SandboxError
 from pergola.sandbox.module import MODULES, SANDBOX, Module, kubernetes_version
+from pergola.sandbox.on_demand import ON_DEMAND
 from pergola.sandbox.progress import Progress, silent
 
 GIVEN: Final = "PERGOLA_SANDBOX_BIN"
 ASSETS: Final = "KUBEBUILDER_ASSETS"
+_ALL: Final = (*MODULES, *ON_DEMAND)
 _MINOR: Final = re.compile(r"v(\d+\.\d+)\.")
 _VERSION_TIMEOUT: Final = 20.0
 
@@ -40,7 +42,7 @@ def find(
         SandboxError: a program can be neither found nor built.
     """
     found = present(components, environ)
-    for module in MODULES:
+    for module in _ALL:
         missing = tuple(c for c in components if c in module.parts and c not in found)
         if missing:
             found |= build.build(module, missing, place(module, environ), progress, environ)
@@ -54,7 +56,7 @@ def present(components: Components, environ: Mapping[str, str] = os.environ) -> 
         SandboxError: `PERGOLA_SANDBOX_BIN` is not a directory.
     """
     found: dict[str, Path] = {}
-    for module in MODULES:
+    for module in _ALL:
         wanted = [component for component in components if component in module.parts]
         places = _places(module, environ) if wanted else []
         for component in wanted:
@@ -63,6 +65,16 @@ def present(components: Components, environ: Mapping[str, str] = os.environ) -> 
             if path is not None:
                 found[component] = path
     return found
+
+
+def given(name: str, environ: Mapping[str, str] = os.environ) -> Path | None:
+    """Return the program in `PERGOLA_SANDBOX_BIN` with this name, or None if there is none.
+
+    Raises:
+        SandboxError: `PERGOLA_SANDBOX_BIN` is not a directory.
+    """
+    path = next((directory / name for directory in _given(environ)), None)
+    return path if path is not None and os.access(path, os.X_OK) else None
 
 
 def cache(environ: Mapping[str, str] = os.environ) -> Path:
@@ -86,15 +98,19 @@ def place(module: Module, environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def _places(module: Module, environ: Mapping[str, str]) -> list[Path]:
-    places = []
-    if environ.get(GIVEN):
-        given = Path(environ[GIVEN])
-        if not given.is_dir():
-            raise SandboxError(f"{GIVEN} is {given}, which is not a directory; correct or unset it")
-        places.append(given.absolute())
+    places = _given(environ)
     if module is SANDBOX and environ.get(ASSETS) and _is_our_version(Path(environ[ASSETS])):
         places.append(Path(environ[ASSETS]).absolute())
     return [*places, place(module, environ)]
+
+
+def _given(environ: Mapping[str, str]) -> list[Path]:
+    if not environ.get(GIVEN):
+        return []
+    folder = Path(environ[GIVEN])
+    if not folder.is_dir():
+        raise SandboxError(f"{GIVEN} is {folder}, which is not a directory; correct or unset it")
+    return [folder.absolute()]
 
 
 def _is_our_version(assets: Path) -> bool:

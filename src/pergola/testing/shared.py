@@ -15,6 +15,7 @@ import pytest
 
 from pergola.sandbox import ALL, Components, Sandbox, SandboxError, find, start, stop
 from pergola.sandbox.directory import root
+from pergola.sandbox.images.catalogue import named
 from pergola.sandbox.node import requirements
 from pergola.sandbox.processes import ProcessId
 
@@ -36,9 +37,20 @@ def require_node() -> None:
     try:
         requirements.check()
     except SandboxError as error:
-        if os.environ.get("CI") == "true":
-            pytest.fail(str(error), pytrace=False)
-        pytest.skip(str(error))
+        _skip(str(error))
+
+
+def require_images(*names: str) -> None:
+    """Skip the test where images are not built, which takes minutes; with `CI=true`, fail it."""
+    missing = [offer.name for offer in named(names) if not offer.is_built()]
+    if missing:
+        _skip(f"images are missing: run `pergola sandbox images build {' '.join(missing)}`")
+
+
+def _skip(reason: str) -> None:
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
 
 
 def stop_shared(owner: int) -> None:

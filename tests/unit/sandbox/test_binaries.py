@@ -18,6 +18,7 @@ from pergola.sandbox.module import (
     kubernetes_version,
 )
 from pergola.sandbox.node import requirements
+from pergola.sandbox.on_demand import ETCD_WRAPPER, ON_DEMAND
 
 
 def install(directory: Path, *names: str, says: str = "") -> Path:
@@ -101,6 +102,13 @@ def test_each_module_has_its_own_place_in_the_cache(tmp_path: Path) -> None:
     }
 
 
+def test_a_program_that_is_built_on_demand_is_found_like_any_other(tmp_path: Path) -> None:
+    given = install(tmp_path / "given", ETCD_WRAPPER)
+    environ = {"PERGOLA_SANDBOX_BIN": str(given), "XDG_CACHE_HOME": str(tmp_path)}
+
+    assert binaries.find((ETCD_WRAPPER,), environ=environ) == {ETCD_WRAPPER: given / ETCD_WRAPPER}
+
+
 def test_a_folder_is_found_like_a_program(tmp_path: Path) -> None:
     given = tmp_path / "given"
     (given / CLUSTER_API_CONFIG).mkdir(parents=True)
@@ -136,7 +144,7 @@ def test_the_command_builds_everything_only_on_request(
 
 
 def test_part_names_are_unique_across_modules() -> None:
-    parts = [part for module in MODULES for part in module.parts]
+    parts = [part for module in (*MODULES, *ON_DEMAND) for part in module.parts]
     assert len(parts) == len(set(parts))
 
 

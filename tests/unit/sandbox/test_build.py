@@ -15,6 +15,7 @@ from pergola.sandbox.module import (
     kubernetes_version,
     parse_version,
 )
+from pergola.sandbox.on_demand import DRUID, ON_DEMAND
 from pergola.sandbox.toolchain import find_go
 
 VERSION = "go" + ".".join(map(str, SANDBOX.go_version))
@@ -113,16 +114,34 @@ def test_a_build_failure_is_explained(output: str, sentence: str) -> None:
 
 
 def test_the_build_does_not_depend_on_user_settings(tmp_path: Path) -> None:
-    environ = environment(tmp_path, {"GOFLAGS": "-mod=vendor", "GOWORK": "/w", "GOPROXY": "mine"})
+    environ = environment(
+        SANDBOX, tmp_path, {"GOFLAGS": "-mod=vendor", "GOWORK": "/w", "GOPROXY": "mine"}
+    )
 
     assert environ["GOFLAGS"] == "-mod=readonly"
     assert environ["GOWORK"] == "off"
     assert environ["GOPROXY"] == "mine"
 
 
+def test_only_modules_that_the_checksum_database_lacks_are_exempt_from_it(tmp_path: Path) -> None:
+    assert "GONOSUMDB" not in environment(SANDBOX, tmp_path, {})
+    assert environment(SANDBOX, tmp_path, {"GONOSUMDB": "mine"})["GONOSUMDB"] == "mine"
+    assert environment(DRUID, tmp_path, {"GONOSUMDB": "mine"})["GONOSUMDB"] == (
+        "mine,github.com/gardener/etcd-druid,github.com/gardener/etcd-druid/api"
+    )
+
+
+def test_modules_that_the_checksum_database_lacks_are_pinned_all_the_same() -> None:
+    for module in ON_DEMAND:
+        sums = (module.directory / "go.sum").read_text()
+        assert all(name in sums for name in module.unlisted)
+
+
 def test_without_a_writable_home_go_keeps_its_caches_beside_ours(tmp_path: Path) -> None:
-    assert environment(tmp_path, {"HOME": "/nonexistent"})["GOCACHE"] == str(tmp_path / "go-build")
-    assert "GOCACHE" not in environment(tmp_path, {"HOME": str(tmp_path)})
+    assert environment(SANDBOX, tmp_path, {"HOME": "/nonexistent"})["GOCACHE"] == str(
+        tmp_path / "go-build"
+    )
+    assert "GOCACHE" not in environment(SANDBOX, tmp_path, {"HOME": str(tmp_path)})
 
 
 def test_a_recent_enough_go_is_used(tmp_path: Path) -> None:
@@ -157,7 +176,7 @@ def test_versions_compare_by_number() -> None:
 
 def test_every_component_has_a_package_that_the_module_pins() -> None:
     assert set(SANDBOX.packages) == set(ALL)
-    for module in MODULES:
+    for module in (*MODULES, *ON_DEMAND):
         pinned = (module.directory / "go.mod").read_text()
         for package in module.packages.values():
             own = package.startswith(".") and any((module.directory / package).glob("*.go"))

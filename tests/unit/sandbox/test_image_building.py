@@ -1,6 +1,7 @@
 """Images of the catalogue, made from programs that are given."""
 
 import io
+import json
 import tarfile
 from pathlib import Path
 
@@ -27,6 +28,17 @@ def program_in(image: Image, name: str, environ: dict[str, str]) -> bytes:
         return found.read()
 
 
+def variables_of(image: Image, environ: dict[str, str]) -> dict[str, str]:
+    config = json.loads(build.store(environ).path(image.blobs[0]).read_bytes())
+    return dict(line.split("=", 1) for line in config["config"]["Env"])
+
+
+def links_in(image: Image, environ: dict[str, str]) -> dict[str, str]:
+    layer = build.store(environ).path(image.blobs[-1]).read_bytes()
+    with tarfile.open(fileobj=io.BytesIO(layer)) as archive:
+        return {member.name: member.linkname for member in archive if member.issym()}
+
+
 def test_a_user_provided_program_replaces_the_built_one(tmp_path: Path) -> None:
     environ = given(tmp_path / "bin", "etcd", "mine")
     (etcd,) = named(["etcd"])
@@ -45,6 +57,30 @@ def test_a_changed_program_gives_another_image_with_the_same_name(tmp_path: Path
     assert first.keys() == second.keys()
     assert first != second
     assert b"".join(oci.archive(second, build.store(environ)))
+
+
+def test_a_user_provided_program_replaces_a_stand_in(tmp_path: Path) -> None:
+    environ = given(tmp_path / "bin", "gardener-dashboard", "the real one")
+    (dashboard,) = named(["gardener-dashboard"])
+
+    image = build.build([dashboard], environ=environ)[dashboard.reference]
+
+    assert program_in(image, "gardener-dashboard", environ) == b"the real one"
+    assert "PERGOLA_PORTS" not in variables_of(image, environ)
+
+
+def test_a_stand_in_has_the_ports_of_its_probes_and_the_paths_of_its_commands(
+    tmp_path: Path,
+) -> None:
+    environ = given(tmp_path / "bin", "probe-answers", "program")
+    (exporter,) = named(["gardener-metrics-exporter"])
+
+    image = build.build([exporter], environ=environ)[exporter.reference]
+
+    assert variables_of(image, environ)["PERGOLA_PORTS"] == "2718"
+    assert links_in(image, environ) == {
+        "gardener-metrics-exporter": "/usr/local/bin/gardener-metrics-exporter"
+    }
 
 
 def test_the_list_shows_which_images_are_real_and_which_are_built(

@@ -19,18 +19,20 @@ app = App(
 def show() -> None:
     """List all images with version, size, kind (real program or stand-in) and source.
 
-    Shared layers are stored once, but counted in the size of each image.
+    Shared layers are stored once, but counted in the size of each image. For a stand-in, the list
+    says what it does instead of the original.
     """
     from pergola.sandbox.images import build
     from pergola.sandbox.images.catalogue import CATALOGUE
 
-    print(f"{'NAME':<26}{'VERSION':<10}{'SIZE':>10}  {'KIND':<10}SOURCE")
+    print(f"{'NAME':<31}{'VERSION':<10}{'SIZE':>10}  {'KIND':<10}SOURCE")
     with plain_errors():
         for offer in CATALOGUE:
             image = build.built(offer)
             size = f"{image.size / 1e6:.1f} MB" if image else "not built"
             kind = "stand-in" if offer.stand_in else "real"
-            print(f"{offer.name:<26}{offer.version:<10}{size:>10}  {kind:<10}{offer.source}")
+            source = f"{offer.source}; {offer.stand_in}" if offer.stand_in else offer.source
+            print(f"{offer.name:<31}{offer.version:<10}{size:>10}  {kind:<10}{source}")
 
 
 @app.command

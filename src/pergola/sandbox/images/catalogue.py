@@ -9,8 +9,10 @@ from typing import Final
 
 from pergola.sandbox.components import APISERVER, CONTROLLER_MANAGER, ETCD, KUBE_PROXY, SCHEDULER
 from pergola.sandbox.errors import SandboxError
+from pergola.sandbox.images.garden import GARDEN
 from pergola.sandbox.images.offer import Offer, Program
 from pergola.sandbox.images.pergola import PergolaImage
+from pergola.sandbox.images.stand_ins import STAND_INS
 from pergola.sandbox.module import (
     COREDNS,
     DNS,
@@ -46,6 +48,8 @@ CATALOGUE: Final[tuple[Offer, ...]] = (
     Program(CONTROLLER_MANAGER, "registry.k8s.io/kube-controller-manager", SANDBOX),
     Program(SCHEDULER, "registry.k8s.io/kube-scheduler", SANDBOX),
     Program(KUBE_PROXY, "registry.k8s.io/kube-proxy", KUBERNETES_NODE, user=_ROOT),
+    *GARDEN,
+    *STAND_INS,
 )
 
 

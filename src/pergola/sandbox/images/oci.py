@@ -20,7 +20,7 @@ _CONFIG: Final = "application/vnd.oci.image.config.v1+json"
 _LAYER: Final = "application/vnd.oci.image.layer.v1.tar"
 _INDEX: Final = "application/vnd.oci.image.index.v1+json"
 _CHUNK: Final = 1 << 20
-_NONROOT: Final = "65532:65532"
+NONROOT: Final = "65532:65532"
 _EPOCH: Final = "1970-01-01T00:00:00Z"
 
 
@@ -38,7 +38,7 @@ class Recipe:
 
     layers: Sequence[Sequence[Entry]]
     entrypoint: Sequence[str]
-    user: str = _NONROOT
+    user: str = NONROOT
     variables: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
 

@@ -8,8 +8,8 @@ from typing import Final
 
 from pergola.sandbox import binaries
 from pergola.sandbox.images.layers import Entry, folder, program
-from pergola.sandbox.images.oci import Recipe
-from pergola.sandbox.module import OWN, Module
+from pergola.sandbox.images.oci import NONROOT, Recipe
+from pergola.sandbox.module import Module
 from pergola.sandbox.progress import Progress
 
 _OWN_VERSION: Final = "v1"
@@ -95,6 +95,7 @@ class Program(Offer):
         module: the module that the program is built from.
         requires: the required module whose version is reported, if not the module itself.
         user: the user to run as, in the form `user:group`.
+        also: other paths of the program that manifests use as commands, without leading slashes.
     """
 
     name: str
@@ -102,8 +103,9 @@ class Program(Offer):
     module: Module
     requires: str = ""
     aliases: tuple[str, ...] = ()
-    user: str = "65532:65532"
+    user: str = NONROOT
     stand_in: str = ""
+    also: tuple[str, ...] = ()
 
     @property
     def version(self) -> str:
@@ -115,10 +117,10 @@ class Program(Offer):
     @property
     def source(self) -> str:
         """The Go package, or the folder in Pergola's sources."""
-        if self.module is OWN:
-            return f"Pergola: sandbox/gomod/node/{self.name}"
         package = self.module.packages[self.name]
-        return self.module.versioned if package.startswith(".") else package
+        if package.startswith("./"):
+            return f"Pergola: sandbox/gomod/{self.module.directory.name}/{package[2:]}"
+        return self.module.versioned if package == "." else package
 
     def is_built(self, environ: Mapping[str, str] = os.environ) -> bool:
         """Return whether the program exists already."""
@@ -132,4 +134,5 @@ class Program(Offer):
         """Return a recipe with the program in a layer above the shared base."""
         built = binaries.find((self.name,), progress, environ)[self.name]
         path = f"usr/local/bin/{self.name}"
-        return Recipe([BASE, [program(path, built)]], [f"/{path}"], self.user, labels=self.labels())
+        layer = [program(path, built), *(Entry(other, target=f"/{path}") for other in self.also)]
+        return Recipe([BASE, layer], [f"/{path}"], self.user, labels=self.labels())
