@@ -1,12 +1,22 @@
-"""Set up what all tests share: the event loop policy, and how long hypothesis searches.
+"""Set up what all tests share: event loops, hypothesis, and the resource manager on the node.
 
 `--hypothesis-profile=nightly` gives every property 20,000 examples.
 """
 
 import asyncio
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import load
+from pergola.sandbox import Sandbox
+from pergola.testing.deployed_manager import install, turn
+
+CHART = Path(__file__).parents[1] / "charts" / "resource-manager"
 NIGHTLY_EXAMPLES = 20_000
 
 # A slow machine is not a defect: no example has a deadline, the tests have their time limits.
@@ -18,3 +28,30 @@ settings.load_profile("default")
 def pytest_configure() -> None:
     """Start without an event loop: a left-over one would end a later test as unclosed."""
     asyncio.set_event_loop(None)
+
+
+@pytest.fixture(scope="session")
+def deployed_manager(node_sandbox: Sandbox) -> Sandbox:
+    """A real node with the resource manager, deployed from its chart."""
+
+    async def install_chart() -> None:
+        async with Client.connect(load(node_sandbox.kubeconfig)) as client:
+            await install(client, CHART)
+
+    with turn(node_sandbox, exclusive=False), ThreadPoolExecutor(max_workers=1) as thread:
+        thread.submit(asyncio.run, install_chart()).result()
+    return node_sandbox
+
+
+@pytest.fixture
+def running_manager(deployed_manager: Sandbox) -> Iterator[Sandbox]:
+    """The node with the deployed resource manager, and no outage of it by other tests."""
+    with turn(deployed_manager, exclusive=False):
+        yield deployed_manager
+
+
+@pytest.fixture
+def breakable_manager(deployed_manager: Sandbox) -> Iterator[Sandbox]:
+    """The node with the deployed resource manager, which no other test uses meanwhile."""
+    with turn(deployed_manager, exclusive=True):
+        yield deployed_manager

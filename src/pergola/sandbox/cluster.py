@@ -82,10 +82,10 @@ class Sandbox:
 
     async def reboot(self) -> None:
         """Kill everything on the node at once, containers included, and restart it."""
-        from pergola.sandbox.readiness import Readiness
+        from pergola.sandbox.node.bring_up import power_on
 
-        await control.command(self.directory, "reboot")
-        await Readiness(self.directory, self.kubeconfig).of_apiserver()
+        await control.command(self.directory, "power-off")
+        await power_on(self.directory, self.kubeconfig)
 
     def state(self) -> dict[str, Any]:
         """Return the supervisor's last state: `ready`, `server`, `supervisor`, `components`."""

@@ -55,15 +55,31 @@ _NO_HEARTBEATS: Final = (f"--node-monitor-grace-period={_NEVER}",)
 
 
 class Layout(NamedTuple):
-    """The directory of a sandbox and the port of its API server."""
+    """The directory of a sandbox and the ports of its API server.
+
+    Attributes:
+        port: the port on this machine.
+        inside: the port in the network of a real node; None: nodes are simulated.
+    """
 
     directory: Path
     port: int
+    inside: int | None = None
 
     @property
     def server(self) -> str:
-        """The API server's address."""
+        """The API server's address on this machine."""
         return f"https://127.0.0.1:{self.port}"
+
+    @property
+    def secure_port(self) -> int:
+        """The port that the API server listens on."""
+        return self.inside or self.port
+
+    @property
+    def server_of_components(self) -> str:
+        """The API server's address for the other components."""
+        return f"https://127.0.0.1:{self.secure_port}"
 
     def file(self, name: str) -> str:
         """Return the path of a file in the directory, for a command line."""
@@ -126,7 +142,7 @@ def _etcd(layout: Layout) -> tuple[str, ...]:
 def _apiserver(layout: Layout) -> tuple[str, ...]:
     return (
         f"--etcd-servers={_unix(layout, 'etcd.sock')}",
-        f"--secure-port={layout.port}",
+        f"--secure-port={layout.secure_port}",
         # The supervisor keeps the port reserved while the server is down.
         "--permit-port-sharing=true",
         f"--tls-cert-file={layout.file('apiserver.crt')}",

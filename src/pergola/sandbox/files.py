@@ -82,6 +82,7 @@ def _token_line(identity: Identity, token: str) -> str:
 
 def _kubeconfig(layout: Layout, ca: bytes, identity: Identity, token: str) -> str:
     name = layout.directory.name
+    server = layout.server if identity.file == KUBECONFIG else layout.server_of_components
     return (
         "apiVersion: v1\n"
         "kind: Config\n"
@@ -89,7 +90,7 @@ def _kubeconfig(layout: Layout, ca: bytes, identity: Identity, token: str) -> st
         "clusters:\n"
         f"  - name: {name}\n"
         "    cluster:\n"
-        f"      server: {layout.server}\n"
+        f"      server: {server}\n"
         f"      certificate-authority-data: {base64.b64encode(ca).decode()}\n"
         "contexts:\n"
         f"  - name: {name}\n"

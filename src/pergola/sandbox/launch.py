@@ -16,6 +16,8 @@ from pergola.sandbox.module import RUNC
 from pergola.sandbox.plan import PLAN, NodePlan, Plan
 
 _LOG_TAIL: Final = 2000  # bytes
+# The usual port of API servers, which NetworkPolicies name.
+_PORT_INSIDE: Final = 6443
 
 
 class Request(NamedTuple):
@@ -53,7 +55,7 @@ def spawn(name: str, lock: int, request: Request) -> int:
     path = directory.make(name)
     with contextlib.ExitStack() as held:
         port = held.enter_context(_reserve_port())
-        layout = Layout(path, port.getsockname()[1])
+        layout = Layout(path, port.getsockname()[1], _PORT_INSIDE if request.node else None)
         owner = request.owner
         plan = Plan(
             name=name,
@@ -63,7 +65,7 @@ def spawn(name: str, lock: int, request: Request) -> int:
             owner=None if owner is None else _watch(owner or os.getpid(), held),
             commands=_prepare(layout, request),
             server=layout.server,
-            node=_node_plan(path) if request.node else None,
+            node=_node_plan(layout) if request.node else None,
         )
         directory.write(path / PLAN, json.dumps(plan))
         return _run_supervisor(path, plan)
@@ -88,12 +90,16 @@ def _prepare(layout: Layout, request: Request) -> dict[str, list[str]]:
     return {command.component: list(command.line) for command in lines}
 
 
-def _node_plan(path: Path) -> NodePlan:
+def _node_plan(layout: Layout) -> NodePlan:
     from pergola.sandbox.node import cgroups
     from pergola.sandbox.node.configuration import NODE, NODE_ADDRESS
 
     return NodePlan(
-        name=NODE, address=NODE_ADDRESS, services=SERVICES, cgroups=cgroups.folders(path)
+        name=NODE,
+        address=NODE_ADDRESS,
+        port=layout.secure_port,
+        services=SERVICES,
+        cgroups=cgroups.folders(layout.directory),
     )
 
 

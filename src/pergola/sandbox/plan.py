@@ -14,12 +14,14 @@ class NodePlan(TypedDict):
     Attributes:
         name: the node's name.
         address: the node's IP address.
+        port: the API server's port in the node's network.
         services: the address range of Services.
         cgroups: the folders of its cgroups, which are removed at the end.
     """
 
     name: str
     address: str
+    port: int
     services: str
     cgroups: list[str]
 
@@ -31,7 +33,7 @@ class Plan(TypedDict):
         name: the sandbox's name.
         lock: the inherited descriptor that holds the claim on the name.
         port: the inherited socket that reserves the API server's port; with a node, connections to
-            it are forwarded to the same port inside; otherwise nothing reads it.
+            it are forwarded inside; otherwise nothing reads it.
         starter: the inherited pidfd of the process that starts the sandbox; watched until ready.
         owner: the inherited pidfd of the process that the sandbox must not outlive; None: no owner.
         commands: the command line of each component.

@@ -55,16 +55,16 @@ class Supervisor:
         self._changed()
         server = await asyncio.start_unix_server(self._serve, sock=self._control)
         if self._plan["node"] is not None:
-            await self._forward_api_server()
+            await self._forward_api_server(self._plan["node"]["port"])
         try:
             await self._ended.wait()
         finally:
             await self._end()
             server.close()
 
-    async def _forward_api_server(self) -> None:
+    async def _forward_api_server(self, inside: int) -> None:
         port = socket.socket(fileno=self._plan["port"])
-        await self._outside.forwarder.serve(port, Address("127.0.0.1", port.getsockname()[1]))
+        await self._outside.forwarder.serve(port, Address("127.0.0.1", inside))
 
     async def _end(self) -> None:
         self._outside.forwarder.close_all()
@@ -91,15 +91,15 @@ class Supervisor:
             self._become_ready()
         if command in ("status", "ready"):
             return self._state()
-        if command in ("forward", "close", "reboot") and self._plan["node"] is None:
+        if command in ("forward", "close", "power-off") and self._plan["node"] is None:
             return {"error": f"cannot {command}: this sandbox has no node"}
         if command == "forward":
             return await self._forward(request)
         if command == "close":
             self._outside.forwarder.close(request["host"])
             return self._state()
-        if command == "reboot":
-            await self._reboot()
+        if command == "power-off":
+            await self._power_off()
             return self._state()
         if child is None:
             return {"error": f"this sandbox has no component {request.get('component')!r}"}
@@ -119,12 +119,10 @@ class Supervisor:
             return {"error": str(error)}
         return {"port": found.port}
 
-    async def _reboot(self) -> None:
+    async def _power_off(self) -> None:
         for child in self._children.values():
             await child.kill()
         self._outside.enclosure.kill_all()
-        for child in self._children.values():
-            await child.start()
 
     def _become_ready(self) -> None:
         asyncio.get_running_loop().remove_reader(self._plan["starter"])

@@ -180,13 +180,23 @@ async def test_the_source_role_gives_nothing_else(world: World, restricted: Rest
 # The other manifests
 
 
-@pytest.mark.parametrize("file", sorted(path.name for path in CHART.glob("*.yaml")))
+@pytest.mark.parametrize(
+    "file", sorted(str(path.relative_to(CHART)) for path in CHART.rglob("*.yaml"))
+)
 async def test_the_api_server_accepts_the_manifests(world: World, file: str) -> None:
     objects = manifests(file, world.namespace)
     assert objects
     for obj in objects:
         created = await world.client.create(obj, dry_run=True)
         assert namespace_of(created) in ("", world.namespace)
+
+
+def test_no_object_is_in_the_chart_twice() -> None:
+    files = [str(path.relative_to(CHART)) for path in CHART.rglob("*.yaml")]
+    keys = Counter(
+        (obj["kind"], Key.of(obj)) for file in files for obj in manifests(file, "garden")
+    )
+    assert [key for key, count in keys.items() if count > 1] == []
 
 
 def test_the_deployed_configuration_is_valid_and_fits_role_and_ports() -> None:
@@ -199,6 +209,24 @@ def test_the_deployed_configuration_is_valid_and_fits_role_and_ports() -> None:
     assert options(config).garbage is not None
     (container,) = objects["Deployment"]["spec"]["template"]["spec"]["containers"]
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
-    served = {"metrics": config.server.metrics.port, "health": config.server.health_probes.port}
-    assert ports == served
-    assert {p["name"]: p["port"] for p in objects["Service"]["spec"]["ports"]} == served
+    server = config.server
+    served = {"metrics": server.metrics.port, "health": server.health_probes.port}
+    assert ports == {"webhooks": server.webhooks.port, **served}
+    offered = objects["Service"]["spec"]["ports"]
+    assert {p["name"]: p["port"] for p in offered} == {"webhooks": 443, **served}
+    assert {p["targetPort"] for p in offered} == set(ports)
+    assert server.webhooks.self_signed.enabled
+    assert Key(server.webhooks.self_signed.namespace, NAME) == Key.of(objects["Service"])
+
+
+def test_the_policies_name_ports_of_the_deployment_and_select_its_pods() -> None:
+    objects = {obj["kind"]: obj for obj in manifests("deployment.yaml", "garden")}
+    template = objects["Deployment"]["spec"]["template"]
+    (container,) = template["spec"]["containers"]
+    names = {port["name"] for port in container["ports"]}
+    policies = manifests("network-policies.yaml", "garden")
+    for policy in policies:
+        selected = policy["spec"]["podSelector"]["matchLabels"].items()
+        assert selected <= template["metadata"]["labels"].items()
+    ingress = [rule for policy in policies for rule in policy["spec"].get("ingress", [])]
+    assert {port["port"] for rule in ingress for port in rule["ports"]} < names

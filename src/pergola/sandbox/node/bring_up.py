@@ -8,12 +8,7 @@ from pergola.sandbox import control
 from pergola.sandbox.components import (
     APISERVER,
     CONTAINERD,
-    CONTROLLER_MANAGER,
     ETCD,
-    KUBE_PROXY,
-    KUBELET,
-    OWN_COMPONENTS,
-    SCHEDULER,
     Components,
 )
 from pergola.sandbox.images.catalogue import named
@@ -29,6 +24,8 @@ from pergola.sandbox.node.image_import import import_offers
 from pergola.sandbox.progress import Progress
 from pergola.sandbox.readiness import Readiness
 
+# The other components need these, and would exit again and again without them.
+_FIRST: Final = (ETCD, APISERVER, CONTAINERD)
 _NEEDED: Final = (PAUSE, COREDNS, LOCAL_PATH_PROVISIONER, LOCAL_PATH_HELPER, METRICS_SERVER)
 
 
@@ -42,19 +39,33 @@ async def bring_up(
     """
     readiness = Readiness(directory, kubeconfig)
     progress("starting etcd, kube-apiserver and containerd")
-    await _start(directory, ETCD, APISERVER, CONTAINERD)
+    await _start(directory, *_FIRST)
     await readiness.of_socket(directory / "containerd.sock")
     async with asyncio.TaskGroup() as group:
         group.create_task(_import(directory, progress))
         group.create_task(readiness.of_apiserver())
     progress("starting kube-controller-manager, kube-scheduler, kubelet and kube-proxy")
-    await _start(directory, CONTROLLER_MANAGER, SCHEDULER, KUBELET, KUBE_PROXY, *OWN_COMPONENTS)
+    await _start(directory, *(c for c in components if c not in _FIRST))
     await readiness.of_objects(addons.manifests(directory / "volumes"))
     progress("waiting for the node, DNS and the volume provisioner")
     await readiness.of_node()
     await readiness.of_controllers()
     await readiness.of_deployments(addons.DEPLOYMENTS)
     await control.command(directory, "ready")
+
+
+async def power_on(directory: Path, kubeconfig: Path) -> None:
+    """Start the components of a node that was powered off.
+
+    Raises:
+        SandboxError: a component does not start.
+    """
+    readiness = Readiness(directory, kubeconfig)
+    await _start(directory, *_FIRST)
+    await readiness.of_socket(directory / "containerd.sock")
+    await readiness.of_apiserver()
+    state = await control.command(directory, "status")
+    await _start(directory, *(c for c in state["components"] if c not in _FIRST))
 
 
 async def _import(directory: Path, progress: Progress) -> None:

@@ -15,8 +15,7 @@ from pergola.sandbox.components import (
     Layout,
 )
 from pergola.sandbox.module import CNI_PLUGINS, CTR, RUNC, SHIM
-from pergola.sandbox.node.configuration import FRONT_PROXY, NODE, NODE_ADDRESS
-from pergola.sandbox.plan import KUBECONFIG
+from pergola.sandbox.node.configuration import FRONT_PROXY, NODE, NODE_ADDRESS, NODE_KUBECONFIG
 
 # Programs that the components run.
 TOOLS: Final = (SHIM, RUNC, CTR, *CNI_PLUGINS)
@@ -25,7 +24,7 @@ _LABELS: Final = ("topology.kubernetes.io/region=local", "topology.kubernetes.io
 
 def flags(layout: Layout) -> dict[str, Flags]:
     """Return the flags of a node's programs, and the control plane's extra flags."""
-    own = (str(layout.directory), layout.file(KUBECONFIG))
+    own = (str(layout.directory), layout.file(NODE_KUBECONFIG))
     return {
         APISERVER: _apiserver(layout),
         CONTROLLER_MANAGER: (),

@@ -18,7 +18,10 @@ CLUSTER_DNS: Final = "10.0.0.10"
 CLUSTER_DOMAIN: Final = "cluster.local"
 PAUSE_IMAGE: Final = "registry.k8s.io/pause:v1"
 FRONT_PROXY: Final = "front-proxy-client"
+# For Pergola's own components, which run in the node's network.
+NODE_KUBECONFIG: Final = "node.kubeconfig"
 IDENTITIES: Final = (
+    Identity(NODE_KUBECONFIG, "pergola-sandbox", "system:masters"),
     Identity("kubelet.kubeconfig", f"system:node:{NODE}", "system:nodes"),
     Identity("kube-proxy.kubeconfig", "system:kube-proxy", "system:authenticated"),
 )

@@ -9,7 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from pergola.api.kinds import CRD, DEPLOYMENT, ENVOY_FILTER, EVENT, NAMESPACE, NODE, SECRET, SERVICE
+from pergola.api.kinds import (
+    CRD,
+    DEPLOYMENT,
+    ENVOY_FILTER,
+    EVENT,
+    MACHINE,
+    NAMESPACE,
+    NODE,
+    POD,
+    SECRET,
+    SERVICE,
+)
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, annotations_of, maps_at
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists, Forbidden
@@ -27,10 +38,16 @@ from pergola.resource_manager.controllers.high_availability_retrigger import (
 from pergola.resource_manager.webhooks.high_availability_config import HighAvailability
 from pergola.resource_manager.webhooks.high_availability_config.observe import ClusterSurroundings
 from pergola.resource_manager.webhooks.high_availability_config.settings import TODAY
+from pergola.resource_manager.webhooks.node_agent_authorizer.decide import SECRET_NAME_LABEL
+from pergola.resource_manager.webhooks.node_agent_authorizer.lookups import (
+    POOL_LABEL,
+    ClusterLookups,
+)
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
 from pergola.testing.crds import is_established
+from pergola.testing.objects import definition
 from pergola.testing.service_accounts import service_account_config, until_allowed
 from pergola.testing.waiting import running, settled, until, until_gone
 
@@ -156,6 +173,53 @@ async def test_istio_cluster_configuration(
             await until_gone(lone_client, ENVOY_FILTER, where)
         assert answers["403"] == 0
         await refused(client, SECRET, Key("default", "any"))
+
+
+@pytest.mark.parametrize("machines", ["", "default"], ids=["node mode", "machine mode"])
+async def test_node_agent_authorizer(
+    lone_client: Client, lone_sandbox: Sandbox, fresh: str, machines: str
+) -> None:
+    crd = definition(MACHINE)
+    await lone_client.apply(crd, manager="tests", force=True)
+    await until(lone_client, CRD, Key.of(crd), is_established)
+    for obj in objects_of_an_agent(fresh):
+        await lone_client.create(obj)
+    file = "node-agent-authorizer.yaml"
+    async with restricted(lone_client, lone_sandbox, fresh, file) as (client, answers):
+        await until_allowed(client, SECRET, "kube-system")
+        answers.clear()
+        lookups = ClusterLookups(client, client, machines)
+
+        agent = await lookups.agent(fresh)
+        assert agent.node == fresh
+        assert await lookups.own_secrets(agent) == {f"osc-{fresh}"}
+        assert await lookups.own_secrets(agent._replace(node="")) >= {f"osc-{fresh}"}
+        assert await lookups.node_of_pod(Key(fresh, "gone")) is None
+        assert await lookups.requester("gone") is None
+
+        assert answers["403"] == 0
+        await refused(client, SECRET, Key("default", "any"))
+        with pytest.raises(Forbidden):
+            await client.list(POD)
+        with pytest.raises(Forbidden):
+            await client.list(NODE)
+
+
+def objects_of_an_agent(name: str) -> list[JsonObject]:
+    """Return a Machine, its Node, and the Secret with its configuration."""
+    labels = {SECRET_NAME_LABEL: f"osc-{name}"}
+    template = {"metadata": {"labels": labels}}
+    osc = {"name": f"osc-{name}", "namespace": "kube-system", "labels": {POOL_LABEL: "a"}}
+    return [
+        {
+            "apiVersion": MACHINE.api_version,
+            "kind": MACHINE.kind,
+            "metadata": {"name": name, "namespace": "default", "labels": {"node": name}},
+            "spec": {"nodeTemplate": template},
+        },
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}},
+        {"apiVersion": "v1", "kind": "Secret", "metadata": osc},
+    ]
 
 
 async def refused(client: Client, gvk: GroupVersionKind, key: Key) -> None:

@@ -1,0 +1,138 @@
+"""The resource manager as pods on a real node: its webhooks, its certificates, and its outages."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from pergola.admission.configurations import MUTATING, configuration_keys
+from pergola.api import marks
+from pergola.api.kinds import CRD, LEASE, NAMESPACE, SECRET
+from pergola.api.objects import GroupVersionKind, Key, map_at, maps_at, name_of
+from pergola.kube.errors import ApiError
+from pergola.kube.kubeconfig import load
+from pergola.sandbox import Sandbox
+from pergola.testing.deployed_manager import (
+    MANAGER,
+    kill_pods,
+    mounts_token,
+    outage,
+    pod_with_account,
+    recovered,
+)
+from pergola.testing.namespaces import create_namespace, delete_namespace
+from pergola.testing.objects import definition
+from pergola.testing.world import RecordingClient, World
+
+pytestmark = pytest.mark.node
+
+
+async def in_a_namespace(manager: Sandbox, test: str) -> AsyncIterator[World]:
+    async with RecordingClient.connect(load(manager.kubeconfig)) as client:
+        name = await create_namespace(client, test)
+        await client.patch(NAMESPACE, Key("", name), {"metadata": {"labels": {marks.ROLE: "test"}}})
+        await client.create(
+            {
+                "apiVersion": "v1",
+                "kind": "ServiceAccount",
+                "metadata": {"name": "quiet", "namespace": name},
+                "automountServiceAccountToken": False,
+            }
+        )
+        yield World(client, client, name)
+        await delete_namespace(client, name)
+
+
+@pytest.fixture
+async def world(running_manager: Sandbox, request: pytest.FixtureRequest) -> AsyncIterator[World]:
+    """A namespace that the webhooks select."""
+    async for world in in_a_namespace(running_manager, request.node.name):
+        yield world
+
+
+@pytest.fixture
+async def fragile(
+    breakable_manager: Sandbox, request: pytest.FixtureRequest
+) -> AsyncIterator[World]:
+    """A namespace that the webhooks select, in a test that may break the resource manager."""
+    async for world in in_a_namespace(breakable_manager, request.node.name):
+        yield world
+
+
+async def test_pods_are_mutated_through_the_service(world: World) -> None:
+    pod = await world.client.create(pod_with_account(world.namespace, "quiet"))
+
+    assert mounts_token(pod)
+
+
+async def test_the_deletion_of_a_protected_definition_is_denied(world: World) -> None:
+    gadget = GroupVersionKind(f"{world.namespace}.example.org", "v1", "Gadget")
+    crd = definition(gadget)
+    crd["metadata"]["labels"] = {marks.DELETION_PROTECTED: "true"}
+    key = Key.of(await world.client.create(crd))
+
+    with pytest.raises(ApiError) as denied:
+        await world.client.delete(CRD, key)
+
+    assert 'admission webhook "crd-deletion-protection.resources.gardener.cloud" denied' in str(
+        denied.value
+    )
+    await world.client.patch(
+        CRD, key, {"metadata": {"annotations": {marks.CONFIRMATION_DELETION: "true"}}}
+    )
+    await world.client.delete(CRD, key)
+
+
+async def test_the_api_server_trusts_the_authority_that_the_manager_made(world: World) -> None:
+    secret = await world.client.get(SECRET, Key(MANAGER.namespace, f"{MANAGER.name}-server"))
+
+    for gvk, key in configuration_keys(MANAGER.name):
+        configuration = await world.client.get(gvk, key)
+        for webhook in maps_at(configuration, "webhooks"):
+            found = map_at(webhook, "clientConfig")
+            assert found["caBundle"] == secret["data"]["ca.crt"]
+            assert Key(found["service"]["namespace"], found["service"]["name"]) == MANAGER
+
+
+async def test_a_registration_that_was_removed_by_hand_comes_back(fragile: World) -> None:
+    key = Key("", MANAGER.name)
+    removed = await fragile.client.get(MUTATING, key)
+
+    await fragile.client.delete(MUTATING, key)
+
+    again = await fragile.until_object(
+        MUTATING, key, lambda obj: obj["metadata"]["uid"] != removed["metadata"]["uid"]
+    )
+    assert again["webhooks"] == removed["webhooks"]
+    await recovered(fragile.client)
+
+
+async def test_new_pods_take_over_when_all_are_deleted(fragile: World) -> None:
+    lease = await fragile.client.get(LEASE, MANAGER)
+    await fragile.create("demo", fragile.config_map("greeting", text="hello"))
+    await fragile.healthy("demo")
+
+    await kill_pods(fragile.client)
+    await fragile.put_secret("demo", fragile.config_map("greeting", text="changed"))
+    await recovered(fragile.client)
+
+    await fragile.until("demo", lambda obj: obj["status"]["secretsDataChecksum"] != "")
+    holder = lease["spec"]["holderIdentity"]
+    await fragile.until_object(
+        LEASE, MANAGER, lambda obj: obj["spec"]["holderIdentity"] not in ("", holder)
+    )
+    await fragile.healthy("demo")
+    assert mounts_token(await fragile.client.create(pod_with_account(fragile.namespace, "quiet")))
+
+
+async def test_during_an_outage_only_reviewed_pods_are_refused(fragile: World) -> None:
+    client = fragile.client
+    elsewhere = await create_namespace(client, "elsewhere")
+    async with outage(client):
+        with pytest.raises(ApiError) as refused:
+            await client.create(pod_with_account(fragile.namespace, "quiet"))
+        unreviewed = await client.create(pod_with_account(elsewhere, "default"))
+
+    assert "failed calling webhook" in str(refused.value)
+    assert name_of(unreviewed) == "reviewed"
+    assert mounts_token(await client.create(pod_with_account(fragile.namespace, "quiet")))
+    await delete_namespace(client, elsewhere)
