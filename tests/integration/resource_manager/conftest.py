@@ -1,7 +1,7 @@
 """Fixtures of the resource manager's tests on the real API server.
 
-Tests that use `managed_world` run twice: with a resource manager in the test's process, and with
-the one that runs as a Deployment on the real node.
+Tests marked `in_cluster` run twice: with a resource manager in the test's process, and with the one
+that runs as a Deployment on the real node.
 """
 
 from collections.abc import AsyncIterator
@@ -16,29 +16,31 @@ from pergola.testing.namespaces import create_namespace, delete_namespace
 from pergola.testing.world import RecordingClient, World
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run tests marked `in_cluster` in both places."""
+    if metafunc.definition.get_closest_marker("in_cluster"):
+        places = ["process", pytest.param("deployment", marks=pytest.mark.node)]
+        metafunc.parametrize("world", places, indirect=True)
+
+
 @pytest.fixture
-async def world(sandbox: Sandbox, cluster_client: Client, namespace: str) -> AsyncIterator[World]:
-    """A namespace in which a resource manager can be started; stopped at the end."""
-    await install_crds(cluster_client)
-    async with RecordingClient.connect(load(sandbox.kubeconfig)) as recorder:
-        world = World(cluster_client, recorder, namespace)
-        try:
-            yield world
-        finally:
-            await world.stop()
+async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
+    """A namespace in which a test starts a resource manager, or one that is running already.
 
-
-@pytest.fixture(params=["process", pytest.param("deployment", marks=pytest.mark.node)])
-async def managed_world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
-    """A namespace whose ManagedResources a resource manager with its default options handles."""
-    deployed = request.param == "deployment"
-    at: Sandbox = request.getfixturevalue("running_manager" if deployed else "sandbox")
-    async with RecordingClient.connect(load(at.kubeconfig)) as client:
+    In tests marked `in_cluster`, it runs with its default options.
+    """
+    place = getattr(request, "param", "")
+    fixture = "running_manager" if place == "deployment" else "sandbox"
+    at: Sandbox = request.getfixturevalue(fixture)
+    async with (
+        Client.connect(load(at.kubeconfig)) as client,
+        RecordingClient.connect(load(at.kubeconfig)) as recorder,
+    ):
         await install_crds(client)
-        world = World(client, client, await create_namespace(client, request.node.name))
-        if not deployed:
-            await world.start()
+        world = World(client, recorder, await create_namespace(client, request.node.name))
         try:
+            if place == "process":
+                await world.start()
             yield world
         finally:
             await world.stop()

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from pergola.api import marks
 from pergola.api.kinds import CONFIG_MAP, DAEMON_SET, DEPLOYMENT, POD, SERVICE, STATEFUL_SET
 from pergola.api.objects import GroupVersionKind, JsonObject, maps_at
@@ -43,8 +45,8 @@ def workload(world: World, kind: str, **spec: Any) -> JsonObject:
 # §8
 
 
+@pytest.mark.in_cluster
 async def test_a_resource_without_objects_is_healthy(world: World) -> None:
-    await world.start()
     await world.create_resource("demo", [])
     done = await world.until("demo", is_ready)
     assert condition(done, "ResourcesHealthy") == ("True", "ResourcesHealthy")
@@ -61,13 +63,14 @@ async def test_a_pending_pod_is_unhealthy_until_it_runs(world: World) -> None:
     await world.until("demo", has("ResourcesHealthy", "True", "ResourcesHealthy"))
 
 
+@pytest.mark.in_cluster
 async def test_a_pod_that_skips_the_check_only_has_to_exist(world: World) -> None:
-    await world.start()
     await world.create("demo", pod(world, "p", **{marks.SKIP_HEALTH_CHECK: "true"}))
     await world.healthy("demo")
 
 
 async def test_a_load_balancer_without_an_address_shows_its_warnings(world: World) -> None:
+    await world.start()
     service = {
         "apiVersion": "v1",
         "kind": "Service",
@@ -76,7 +79,6 @@ async def test_a_load_balancer_without_an_address_shows_its_warnings(world: Worl
     }
     created = await world.client.create(service)
     await world.client.create(warning(created, "no address left"))
-    await world.start()
     await world.create("demo", service)
     sick = await world.until("demo", has("ResourcesHealthy", "False", "ServiceUnhealthy"))
     assert "no address left" in message(sick, "ResourcesHealthy")
@@ -196,8 +198,8 @@ async def test_a_rollout_is_progressing_and_then_done(world: World) -> None:
     await world.until("demo", has("ResourcesProgressing", "False", "ResourcesRolledOut"))
 
 
+@pytest.mark.in_cluster
 async def test_config_maps_and_missing_deployments_are_rolled_out(world: World) -> None:
-    await world.start()
     await world.create("demo", world.config_map("a"))
     done = await world.healthy("demo")
     assert condition(done, "ResourcesProgressing") == ("False", "ResourcesRolledOut")

@@ -17,6 +17,7 @@ from pergola.api.objects import (
     maps_at,
     uid_of,
 )
+from pergola.sandbox.node.configuration import PAUSE_IMAGE
 from pergola.testing.objects import definition
 from pergola.testing.world import World, condition, config_map, has, is_applied, is_ready, message
 
@@ -24,7 +25,7 @@ ROLE_BINDING = GroupVersionKind("rbac.authorization.k8s.io", "v1", "RoleBinding"
 
 
 def deployment(namespace: str, name: str = "web", **spec: Any) -> JsonObject:
-    """Return a Deployment."""
+    """Return a Deployment whose pods run on real nodes, too."""
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -33,7 +34,7 @@ def deployment(namespace: str, name: str = "web", **spec: Any) -> JsonObject:
             "selector": {"matchLabels": {"app": name}},
             "template": {
                 "metadata": {"labels": {"app": name}},
-                "spec": {"containers": [{"name": "c", "image": "registry.example/c:1"}]},
+                "spec": {"containers": [{"name": "c", "image": PAUSE_IMAGE}]},
             },
             **spec,
         },
@@ -84,12 +85,12 @@ async def test_two_writers_do_not_fight_at_full_speed(world: World) -> None:
     assert 1 <= len(repairs) <= 8
 
 
+@pytest.mark.in_cluster
 async def test_an_ignored_object_is_created_as_it_is_and_deleted_like_any_other(
     world: World,
 ) -> None:
     seeded = world.config_map("seeded", text="hello")
     seeded["metadata"]["annotations"] = {marks.IGNORE: "true"}
-    await world.start()
     await world.create("demo", seeded, injectLabels={"a": "b"})
     await world.applied("demo")
     live = await world.client.get(CONFIG_MAP, world.key("seeded"))
@@ -104,6 +105,7 @@ async def test_an_ignored_object_is_created_as_it_is_and_deleted_like_any_other(
     await world.until_gone(CONFIG_MAP, world.key("seeded"))
 
 
+@pytest.mark.in_cluster
 async def test_a_definition_and_its_instance_come_up_without_help(world: World) -> None:
     group = f"{world.namespace}.example.org"
     gadget = GroupVersionKind(group, "v1", "Gadget")
@@ -113,7 +115,6 @@ async def test_a_definition_and_its_instance_come_up_without_help(world: World) 
         "metadata": {"name": "gadget", "namespace": world.namespace},
         "spec": {"size": 1.0},
     }
-    await world.start()
     await world.create("demo", instance, definition(gadget))
     await world.healthy("demo")
     live = await world.client.get(gadget, world.key("gadget"))
@@ -127,9 +128,9 @@ async def test_a_definition_and_its_instance_come_up_without_help(world: World) 
     await world.until_gone(CRD, Key("", f"gadgets.{group}"))
 
 
+@pytest.mark.in_cluster
 async def test_an_immutable_config_map_is_made_anew(world: World) -> None:
     first = {**world.config_map("fixed", text="hello"), "immutable": True}
-    await world.start()
     await world.create("demo", first)
     await world.applied("demo")
     uid = uid_of(await world.client.get(CONFIG_MAP, world.key("fixed")))
@@ -139,8 +140,8 @@ async def test_an_immutable_config_map_is_made_anew(world: World) -> None:
     assert uid_of(await world.client.get(CONFIG_MAP, world.key("fixed"))) != uid
 
 
+@pytest.mark.in_cluster
 async def test_an_invalid_update_makes_the_object_anew_only_if_asked_for(world: World) -> None:
-    await world.start()
     await world.create("demo", role_binding(world.namespace, "one"))
     await world.applied("demo")
     uid = uid_of(await world.client.get(ROLE_BINDING, world.key("binding")))
@@ -185,17 +186,17 @@ async def test_an_unknown_propagation_is_refused_and_nothing_is_deleted(world: W
     assert uid_of(await world.client.get(ROLE_BINDING, world.key("binding"))) == uid
 
 
+@pytest.mark.in_cluster
 async def test_an_object_without_a_kind_fails_and_holds_back_no_other(world: World) -> None:
     nameless: JsonObject = {"metadata": {"name": "what", "namespace": world.namespace}}
-    await world.start()
     await world.create("demo", world.config_map("a"), nameless)
     await world.until("demo", has("ResourcesApplied", "False", "ApplyFailed"))
     assert await world.exists(CONFIG_MAP, "a")
 
 
+@pytest.mark.in_cluster
 async def test_all_failures_are_reported_and_what_was_created_is_known(world: World) -> None:
     bad = [config_map(f"bad-{n}", f"{world.namespace}-missing") for n in range(2)]
-    await world.start()
     await world.create("demo", world.config_map("good"), *bad)
     failed = await world.until("demo", has("ResourcesApplied", "False", "ApplyFailed"))
     text = message(failed, "ResourcesApplied")
@@ -304,8 +305,8 @@ async def test_replicas_are_reverted_unless_they_are_preserved_or_absent(world: 
         assert live["spec"]["replicas"] == 2
 
 
+@pytest.mark.in_cluster
 async def test_injected_labels_reach_the_pods(world: World) -> None:
-    await world.start()
     await world.create(
         "demo",
         deployment(world.namespace, replicas=1),
@@ -321,6 +322,7 @@ async def test_injected_labels_reach_the_pods(world: World) -> None:
     assert pods
 
 
+@pytest.mark.in_cluster
 async def test_a_service_keeps_its_node_port(world: World) -> None:
     service: JsonObject = {
         "apiVersion": "v1",
@@ -328,7 +330,6 @@ async def test_a_service_keeps_its_node_port(world: World) -> None:
         "metadata": {"name": "web", "namespace": world.namespace},
         "spec": {"type": "NodePort", "ports": [{"name": "http", "port": 80}]},
     }
-    await world.start()
     await world.create("demo", service)
     await world.healthy("demo")
     before = await world.client.get(SERVICE, world.key("web"))
@@ -390,8 +391,8 @@ async def test_foreign_annotations_go_only_by_force(world: World, force: bool) -
 # §6
 
 
+@pytest.mark.in_cluster
 async def test_a_new_resource_ends_with_the_three_conditions_in_order(world: World) -> None:
-    await world.start()
     await world.create("demo", world.config_map("a"), deployment(world.namespace, replicas=1))
     done = await world.until("demo", is_ready)
     found = [

@@ -12,6 +12,7 @@ from pergola.testing.world import World, condition, has, is_applied, is_ready, m
 NO_OBJECTS = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 
+@pytest.mark.in_cluster
 async def test_plain_and_compressed_keys_are_both_applied(world: World) -> None:
     await world.put_data(
         "demo",
@@ -20,20 +21,19 @@ async def test_plain_and_compressed_keys_are_both_applied(world: World) -> None:
             "b.yaml.br": brotli.compress(orjson.dumps(world.config_map("b"))),
         },
     )
-    await world.start()
     await world.create_resource("demo", ["demo"])
     await world.until("demo", has("ResourcesApplied", "True", "ApplySucceeded"))
     assert await world.exists(CONFIG_MAP, "a")
     assert await world.exists(CONFIG_MAP, "b")
 
 
+@pytest.mark.in_cluster
 async def test_documents_in_one_key_without_a_namespace_land_in_default(world: World) -> None:
     names = [f"{world.namespace}-one", f"{world.namespace}-two"]
     documents = "---\n".join(
         f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n" for name in names
     )
     await world.put_data("demo", {"configmaps.yaml": documents.encode()})
-    await world.start()
     await world.create_resource("demo", ["demo"])
     await world.applied("demo")
     for name in names:
@@ -44,8 +44,8 @@ async def test_documents_in_one_key_without_a_namespace_land_in_default(world: W
         await world.until_gone(CONFIG_MAP, Key("default", name))
 
 
+@pytest.mark.in_cluster
 async def test_a_missing_secret_fails_the_run_and_touches_nothing(world: World) -> None:
-    await world.start()
     await world.create("demo", world.config_map("greeting", text="hello"))
     before = await world.healthy("demo")
     await world.edit("demo", {"spec": {"secretRefs": [{"name": "nowhere"}]}})
@@ -71,6 +71,7 @@ async def test_a_byte_that_alters_no_object_changes_the_checksum(world: World) -
     assert world.recorder.taken() == [f"update/status ManagedResource {world.key('demo')}"] * 3
 
 
+@pytest.mark.in_cluster
 async def test_a_cluster_scoped_kind_loses_its_namespace(world: World) -> None:
     role = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -78,7 +79,6 @@ async def test_a_cluster_scoped_kind_loses_its_namespace(world: World) -> None:
         "metadata": {"name": world.namespace, "namespace": "ignored"},
         "rules": [],
     }
-    await world.start()
     await world.create("demo", role)
     await world.applied("demo")
     await world.client.get(CLUSTER_ROLE, Key("", world.namespace))
@@ -114,10 +114,10 @@ async def test_values_that_only_look_like_times_reach_the_api_as_strings(world: 
     assert (annotations["a"], annotations["b"]) == ("2001-12-14", "1:30")
 
 
+@pytest.mark.in_cluster
 async def test_a_broken_document_is_named_and_the_others_are_applied(world: World) -> None:
     good = orjson.dumps(world.config_map("good"))
     await world.put_data("demo", {"both.yaml": good + b"\n---\nkind: [unclosed\n"})
-    await world.start()
     await world.create_resource("demo", ["demo"])
     failed = await world.until("demo", has("ResourcesApplied", "False", "DecodingFailed"))
     text = message(failed, "ResourcesApplied")
@@ -127,8 +127,8 @@ async def test_a_broken_document_is_named_and_the_others_are_applied(world: Worl
     assert await world.exists(CONFIG_MAP, "good")
 
 
+@pytest.mark.in_cluster
 async def test_the_object_of_a_document_that_broke_is_not_deleted(world: World) -> None:
-    await world.start()
     await world.create("demo", world.config_map("a"), world.config_map("b"))
     before = await world.healthy("demo")
     await world.put_data(
@@ -140,8 +140,8 @@ async def test_the_object_of_a_document_that_broke_is_not_deleted(world: World) 
     assert await world.exists(CONFIG_MAP, "b")
 
 
+@pytest.mark.in_cluster
 async def test_content_that_yields_nothing_any_more_deletes_nothing(world: World) -> None:
-    await world.start()
     await world.create("demo", world.config_map("a"))
     await world.healthy("demo")
     await world.put_data("demo", {"000.yaml": b"# everything is commented out\n"})
@@ -307,10 +307,10 @@ async def test_a_reference_that_names_no_secret_deletes_nothing(
 # Documents without end
 
 
+@pytest.mark.in_cluster
 async def test_a_decompression_bomb_holds_up_no_other_resource(world: World) -> None:
     start = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"},"data":['
     bomb = brotli.compress(start + b"[]," * 5_000_000 + b"[]]}", quality=1)
-    await world.start()
     await world.create("demo", world.config_map("a"))
     await world.healthy("demo")
     await world.put_data(

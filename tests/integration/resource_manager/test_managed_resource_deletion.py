@@ -43,12 +43,12 @@ async def unblock(world: World, name: str) -> None:
     await world.client.patch(CONFIG_MAP, world.key(name), {"metadata": {"finalizers": None}})
 
 
+@pytest.mark.in_cluster
 async def test_an_object_that_left_the_secret_is_deleted_and_then_leaves_the_status(
     world: World,
 ) -> None:
     leaving = world.config_map("b")
     leaving["metadata"]["finalizers"] = [STUCK]
-    await world.start()
     await world.create("demo", world.config_map("a"), leaving)
     await world.healthy("demo")
     await world.put_secret("demo", world.config_map("a"))
@@ -84,8 +84,8 @@ async def test_nothing_new_is_created_while_something_old_is_pending(world: Worl
     assert not await world.exists(CONFIG_MAP, "b")
 
 
+@pytest.mark.in_cluster
 async def test_a_live_keep_object_annotation_keeps_the_object(world: World) -> None:
-    await world.start()
     await world.create("demo", world.config_map("a"), world.config_map("b"))
     await world.healthy("demo")
     for name in "ab":
@@ -264,15 +264,15 @@ def with_mode(obj: JsonObject) -> JsonObject:
     return obj
 
 
+@pytest.mark.in_cluster
 async def test_a_new_object_in_mode_ignore_is_neither_created_nor_listed(world: World) -> None:
-    await world.start()
     await world.create("demo", with_mode(world.config_map("a")), world.config_map("b"))
     assert names(await world.applied("demo")) == ["b"]
     assert not await world.exists(CONFIG_MAP, "a")
 
 
+@pytest.mark.in_cluster
 async def test_a_managed_object_that_gets_mode_ignore_is_released(world: World) -> None:
-    await world.start()
     await world.create("demo", world.config_map("a", text="hello"), world.config_map("b"))
     await world.healthy("demo")
     await world.put_secret("demo", with_mode(world.config_map("a")), world.config_map("b"))
@@ -319,8 +319,8 @@ async def test_an_object_of_another_cluster_s_resource_of_the_same_name_stays(
 # §4.10
 
 
+@pytest.mark.in_cluster
 async def test_an_ignored_resource_still_deletes_its_objects(world: World) -> None:
-    await world.start()
     await world.create("demo", world.config_map("a"))
     await world.applied("demo")
     await world.edit("demo", {"metadata": {"annotations": {marks.IGNORE: "true"}}})
@@ -329,8 +329,8 @@ async def test_an_ignored_resource_still_deletes_its_objects(world: World) -> No
     assert not await world.exists(CONFIG_MAP, "a")
 
 
+@pytest.mark.in_cluster
 async def test_objects_go_even_if_the_secret_went_first(world: World) -> None:
-    await world.start()
     await world.create("demo", world.config_map("a"))
     await world.applied("demo")
     await world.client.delete(SECRET, world.key("demo"))
@@ -339,8 +339,8 @@ async def test_objects_go_even_if_the_secret_went_first(world: World) -> None:
     assert not await world.exists(CONFIG_MAP, "a")
 
 
+@pytest.mark.in_cluster
 async def test_kept_objects_stay_as_they_are(world: World) -> None:
-    await world.start()
     await world.create("demo", world.config_map("a"), keepObjects=True)
     await world.applied("demo")
     before = await world.client.get(CONFIG_MAP, world.key("a"))
@@ -349,9 +349,9 @@ async def test_kept_objects_stay_as_they_are(world: World) -> None:
     assert await world.client.get(CONFIG_MAP, world.key("a")) == before
 
 
+@pytest.mark.in_cluster
 async def test_a_foreign_finalizer_keeps_the_conditions_of_the_deletion(world: World) -> None:
     await world.put_secret("demo", world.config_map("a"))
-    await world.start()
     await world.create_resource("demo", ["demo"], {"finalizers": [STUCK]})
     await world.applied("demo")
     await world.delete("demo")
@@ -362,10 +362,10 @@ async def test_a_foreign_finalizer_keeps_the_conditions_of_the_deletion(world: W
     await world.edit("demo", {"metadata": {"finalizers": None}})
 
 
+@pytest.mark.in_cluster
 async def test_an_object_that_cannot_go_is_named_and_keeps_the_finalizer(world: World) -> None:
     stuck = world.config_map("a")
     stuck["metadata"]["finalizers"] = [STUCK]
-    await world.start()
     await world.create("demo", stuck)
     await world.applied("demo")
     await world.delete("demo")

@@ -33,6 +33,7 @@ async def test_only_the_spellings_of_gos_parser_ignore_an_object(
     assert live["data"] == {"text": "bye" if survives else "hello"}
 
 
+@pytest.mark.in_cluster
 async def test_a_grace_period_that_cannot_be_parsed_keeps_the_deletion_pending(
     world: World,
 ) -> None:
@@ -41,7 +42,6 @@ async def test_a_grace_period_that_cannot_be_parsed_keeps_the_deletion_pending(
         "annotations": {marks.FINALIZE_DELETION_AFTER: "1d"},
         "finalizers": ["example.org/stuck"],
     }
-    await world.start()
     await world.create("demo", stuck)
     await world.applied("demo")
     await world.put_secret("demo")
@@ -80,8 +80,8 @@ async def test_a_resource_of_another_class_is_never_touched(world: World) -> Non
     assert await world.resource("demo") == before
 
 
+@pytest.mark.in_cluster
 async def test_an_empty_class_is_the_default_class(world: World) -> None:
-    await world.start()
     await world.create("demo", world.config_map("greeting"), **{"class": ""})
     await world.applied("demo")
 
@@ -213,8 +213,8 @@ async def test_a_changed_secret_triggers_its_readers_and_nobody_else(world: Worl
     assert world.recorder.taken() == []
 
 
+@pytest.mark.in_cluster
 async def test_a_secret_that_appears_late_is_read_at_once(world: World) -> None:
-    await world.start()
     await world.create_resource("demo", ["late"])
     await world.until("demo", has("ResourcesApplied", "False", "CannotReadSecret"))
     await world.put_secret("late", world.config_map("greeting"))

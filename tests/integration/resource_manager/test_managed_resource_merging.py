@@ -60,8 +60,8 @@ async def test_labels_of_others_stay_and_those_that_left_the_manifest_go(world: 
     }
 
 
+@pytest.mark.in_cluster
 async def test_references_that_the_manifest_does_not_have_are_removed(world: World) -> None:
-    await world.start()
     await world.create("demo", world.config_map("a"))
     await world.healthy("demo")
     key = f"{marks.REFERENCE_PREFIX}secret-12345678"
@@ -104,6 +104,7 @@ async def test_a_restart_that_was_asked_for_is_not_reverted(world: World) -> Non
     assert annotations_of(live["spec"]["template"]) == restarted
 
 
+@pytest.mark.in_cluster
 async def test_an_explicit_node_port_is_used(world: World) -> None:
     def service(**spec: Any) -> JsonObject:
         return {
@@ -113,7 +114,6 @@ async def test_an_explicit_node_port_is_used(world: World) -> None:
             "spec": spec,
         }
 
-    await world.start()
     await world.create("demo", service(ports=[{"port": 80}]))
     await world.healthy("demo")
     await world.put_secret("demo", service(type="NodePort", ports=[{"port": 80}]))
