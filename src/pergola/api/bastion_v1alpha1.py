@@ -24,45 +24,45 @@ class IpBlock(Value):
     cidr: str
     """The range, such as `192.0.2.0/24`."""
     except_: Annotated[list[str], ATOMIC_LIST] = field(name="except", default_factory=list)
-    """Ranges within it that are left out; not every provider can do so."""
+    """Ranges within it to exclude; not every provider supports this."""
 
 
 class BastionIngressPolicy(Value):
-    """From where a bastion can be reached."""
+    """A source from which a bastion can be reached."""
 
     ip_block: IpBlock
-    """The addresses that are let in."""
+    """The addresses that may connect."""
 
 
 class BastionSpec(Value):
-    """The host through which people reach nodes by SSH."""
+    """The desired state of a host for SSH access to nodes."""
 
     type: Annotated[str, _FROZEN]
-    """Which provider makes it, such as `aws`; it cannot change."""
+    """The provider that creates it, such as `aws`; immutable."""
     user_data: Annotated[bytes, _FROZEN]
-    """What the host runs when it starts, which lets the SSH key in; it cannot change."""
+    """The script that the host runs at startup, which authorizes the SSH key; immutable."""
     ingress: list[BastionIngressPolicy]
-    """From where it can be reached."""
+    """The sources from which it can be reached."""
     provider_config: JsonObject | None = None
-    """The configuration of the provider, with an `apiVersion` and a `kind` of its own."""
+    """The provider's configuration, with its own `apiVersion` and `kind`."""
     class_: Annotated[str, _STAYS] | None = field(name="class", default=None)
-    """Where the extension works: `shoot` if absent or empty, else `seed` or `garden`."""
+    """What the extension serves: a `shoot` if absent or empty, else the `seed` or `garden`."""
 
 
 class BastionEndpoint(Value):
-    """Where a bastion is reached."""
+    """The address of a bastion."""
 
     ip: str | None = None
-    """The address."""
+    """The IP address."""
     hostname: str | None = None
-    """The name that DNS has for it."""
+    """The DNS name."""
 
 
 class BastionStatus(ExtensionStatus):
     """The status of a Bastion."""
 
     ingress: BastionEndpoint | None = None
-    """Where the bastion is reached; absent until it can be."""
+    """The address of the bastion; absent until it is reachable."""
 
 
 @kind(
@@ -76,12 +76,12 @@ class BastionStatus(ExtensionStatus):
     ),
 )
 class Bastion(Object):
-    """A host through which people get to the nodes of a Shoot by SSH, as long as they need it."""
+    """A temporary host for SSH access to the nodes of a Shoot."""
 
     spec: BastionSpec
     """The desired state of the host."""
     status: BastionStatus | None = None
-    """What the extension has to say."""
+    """The observed state, written by the extension."""
 
 
 def bastion_crd() -> JsonObject:

@@ -1,7 +1,7 @@
-"""Conditions of any object: how they start, change and are merged (spec 10 §2.4).
+"""Conditions of any object: initializing, changing and merging them (spec 10 §2.4).
 
-A condition stays plain JSON, so that what others add to it survives. What is set to the same again
-keeps its times: a steady object has a steady status, and nothing needs to be written.
+A condition stays plain JSON, so that fields of others survive. A condition that is set to the same
+value keeps its times: the status of a steady object does not change, and needs no write.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ PROGRESSING: Final = "Progressing"
 STATUSES: Final = (TRUE, FALSE, UNKNOWN, PROGRESSING)
 
 LONGEST_MESSAGE: Final = 32_768
-"""Characters; what the schemas of conditions accept."""
+"""The maximum number of characters that the schemas of conditions accept."""
 
 INITIALIZED: Final = "ConditionInitialized"
 INITIALIZED_MESSAGE: Final = "The condition has not been determined yet."
@@ -71,8 +71,8 @@ def update_condition(
     """Return a new condition with this content.
 
     `lastTransitionTime` moves when the status changes, `lastUpdateTime` when the reason, the
-    message or the codes do. Fields that are not named here are kept. A message that is longer than
-    a condition can hold is cut.
+    message or the codes do. Fields that are not named here are kept. A message that is too
+    long for a condition is cut.
     """
     message = message[:LONGEST_MESSAGE]
     updated = {**condition, "status": status, "reason": reason, "message": message}

@@ -1,4 +1,4 @@
-"""Parts of Kubernetes' own API that ours contain."""
+"""Parts of Kubernetes' own API that our types contain."""
 
 # ruff: noqa: RUF012 - Structs give every value its own copy of an empty default
 
@@ -12,14 +12,14 @@ from pergola.api.schema.quantity import ResourceList
 
 
 class LocalObjectReference(Value):
-    """Names an object of the same namespace."""
+    """A reference to an object in the same namespace."""
 
     name: Annotated[str, default("")] = ""
     """The name of the object."""
 
 
 class GroupKind(Value):
-    """Names a kind, whatever version describes it."""
+    """A kind, regardless of its version."""
 
     group: str
     """The API group; empty for the core group."""
@@ -28,80 +28,80 @@ class GroupKind(Value):
 
 
 class ObjectReference(Value):
-    """Names an object of any kind."""
+    """A reference to an object of any kind."""
 
     api_version: str | None = None
     """The group and version of the object."""
     field_path: str | None = None
-    """Names a part of the object instead of the whole."""
+    """The path of a field, if only a part of the object is meant."""
     kind: str | None = None
     """The kind of the object."""
     name: str | None = None
     """The name of the object."""
     namespace: str | None = None
-    """The namespace of the object; absent where it has none."""
+    """The namespace of the object; absent for cluster-scoped kinds."""
     resource_version: str | None = None
-    """The version of the object to which the reference was made."""
+    """The version of the object when the reference was created."""
     uid: str | None = None
-    """Tells apart objects that have the same name one after the other."""
+    """The uid, which distinguishes successive objects of the same name."""
 
 
 class Condition(Value):
     """An observation about an object."""
 
     type: str
-    """Names what was observed."""
+    """The aspect that was observed."""
     status: str
     """The result, one of `True`, `False`, `Unknown` and `Progressing`."""
     reason: str
-    """Why the status is as it is, in one word that programs can compare."""
+    """The reason of the status, as one word for programs."""
     message: str
-    """Why the status is as it is, for people."""
+    """The reason of the status, as text for people."""
     last_transition_time: Timestamp
-    """When the status changed last."""
+    """The time of the last change of the status."""
     last_update_time: Timestamp
-    """When the reason, the message or the codes changed last."""
+    """The time of the last change of the reason, the message or the codes."""
     codes: list[str] = []
     """Well-known codes of the errors in the message."""
 
 
 class LabelSelectorRequirement(Value):
-    """What a label must be."""
+    """A requirement on a label."""
 
     key: str
     """The label."""
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
-    """How the label relates to the values."""
+    """The relation of the label to the values."""
     values: Annotated[list[str], ATOMIC_LIST] = []
     """The values; none for `Exists` and `DoesNotExist`."""
 
 
 class LabelSelector(Value):
-    """Selects objects by their labels; all requirements must hold, and an empty one selects all."""
+    """A selector of objects by labels: all requirements must hold; without any, it matches all."""
 
     match_labels: dict[str, str] = {}
-    """Labels and the values that they must have."""
+    """Labels with the values that they must have."""
     match_expressions: Annotated[list[LabelSelectorRequirement], ATOMIC_LIST] = []
-    """Further requirements."""
+    """Additional requirements."""
 
 
 class Toleration(Value):
-    """Lets pods run on nodes with matching taints."""
+    """A toleration, which lets pods run on nodes with matching taints."""
 
     key: str = ""
     """The key of the taint; empty for any, with the operator `Exists`."""
     operator: Literal["", "Equal", "Exists"] = ""
-    """How the value is compared; empty means `Equal`."""
+    """The comparison of the value; empty means `Equal`."""
     value: str = ""
     """The value of the taint."""
     effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] = ""
     """The effect of the taint; empty for any."""
     toleration_seconds: int | None = None
-    """Seconds for which a taint with effect `NoExecute` is tolerated; absent for ever."""
+    """Seconds for which a taint with effect `NoExecute` is tolerated; forever if absent."""
 
 
 class Subject(Value):
-    """Names a user, a group or a ServiceAccount, as bindings of roles do."""
+    """A user, a group or a ServiceAccount, as in role bindings."""
 
     kind: str
     """One of `User`, `Group` and `ServiceAccount`."""
@@ -114,10 +114,10 @@ class Subject(Value):
 
 
 class ScopeSelectorRequirement(Value):
-    """What the scope of an object must be."""
+    """A requirement on the scope of an object."""
 
     operator: str
-    """How the scope relates to the values."""
+    """The relation of the scope to the values."""
     scope_name: str
     """The scope."""
     values: Annotated[list[str], ATOMIC_LIST] = []
@@ -125,7 +125,7 @@ class ScopeSelectorRequirement(Value):
 
 
 class ScopeSelector(Value):
-    """Selects objects by their scope; all requirements must hold."""
+    """A selector of objects by their scope: all requirements must hold."""
 
     match_expressions: Annotated[list[ScopeSelectorRequirement], ATOMIC_LIST] = []
     """The requirements."""
@@ -157,7 +157,7 @@ class ResourceQuota(Value):
     api_version: str | None = None
     """The group and version of the object."""
     kind: str | None = None
-    """What the object is."""
+    """The kind of the object."""
     metadata: JsonObject = field(default_factory=dict)
     """Labels and annotations of the object."""
     spec: ResourceQuotaSpec = field(default_factory=ResourceQuotaSpec)

@@ -1,4 +1,4 @@
-"""What Kubernetes asks of selectors and tolerations beyond their schema."""
+"""Validation of selectors and tolerations beyond their schema, as in Kubernetes."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _NOT_A_VALUE: Final = (
 
 
 def is_label_value(text: str) -> bool:
-    """Return whether a label can have this value; the empty one, too."""
+    """Return whether a label can have this value, which may be empty."""
     return not text or _NAME.fullmatch(text) is not None
 
 
@@ -28,7 +28,7 @@ def is_label_key(text: str) -> bool:
 
 
 def is_dns_subdomain(text: str) -> bool:
-    """Return whether this is a domain in lower case: labels with dots between them."""
+    """Return whether the text is a lower-case domain name."""
     return len(text) <= 253 and all(map(is_dns_label, text.split(".")))
 
 
@@ -83,4 +83,4 @@ def toleration_findings(toleration: Toleration, path: str) -> Iterator[Finding]:
     if not exists:
         yield from label_value_findings(toleration.value, child(path, "value"))
     if toleration.toleration_seconds is not None and toleration.effect != "NoExecute":
-        yield Finding(child(path, "effect"), "must be NoExecute where there are tolerationSeconds")
+        yield Finding(child(path, "effect"), "must be NoExecute if tolerationSeconds is set")

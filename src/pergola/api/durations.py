@@ -1,7 +1,7 @@
 """Durations as Kubernetes and Gardener write them: Go's syntax, `1h30m` (spec 10 §1.1).
 
-A Go duration counts nanoseconds, a `timedelta` microseconds. What falls between two microseconds is
-rounded away from zero, because zero often means "off": `1ns` must not switch anything off.
+A Go duration counts nanoseconds, a `timedelta` microseconds. Fractions of a microsecond are rounded
+away from zero, because zero often means "off": `1ns` must not switch anything off.
 """
 
 import re
@@ -38,7 +38,7 @@ def parse_duration(text: str) -> timedelta:
     """Parse a Go duration: `1h30m`, `1.5h`, `-1h`, or a bare `0`.
 
     Raises:
-        DurationError: for anything else, also for blanks around it and more than 292 years.
+        DurationError: for anything else, including surrounding blanks and more than 292 years.
     """
     unsigned = text[1:] if text[:1] in ("-", "+") else text
     if unsigned == "0":

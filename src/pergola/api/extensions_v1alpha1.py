@@ -33,7 +33,7 @@ CLUSTER: Final = GroupVersionKind(GROUP, VERSION, "Cluster")
 _STAYS: Final = rule("self == oldSelf", "Value is immutable")
 # Same message as the webhook.
 _FROZEN: Final = rule("self == oldSelf", IMMUTABLE)
-# A rule of an optional field is not asked when the field comes or goes.
+# A rule of an optional field is not evaluated when the field is added or removed.
 _CLASS_COMES_OR_GOES: Final[JsonObject] = {
     "rule": (
         "has(self.class) == has(oldSelf.class)"
@@ -61,7 +61,7 @@ _FAMILIES_CHANGE: Final[JsonObject] = {
 _CHANGES: Final = Meta(
     extra_json_schema={"x-kubernetes-validations": [_CLASS_COMES_OR_GOES, _FAMILIES_CHANGE]}
 )
-# Both lengths are for the API server, which estimates from them what the rules above may cost.
+# The API server needs both lengths to estimate the cost of the rules above.
 _Family = Annotated[Literal["IPv4", "IPv6"], Meta(extra_json_schema={"maxLength": 4})]
 IpFamilies = Annotated[list[_Family], Meta(max_length=2)]
 
@@ -70,52 +70,52 @@ class NetworkSpec(Value):
     """The desired network of a Shoot; only the plugin understands `providerConfig`."""
 
     type: Annotated[str, _FROZEN]
-    """Which plugin makes the network, such as `calico`; it cannot change."""
+    """The plugin that creates the network, such as `calico`; immutable."""
     pod_cidr: Annotated[str, _FROZEN] = field(name="podCIDR")
-    """The range of the addresses of pods; it cannot change."""
+    """The address range of pods; immutable."""
     service_cidr: Annotated[str, _FROZEN] = field(name="serviceCIDR")
-    """The range of the addresses of Services; it cannot change."""
+    """The address range of Services; immutable."""
     ip_families: IpFamilies = field(name="ipFamilies", default_factory=list)
-    """The IP families, the primary one first; IPv4 if there are none."""
+    """The IP families, the primary one first; IPv4 if empty."""
     provider_config: JsonObject | None = None
-    """The configuration of the plugin, with an `apiVersion` and a `kind` of its own."""
+    """The plugin's configuration, with its own `apiVersion` and `kind`."""
     class_: Annotated[str, _STAYS] | None = field(name="class", default=None)
-    """Where the extension works: `shoot` if absent or empty, else `seed` or `garden`."""
+    """What the extension serves: a `shoot` if absent or empty, else the `seed` or `garden`."""
 
 
 class LastOperation(Value):
-    """What the extension did last, or does now."""
+    """The extension's last or current operation."""
 
     type: str
     """One of `Create`, `Reconcile`, `Delete`, `Migrate` and `Restore`."""
     state: str
-    """How it went: `Processing`, `Succeeded` or `Error`."""
+    """The state: `Processing`, `Succeeded` or `Error`."""
     progress: Annotated[int, INT32]
-    """In percent."""
+    """The progress in percent."""
     description: str
-    """What was done, or what went wrong."""
+    """What was done, or what failed."""
     last_update_time: Timestamp
     """When this was written."""
 
 
 class LastError(Value):
-    """Why the last operation failed."""
+    """The error of the last operation."""
 
     description: str
-    """What went wrong, and what to do."""
+    """The problem and its remedy."""
     codes: list[str] = []
-    """Whom the error concerns, in well-known codes."""
+    """Well-known codes that classify the error."""
     task_id: str | None = field(name="taskID", default=None)
-    """Which part of the operation failed."""
+    """The part of the operation that failed."""
     last_update_time: Timestamp | None = None
     """When this was written."""
 
 
 class CrossVersionObjectReference(Value):
-    """Names an object of the same namespace, whatever version describes it."""
+    """A reference to an object in the same namespace."""
 
     kind: str
-    """What the object is."""
+    """The kind of the object."""
     name: str
     """The name of the object."""
     api_version: str | None = None
@@ -135,13 +135,13 @@ class ExtensionStatus(Value):
     """The status of every extension resource, written by its extension only (spec 40 §2.4)."""
 
     provider_status: JsonObject | None = None
-    """The provider's own status, with an `apiVersion` and a `kind` of its own."""
+    """The provider's own status, with its own `apiVersion` and `kind`."""
     conditions: list[Condition] = []
     """The health of the resource, by aspect."""
     last_operation: LastOperation | None = None
-    """The operation of the extension that runs now or ran last."""
+    """The extension's last or current operation."""
     last_error: LastError | None = None
-    """Why the last operation failed; absent if it did not."""
+    """The error of the last operation; absent if it succeeded."""
     observed_generation: int | None = None
     """The generation of the last finished or failed operation."""
     observed_timestamp: str | None = None
@@ -156,7 +156,7 @@ class NetworkStatus(ExtensionStatus):
     """The status of a Network."""
 
     ip_families: IpFamilies = field(name="ipFamilies", default_factory=list)
-    """The IP families that are rolled out; fewer than in the spec while nodes are migrated."""
+    """The IP families in use; fewer than in the spec while nodes are migrating."""
 
 
 @kind(
@@ -172,26 +172,26 @@ class NetworkStatus(ExtensionStatus):
     ),
 )
 class Network(Object):
-    """The network between the pods of a Shoot, made by the extension of its type."""
+    """The pod network of a Shoot, provided by the extension of its type."""
 
     spec: Annotated[NetworkSpec, _CHANGES]
     """The desired state of the network."""
     status: NetworkStatus | None = None
-    """What the extension has to say."""
+    """The observed state, written by the extension."""
 
 
 Foreign = Annotated[JsonObject | None, NULLABLE]
 
 
 class ClusterSpec(Value):
-    """What extensions may want to know of a Shoot, each as a whole object."""
+    """A Shoot and the objects that extensions may need with it."""
 
     cloud_profile: Foreign = None
-    """The profile of the cloud in which the nodes are."""
+    """The CloudProfile of the Shoot."""
     seed: Foreign = None
-    """The cluster in which the control plane is."""
+    """The Seed of the Shoot, which runs its control plane."""
     shoot: Foreign = None
-    """The cluster that the extensions work for."""
+    """The Shoot."""
 
 
 @kind(
@@ -204,7 +204,7 @@ class Cluster(Object):
     """The Shoot whose control plane is in the namespace of the same name."""
 
     spec: ClusterSpec
-    """What extensions may want to know of it."""
+    """The Shoot and its related objects."""
 
 
 def network_crd() -> JsonObject:

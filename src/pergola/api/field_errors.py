@@ -1,4 +1,4 @@
-"""Findings of a validation in the words of the API server, so that people read them as usual."""
+"""Findings of a validation, in the familiar words of the API server."""
 
 import json
 from collections.abc import Iterable
@@ -14,8 +14,8 @@ class Cause(NamedTuple):
 
     Attributes:
         reason: such as `FieldValueRequired`.
-        message: without the field path, such as `Required value: field is required`.
-        field: where, such as `spec.ipFamilies[1]`.
+        message: the message without the field path, such as `Required value: field is required`.
+        field: the field path, such as `spec.ipFamilies[1]`.
     """
 
     reason: str
@@ -67,6 +67,6 @@ def shown(value: JsonValue) -> str:
 
 
 def sentence(causes: Iterable[Cause]) -> str:
-    """Return all findings in one text; several as the API server lists them."""
+    """Return all findings as one text, in the format of the API server."""
     texts = list(map(str, causes))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

@@ -23,7 +23,7 @@ _STAYS: Final = rule("self == oldSelf", "Value is immutable")
 
 
 class SecretReference(Value):
-    """Names a Secret of any namespace."""
+    """A reference to a Secret in any namespace."""
 
     name: str | None = None
     """The name of the Secret."""
@@ -35,39 +35,39 @@ class InfrastructureSpec(Value):
     """The desired infrastructure of a Shoot; only the provider understands its config."""
 
     type: Annotated[str, _STAYS]
-    """Which provider makes it, such as `aws`; it cannot change."""
+    """The provider that creates it, such as `aws`; immutable."""
     region: Annotated[str, _STAYS]
-    """Where it is, as the provider names it; it cannot change."""
+    """The region, as the provider names it; immutable."""
     secret_ref: Annotated[SecretReference, ATOMIC]
     """The Secret with the credentials."""
     ssh_public_key: bytes | None = field(name="sshPublicKey", default=None)
-    """The key with which nodes can be reached; none if absent."""
+    """The SSH public key for access to nodes; no access if absent."""
     provider_config: JsonObject | None = None
-    """The configuration of the provider, with an `apiVersion` and a `kind` of its own."""
+    """The provider's configuration, with its own `apiVersion` and `kind`."""
     class_: Annotated[str, _STAYS] | None = field(name="class", default=None)
-    """Where the extension works: `shoot` if absent or empty, else `seed` or `garden`."""
+    """What the extension serves: a `shoot` if absent or empty, else the `seed` or `garden`."""
 
 
 class InfrastructureNetworking(Value):
-    """The ranges that are in use, as far as the infrastructure knows them."""
+    """The address ranges in use, as far as the infrastructure knows them."""
 
     pods: list[str] = []
-    """Ranges of the addresses of pods."""
+    """Address ranges of pods."""
     services: list[str] = []
-    """Ranges of the addresses of Services."""
+    """Address ranges of Services."""
     nodes: list[str] = []
-    """Ranges of the addresses of nodes."""
+    """Address ranges of nodes."""
 
 
 class InfrastructureStatus(ExtensionStatus):
     """The status of an Infrastructure."""
 
     egress_cidrs: list[str] = field(name="egressCIDRs", default_factory=list)
-    """The addresses from which the nodes' traffic to the outside comes, as far as they stay."""
+    """The stable source addresses of the nodes' traffic to the outside."""
     networking: InfrastructureNetworking | None = None
-    """The ranges that are in use."""
+    """The address ranges in use."""
     nodes_cidr: str | None = field(name="nodesCIDR", default=None)
-    """The range of nodes; older callers read it in place of `networking`."""
+    """The address range of nodes, for older callers that do not read `networking`."""
 
 
 @kind(
@@ -82,12 +82,12 @@ class InfrastructureStatus(ExtensionStatus):
     ),
 )
 class Infrastructure(Object):
-    """The network and the identities for the nodes of a Shoot, made by the provider of its type."""
+    """The network and identities for the nodes of a Shoot, from the provider of its type."""
 
     spec: InfrastructureSpec
     """The desired state of the infrastructure."""
     status: InfrastructureStatus | None = None
-    """What the extension has to say."""
+    """The observed state, written by the extension."""
 
 
 def infrastructure_crd() -> JsonObject:

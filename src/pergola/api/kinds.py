@@ -1,7 +1,7 @@
-"""The kinds that more than one place works with, each named once.
+"""Constants for kinds that several modules use.
 
-Kinds whose API we define ourselves or check in depth are named in the module of their API group;
-kinds that one place uses are named there.
+Kinds whose API we define or validate are in the module of their API group; kinds that only one
+module uses are in that module.
 """
 
 from typing import Final

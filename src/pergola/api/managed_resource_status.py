@@ -1,7 +1,7 @@
-"""What the conditions of a ManagedResource say to those who wait for it (spec 10 §7).
+"""Checks of a ManagedResource's conditions, for clients that wait for it (spec 10 §7).
 
-Each reader answers None when its check passes, and otherwise one sentence that says why not. A
-condition that is missing fails, and so does what was said about an earlier generation.
+Each check returns None if it passes, and otherwise a sentence that says why not. It fails if the
+condition is missing or describes an earlier generation.
 """
 
 from pergola.api.conditions import FALSE, TRUE, get_condition

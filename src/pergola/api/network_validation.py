@@ -1,4 +1,4 @@
-"""What a Network may say: for the webhook that guards it, and for extensions (spec 40 §1.3)."""
+"""Validation of Networks, for their webhook and for extensions (spec 40 §1.3)."""
 
 from collections.abc import Iterator
 from itertools import pairwise

@@ -1,8 +1,8 @@
-"""Which names an object can have, as a segment of a request's path.
+"""Validation of object names, as segments of a request's path.
 
-A name is one segment of a path. A name that is empty, or that a server reads as several segments,
-addresses something else: the whole collection, another object, a subresource. The API server
-refuses such names for every kind; what else a kind demands of its names, only the server knows.
+A name that is empty, or that a server reads as several segments, addresses something else: the
+whole collection, another object, a subresource. The API server refuses such names for every kind;
+only the server knows the other rules of each kind.
 """
 
 from typing import Final
@@ -13,7 +13,7 @@ _SEPARATORS: Final = "/%"
 
 
 def name_problem(name: object) -> str | None:
-    """Return why no object can have this name, e.g. `is empty`; None if one can."""
+    """Return why no object can have this name, e.g. `is empty`; None if the name is possible."""
     if name is None:
         return "is missing"
     if not isinstance(name, str):

@@ -1,8 +1,8 @@
-"""Objects of any kind, as the JSON that the API server speaks, and how to read their metadata.
+"""Objects of any kind as JSON, and readers of their metadata.
 
-What belongs to others travels as plain JSON, never through a typed model that could drop an
-unknown field. The readers here never raise on a malformed object: a missing or mistyped part
-reads as absent, because manifests are user input.
+Objects of others are plain JSON, never typed models, which could drop unknown fields. The readers
+never raise on a malformed object: a missing or mistyped part counts as absent, because manifests
+are user input.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ JsonObject: TypeAlias = dict[str, Any]
 
 
 class GroupKind(NamedTuple):
-    """What an object is, whatever version describes it."""
+    """A kind, regardless of its version."""
 
     group: str
     kind: str
@@ -24,7 +24,7 @@ class GroupKind(NamedTuple):
 
 
 class GroupVersionKind(NamedTuple):
-    """What an object is, and the version that describes it. The core group is the empty string."""
+    """A kind in a version. The core group is the empty string."""
 
     group: str
     version: str
@@ -32,7 +32,7 @@ class GroupVersionKind(NamedTuple):
 
     @classmethod
     def of(cls, obj: Mapping[str, Any]) -> "GroupVersionKind":
-        """Read `apiVersion` and `kind`; what is absent or no string reads as empty."""
+        """Read `apiVersion` and `kind`; a value that is absent or not a string counts as empty."""
         return cls.parse(_string(obj.get("apiVersion")), _string(obj.get("kind")))
 
     @classmethod
@@ -43,12 +43,12 @@ class GroupVersionKind(NamedTuple):
 
     @property
     def api_version(self) -> str:
-        """As manifests write it: `apps/v1`, or `v1` for the core group."""
+        """The group and version as in manifests: `apps/v1`, or `v1` for the core group."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def group_kind(self) -> GroupKind:
-        """Without the version."""
+        """The kind without its version."""
         return GroupKind(self.group, self.kind)
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ class GroupVersionKind(NamedTuple):
 
 
 class Key(NamedTuple):
-    """Where an object of a known kind lives. `namespace` is empty for cluster-scoped kinds."""
+    """The namespace and name of an object; `namespace` is empty for cluster-scoped kinds."""
 
     namespace: str
     name: str

@@ -28,20 +28,20 @@ MANAGED_RESOURCE: Final = GroupVersionKind(marks.GROUP, VERSION, "ManagedResourc
 
 
 class ManagedResourceSpec(Value):
-    """Which objects to manage, and how."""
+    """The objects to manage, and how."""
 
     secret_refs: list[Annotated[LocalObjectReference, ATOMIC]]
-    """The Secrets that hold the manifests, in the namespace of the ManagedResource."""
+    """The Secrets with the manifests, in the namespace of the ManagedResource."""
     class_: str | None = field(name="class", default=None)
-    """Which instance of the resource manager is responsible; absent or empty for the default."""
+    """The class of the responsible resource manager; the default one if absent or empty."""
     delete_persistent_volume_claims: bool = False
-    """Whether the claims of a StatefulSet are deleted together with it."""
+    """Whether to delete the claims of a StatefulSet together with it."""
     equivalences: list[list[GroupKind]] = []
     """Sets of kinds under which the API server serves the same objects."""
     force_overwrite_annotations: bool = False
-    """Whether annotations that the manifest does not have are removed."""
+    """Whether to remove annotations that are not in the manifest."""
     force_overwrite_labels: bool = False
-    """Whether labels that the manifest does not have are removed."""
+    """Whether to remove labels that are not in the manifest."""
     inject_labels: dict[str, str] = {}
     """Labels for every object, its pod template and its volume claim templates."""
     keep_objects: bool = False
@@ -62,25 +62,25 @@ class ManagedResourceSpec(Value):
 
 
 class ManagedObjectReference(ObjectReference):
-    """Names an object that is managed, and keeps what its manifest last said about metadata."""
+    """A reference to a managed object, with the metadata of its last manifest."""
 
     annotations: dict[str, str] = {}
     """The annotations in the manifest."""
     labels: dict[str, str] = {}
-    """The labels in the manifest, and those that were added to them."""
+    """The labels in the manifest, and injected ones."""
 
 
 class ManagedResourceStatus(Value):
-    """What is known about the objects."""
+    """The observed state of the objects."""
 
     conditions: list[Condition] = []
     """Whether the objects are applied, healthy and rolled out."""
     observed_generation: int = 0
-    """The generation of the ManagedResource that was applied last."""
+    """The generation of the ManagedResource that was last applied."""
     resources: list[Annotated[ManagedObjectReference, ATOMIC]] = []
-    """Every object that is managed."""
+    """All managed objects."""
     secrets_data_checksum: str | None = None
-    """A checksum of the data in the Secrets that were applied last."""
+    """A checksum of the data that was last applied."""
 
     @classmethod
     def from_object(cls, obj: JsonObject) -> Self:
@@ -108,12 +108,12 @@ class ManagedResourceStatus(Value):
     ),
 )
 class ManagedResource(Object):
-    """A set of objects that is kept in the target cluster exactly as its Secrets describe it."""
+    """A set of objects that are kept in the target cluster exactly as Secrets describe them."""
 
     spec: ManagedResourceSpec | None = None
-    """Which objects to manage, and how."""
+    """The objects to manage, and how."""
     status: ManagedResourceStatus | None = None
-    """What is known about the objects."""
+    """The observed state of the objects."""
 
 
 def managed_resource_crd() -> JsonObject:

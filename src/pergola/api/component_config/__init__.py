@@ -1,7 +1,7 @@
-"""What the configuration file of every component has in common, and how such a file is read.
+"""Shared parts of all components' configuration files, and their loading.
 
-A component's own configuration derives from these types where its defaults differ, and passes its
-type, its defaults and its rules to `load`.
+A component's configuration derives from these types if its defaults differ, and passes its type,
+its defaults and its rules to `load`.
 """
 
 from pergola.api.component_config.clients import ClientConnection

@@ -1,4 +1,4 @@
-"""How a component reaches a cluster."""
+"""Connections of a component to clusters."""
 
 from collections.abc import Iterator
 from typing import Annotated
@@ -10,14 +10,14 @@ from pergola.api.schema.validate import Finding, child
 
 
 class ClientConnection(Value):
-    """How a cluster is reached."""
+    """A connection to a cluster."""
 
     kubeconfig: str = ""
     """The path of a kubeconfig; empty for the credentials inside the cluster."""
     qps: float | None = None
-    """Requests per second at most; absent for no limit of our own."""
+    """The maximum number of requests per second; unlimited if absent."""
     burst: Annotated[int, Meta(ge=0)] | None = None
-    """Requests at once at most."""
+    """The maximum number of requests at once."""
     content_type: str = ""
     """The format of request bodies; always JSON."""
     accept_content_types: str = ""
@@ -25,6 +25,6 @@ class ClientConnection(Value):
 
 
 def check_connection(connection: ClientConnection, path: str) -> Iterator[Finding]:
-    """Yield what is wrong with a connection beyond its schema."""
+    """Yield findings about a connection beyond its schema."""
     if connection.qps is not None and connection.qps < 0:
         yield Finding(child(path, "qps"), "must not be negative")

@@ -1,4 +1,4 @@
-"""How a running component can be examined."""
+"""Debugging options of a running component."""
 
 from typing import Literal
 
@@ -12,6 +12,6 @@ class Debugging(Value):
     """Profiles of the running process."""
 
     enable_profiling: bool = False
-    """Whether profiles are served beside the metrics."""
+    """Whether to serve profiles along with the metrics."""
     enable_contention_profiling: bool = False
-    """Whether the profiles cover contention, too."""
+    """Whether the profiles include contention."""

@@ -1,4 +1,4 @@
-"""How replicas of a component elect a leader."""
+"""Leader election between replicas of a component."""
 
 from collections.abc import Iterator
 
@@ -9,14 +9,14 @@ from pergola.api.schema.validate import Finding, child
 
 
 class LeaderElection(Value):
-    """How replicas elect a leader."""
+    """Leader election between replicas."""
 
     leader_elect: bool = True
-    """Whether there may be several replicas."""
+    """Whether to elect a leader, which several replicas require."""
     lease_duration: Duration = Duration(seconds=15)
-    """How long other replicas wait after the last renewal before one of them takes over."""
+    """The time after the last renewal until another replica may take over."""
     renew_deadline: Duration = Duration(seconds=10)
-    """How long a leader tries to renew before it gives up."""
+    """The time for which a leader tries to renew before it gives up."""
     retry_period: Duration = Duration(seconds=2)
     """The time between two attempts."""
     resource_lock: str = "leases"
@@ -28,7 +28,7 @@ class LeaderElection(Value):
 
 
 def check_leader_election(election: LeaderElection, path: str) -> Iterator[Finding]:
-    """Yield what is wrong with a leader election that is switched on."""
+    """Yield findings about an enabled leader election."""
     if not election.leader_elect:
         return
     lease, renew, retry = election.lease_duration, election.renew_deadline, election.retry_period

@@ -1,4 +1,4 @@
-"""From a parsed file to a configuration: every finding at once, nothing dropped silently."""
+"""Loading of configurations from parsed files: all findings at once, nothing dropped silently."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -13,7 +13,7 @@ C = TypeVar("C", bound=Value)
 
 
 class Loaded(NamedTuple, Generic[C]):
-    """A valid configuration, with its defaults, and what its author should know."""
+    """A valid configuration with its defaults, and warnings for its author."""
 
     config: C
     warnings: list[str]
@@ -69,12 +69,12 @@ def load(
     A field that is null counts as absent.
 
     Args:
-        value: JSON.
-        source: what to call the file in the error.
+        value: the JSON.
+        source: the name of the file in errors.
         fill_defaults: sets, in place, the defaults that depend on other settings.
-        check: finds what is wrong beyond the schema.
-        unify: gives every setting one name, where some have several.
-        unchecked: paths at and below which `check` does not count.
+        check: yields findings beyond the schema.
+        unify: renames settings that have several names to one.
+        unchecked: paths whose findings from `check` are ignored, with everything below them.
         strict: whether an unknown field is an error instead of a warning.
 
     Raises:
@@ -106,7 +106,7 @@ def _read(
     check: Callable[[C], Iterable[Finding]],
     unchecked: Collection[str],
 ) -> tuple[C, list[Finding]]:
-    """Return the configuration as far as it is usable, and all findings."""
+    """Return the usable part of the configuration, and all findings."""
     schema = schema_of(type_)
     findings = validate(schema, value)
     errors = wrong = _errors(findings)
@@ -124,7 +124,7 @@ def _errors(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _unusable(finding: Finding) -> str:
-    """Return the path to leave out so that the rest can be read: the parent of a missing field."""
+    """Return the path to drop so that the rest can be read: the parent of a missing field."""
     return finding.path.rpartition(".")[0] if finding.problem == REQUIRED else finding.path
 
 
@@ -158,7 +158,7 @@ def _usable(value: JsonValue, path: str, unusable: Collection[str]) -> JsonValue
 
 
 def _without_nulls(value: JsonObject) -> JsonObject:
-    """Go's decoder takes null for absent; an empty block in YAML is null."""
+    """Remove nulls: Go's decoder treats null as absent, and an empty block in YAML is null."""
     return {
         name: _without_nulls(entry) if isinstance(entry, dict) else entry
         for name, entry in value.items()

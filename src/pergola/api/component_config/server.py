@@ -1,4 +1,4 @@
-"""Where a component serves something."""
+"""Addresses that a component serves."""
 
 from typing import Annotated
 
@@ -10,7 +10,7 @@ Port = Annotated[int, Meta(ge=0, le=65535)]
 
 
 class Address(Value):
-    """Where something is served; a component's own type has the default port."""
+    """An address to serve; the component's own type has the default port."""
 
     bind_address: str = ""
     """The address to listen on; all addresses if empty."""

@@ -15,48 +15,48 @@ Workers = Annotated[int, Meta(ge=1)]
 
 
 class ManagedResources(Value):
-    """Applies the objects of ManagedResources."""
+    """The controller that applies the objects of ManagedResources."""
 
     concurrent_syncs: Workers = 5
     """How many ManagedResources are reconciled at once."""
     sync_period: Duration = Duration(minutes=1)
-    """After which time a ManagedResource is reconciled again at the latest."""
+    """The longest time between two reconciliations of a ManagedResource."""
     always_update: bool = False
-    """Whether objects are written even where nothing differs."""
+    """Whether to write objects even if nothing differs."""
     managed_by_label_value: NonEmpty = "gardener"
     """The value of the label `resources.gardener.cloud/managed-by` on every managed object."""
 
 
 class Health(Value):
-    """Checks whether managed objects are healthy and rolled out."""
+    """The controller that checks whether managed objects are healthy and rolled out."""
 
     concurrent_syncs: Workers = 5
     """How many ManagedResources are checked at once."""
     sync_period: Duration = Duration(minutes=1)
-    """After which time a ManagedResource is checked again at the latest."""
+    """The longest time between two checks of a ManagedResource."""
 
 
 class Secrets(Value):
-    """Guards the Secrets that ManagedResources name."""
+    """The controller that protects the Secrets that ManagedResources reference."""
 
     concurrent_syncs: Workers = 5
     """How many Secrets are reconciled at once."""
     mode: Literal["Protect", "RemoveOnly"] = "Protect"
-    """`RemoveOnly` takes finalizers off and never adds one."""
+    """`RemoveOnly` removes finalizers and never adds any."""
 
 
 class Switch(Value):
-    """Something that runs only where it is asked for."""
+    """A feature that is off by default."""
 
     enabled: bool = False
-    """Whether it runs."""
+    """Whether it is enabled."""
 
 
 class OptionalController(Switch):
-    """A controller that runs only where it is asked for.
+    """A controller that is off by default.
 
-    What is None here has no effect while the controller is off; once it is on, every field with a
-    default has it.
+    Fields that are None have no effect while the controller is off; once it is on, they get their
+    defaults.
     """
 
     concurrent_syncs: int | None = None
@@ -69,23 +69,23 @@ class OptionalController(Switch):
 
 
 class GarbageCollector(Switch):
-    """Deletes immutable ConfigMaps and Secrets that nobody uses any more."""
+    """The controller that deletes unused immutable ConfigMaps and Secrets."""
 
     sync_period: Duration | None = None
-    """The time between two collections; 1h unless given."""
+    """The time between two collections; 1h by default."""
     minimum_age: Duration | None = None
-    """How old an object must be to be collected; 10m unless given. Not in the original."""
+    """The minimum age of a collected object; 10m by default. Not in the original."""
 
 
 class CsrApprover(OptionalController):
-    """Approves or denies certificate signing requests of nodes; one worker unless given."""
+    """The controller that approves or denies nodes' certificate requests; one worker by default."""
 
     machine_namespace: str | None = None
-    """Where the Machines of the nodes are; absent where there are none."""
+    """The namespace of the nodes' Machines; absent if there are none."""
 
 
 class IngressControllerSelector(Value):
-    """Which pods are the ingress controller."""
+    """The pods of the ingress controller."""
 
     namespace: str = ""
     """Their namespace."""
@@ -94,82 +94,82 @@ class IngressControllerSelector(Value):
 
 
 class NetworkPolicies(OptionalController):
-    """Writes the NetworkPolicies that Services ask for; five workers unless given."""
+    """The controller that writes the NetworkPolicies of Services; five workers by default."""
 
     namespace_selectors: list[LabelSelector] = []
-    """In which namespaces; in all if there is no selector."""
+    """The namespaces to serve; all if empty."""
     ingress_controller_selector: IngressControllerSelector | None = None
-    """The pods that must reach what Ingresses expose."""
+    """The pods that must reach the backends of Ingresses."""
     only_for_matching_pods: bool = False
-    """Whether policies are written only where a pod has the label that asks for them."""
+    """Whether to write policies only to namespaces in which a pod has their label."""
 
 
 class TokenRequestor(OptionalController):
-    """Requests tokens and keeps them fresh; five workers unless given."""
+    """The controller that requests and renews tokens; five workers by default."""
 
     class_: str | None = field(name="class", default=None)
-    """The class of the Secrets to serve; `*` for all, `shoot` unless given."""
+    """The class of the Secrets to serve, or `*` for all; `shoot` by default."""
     audiences: list[str] | None = None
-    """The audiences of the tokens; only `gardener` unless given, those of the target's API server
-    if empty. Not in the original."""
+    """The audiences of the tokens; `gardener` by default, those of the target's API server if
+    empty. Not in the original."""
     service_account_namespace: str = ""
     """The namespace of all ServiceAccounts, instead of the annotation of each Secret. Not in the
     original."""
 
 
 class TokenInvalidator(OptionalController):
-    """Makes static tokens that nobody uses invalid; five workers unless given."""
+    """The controller that invalidates unused static tokens; five workers by default."""
 
 
 class NodeCriticalComponents(OptionalController):
-    """Takes the taint off nodes whose critical pods run; five workers unless given."""
+    """The controller that untaints nodes once their critical pods run; five workers by default."""
 
     backoff: Duration | None = None
-    """The time between two looks at a node that is not ready; 10s unless given."""
+    """The time between two checks of a node that is not ready; 10s by default."""
     critical_namespaces: list[str] | None = None
-    """Where the critical pods are; only `kube-system` unless given."""
+    """The namespaces of critical pods; `kube-system` by default."""
 
 
 class NodeAgentReconciliationDelay(Switch):
-    """Spreads the reconciliations of node agents over time."""
+    """The controller that spreads the reconciliations of node agents over time."""
 
     min_delay: Duration | None = None
-    """The shortest delay; 0s unless given."""
+    """The shortest delay; 0s by default."""
     max_delay: Duration | None = None
-    """The longest delay; 5m unless given."""
+    """The longest delay; 5m by default."""
 
 
 class IstioClusterConfiguration(OptionalController):
-    """Keeps EnvoyFilters for the clusters of DestinationRules; five workers unless given."""
+    """The controller that writes EnvoyFilters for DestinationRules; five workers by default."""
 
 
 class Controllers(Value):
-    """What the controllers do."""
+    """The settings of the controllers."""
 
     cluster_id: str = field(name="clusterID", default="")
     """The id of the source cluster; `<cluster>` and `<default>` read it from the cluster."""
     resource_class: NonEmpty = "resources"
-    """For which class of ManagedResources this instance is responsible; `*` for all."""
+    """The class of ManagedResources that this instance serves; `*` for all."""
     cache_sync_timeout: Duration = Duration(minutes=2)
-    """How long caches may take to fill at start."""
+    """The time limit for filling caches at startup."""
     managed_resources: ManagedResources = field(default_factory=ManagedResources)
     """Applies the objects of ManagedResources."""
     health: Health = field(default_factory=Health)
     """Checks whether managed objects are healthy and rolled out."""
     secret: Secrets = field(default_factory=Secrets)
-    """Guards the Secrets that ManagedResources name."""
+    """Protects the Secrets that ManagedResources reference."""
     garbage_collector: GarbageCollector = field(default_factory=GarbageCollector)
-    """Deletes immutable ConfigMaps and Secrets that nobody uses any more."""
+    """Deletes unused immutable ConfigMaps and Secrets."""
     csr_approver: CsrApprover = field(default_factory=CsrApprover)
     """Approves or denies certificate signing requests of nodes."""
     network_policy: NetworkPolicies = field(default_factory=NetworkPolicies)
-    """Writes the NetworkPolicies that Services ask for."""
+    """Writes the NetworkPolicies of Services."""
     token_requestor: TokenRequestor = field(default_factory=TokenRequestor)
-    """Requests tokens and keeps them fresh."""
+    """Requests and renews tokens."""
     token_invalidator: TokenInvalidator = field(default_factory=TokenInvalidator)
-    """Makes static tokens that nobody uses invalid."""
+    """Invalidates unused static tokens."""
     node_critical_components: NodeCriticalComponents = field(default_factory=NodeCriticalComponents)
-    """Takes the taint off nodes whose critical pods run."""
+    """Removes the taint of nodes once their critical pods run."""
     node_agent_reconciliation_delay: NodeAgentReconciliationDelay = field(
         default_factory=NodeAgentReconciliationDelay
     )
@@ -177,4 +177,4 @@ class Controllers(Value):
     istio_cluster_configuration: IstioClusterConfiguration = field(
         default_factory=IstioClusterConfiguration
     )
-    """Keeps EnvoyFilters for the clusters of DestinationRules."""
+    """Writes EnvoyFilters for the clusters of DestinationRules."""

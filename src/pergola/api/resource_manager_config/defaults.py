@@ -1,7 +1,7 @@
-"""What is filled in where the configuration is silent.
+"""Defaults that depend on other settings.
 
-A default that does not depend on anything stands in the type. Here is what depends: the settings of
-controllers and webhooks that are on. What is given explicitly is never changed.
+Independent defaults are part of the types; these depend on which controllers and webhooks are on.
+Explicit settings are never changed.
 """
 
 from pergola.api.resource_manager_config.controllers import Controllers, OptionalController
@@ -14,7 +14,7 @@ from pergola.api.schema.duration import Duration
 
 
 def fill_defaults(config: ResourceManagerConfiguration) -> None:
-    """Fill in what depends on other settings, in place."""
+    """Set the defaults that depend on other settings, in place."""
     for connection in (config.source_client_connection, config.target_client_connection):
         if connection is not None:
             _connection(connection)
@@ -24,7 +24,7 @@ def fill_defaults(config: ResourceManagerConfiguration) -> None:
 
 
 def _connection(connection: ClientConnection) -> None:
-    """The effective namespaces: those of both fields; an empty name in the list means all."""
+    """Merge the namespaces of both fields; an empty name in the list means all."""
     names = connection.namespaces
     if names and "" in names:
         connection.namespaces = []

@@ -1,4 +1,4 @@
-"""From a parsed file to a configuration of the resource manager."""
+"""Loading of the resource manager's configuration from a parsed file."""
 
 from collections.abc import Collection
 from typing import TypeAlias
@@ -22,11 +22,11 @@ def configuration_from(
 ) -> Loaded:
     """Return the configuration in a parsed file.
 
-    Old and new names of settings both count. An unknown field is a warning.
+    Settings may have their old or new names. An unknown field is a warning.
 
     Args:
-        value: JSON.
-        source: what to call the file in the error.
+        value: the JSON.
+        source: the name of the file in errors.
         unchecked: blocks that need not be complete, such as `leaderElection`.
 
     Raises:

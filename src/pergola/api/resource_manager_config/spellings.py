@@ -1,7 +1,7 @@
 """Old and new names of the same settings (spec 10 §13.2, B6; spec 11 §8).
 
-Some blocks have two names: the one in documents, charts and existing files, and the one that a
-decoder of some release wanted. Both count here. A setting under both names must be the same.
+Some blocks have two names: the one in documents, charts and existing files, and the one that the
+decoder of some release required. Both are accepted. A setting under both names must be equal.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _BLOCKS: Final = (
     ("webhooks", "tokenValidator", "tokenInvalidator"),
 )
 _WRONG: Final = frozenset({"tokenValidator"})
-"""A slip in a document, never read by any decoder."""
+"""A mistake in a document, which no decoder ever accepted."""
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Unified:
     """A configuration in which every setting has one name.
 
     Attributes:
-        findings: contradictions, and warnings about names that are a slip.
+        findings: contradictions, and warnings about mistaken names.
     """
 
     value: JsonObject
@@ -91,7 +91,7 @@ def _same(new: JsonValue, old: JsonValue) -> bool:
 
 
 def _with_parents(path: str) -> Iterator[str]:
-    """`a.b[0]` → `a.b[0]`, `a.b`, `a`."""
+    """Yield a path and its parents: `a.b[0]` → `a.b[0]`, `a.b`, `a`."""
     yield path
     for end in range(len(path) - 1, 0, -1):
         if path[end] in ".[":

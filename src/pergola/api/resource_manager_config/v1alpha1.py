@@ -18,18 +18,18 @@ KIND: Final = "ResourceManagerConfiguration"
 
 
 class ClientConnection(component_config.ClientConnection):
-    """How a cluster is reached, and how much of it is watched."""
+    """A connection to a cluster, and the namespaces to watch."""
 
     namespace: str = ""
-    """One namespace; added to `namespaces` when the configuration is read."""
+    """One namespace, in addition to `namespaces`."""
     namespaces: list[str] = []
     """The namespaces to watch; all if empty."""
     cache_resync_period: Duration = Duration(hours=24)
-    """How often everything in a cache is reconciled again."""
+    """The time between two reconciliations of everything in a cache."""
 
 
 class LeaderElection(component_config.LeaderElection):
-    """How replicas elect a leader."""
+    """Leader election between replicas."""
 
     resource_name: str = "gardener-resource-manager"
     """The name of the lock."""
@@ -49,7 +49,7 @@ class SelfSigned(Value):
     """A server that issues its own certificates and registers its webhooks; not in the original."""
 
     enabled: bool = False
-    """Whether it does; if not, the certificates in `tls.serverCertDir` are renewed elsewhere."""
+    """Whether it does so, instead of reading certificates from `tls.serverCertDir`."""
     namespace: str = "garden"
     """The namespace of the Secret with the certificates, and of the Service."""
     installation: Literal["runtime", "target"] = "runtime"
@@ -57,14 +57,14 @@ class SelfSigned(Value):
     prefix: str = ""
     """The prefix of the names of the Service, the Secret and the webhook configurations."""
     url: str = ""
-    """Where API servers reach the server, such as `https://10.0.0.1:9449`; empty for a Service."""
+    """The server's URL for API servers, such as `https://10.0.0.1:9449`; empty for a Service."""
     garden: bool = False
-    """Whether the cluster is the runtime cluster of a garden, whose own API server pods reach too.
-    """
+    """Whether the cluster is the runtime cluster of a garden, whose pods also use the garden's API
+    server."""
 
 
 class WebhookServer(Address):
-    """Where webhooks are served."""
+    """The address of the webhook server."""
 
     port: Port = 9449
     """The port to listen on."""
@@ -75,32 +75,32 @@ class WebhookServer(Address):
 
 
 class HealthProbes(Address):
-    """Where health and readiness are served."""
+    """The address of the health endpoints."""
 
     port: Port = 8081
     """The port to listen on."""
 
 
 class MetricsServer(Address):
-    """Where metrics are served."""
+    """The address of the metrics endpoint."""
 
     port: Port = 8080
     """The port to listen on."""
 
 
 class Server(Value):
-    """What the process serves."""
+    """The endpoints of the process."""
 
     webhooks: WebhookServer = field(default_factory=WebhookServer)
-    """Where webhooks are served."""
+    """The address of the webhook server."""
     health_probes: HealthProbes = field(default_factory=HealthProbes)
-    """Where health and readiness are served."""
+    """The address of the health endpoints."""
     metrics: MetricsServer = field(default_factory=MetricsServer)
-    """Where metrics are served."""
+    """The address of the metrics endpoint."""
 
 
 class ResourceManagerConfiguration(Value):
-    """Configures a resource manager."""
+    """The configuration of a resource manager."""
 
     api_version: str = API_VERSION
     """The group and version of the configuration's schema."""
@@ -111,16 +111,16 @@ class ResourceManagerConfiguration(Value):
     target_client_connection: ClientConnection | None = None
     """The cluster with the managed objects; the source if absent."""
     leader_election: LeaderElection = field(default_factory=LeaderElection)
-    """How replicas elect a leader."""
+    """Leader election between replicas."""
     server: Server = field(default_factory=Server)
-    """What the process serves."""
+    """The endpoints of the process."""
     debugging: Debugging = field(default_factory=Debugging)
-    """How the running process can be examined."""
+    """Debugging options."""
     log_level: LogLevel = "info"
-    """The lowest level that is logged."""
+    """The lowest level to log."""
     log_format: LogFormat = "json"
     """The format of log lines."""
     controllers: Controllers = field(default_factory=Controllers)
-    """What the controllers do."""
+    """The settings of the controllers."""
     webhooks: Webhooks = field(default_factory=Webhooks)
     """Which webhooks are served."""

@@ -1,4 +1,4 @@
-"""What must hold beyond the schema (spec 10 §13.2, spec 11 §8, spec 12 §1.5)."""
+"""Validation beyond the schema (spec 10 §13.2, spec 11 §8, spec 12 §1.5)."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -36,7 +36,7 @@ _SHORTEST_RESYNC = timedelta(seconds=10)
 
 
 def check(config: ResourceManagerConfiguration) -> Iterator[Finding]:
-    """Yield what is wrong with a configuration that follows its schema and has its defaults."""
+    """Yield findings about a configuration that follows its schema and has its defaults."""
     yield from _connection(config.source_client_connection, "sourceClientConnection")
     if config.target_client_connection is not None:
         yield from _connection(config.target_client_connection, "targetClientConnection")

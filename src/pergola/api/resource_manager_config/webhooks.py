@@ -15,75 +15,74 @@ Seconds = Annotated[int, Meta(ge=0)]
 
 
 class HighAvailabilityConfig(Switch):
-    """Spreads replicas over nodes and zones."""
+    """The webhook that spreads replicas over nodes and zones."""
 
     default_not_ready_toleration_seconds: Seconds | None = None
-    """For how long pods tolerate a node that is not ready; no toleration is added if absent."""
+    """Seconds for which pods tolerate a node that is not ready; no toleration if absent."""
     default_unreachable_toleration_seconds: Seconds | None = None
-    """For how long pods tolerate a node that is unreachable; no toleration is added if absent."""
+    """Seconds for which pods tolerate an unreachable node; no toleration if absent."""
 
     profile: Literal["auto", "seed", "today"] = "auto"
-    """Which spreading rules apply; `auto` chooses by the version of the cluster. Not in the
-    original."""
+    """The spreading rules; `auto` selects them by the cluster's version. Not in the original."""
 
 
 class CrdDeletionProtection(Switch):
-    """Refuses to delete protected CRDs and their objects."""
+    """The webhook that refuses to delete protected CRDs and their objects."""
 
     confirmation_maximum_age: Duration | None = None
-    """How long ago a deletion may have been confirmed; any time if absent. Not in the original."""
+    """The maximum age of a confirmation; unlimited if absent. Not in the original."""
 
 
 class ExtensionValidation(Switch):
-    """Validates extension objects."""
+    """The webhook that validates extension objects."""
 
     profile: Literal["relaxed", "strict"] = "relaxed"
-    """`strict` keeps rules that the original has dropped. Not in the original."""
+    """`strict` also applies rules that the original has dropped. Not in the original."""
 
 
 class KubernetesServiceHost(Switch):
-    """Tells pods the address of the API server."""
+    """The webhook that sets the address of the API server in pods."""
 
     host: str = ""
     """The address."""
 
 
 class SystemComponentsConfig(Switch):
-    """Keeps system components on the nodes that are meant for them."""
+    """The webhook that places system components on dedicated nodes."""
 
     node_selector: dict[str, str] = {}
     """The labels of these nodes; all nodes if empty."""
     pod_node_selector: dict[str, str] = {}
-    """What is added to the node selector of pods."""
+    """Labels to add to the node selector of pods."""
     pod_tolerations: list[Toleration] = []
-    """What is added to the tolerations of pods."""
+    """Tolerations to add to pods."""
 
 
 class PodSchedulerName(Switch):
-    """Assigns pods to a scheduler."""
+    """The webhook that assigns pods to a scheduler."""
 
     scheduler_name: str | None = None
-    """The scheduler; `default-scheduler` unless given."""
+    """The scheduler; `default-scheduler` by default."""
 
 
 class ProjectedTokenMount(Switch):
-    """Mounts a token into pods that do not mount one automatically."""
+    """The webhook that mounts a token into pods that do not mount one automatically."""
 
     expiration_seconds: int | None = None
-    """For how long the token is valid; 43200 unless given."""
+    """The lifetime of the token in seconds; 43200 by default."""
 
 
 class NodeAgentAuthorizer(Switch):
-    """Lets a node's agent touch what belongs to its node."""
+    """The authorizer that restricts a node's agent to its own objects."""
 
     machine_namespace: str | None = None
-    """Where the Machines of the nodes are; absent where there are none."""
+    """The namespace of the nodes' Machines; absent if there are none."""
     authorize_with_selectors: bool = False
-    """Whether requests are judged by their selectors, too."""
+    """Whether the decision also considers the selectors of requests."""
 
 
 class Webhooks(Value):
-    """Which webhooks are served."""
+    """The webhooks to serve."""
 
     crd_deletion_protection: CrdDeletionProtection = field(default_factory=CrdDeletionProtection)
     """Refuses to delete protected CRDs and their objects."""
@@ -94,17 +93,17 @@ class Webhooks(Value):
     high_availability_config: HighAvailabilityConfig = field(default_factory=HighAvailabilityConfig)
     """Spreads replicas over nodes and zones."""
     kubernetes_service_host: KubernetesServiceHost = field(default_factory=KubernetesServiceHost)
-    """Tells pods the address of the API server."""
+    """Sets the address of the API server in pods."""
     node_agent_authorizer: NodeAgentAuthorizer = field(default_factory=NodeAgentAuthorizer)
-    """Lets a node's agent touch what belongs to its node."""
+    """Restricts a node's agent to its own objects."""
     pod_kube_api_server_load_balancing: Switch = field(
         name="podKubeAPIServerLoadBalancing", default_factory=Switch
     )
-    """Lets pods reach the API server through a load balancer inside the cluster."""
+    """Routes pods to the API server through the load balancer inside the cluster."""
     pod_scheduler_name: PodSchedulerName = field(default_factory=PodSchedulerName)
     """Assigns pods to a scheduler."""
     pod_topology_spread_constraints: Switch = field(default_factory=Switch)
-    """Lets topology spread constraints tell replica sets apart."""
+    """Makes topology spread constraints count pods per ReplicaSet."""
     projected_token_mount: ProjectedTokenMount = field(default_factory=ProjectedTokenMount)
     """Mounts a token into pods that do not mount one automatically."""
     seccomp_profile: Switch = field(default_factory=Switch)

@@ -1,8 +1,8 @@
-"""API types declared once: the value that code reads, its schema, its CRD and its validation.
+"""API types declared once: as Python values, schemas, CRDs and validation.
 
-Declare with `Value`, `Object` and `@kind` (see `declare`), then `crd` makes the
-CustomResourceDefinition, `validate` reports all that is wrong with a value, and `read` makes a
-declared type of JSON. Not for kinds of others: those travel as plain JSON.
+Declare a type with `Value`, `Object` and `@kind` (see `declare`). `crd` returns its
+CustomResourceDefinition, `validate` all findings about a value, and `read` converts JSON to the
+type. Kinds of others are plain JSON instead.
 """
 
 from pergola.api.schema.crd import crd

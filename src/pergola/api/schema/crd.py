@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions of the kinds that are declared here."""
+"""CustomResourceDefinitions of declared kinds."""
 
 from pergola.api.objects import JsonObject
 from pergola.api.schema.declare import Column, Kind, Object
@@ -8,7 +8,7 @@ from pergola.api.schema.structural import schema_of
 def crd(cls: type[Object]) -> JsonObject:
     """Return the CustomResourceDefinition of a kind: one version, served and stored.
 
-    The schema in it is shared: not to be changed.
+    Its schema is shared: do not change it.
     """
     kind = cls.resource
     metadata: JsonObject = {"name": f"{kind.plural}.{kind.group}"}

@@ -1,4 +1,4 @@
-"""How API types are declared: as Structs, with the facets that a Python type cannot say.
+"""Declarations of API types: Structs, with facets that Python types cannot express.
 
     @kind("example.org/v1", short=("ex",), status=True)
     class Example(Object):
@@ -6,9 +6,8 @@
 
         spec: ExampleSpec | None = None
 
-One declaration makes the value that code reads, the schema that validates it, and the CRD that
-teaches it to an API server. Descriptions come from docstrings: the class's own, and the one under
-each field.
+One declaration defines the value that code reads, the schema that validates it, and the CRD for an
+API server. Descriptions come from docstrings: the class's own, and the one under each field.
 """
 
 from collections.abc import Callable
@@ -26,8 +25,7 @@ class Value(msgspec.Struct, rename="camel", omit_defaults=True):
     """A part of an API object: snake_case here, camelCase as JSON.
 
     A field without a default is required; a field that may be None is optional and has no null.
-    Python defaults fill in what is absent when a value is read, the API server does not know them
-    (see `default`).
+    Reading a value fills in Python defaults, which the API server does not know (see `default`).
     """
 
     def to_json(self) -> JsonObject:
@@ -37,17 +35,17 @@ class Value(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class Scalar:
-    """A type that JSON has only as text, e.g. a duration.
+    """A type that is a string in JSON, e.g. a duration.
 
     Attributes:
-        schema: how a schema describes it.
+        schema: the schema of the string.
     """
 
     schema: ClassVar[JsonObject]
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Read the text.
+        """Parse the text.
 
         Raises:
             ValueError: it does not follow the schema.
@@ -56,11 +54,11 @@ class Scalar:
 
 
 ObjectMeta: TypeAlias = JsonObject
-"""Metadata stays JSON: the API server knows its schema, and it belongs to everybody."""
+"""Metadata stays JSON: the API server knows its schema, and it has many owners."""
 
 
 class Object(Value, kw_only=True):
-    """A kind of its own; `apiVersion` and `kind` are what `@kind` said."""
+    """A kind of its own, with the `apiVersion` and `kind` from `@kind`."""
 
     resource: ClassVar["Kind"]
 
@@ -70,7 +68,7 @@ class Object(Value, kw_only=True):
 
 
 class Column(msgspec.Struct, frozen=True):
-    """What `kubectl get` prints beside the name; `path` is the API server's JSONPath."""
+    """A column of `kubectl get`; `path` is a JSONPath of the API server."""
 
     name: str
     path: str
@@ -86,12 +84,12 @@ def condition_column(name: str, condition: str) -> Column:
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """How an API server serves a kind.
+    """The properties of a kind on an API server.
 
     Attributes:
-        short: names that `kubectl` takes for the plural.
+        short: short names for `kubectl`.
         status: whether the status is a subresource.
-        labels: of the CustomResourceDefinition.
+        labels: labels of the CustomResourceDefinition.
     """
 
     group: str
@@ -107,7 +105,7 @@ class Kind(msgspec.Struct, frozen=True):
 
     @property
     def api_version(self) -> str:
-        """As objects write it: `group/version`."""
+        """The group and version as in manifests: `group/version`."""
         return f"{self.group}/{self.version}"
 
 
@@ -122,9 +120,9 @@ def kind(
     columns: tuple[Column, ...] = (),
     labels: dict[str, str] | None = None,
 ) -> Callable[[type[S]], type[S]]:
-    """Declare a Struct to be a kind of `group/version`; its name is the class's.
+    """Declare a Struct to be a kind of `group/version` with the name of the class.
 
-    `plural` is the lower-case name with an `s` unless given.
+    By default, `plural` is the lower-case name with an `s`.
     """
     group, _, version = api_version.rpartition("/")
 

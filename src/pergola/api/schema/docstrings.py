@@ -16,9 +16,9 @@ def type_description(cls: type) -> str:
 
 
 def field_descriptions(cls: type) -> Mapping[str, str]:
-    """What stands under the fields of a class and of its bases, by field name, each on one line.
+    """Return the docstrings of fields of a class and its bases, by field name, each on one line.
 
-    Empty where the source is not at hand.
+    Empty if the source is not available.
     """
     found: dict[str, str] = {}
     for base in reversed(cls.__mro__):

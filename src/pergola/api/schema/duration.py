@@ -1,4 +1,4 @@
-"""Durations inside declared types: Go duration strings as JSON, spans of time here."""
+"""Durations in declared types: Go duration strings in JSON, timedeltas in Python."""
 
 from datetime import timedelta
 from typing import ClassVar, Self
@@ -9,13 +9,13 @@ from pergola.api.schema.declare import Scalar
 
 
 class Duration(Scalar, timedelta):
-    """A span of time; `1h30m` as JSON."""
+    """A span of time; `1h30m` in JSON."""
 
     schema: ClassVar[JsonObject] = {"type": "string", "format": "duration"}
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Read a Go duration string; `DurationError` if it is none."""
+        """Parse a Go duration string; raise `DurationError` if it is not one."""
         span = parse_duration(text)
         return cls(days=span.days, seconds=span.seconds, microseconds=span.microseconds)
 

@@ -1,4 +1,4 @@
-"""From JSON to declared types."""
+"""Conversion of JSON to declared types."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -27,11 +27,11 @@ def read(cls: type[V], value: JsonValue, *, path: str = "", of: str) -> V:
     Args:
         cls: the type.
         value: JSON.
-        path: where the value is, for the error.
-        of: what the value is a part of, e.g. `ManagedResource garden/web`, for the error.
+        path: the path of the value, for the error.
+        of: the title of the containing object, e.g. `ManagedResource garden/web`, for the error.
 
     Raises:
-        Malformed: the value is not of that shape.
+        Malformed: the value does not follow the schema.
     """
     try:
         return msgspec.convert(value, cls, dec_hook=_custom)

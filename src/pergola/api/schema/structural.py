@@ -1,4 +1,4 @@
-"""From Python types to structural OpenAPI v3 schemas, as an API server requires them in a CRD."""
+"""Conversion of Python types to structural OpenAPI v3 schemas, as CRDs require."""
 
 from functools import cache
 from typing import Final
@@ -38,7 +38,7 @@ _LIMITS: Final = {
 
 
 class SchemaError(TypeError):
-    """A declared type that no structural schema can describe; a mistake in our code."""
+    """A declared type that no structural schema can describe: a bug in our code."""
 
 
 @cache
@@ -78,7 +78,7 @@ def _properties(info: types.StructType, above: Above) -> JsonObject:
 
 
 def _described(schema: JsonObject, description: str) -> JsonObject:
-    """Prefer a field's own description to that of its type."""
+    """Prefer a field's own description over that of its type."""
     return {**schema, "description": description} if description else schema
 
 

@@ -1,7 +1,7 @@
 """Validation of JSON against a structural schema, offline, with every finding at once.
 
-The schema is the one that teaches the kind to an API server, so both agree on what is right; this
-one also says what it does not know, which a server drops silently.
+The API server uses the same schema, so both agree on what is valid; this validation also reports
+unknown fields, which a server drops silently.
 """
 
 import math
@@ -16,14 +16,14 @@ from pergola.api.objects import JsonObject, JsonValue
 
 REQUIRED: Final = "is required"
 NO_EFFECT: Final = " and has no effect"
-"""What is said of a field that is not known; who refuses such a field leaves it out."""
+"""The end of the finding about an unknown field; omitted where such a field is refused."""
 
 
 class Finding(NamedTuple):
-    """Something wrong at a path, e.g. `spec.secretRefs[0].name`.
+    """A problem at a path, e.g. `spec.secretRefs[0].name`.
 
-    A `warning` is a field that the schema does not know; everything else is an `error`. The problem
-    never quotes the value, which may be a secret.
+    An unknown field is a `warning`; everything else is an `error`. The problem never quotes the
+    value, which may be secret.
     """
 
     path: str
@@ -51,7 +51,7 @@ def child(path: str, field: str) -> str:
 
 
 def item(path: str, key: int | str) -> str:
-    """Return the path of a list's item, or of an entry of a map whose keys are free."""
+    """Return the path of a list's item, or of an entry of a map with arbitrary keys."""
     return f"{path}[{key}]"
 
 
