@@ -12,6 +12,8 @@ def vertical_pod_autoscaler(
     target: JsonObject,
     container: str,
     least: Mapping[str, int | str] | None = None,
+    *,
+    labels: Mapping[str, str] | None = None,
 ) -> JsonObject:
     """Return an autoscaler that sets the requests of one container, and of no sidecar.
 
@@ -27,6 +29,7 @@ def vertical_pod_autoscaler(
         "VerticalPodAutoscaler",
         name,
         namespace=namespace,
+        labels=labels,
         spec={
             "targetRef": dict(target),
             "updatePolicy": {"updateMode": "InPlaceOrRecreate"},

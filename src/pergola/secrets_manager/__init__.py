@@ -18,7 +18,7 @@ from pergola.secrets_manager.configs import (
 )
 from pergola.secrets_manager.errors import SecretsManagerError
 from pergola.secrets_manager.managed import ManagedSecret
-from pergola.secrets_manager.manager import SecretsManager
+from pergola.secrets_manager.manager import Generated, SecretsManager
 from pergola.secrets_manager.options import Options, Rotate, SigningCA, Use
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "CertificateAuthority",
     "ClientKubeconfig",
     "EncryptionKey",
+    "Generated",
     "Kubeconfig",
     "ManagedSecret",
     "Options",

@@ -36,8 +36,13 @@ from pergola.secrets_manager.store import Store
 
 
 @dataclass(frozen=True, slots=True)
-class _Generated:
-    """What one config came to in this run."""
+class Generated:
+    """The Secrets of one config.
+
+    Attributes:
+        old: The previous one, while it is kept.
+        bundle: The certificates or keys of both; only of configs that others have to trust.
+    """
 
     current: ManagedSecret
     old: ManagedSecret | None = None
@@ -68,7 +73,7 @@ class SecretsManager:
         self._initiated = initiation_times(store.secrets.values(), clock.now())
         for name, started in rotation_times.items():
             self._initiated[name] = str(int(started.timestamp()))
-        self._generated: dict[str, _Generated] = {}
+        self._generated: dict[str, Generated] = {}
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     @classmethod
@@ -106,8 +111,13 @@ class SecretsManager:
             secret = await self._ensure(config, options, signer, labels)
             old = self._old(secret, options)
             bundle = await self._bundle(config, secret, old) if config.bundle_key else None
-            self._generated[config.name] = _Generated(secret, old, bundle)
+            self._generated[config.name] = Generated(secret, old, bundle)
             return secret
+
+    @property
+    def generated(self) -> Mapping[str, Generated]:
+        """The Secrets that were generated in this run, by config name."""
+        return self._generated
 
     def get(self, name: str) -> ManagedSecret:
         """Return the bundle of a config if it has one, else its current Secret.
@@ -130,7 +140,7 @@ class SecretsManager:
         """Delete the Secrets of this identity that the run did not touch; return their names."""
         return await self._store.delete_untouched()
 
-    def _of(self, name: str) -> _Generated:
+    def _of(self, name: str) -> Generated:
         try:
             return self._generated[name]
         except KeyError:

@@ -1,0 +1,65 @@
+"""The certificate authorities of a Garden: these, and no others (spec 20 §10.3)."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Final
+
+from pergola.operator.garden.credentials import Credential
+from pergola.secrets_manager import (
+    Certificate,
+    CertificateAuthority,
+    Options,
+    Rotate,
+    SigningCA,
+    Use,
+)
+
+RUNTIME: Final = "ca-garden-runtime"
+"""Signs servers that only components of the runtime cluster talk to; renewed every month."""
+BASIC_AUTH: Final = "ca-virtual-garden-istio-basic-auth-server"
+ETCD: Final = "ca-etcd"
+ETCD_PEER: Final = "ca-etcd-peer"
+CLUSTER: Final = "ca"
+"""Signs the servers of the virtual cluster."""
+CLIENT: Final = "ca-client"
+FRONT_PROXY: Final = "ca-front-proxy"
+GARDENER: Final = "ca-gardener"
+
+_MONTHLY: Final = (RUNTIME, BASIC_AUTH)
+_ON_DEMAND: Final = (ETCD, ETCD_PEER, CLUSTER, CLIENT, FRONT_PROXY, GARDENER)
+_MONTH: Final = timedelta(days=30)
+_BOTH_TRUSTED: Final = timedelta(hours=24)
+
+
+def authorities(*, is_completing: bool) -> Iterator[Credential]:
+    """Yield all authorities.
+
+    Args:
+        is_completing: Whether a rotation of the authorities is being completed, so that those
+            which were replaced are not trusted any more.
+    """
+    for name in _MONTHLY:
+        monthly = Options(rotate=Rotate.KEEP_OLD, validity=_MONTH, ignore_old_after=_BOTH_TRUSTED)
+        yield Credential(CertificateAuthority(name), monthly)
+    for name in _ON_DEMAND:
+        on_demand = Options(rotate=Rotate.KEEP_OLD, persist=True, ignore_old=is_completing)
+        yield Credential(CertificateAuthority(name), on_demand)
+
+
+def runtime_server(name: str, *hosts: str) -> Credential:
+    """Return the certificate of a server for components of the runtime cluster only.
+
+    Its authority changes every month, and its clients get the new bundle with the certificate.
+    """
+    config = Certificate(name=name, common_name=hosts[0], hosts=hosts, for_server=True)
+    return Credential(config, Options(signed_by=SigningCA(RUNTIME, Use.CURRENT)))
+
+
+def service_hosts(service: str, namespace: str) -> tuple[str, ...]:
+    """Return the names under which clients of any namespace reach a Service."""
+    return (
+        service,
+        f"{service}.{namespace}",
+        f"{service}.{namespace}.svc",
+        f"{service}.{namespace}.svc.cluster.local",
+    )

@@ -1,0 +1,49 @@
+"""What the objects of all components have in common (spec 20 §13)."""
+
+from typing import Final
+
+import orjson
+
+from pergola.api.objects import JsonObject
+
+GARDEN_SCRAPES: Final = (
+    "networking.resources.gardener.cloud/from-all-garden-scrape-targets-allowed-ports"
+)
+SEED_SCRAPES: Final = (
+    "networking.resources.gardener.cloud/from-all-seed-scrape-targets-allowed-ports"
+)
+WEBHOOK_TARGETS: Final = (
+    "networking.resources.gardener.cloud/from-all-webhook-targets-allowed-ports"
+)
+FROM_WORLD: Final = "networking.resources.gardener.cloud/from-world-to-ports"
+
+_ALLOWED: Final = "allowed"
+TO_DNS: Final = {"networking.gardener.cloud/to-dns": _ALLOWED}
+TO_RUNTIME_API_SERVER: Final = {"networking.gardener.cloud/to-runtime-apiserver": _ALLOWED}
+TO_PUBLIC_NETWORKS: Final = {"networking.gardener.cloud/to-public-networks": _ALLOWED}
+TO_PRIVATE_NETWORKS: Final = {"networking.gardener.cloud/to-private-networks": _ALLOWED}
+
+
+def to_service(name: str, port: int) -> dict[str, str]:
+    """Return the label of pods that talk to a port of a Service in their namespace."""
+    return {f"networking.resources.gardener.cloud/to-{name}-tcp-{port}": _ALLOWED}
+
+
+def open_ports(annotation: str, *ports: int) -> dict[str, str]:
+    """Return the annotation of a Service that opens TCP ports of its pods to some clients.
+
+    Args:
+        annotation: Names the clients, such as `GARDEN_SCRAPES`.
+    """
+    opened: list[JsonObject] = [{"protocol": "TCP", "port": port} for port in ports]
+    return {annotation: orjson.dumps(opened).decode()}
+
+
+def kept_metrics(*names: str) -> list[JsonObject]:
+    """Return the relabelling of a ServiceMonitor that drops all metrics but these.
+
+    Args:
+        names: Regular expressions.
+    """
+    regex = "^(" + "|".join(names) + ")$"
+    return [{"action": "keep", "regex": regex, "sourceLabels": ["__name__"]}]

@@ -1,0 +1,46 @@
+"""The priority classes of the garden's components (spec 20 §13)."""
+
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.manifests import manifest
+from pergola.operator.components.component import Component, Managed, Rendered
+from pergola.operator.garden.landscape import Landscape
+
+CRITICAL: Final = "gardener-garden-system-critical"
+"""Of what the other components need to run; the operator's chart brings the class."""
+P500: Final = "gardener-garden-system-500"
+P400: Final = "gardener-garden-system-400"
+P300: Final = "gardener-garden-system-300"
+P200: Final = "gardener-garden-system-200"
+P100: Final = "gardener-garden-system-100"
+
+_VALUES: Final = {
+    P500: 999999500,
+    P400: 999999400,
+    P300: 999999300,
+    P200: 999999200,
+    P100: 999999100,
+}
+
+
+def render(landscape: Landscape) -> Rendered:
+    """Return the classes of all components but the critical ones."""
+    del landscape
+    classes = tuple(_priority_class(name, value) for name, value in _VALUES.items())
+    return Rendered(managed=(Managed(name="garden-system", objects=classes),))
+
+
+def _priority_class(name: str, value: int) -> JsonObject:
+    return manifest(
+        "scheduling.k8s.io/v1",
+        "PriorityClass",
+        name,
+        description="PriorityClass for Garden system components",
+        value=value,
+    )
+
+
+PRIORITY_CLASSES: Final = Component(
+    name="garden-system", deploy="Deploying runtime system resources", render=render, limit=120.0
+)

@@ -1,0 +1,123 @@
+"""Everything that rendering a Garden may depend on, as one value (design §8).
+
+Building a `Landscape` is the only step that reads clusters. Components are pure functions of it, so
+equal landscapes give equal objects.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, Self
+
+from pergola.api.objects import JsonObject, Key
+from pergola.api.operator_v1alpha1 import Garden
+from pergola.api.operator_v1alpha1.kube_api_server import KubeApiServer
+from pergola.api.operator_v1alpha1.runtime_cluster import RuntimeCluster
+from pergola.api.operator_v1alpha1.virtual_cluster import VirtualCluster
+from pergola.bundle.image_vector import ImageVector
+from pergola.bundle.versions import Version
+from pergola.operator.garden.credentials import Credentials
+
+NAMESPACE: Final = "garden"
+"""The namespace of all components in the runtime cluster, and of Gardener in the virtual one."""
+SEVERAL: Final = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeTolerations:
+    """How long pods tolerate nodes that are gone, in seconds; None for the cluster's default."""
+
+    not_ready: int | None = None
+    unreachable: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Landscape:
+    """One Garden, and what its components depend on.
+
+    Attributes:
+        garden: With all its defaults.
+        runtime_version: The Kubernetes version of the runtime cluster, e.g. `1.34.2`.
+        gardener_version: Of the images of Gardener, e.g. `v1.130.0`.
+        images: The image vector.
+        feature_gates: Of the operator, all of them.
+        etcd_config: `controllers.garden.etcdConfig` of the operator's configuration.
+        node_tolerations: `nodeToleration` of the operator's configuration.
+        references: The Secrets and ConfigMaps that the Garden names, by kind and key.
+        wildcard_certificate: The Secret with the wildcard certificate of the garden, if any.
+        credentials: Grows while the landscape is built: CAs first, then those of each component.
+    """
+
+    garden: Garden
+    runtime_version: str
+    gardener_version: str
+    images: ImageVector
+    feature_gates: Mapping[str, bool] = field(default_factory=dict)
+    etcd_config: JsonObject = field(default_factory=dict)
+    node_tolerations: NodeTolerations = NodeTolerations()
+    references: Mapping[tuple[str, Key], JsonObject] = field(default_factory=dict)
+    wildcard_certificate: JsonObject | None = None
+    credentials: Credentials = field(default_factory=Credentials)
+
+    @property
+    def runtime(self) -> RuntimeCluster:
+        """`spec.runtimeCluster`."""
+        return self.garden.spec.runtime_cluster
+
+    @property
+    def virtual(self) -> VirtualCluster:
+        """`spec.virtualCluster`."""
+        return self.garden.spec.virtual_cluster
+
+    @property
+    def api_server(self) -> KubeApiServer:
+        """`spec.virtualCluster.kubernetes.kubeAPIServer`."""
+        return self.virtual.kubernetes.kube_api_server
+
+    @property
+    def domains(self) -> tuple[str, ...]:
+        """The domains of the virtual cluster, the main one first."""
+        return tuple(domain.name for domain in self.virtual.dns.domains)
+
+    @property
+    def ingress_domain(self) -> str:
+        """The first domain under which components of the runtime cluster are reached."""
+        return self.runtime.ingress.domains[0].name
+
+    @property
+    def is_highly_available(self) -> bool:
+        """Whether the control plane survives the loss of a node or a zone."""
+        return self.virtual.control_plane.high_availability is not None
+
+    @property
+    def has_several_zones(self) -> bool:
+        """Whether components can be spread over zones."""
+        return len(self.runtime.provider.zones) >= SEVERAL
+
+    @property
+    def version(self) -> Version:
+        """The Kubernetes version of the virtual cluster."""
+        return Version.parse(self.virtual.kubernetes.version)
+
+    def image(self, name: str) -> str:
+        """Return the reference of an image that runs in the runtime cluster.
+
+        Raises:
+            ImageNotFound: The image vector does not have it.
+        """
+        return self.images.find(name, runtime_version=self.runtime_version)
+
+    def kubernetes_image(self, name: str) -> str:
+        """Return the reference of an image whose version is that of the virtual cluster.
+
+        Raises:
+            ImageNotFound: The image vector does not have it.
+        """
+        return self.images.find(
+            name,
+            version=self.virtual.kubernetes.version,
+            runtime_version=self.runtime_version,
+        )
+
+    def with_credentials(self, credentials: Credentials) -> Self:
+        """Return the same landscape with these credentials."""
+        return replace(self, credentials=credentials)

@@ -1,0 +1,56 @@
+"""What holds for all components, whatever they render (spec 20 §13)."""
+
+from collections import Counter
+
+import pytest
+
+from pergola.api.objects import JsonObject, Key, map_at
+from pergola.bundle import references
+from pergola.operator.components.catalog import CATALOG
+from pergola.operator.components.component import Component
+from pergola.testing.garden import HIGHLY_AVAILABLE, landscape
+
+each_component = pytest.mark.parametrize("component", CATALOG, ids=lambda each: each.name)
+
+
+def objects_of(component: Component, *patches: JsonObject) -> list[JsonObject]:
+    rendered = component.objects(landscape(*patches))
+    return [*rendered.direct, *(obj for each in rendered.managed for obj in each.objects)]
+
+
+@each_component
+def test_equal_landscapes_give_equal_objects(component: Component) -> None:
+    assert component.objects(landscape()) == component.objects(landscape())
+
+
+@each_component
+@pytest.mark.parametrize("patches", [(), (HIGHLY_AVAILABLE,)], ids=["single", "highly available"])
+def test_no_object_is_rendered_twice(component: Component, patches: tuple[JsonObject, ...]) -> None:
+    found = Counter((obj["kind"], Key.of(obj)) for obj in objects_of(component, *patches))
+    assert [identity for identity, count in found.items() if count > 1] == []
+
+
+@each_component
+def test_pods_get_no_token_that_they_do_not_ask_for(component: Component) -> None:
+    accounts = [obj for obj in objects_of(component) if obj["kind"] == "ServiceAccount"]
+    assert all(account.get("automountServiceAccountToken") is False for account in accounts)
+
+
+@each_component
+def test_deployments_keep_two_revisions(component: Component) -> None:
+    deployments = [obj for obj in objects_of(component) if obj["kind"] == "Deployment"]
+    assert all(map_at(each, "spec")["revisionHistoryLimit"] == 2 for each in deployments)
+
+
+@each_component
+def test_what_pods_refer_to_is_safe_from_the_garbage_collector(component: Component) -> None:
+    for obj in objects_of(component):
+        if references(obj):
+            annotations = map_at(obj, "metadata", "annotations")
+            assert any(key.startswith("reference.resources.gardener.cloud/") for key in annotations)
+
+
+def test_components_and_their_tasks_have_names_of_their_own() -> None:
+    tasks = [name for each in CATALOG for name in (each.deploy, each.wait) if name]
+    assert Counter(each.name for each in CATALOG).most_common(1)[0][1] == 1
+    assert Counter(tasks).most_common(1)[0][1] == 1
