@@ -9,7 +9,7 @@ from typing import Any, Final
 from pergola.api.objects import JsonObject
 from pergola.api.operator_v1alpha1 import garden_from
 from pergola.bundle.image_vector import ImageVector
-from pergola.kube.patches import merge_patch
+from pergola.kube.patches import apply_merge_patch
 from pergola.operator.components.authorities import authorities
 from pergola.operator.components.catalog import CATALOG
 from pergola.operator.garden.credentials import Credential, Credentials
@@ -92,7 +92,7 @@ def landscape(*patches: JsonObject, **attributes: Any) -> Landscape:
     """
     garden = GARDEN
     for patch in patches:
-        garden = merge_patch(garden, patch)
+        garden = apply_merge_patch(garden, patch)
     images = files("pergola.operator.components") / "images.yaml"
     given: dict[str, Any] = {
         "garden": garden_from(garden),
