@@ -37,13 +37,3 @@ def open_ports(annotation: str, *ports: int) -> dict[str, str]:
     """
     opened: list[JsonObject] = [{"protocol": "TCP", "port": port} for port in ports]
     return {annotation: orjson.dumps(opened).decode()}
-
-
-def kept_metrics(*names: str) -> list[JsonObject]:
-    """Return the relabelling of a ServiceMonitor that drops all metrics but these.
-
-    Args:
-        names: Regular expressions.
-    """
-    regex = "^(" + "|".join(names) + ")$"
-    return [{"action": "keep", "regex": regex, "sourceLabels": ["__name__"]}]

@@ -31,9 +31,14 @@ from pergola.operator.components.conventions import (
     SEED_SCRAPES,
     TO_DNS,
     TO_RUNTIME_API_SERVER,
-    kept_metrics,
     open_ports,
     to_service,
+)
+from pergola.operator.components.monitoring import (
+    CACHE,
+    endpoint,
+    kept_metrics,
+    service_monitor,
 )
 from pergola.operator.components.priority_classes import P300
 from pergola.operator.garden.credentials import Credential
@@ -82,7 +87,7 @@ def render(landscape: Landscape) -> Rendered:
         _deployment(landscape, name_of(config)),
         disruption_budget(NAME, NAMESPACE, _LABELS),
         _service(),
-        _service_monitor(),
+        service_monitor(CACHE, NAME, _LABELS, endpoint("metrics", metrics=kept_metrics(*_METRICS))),
         _webhook(landscape),
         vertical_pod_autoscaler(
             f"{NAME}-vpa",
@@ -237,20 +242,6 @@ def _service() -> JsonObject:
         annotations={
             **open_ports(FROM_WORLD, _WEBHOOK_PORT),
             **open_ports(SEED_SCRAPES, METRICS_PORT),
-        },
-    )
-
-
-def _service_monitor() -> JsonObject:
-    return manifest(
-        "monitoring.coreos.com/v1",
-        "ServiceMonitor",
-        f"cache-{NAME}",
-        namespace=NAMESPACE,
-        labels={"prometheus": "cache"},
-        spec={
-            "selector": selector(_LABELS),
-            "endpoints": [{"port": "metrics", "metricRelabelings": kept_metrics(*_METRICS)}],
         },
     )
 
