@@ -1,0 +1,83 @@
+"""Feature gates and admission plugins of Gardener."""
+
+from typing import Final
+
+FEATURE_GATES: Final[dict[str, bool | None]] = dict.fromkeys(
+    (
+        "CloudProfileCapabilities",
+        "DefaultSeccompProfile",
+        "DisableNginxIngressInGarden",
+        "DisableNginxIngressInSeed",
+        "DisableNginxIngressInShoot",
+        "BackupEntryForGarden",
+        "CustomDNSServerInNodeLocalDNS",
+        "HVPA",
+        "InPlaceNodeUpdates",
+        "IstioTLSTermination",
+        "LiveControlPlaneMigration",
+        "NewWorkerPoolHash",
+        "OpenTelemetryCollector",
+        "PrometheusHealthChecks",
+        "RemoveHTTPProxyLegacyPort",
+        "RemoveVali",
+        "ShootCredentialsBinding",
+        "UseUnifiedHTTPProxyPort",
+        "VPNBondingModeRoundRobin",
+        "VersionClassificationLifecycle",
+        "VictoriaLogsBackend",
+    )
+) | {"DoNotCopyBackupCredentials": True}
+"""Feature gates of the Gardener components, and the value to which one is locked."""
+
+OPERATOR_FEATURE_GATES: Final = {
+    "BackupEntryForGarden": True,
+    "DefaultSeccompProfile": False,
+    "DisableNginxIngressInGarden": True,
+    "DoNotCopyBackupCredentials": True,
+    "HVPA": False,
+    "IstioTLSTermination": True,
+    "OpenTelemetryCollector": True,
+    "PrometheusHealthChecks": False,
+    "RemoveVali": False,
+    "VictoriaLogsBackend": False,
+}
+"""Feature gates of the operator itself, with their defaults."""
+
+VPA_FEATURE_GATES: Final = frozenset({"CPUStartupBoost", "InPlace", "PerVPAConfig"})
+"""Feature gates of the vertical pod autoscaler."""
+
+ADMISSION_PLUGINS: Final = (
+    "NamespaceLifecycle",
+    "ResourceReferenceManager",
+    "ExtensionValidator",
+    "ExtensionLabels",
+    "ShootTolerationRestriction",
+    "ShootExposureClass",
+    "ShootDNS",
+    "ShootManagedSeed",
+    "ShootNodeLocalDNSEnabledByDefault",
+    "ShootDNSRewriting",
+    "ShootQuotaValidator",
+    "ShootMutator",
+    "ShootValidator",
+    "SeedValidator",
+    "SeedMutator",
+    "ControllerRegistrationResources",
+    "NamespacedCloudProfileValidator",
+    "ProjectMutator",
+    "DeletionConfirmation",
+    "FinalizerRemoval",
+    "CustomVerbAuthorizer",
+    "ShootVPAEnabledByDefault",
+    "ShootResourceReservation",
+    "ManagedSeed",
+    "ManagedSeedShoot",
+    "Bastion",
+    "BackupBucketValidator",
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionWebhook",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionWebhook",
+    "ResourceQuota",
+)
+"""Admission plugins of gardener-apiserver, in the order in which they run."""

@@ -1,0 +1,126 @@
+"""Rules about encryption at rest: which resources, and when it can change (spec 21 §7.4, §7.5)."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from pergola.api.field_errors import Cause, duplicate, forbidden, invalid, unsupported
+from pergola.api.operator_v1alpha1 import Garden, GardenSpec
+from pergola.api.operator_v1alpha1.api_server import EncryptionConfig
+from pergola.api.operator_v1alpha1.status import EncryptionAtRest, GardenStatus
+
+KUBERNETES: Final = "spec.virtualCluster.kubernetes.kubeAPIServer.encryptionConfig"
+GARDENER: Final = "spec.virtualCluster.gardener.gardenerAPIServer.encryptionConfig"
+_PROVIDERS: Final = ("aescbc", "aesgcm", "secretbox")
+_WITHOUT_API: Final = ("apiserveripinfo", "serviceipallocations", "servicenodeportallocations")
+_ALWAYS_BY_KUBERNETES: Final = ("secrets",)
+_ALWAYS_BY_GARDENER: Final = (
+    "controllerdeployments.core.gardener.cloud",
+    "controllerregistrations.core.gardener.cloud",
+    "internalsecrets.core.gardener.cloud",
+    "shootstates.core.gardener.cloud",
+)
+_GARDENER_GROUPS: Final = tuple(
+    f"{name}.gardener.cloud"
+    for name in ("authentication", "core", "operations", "security", "settings", "seedmanagement")
+)
+
+
+def check_encryption(spec: GardenSpec) -> Iterator[Cause]:
+    """Yield the findings about what both API servers encrypt."""
+    kubernetes, gardener = encryption_configs(spec)
+    yield from _common(kubernetes.resources, _ALWAYS_BY_KUBERNETES, KUBERNETES)
+    for index, resource in enumerate(kubernetes.resources):
+        yield from _of_kubernetes(resource, f"{KUBERNETES}.resources[{index}]")
+    if kubernetes.provider.type not in _PROVIDERS:
+        yield unsupported(f"{KUBERNETES}.provider.type", kubernetes.provider.type, _PROVIDERS)
+    yield from _common(gardener.resources, _ALWAYS_BY_GARDENER, GARDENER)
+    for index, resource in enumerate(gardener.resources):
+        if not is_served_by_gardener(resource):
+            yield invalid(
+                f"{GARDENER}.resources[{index}]",
+                resource,
+                "should be a resource served by gardener-apiserver. ie; should have any of the "
+                "suffixes {authentication,core,operations,security,settings,seedmanagement}"
+                ".gardener.cloud",
+            )
+    if gardener.provider.type != kubernetes.provider.type:
+        yield invalid(
+            f"{GARDENER}.provider.type",
+            gardener.provider.type,
+            f"must be the provider of the kube-apiserver, {kubernetes.provider.type}",
+        )
+
+
+def encryption_configs(spec: GardenSpec) -> tuple[EncryptionConfig, EncryptionConfig]:
+    """Return what kube-apiserver and gardener-apiserver encrypt."""
+    virtual = spec.virtual_cluster
+    return (
+        virtual.kubernetes.kube_api_server.encryption_config,
+        virtual.gardener.api_server.encryption_config,
+    )
+
+
+def encrypted_now(status: GardenStatus | None) -> EncryptionAtRest:
+    """Return what is encrypted, also where an older operator wrote only its resources."""
+    if status is None:
+        return EncryptionAtRest()
+    if status.credentials is not None and status.credentials.encryption_at_rest is not None:
+        return status.credentials.encryption_at_rest
+    return EncryptionAtRest(resources=status.encrypted_resources)
+
+
+def is_rolling_out(garden: Garden) -> bool:
+    """Return whether other resources are encrypted than the spec names."""
+    kubernetes, gardener = encryption_configs(garden.spec)
+    desired = keys_of([*kubernetes.resources, *gardener.resources])
+    return desired != keys_of(encrypted_now(garden.status).resources)
+
+
+def is_served_by_gardener(resource: str) -> bool:
+    """Return whether a resource belongs to a group of gardener-apiserver."""
+    return resource.partition(".")[2] in _GARDENER_GROUPS
+
+
+def keys_of(resources: list[str]) -> set[str]:
+    """Return the resources, with one spelling for those of the core group."""
+    return set(map(_key, resources))
+
+
+def _common(resources: list[str], always: tuple[str, ...], path: str) -> Iterator[Cause]:
+    seen: set[str] = set()
+    for index, resource in enumerate(resources):
+        at = f"{path}.resources[{index}]"
+        if resource.lower() != resource:
+            yield invalid(at, resource, "resource must be lower case")
+        if "*" in resource:
+            yield invalid(at, resource, "wildcards are not supported")
+        if _key(resource) in seen:
+            yield duplicate(at, resource)
+        if _key(resource) in always:
+            yield forbidden(at, f'"{resource}" are always encrypted')
+        seen.add(_key(resource))
+
+
+def _of_kubernetes(resource: str, path: str) -> Iterator[Cause]:
+    group = resource.partition(".")[2]
+    if resource in _WITHOUT_API:
+        problem = "resources which do not have REST API/s cannot be encrypted"
+        yield invalid(path, resource, problem)
+    if resource.endswith("."):
+        yield invalid(path, resource, "resource should not end with '.'")
+    if group == "events.k8s.io":
+        yield invalid(
+            path,
+            resource,
+            "'*.events.k8s.io' objects are stored using the 'events' API group in etcd. "
+            "Use 'events' instead",
+        )
+    if group == "extensions":
+        problem = "'extensions' group has been removed and cannot be used for encryption"
+        yield invalid(path, resource, problem)
+    if is_served_by_gardener(resource):
+        yield invalid(path, resource, f"is served by gardener-apiserver: move it to {GARDENER}")
+
+
+def _key(resource: str) -> str:
+    return resource.rstrip(".")

@@ -1,0 +1,147 @@
+"""The webhook that judges Gardens (spec 20 §6, spec 21 §7).
+
+A change that leaves the spec and the requested operations as they were is never refused for them:
+a Garden whose version or extension is no longer supported can still be finalized and deleted.
+"""
+
+from http import HTTPStatus
+from typing import Final
+
+from pergola.admission import (
+    Registration,
+    Request,
+    Rule,
+    Verdict,
+    Webhook,
+    allowed,
+    denied,
+    errored,
+    invalid,
+)
+from pergola.api import marks
+from pergola.api.field_errors import Cause, required
+from pergola.api.objects import JsonObject, annotations_of, finalizers_of, name_of
+from pergola.api.operator_v1alpha1 import GROUP, VERSION, Garden, garden_from
+from pergola.api.schema import Finding, Malformed
+from pergola.api.schema.validate import REQUIRED
+from pergola.kube.errors import KubeError
+from pergola.kube.patches import same
+from pergola.operator.webhooks.garden.references import types_for_gardens
+from pergola.operator.webhooks.garden.validation import Facts, check_garden, check_garden_update
+from pergola.operator.webhooks.garden.warnings import warnings_about
+from pergola.operator.webhooks.lookups import Lookups
+from pergola.runtime.clock import Clock
+
+REGISTRATION: Final = Registration(
+    name="garden-validation.operator.gardener.cloud",
+    path="/webhooks/validate-operator-gardener-cloud-v1alpha1-garden",
+    kind="validating",
+    rules=(Rule(("CREATE", "UPDATE", "DELETE"), (GROUP,), (VERSION,), ("gardens",)),),
+    match_policy="Exact",
+)
+_KIND: Final = f"Garden.{GROUP}"
+_ONLY_ONE: Final = (
+    "there can be only one operator.gardener.cloud/v1alpha1.Garden resource in the system at a time"
+)
+_NOT_ON_CREATION: Final = (marks.OPERATOR_FINALIZER, marks.REFERENCE_PROTECTION)
+
+
+def is_same_content(new: JsonObject, old: JsonObject) -> bool:
+    """Return whether spec and requested operations are the same."""
+    operations = (annotations_of(obj).get(marks.OPERATION) for obj in (new, old))
+    return len(set(operations)) == 1 and same(new.get("spec"), old.get("spec"))
+
+
+def confirmation_problem(obj: JsonObject) -> str | None:
+    """Return why an object may not be deleted, or None if its deletion is confirmed."""
+    if marks.is_truthy(annotations_of(obj).get(marks.CONFIRMATION_DELETION)):
+        return None
+    return f'must have a "{marks.CONFIRMATION_DELETION}" annotation to delete'
+
+
+class GardenValidation:
+    """The handler.
+
+    Attributes:
+        any_version: whether unsupported versions of Kubernetes are accepted.
+    """
+
+    def __init__(self, lookups: Lookups, clock: Clock, *, any_version: bool) -> None:
+        self._lookups = lookups
+        self._clock = clock
+        self.any_version = any_version
+
+    async def __call__(self, request: Request) -> Verdict:
+        """Judge one request; all findings at once."""
+        new, old = request.object, request.old_object
+        try:
+            if request.operation == "CREATE" and new is not None:
+                return await self._create(new)
+            if request.operation == "UPDATE" and new is not None and old is not None:
+                return await self._update(new, old)
+        except Malformed as error:
+            return invalid(_KIND, name_of(new or {}), tuple(map(_cause, error.findings)))
+        except KubeError as error:
+            return errored(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
+        if request.operation == "DELETE" and old is not None:
+            problem = confirmation_problem(old)
+            return denied(problem) if problem else allowed(because="the deletion is confirmed")
+        return errored(HTTPStatus.BAD_REQUEST, f"no Garden in the {request.operation} request")
+
+    async def _create(self, new: JsonObject) -> Verdict:
+        if await self._lookups.gardens():
+            return _bad_request(_ONLY_ONE)
+        for finalizer in finalizers_of(new):
+            if finalizer in _NOT_ON_CREATION:
+                return _bad_request(f'finalizer "{finalizer}" cannot be added on creation')
+        garden = garden_from(new)
+        causes = tuple(check_garden(garden, await self._facts(garden)))
+        if causes:
+            return invalid(_KIND, name_of(new), causes)
+        return self._accepted(garden, None)
+
+    async def _update(self, new: JsonObject, old: JsonObject) -> Verdict:
+        if is_same_content(new, old):
+            return allowed(because="spec and operations are unchanged")
+        garden, before = garden_from(new), _readable(old)
+        facts = await self._facts(garden)
+        if before is None:
+            causes = tuple(check_garden(garden, facts))
+        else:
+            causes = tuple(check_garden_update(garden, before, facts))
+        if causes:
+            return invalid(_KIND, name_of(new), causes)
+        return self._accepted(garden, before)
+
+    async def _facts(self, garden: Garden) -> Facts:
+        extensions = await self._lookups.extensions() if garden.spec.extensions else []
+        return Facts(types_for_gardens(extensions), self.any_version)
+
+    def _accepted(self, garden: Garden, old: Garden | None) -> Verdict:
+        warnings = tuple(warnings_about(garden, old, self._clock.now()))
+        return allowed(because="the Garden breaks no rule", warnings=warnings)
+
+
+def garden_validation(lookups: Lookups, clock: Clock, *, any_version: bool) -> Webhook:
+    """Return the webhook that judges Gardens."""
+    handler = GardenValidation(lookups, clock, any_version=any_version)
+    return Webhook(registration=REGISTRATION, handler=handler)
+
+
+def _readable(old: JsonObject) -> Garden | None:
+    """Return a stored Garden, or None for one of another schema: that must not block its repair."""
+    try:
+        return garden_from(old)
+    except Malformed:
+        return None
+
+
+def _cause(finding: Finding) -> Cause:
+    """Return a finding that the API server has not made, because its CRD is another one."""
+    if finding.problem == REQUIRED:
+        return required(finding.path)
+    return Cause("FieldValueInvalid", f"Invalid value: {finding.problem}", finding.path)
+
+
+def _bad_request(message: str) -> Verdict:
+    return Verdict(allowed=False, code=HTTPStatus.BAD_REQUEST, reason="BadRequest", message=message)

@@ -1,0 +1,70 @@
+"""All rules about a Garden, in the order in which findings are reported (spec 21 §7.4).
+
+They suppose that the Garden follows its schema, which an API server checks first.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from pergola.api.field_errors import Cause
+from pergola.api.operator_v1alpha1 import Garden
+from pergola.api.operator_v1alpha1.kube_api_server import ServiceAccountConfig
+from pergola.operator.known.kubernetes_versions import parse_version
+from pergola.operator.webhooks.garden.changes import check_changes
+from pergola.operator.webhooks.garden.dashboard import check_dashboard
+from pergola.operator.webhooks.garden.encryption import check_encryption
+from pergola.operator.webhooks.garden.gardener import check_gardener
+from pergola.operator.webhooks.garden.kube_api_server import check_kube_api_server
+from pergola.operator.webhooks.garden.names import check_providers
+from pergola.operator.webhooks.garden.operations import check_operations
+from pergola.operator.webhooks.garden.references import check_extensions, check_resources
+from pergola.operator.webhooks.garden.runtime_cluster import check_runtime_cluster
+from pergola.operator.webhooks.garden.virtual_cluster import (
+    check_controller_manager,
+    check_kubernetes_version,
+    check_virtual_cluster,
+)
+
+
+class Facts(NamedTuple):
+    """What the rules need to know beside the Garden.
+
+    Attributes:
+        extension_types: types of Extension that registered extensions serve for a garden.
+        any_version: whether unsupported versions of Kubernetes are accepted.
+    """
+
+    extension_types: frozenset[str] = frozenset()
+    any_version: bool = False
+
+
+def check_garden(garden: Garden, facts: Facts) -> Iterator[Cause]:
+    """Yield all findings about a new Garden."""
+    yield from _check(garden, facts, None)
+
+
+def check_garden_update(garden: Garden, old: Garden, facts: Facts) -> Iterator[Cause]:
+    """Yield all findings about a Garden and about what changed."""
+    yield from check_changes(garden, old)
+    server = old.spec.virtual_cluster.kubernetes.kube_api_server
+    yield from _check(garden, facts, server.service_account_config)
+
+
+def _check(garden: Garden, facts: Facts, before: ServiceAccountConfig | None) -> Iterator[Cause]:
+    """What depends on the version of Kubernetes is skipped if that cannot be read."""
+    spec, kubernetes = garden.spec, garden.spec.virtual_cluster.kubernetes
+    version = parse_version(kubernetes.version)
+    yield from check_operations(garden, version)
+    yield from check_providers(spec.dns, "spec.dns")
+    yield from check_extensions(spec.extensions, facts.extension_types)
+    yield from check_resources(spec.resources, "spec.resources")
+    yield from check_runtime_cluster(spec)
+    yield from check_virtual_cluster(spec)
+    if version is None or not facts.any_version:
+        yield from check_kubernetes_version(kubernetes.version)
+    if version is not None:
+        yield from check_kube_api_server(spec, version, before)
+        yield from check_controller_manager(kubernetes.kube_controller_manager, version)
+    yield from check_encryption(spec)
+    yield from check_gardener(spec)
+    yield from check_dashboard(spec)
