@@ -7,7 +7,7 @@ ARGS ?=
 BIN := .venv/bin
 READY := .venv/.ready
 # What the tests on a real node run, of the images that are built on demand.
-IMAGES := etcd-wrapper etcd-backup-restore
+IMAGES := etcd-wrapper etcd-backup-restore istiod istio-proxy
 
 .DEFAULT_GOAL := help
 .PHONY: help setup up test lint bench clean

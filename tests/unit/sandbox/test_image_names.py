@@ -14,10 +14,14 @@ REAL = {
     f"{RELEASES}/gardener/scheduler:v1.130.0": "gardener-scheduler",
     f"{RELEASES}/gardener/terminal-controller-manager:v0.39.0": "terminal-controller-manager",
     f"{PUBLIC}/gardener/etcdbrctl:v0.44.1": "etcd-backup-restore",
+    "docker.io/envoyproxy/envoy:v1.37.0": "envoy",
     "registry.k8s.io/kube-apiserver:v1.31.1": "kube-apiserver",
     "registry.k8s.io/kube-controller-manager:v1.31.1": "kube-controller-manager",
 }
 STAND_INS = {
+    "gcr.io/istio-release/pilot:1.29.6-distroless": "istiod",
+    "gcr.io/istio-release/proxyv2:1.29.6-distroless": "istio-proxy",
+    f"{RELEASES}/gardener/resource-manager:v1.130.0": "gardener-resource-manager",
     f"{PUBLIC}/gardener/etcd-wrapper:v0.8.1": "etcd-wrapper",
     f"{PUBLIC}/3rd/alpine:3.21.3": "chown",
     f"{RELEASES}/3rd/credativ/plutono:v7.5.50": "plutono",

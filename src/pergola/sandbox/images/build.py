@@ -30,13 +30,14 @@ def build(
 
 def built(offer: Offer, environ: Mapping[str, str] = os.environ) -> Image | None:
     """Return an image, or None if a program must be built first."""
-    if offer.key():
-        return store(environ).recall(offer.key())
+    key = offer.key(environ)
+    if key:
+        return store(environ).recall(key)
     return _build(offer, silent, environ) if offer.is_built(environ) else None
 
 
 def _build(offer: Offer, progress: Progress, environ: Mapping[str, str]) -> Image:
-    kept, key = store(environ), offer.key()
+    kept, key = store(environ), offer.key(environ)
     if not key:
         return oci.write(offer.recipe(progress, environ), kept)
     image = kept.recall(key)

@@ -9,9 +9,10 @@ from typing import Final
 
 from pergola.sandbox.components import APISERVER, CONTROLLER_MANAGER, ETCD, KUBE_PROXY, SCHEDULER
 from pergola.sandbox.errors import SandboxError
+from pergola.sandbox.images.envoy import ENVOYS
 from pergola.sandbox.images.garden import GARDEN
 from pergola.sandbox.images.offer import Offer, Program
-from pergola.sandbox.images.pergola import PergolaImage
+from pergola.sandbox.images.pergola import REPLACEMENTS, PergolaImage
 from pergola.sandbox.images.stand_ins import STAND_INS
 from pergola.sandbox.module import (
     COREDNS,
@@ -49,6 +50,8 @@ CATALOGUE: Final[tuple[Offer, ...]] = (
     Program(SCHEDULER, "registry.k8s.io/kube-scheduler", SANDBOX),
     Program(KUBE_PROXY, "registry.k8s.io/kube-proxy", KUBERNETES_NODE, user=_ROOT),
     *GARDEN,
+    *REPLACEMENTS,
+    *ENVOYS,
     *STAND_INS,
 )
 

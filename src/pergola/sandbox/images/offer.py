@@ -61,7 +61,7 @@ class Offer(ABC):
         """Return whether the image can be built without compiling a program first."""
 
     @abstractmethod
-    def key(self) -> str:
+    def key(self, environ: Mapping[str, str] = os.environ) -> str:
         """Return a key that changes with the content; empty: the content itself is hashed."""
 
     @abstractmethod
@@ -126,7 +126,7 @@ class Program(Offer):
         """Return whether the program exists already."""
         return self.name in binaries.present((self.name,), environ)
 
-    def key(self) -> str:
+    def key(self, environ: Mapping[str, str] = os.environ) -> str:
         """Return an empty key: reading one program is fast."""
         return ""
 

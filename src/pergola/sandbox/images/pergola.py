@@ -16,15 +16,17 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from pergola.sandbox import binaries
 from pergola.sandbox.errors import SandboxError
 from pergola.sandbox.images.layers import Entry, program
 from pergola.sandbox.images.oci import Recipe
 from pergola.sandbox.images.offer import BASE, Offer
+from pergola.sandbox.images.system_libraries import system_libraries
 from pergola.sandbox.progress import Progress
 
 _NAME: Final = "pergola"
@@ -47,13 +49,20 @@ _OF_INSTALLERS: Final = frozenset(("INSTALLER", "RECORD", "REQUESTED", "direct_u
 _REQUIRED_NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
 
 
+@dataclass(frozen=True)
 class PergolaImage(Offer):
-    """Pergola itself."""
+    """Pergola itself, or one of its programs.
 
-    name = _NAME
-    repository = "registry.example/pergola"
-    aliases = ("pergola.local/pergola",)
-    stand_in = ""
+    Attributes:
+        name: the name of the image, and of the program in `PERGOLA_SANDBOX_BIN` that replaces it.
+        command: the command that the container runs, before its arguments.
+    """
+
+    name: str = _NAME
+    repository: str = "registry.example/pergola"
+    aliases: tuple[str, ...] = ("pergola.local/pergola",)
+    command: tuple[str, ...] = ("/usr/local/bin/pergola",)
+    stand_in: str = ""
     source = "this installation of Pergola, with its interpreter"
 
     @property
@@ -65,9 +74,14 @@ class PergolaImage(Offer):
         """Return True: no program has to be built first."""
         return True
 
-    def key(self) -> str:
-        """Return a hash of the names, sizes and modification times of all files."""
-        digest = hashlib.sha256(sys.version.encode())
+    def key(self, environ: Mapping[str, str] = os.environ) -> str:
+        """Return a hash of the command, and of the names, sizes and times of all files.
+
+        It is empty if the user provides the program: that is read each time.
+        """
+        if binaries.given(self.name, environ) is not None:
+            return ""
+        digest = hashlib.sha256(f"{sys.version} {self.name} {self.command}".encode())
         for entry in (*_interpreter(), *_libraries(), *_package()):
             if isinstance(entry.content, Path):
                 found = entry.content.stat()
@@ -76,10 +90,15 @@ class PergolaImage(Offer):
 
     def recipe(self, progress: Progress, environ: Mapping[str, str] = os.environ) -> Recipe:
         """Return a recipe with the most often changed files in the uppermost layer."""
+        given = binaries.given(self.name, environ)
+        if given is not None:
+            path = f"usr/local/bin/{self.name}"
+            return Recipe([BASE, [program(path, given)]], [f"/{path}"], labels=self.labels())
         progress("compiling the modules of Pergola's image")
         interpreter, libraries = list(_interpreter()), list(_libraries())
-        binaries = [e.content for e in (*interpreter, *libraries) if isinstance(e.content, Path)]
-        system = list(_system_libraries(binaries))
+        files = [e.content for e in (*interpreter, *libraries) if isinstance(e.content, Path)]
+        elves = [path for path in files if path.suffix == ".so" or _is_program(path)]
+        system = list(system_libraries(elves))
         command = Entry("usr/local/bin/pergola", _COMMAND.encode(), 0o755)
         return Recipe(
             [
@@ -88,7 +107,7 @@ class PergolaImage(Offer):
                 _slim(_compiled(libraries)),
                 [command, *_compiled(list(_package()))],
             ],
-            ["/usr/local/bin/pergola"],
+            self.command,
             variables={"LD_LIBRARY_PATH": "/usr/local/lib", "PYTHONUNBUFFERED": "1"},
             labels=self.labels(),
         )
@@ -155,15 +174,6 @@ def _required(name: str) -> set[str]:
     return found
 
 
-def _system_libraries(binaries: Iterable[Path]) -> Iterator[Entry]:
-    """Yield the machine's shared libraries that the binaries load, and the loader."""
-    elves = [str(path) for path in binaries if path.suffix == ".so" or _is_program(path)]
-    answer = subprocess.run(["ldd", *elves], check=False, capture_output=True, text=True)
-    for path in sorted(set(re.findall(r"(/\S+\.so[\w.]*) \(0x", answer.stdout))):
-        if not path.startswith(sys.base_prefix):
-            yield Entry(path.lstrip("/"), Path(path).resolve(), 0o755)
-
-
 def _is_program(path: Path) -> bool:
     return path == Path(sys.executable).resolve() or ".so." in path.name
 
@@ -211,3 +221,22 @@ def _stripped(strip: str, content: bytes | Path | None) -> bytes | Path | None:
         line = [strip, "--strip-debug", "-o", target.name, str(content)]
         done = subprocess.run(line, check=False, capture_output=True)
         return Path(target.name).read_bytes() if done.returncode == 0 else content
+
+
+# Images of other projects in which Pergola takes the place of the program.
+REPLACEMENTS: Final[tuple[Offer, ...]] = (
+    PergolaImage(
+        "gardener-resource-manager",
+        "europe-docker.pkg.dev/gardener-project/releases/gardener/resource-manager",
+        ("europe-docker.pkg.dev/gardener-project/public/gardener/resource-manager",),
+        ("/usr/local/bin/pergola", "resource-manager"),
+        stand_in="is Pergola's resource manager",
+    ),
+    PergolaImage(
+        "istiod",
+        "gcr.io/istio-release/pilot",
+        ("docker.io/istio/pilot",),
+        ("/usr/local/bin/python", "-m", "pergola.sandbox.istiod"),
+        stand_in="configures gateways that pass TLS on by server name, and nothing else",
+    ),
+)

@@ -8,7 +8,7 @@ const (
 	adminPort = 15000
 	// istiod holds a request until something changes, but not for longer than 20 s.
 	requestTimeout = "30s"
-	refreshDelay   = "0.2s"
+	refreshDelay   = "1s"
 )
 
 type object = map[string]any
