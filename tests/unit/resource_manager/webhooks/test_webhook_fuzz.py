@@ -4,20 +4,14 @@ Each example is a review that an API server could send, with some of its parts r
 JSON. `--hypothesis-profile=nightly` tries 20,000 of them for each webhook.
 """
 
-import asyncio
-import base64
-import copy
-from collections.abc import Awaitable, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
-import jsonpatch
 import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pergola.admission.protocol import Reviewer
-from pergola.admission.webhook import handlers
 from pergola.api.objects import GroupVersionKind, JsonObject, JsonValue, Key
 from pergola.api.resource_manager_config.controllers import Switch
 from pergola.api.resource_manager_config.webhooks import KubernetesServiceHost, Webhooks
@@ -38,6 +32,9 @@ from pergola.resource_manager.webhooks.node_agent_authorizer.decide import (
 from pergola.resource_manager.webhooks.node_agent_authorizer.protocol import NodeAgentAuthorizer
 from pergola.resource_manager.webhooks.system_components_config import Taint
 from pergola.runtime.metrics import Metrics
+from pergola.testing.fuzzing import Fuzzed, Sample, called, examples, nearly
+
+pytestmark = pytest.mark.fuzz
 
 HA: Final = "high-availability-config.resources.gardener.cloud"
 PANICS: Final = "controller_runtime_webhook_panics_total"
@@ -203,12 +200,12 @@ DEPLOYMENT: Final = of_kind(
         "template": {"metadata": METADATA, "spec": POD_SPEC},
     },
 )
-SAMPLES: Final[tuple[tuple[str, str, JsonObject], ...]] = (
-    ("", "pods", of_kind("v1", "Pod", spec=POD_SPEC)),
-    ("", "secrets", of_kind("v1", "Secret", data={"token": "AAAA"}, type="Opaque")),
-    ("apps", "deployments", DEPLOYMENT),
-    ("apps", "statefulsets", DEPLOYMENT | {"kind": "StatefulSet"}),
-    (
+SAMPLES: Final[tuple[Sample, ...]] = (
+    Sample("", "pods", of_kind("v1", "Pod", spec=POD_SPEC)),
+    Sample("", "secrets", of_kind("v1", "Secret", data={"token": "AAAA"}, type="Opaque")),
+    Sample("apps", "deployments", DEPLOYMENT),
+    Sample("apps", "statefulsets", DEPLOYMENT | {"kind": "StatefulSet"}),
+    Sample(
         "autoscaling",
         "horizontalpodautoscalers",
         of_kind(
@@ -217,7 +214,7 @@ SAMPLES: Final[tuple[tuple[str, str, JsonObject], ...]] = (
             spec={"minReplicas": 1, "maxReplicas": 2, "scaleTargetRef": REFERENCE},
         ),
     ),
-    (
+    Sample(
         "autoscaling.k8s.io",
         "hvpas",
         of_kind(
@@ -226,7 +223,7 @@ SAMPLES: Final[tuple[tuple[str, str, JsonObject], ...]] = (
             spec={"hpa": {"template": {"spec": {"minReplicas": 1, "maxReplicas": 2}}}},
         ),
     ),
-    (
+    Sample(
         "discovery.k8s.io",
         "endpointslices",
         of_kind(
@@ -235,7 +232,7 @@ SAMPLES: Final[tuple[tuple[str, str, JsonObject], ...]] = (
             endpoints=[{"zone": "a", "hints": {"forZones": [{"name": "b"}]}}],
         ),
     ),
-    (
+    Sample(
         "autoscaling.k8s.io",
         "verticalpodautoscalers",
         of_kind(
@@ -245,74 +242,14 @@ SAMPLES: Final[tuple[tuple[str, str, JsonObject], ...]] = (
         ),
     ),
     *(
-        (kind.group, kind.plural, of_kind(f"{kind.group}/v1alpha1", kind.kind, spec=EXTENSION_SPEC))
+        Sample(
+            kind.group,
+            kind.plural,
+            of_kind(f"{kind.group}/v1alpha1", kind.kind, spec=EXTENSION_SPEC),
+        )
         for kind in KINDS
     ),
 )
-
-DEEP: Final[JsonValue] = orjson.loads(b'{"a":' * 200 + b"1" + b"}" * 200)
-JUNK: Final = st.one_of(
-    st.sampled_from(
-        [
-            None,
-            True,
-            0,
-            -1,
-            2**53,
-            -(2**63),
-            1e300,
-            0.5,
-            "",
-            "a",
-            "..",
-            "%",
-            "a/b~0~1",
-            "\x00\n",
-            "é" * 300,
-            [],
-            [None],
-            ["a", 1],
-            [[]],
-            {},
-            {"": None},
-            {"a": {"b": []}},
-            DEEP,
-        ]
-    ),
-    st.text(max_size=5),
-    st.integers(-3, 3),
-)
-
-
-@st.composite
-def nearly(draw: st.DrawFn, sample: JsonObject) -> JsonObject:
-    """Return the sample with up to four of its parts replaced, removed or added."""
-    value = copy.deepcopy(sample)
-    for _ in range(draw(st.integers(0, 4))):
-        _mangle(draw, value)
-    return value
-
-
-def _mangle(draw: st.DrawFn, root: JsonObject) -> None:
-    node: Any = root
-    while True:
-        steps: list[Any] = list(node) if isinstance(node, dict) else list(range(len(node)))
-        if not steps:
-            return
-        step = draw(st.sampled_from(steps))
-        if isinstance(node[step], dict | list) and draw(st.integers(0, 3)):
-            node = node[step]
-            continue
-        match draw(st.sampled_from(["replace", "replace", "remove", "add"])):
-            case "replace":
-                node[step] = copy.deepcopy(draw(JUNK))
-            case "remove":
-                del node[step]
-            case _ if isinstance(node, dict):
-                node[draw(st.sampled_from(["", "a", "name", "x-new"]))] = copy.deepcopy(draw(JUNK))
-            case _:
-                node.append(copy.deepcopy(draw(JUNK)))
-        return
 
 
 def enabled() -> Webhooks:
@@ -325,75 +262,25 @@ def enabled() -> Webhooks:
     return found
 
 
-NIGHTLY: Final = 1000
-# There are many webhooks: a usual run tries a few examples of each.
-EXAMPLES: Final = settings().max_examples if settings().max_examples > NIGHTLY else 25
-METRICS: Final = Metrics()
-SERVED: Final = {
-    path: Reviewer(path, handler, METRICS.webhook(path))
-    for path, handler in handlers(
-        webhooks(enabled(), Dependencies(Installation("runtime", hvpa=True), KnownCluster()))
-    ).items()
-}
+WEBHOOKS: Final = webhooks(
+    enabled(), Dependencies(Installation("runtime", hvpa=True), KnownCluster())
+)
+FUZZED: Final = Fuzzed.of(WEBHOOKS, Metrics())
 OF_EXTENSIONS: Final = {path_of(kind): kind.kind for kind in KINDS}
 
 
-def samples_for(path: str) -> list[tuple[str, str, JsonObject]]:
+def samples_for(path: str) -> list[Sample]:
     """Return the objects that a webhook is about, and a pod that it may be sent by mistake."""
     if path in OF_EXTENSIONS:
-        return [s for s in SAMPLES if s[2]["kind"] in (OF_EXTENSIONS[path], "Pod")]
+        return [s for s in SAMPLES if s.obj["kind"] in (OF_EXTENSIONS[path], "Pod")]
     return list(SAMPLES)
 
 
-def called(answer: bytes | Awaitable[bytes]) -> JsonObject:
-    async def wait(awaitable: Awaitable[bytes]) -> bytes:
-        return await awaitable
-
-    body = answer if isinstance(answer, bytes) else asyncio.run(wait(answer))
-    value: JsonObject = orjson.loads(body)
-    return value
-
-
-@pytest.mark.parametrize("path", sorted(SERVED))
+@pytest.mark.parametrize("path", sorted(FUZZED.served))
 @given(data=st.data())
-@settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(), suppress_health_check=[HealthCheck.too_slow])
 def test_a_webhook_answers_whatever_it_is_sent(path: str, data: st.DataObject) -> None:
-    group, plural, sample = data.draw(st.sampled_from(samples_for(path)))
-    operation = data.draw(st.sampled_from(["CREATE", "CREATE", "UPDATE", "DELETE", "CONNECT"]))
-    obj, old = (data.draw(st.none() | nearly(sample)) for _ in range(2))
-    version = str(sample["apiVersion"]).rpartition("/")[2]
-    request: JsonObject = {
-        "uid": "1",
-        "operation": operation,
-        "kind": {"group": group, "version": version, "kind": sample["kind"]},
-        "resource": {"group": group, "version": version, "resource": plural},
-        "namespace": "n",
-        "name": data.draw(st.sampled_from(["x", ""])),
-        "userInfo": {"username": "alice", "groups": ["a"]},
-        "object": obj,
-        "oldObject": old,
-    }
-    review: JsonObject = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
-    sent = data.draw(st.just(request) | nearly(request))
-    before = METRICS.registry.get_sample_value(PANICS)
-    answer = called(SERVED[path]("application/json", orjson.dumps(review | {"request": sent})))
-    assert METRICS.registry.get_sample_value(PANICS) == before, answer
-    _check(answer, sent)
-
-
-def _check(answer: JsonObject, request: JsonObject) -> None:
-    assert (answer["apiVersion"], answer["kind"]) == ("admission.k8s.io/v1", "AdmissionReview")
-    response = answer["response"]
-    uid = request.get("uid")
-    assert response["uid"] == (uid if isinstance(uid, str) else "")
-    if not response["allowed"]:
-        assert 400 <= response["status"]["code"] <= 500
-        assert response["status"]["message"]
-        assert "patch" not in response
-    elif "patch" in response:
-        assert response["patchType"] == "JSONPatch"
-        patch = orjson.loads(base64.b64decode(response["patch"]))
-        assert jsonpatch.apply_patch(request["object"], patch) != request["object"]
+    FUZZED.check(data, path, samples_for(path))
 
 
 AUTHORIZER: Final = NodeAgentAuthorizer(KnownCluster(), by_selectors=True)
@@ -432,6 +319,6 @@ def test_the_authorizer_answers_whatever_it_is_sent(review: JsonObject) -> None:
 
 @given(body=st.binary(max_size=50))
 def test_bodies_that_are_not_reviews_are_answered(body: bytes) -> None:
-    for reviewer in SERVED.values():
+    for reviewer in FUZZED.served.values():
         response = called(reviewer("application/json", body))["response"]
         assert (response["allowed"], response["status"]["code"]) == (False, 400)

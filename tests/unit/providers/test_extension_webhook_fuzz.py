@@ -1,0 +1,104 @@
+"""Whatever is sent to a webhook of an extension, it answers with a valid review and never fails."""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pergola.admission.webhook import Webhook
+from pergola.api.objects import JsonObject, map_at
+from pergola.extensions.webhooks.clouds import AZURE
+from pergola.extensions.webhooks.network_mutator import network_mutator
+from pergola.kube.yaml import parse_documents
+from pergola.providers.aws.shoot_webhooks import aws_shoot_mutator, aws_shoot_validator
+from pergola.providers.networking.admission import admission_webhooks
+from pergola.providers.networking.calico.plugin import Calico
+from pergola.providers.networking.cilium.plugin import Cilium
+from pergola.runtime.metrics import Metrics
+from pergola.testing.fuzzing import Fuzzed, Sample, examples
+
+pytestmark = pytest.mark.fuzz
+
+EXAMPLES: Final = Path(__file__).parents[3] / "examples"
+PROFILE: Final[JsonObject] = {
+    "spec": {
+        "machineImages": [{"name": "i", "versions": [{"version": "1"}]}],
+        "regions": [{"name": "eu-west-1", "zones": [{"name": "eu-west-1a"}]}],
+    }
+}
+
+
+def documents(path: str) -> list[JsonObject]:
+    found = [document.value for document in parse_documents((EXAMPLES / path).read_text())]
+    return [value for value in found if isinstance(value, dict)]
+
+
+def of_kind(kind: str, path: str) -> JsonObject:
+    [found] = [each for each in documents(path) if each["kind"] == kind]
+    return found
+
+
+def shoot(path: str) -> Sample:
+    found = map_at(of_kind("Cluster", path), "spec", "shoot")
+    return Sample("core.gardener.cloud", "shoots", found)
+
+
+def aws_shoot() -> Sample:
+    """Return the Shoot of a user-provided network, with the configuration of its Infrastructure."""
+    path = "aws/pattern-2-byo.yaml"
+    group, plural, found = shoot(path)
+    config = map_at(of_kind("Infrastructure", path), "spec")["providerConfig"]
+    found["spec"]["provider"]["infrastructureConfig"] = config
+    return Sample(group, plural, found)
+
+
+def network(path: str) -> Sample:
+    return Sample("extensions.gardener.cloud", "networks", of_kind("Network", path))
+
+
+def core_file() -> Sample:
+    metadata = {"name": "node-local-dns-0123", "namespace": "kube-system"}
+    data = {"Corefile": ".:53 {\n    bind 169.254.20.10 10.0.0.10\n    cache 30\n}\n"}
+    obj: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+    return Sample("", "configmaps", obj)
+
+
+def dns_daemon_set() -> Sample:
+    containers = [{"name": "node-cache", "args": ["-localip", "169.254.20.10", "-skipteardown"]}]
+    template = {"spec": {"hostNetwork": True, "containers": containers, "initContainers": []}}
+    obj: JsonObject = {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": "node-local-dns", "namespace": "kube-system"},
+        "spec": {"template": template},
+    }
+    return Sample("apps", "daemonsets", obj)
+
+
+CALICO: Final = [shoot("network/calico/cluster.yaml")]
+CILIUM: Final = [shoot("network/cilium/cluster.yaml")]
+NETWORKS: Final = [network("network/calico/network.yaml"), network("network/cilium/network.yaml")]
+NODE_LOCAL_DNS: Final = [core_file(), dns_daemon_set()]
+WEBHOOKS: Final[dict[str, tuple[Webhook, list[Sample]]]] = {
+    **{f"calico {each.short_name}": (each, CALICO) for each in admission_webhooks(Calico())},
+    **{
+        f"cilium {each.short_name}": (each, CILIUM)
+        for each in admission_webhooks(Cilium(), Cilium().shoot_defaults())
+    },
+    **{f"cilium {each.short_name}": (each, NODE_LOCAL_DNS) for each in Cilium().webhooks()},
+    "aws mutator": (aws_shoot_mutator(), [aws_shoot()]),
+    "aws validator": (aws_shoot_validator(lambda _: PROFILE), [aws_shoot()]),
+    "azure networks": (network_mutator("provider-azure", "azure", AZURE), NETWORKS),
+}
+
+
+@pytest.mark.parametrize("name", sorted(WEBHOOKS))
+@given(data=st.data())
+@settings(max_examples=examples(), suppress_health_check=[HealthCheck.too_slow])
+def test_a_webhook_of_an_extension_answers_whatever_it_is_sent(
+    name: str, data: st.DataObject
+) -> None:
+    webhook, samples = WEBHOOKS[name]
+    Fuzzed.of([webhook], Metrics()).check(data, webhook.registration.path, samples)
