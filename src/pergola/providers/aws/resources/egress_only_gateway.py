@@ -2,21 +2,25 @@
 
 from typing import Final
 
-from pergola.api.objects import JsonObject
-from pergola.extension_api.errors import Code, ExtensionError
-from pergola.flow.picture import Fate, Note
+from pergola.flow.picture import Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.resources import step_names as names
 from pergola.providers.aws.resources import tags
 from pergola.providers.aws.resources.adoption import attached_to_vpc, find, foreseen, remember
-from pergola.providers.aws.resources.internet_gateway import attached_vpcs, is_attached
+from pergola.providers.aws.resources.gateways import ExistingGateway, gateways_to_delete
 from pergola.providers.aws.resources.kinds import EGRESS_ONLY_GATEWAY
-from pergola.providers.aws.resources.removal import forget, named, note, remove, to_delete, vpc_of
+from pergola.providers.aws.resources.removal import forget, note, remove
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.waiting import once_visible
 from pergola.providers.aws.wanted import Wanted
 
 DELETE: Final = "delete egress-only internet gateway"
+_EXISTING: Final = ExistingGateway(
+    keys.EGRESS_ONLY_GATEWAY,
+    lambda work: work.snapshot.egress_only_gateways,
+    "no egress-only internet gateway found for VPC {vpc}, which a cluster with IPv6 needs; "
+    "create one",
+)
 
 
 def steps(wanted: Wanted) -> list[Step]:
@@ -25,8 +29,8 @@ def steps(wanted: Wanted) -> list[Step]:
     return [
         Step(
             name=names.EGRESS_ONLY_GATEWAY,
-            plan=_plan_existing if existing else _plan,
-            ensure=_ensure_existing if existing else _ensure,
+            plan=_EXISTING.plan if existing else _plan,
+            ensure=_EXISTING.ensure if existing else _ensure,
             after=(names.VPC,),
             skip=_skip(wanted),
         )
@@ -37,31 +41,6 @@ def _skip(wanted: Wanted) -> str | None:
     if not wanted.ipv6:
         return "the cluster has no IPv6"
     return "the subnets are user-provided" if wanted.config.byo_subnets else None
-
-
-def _existing(work: Work) -> str | None:
-    vpc = work.wanted.config.networks.vpc.id
-    gateways = work.snapshot.egress_only_gateways.items()
-    return next((name for name, gateway in gateways if is_attached(gateway, vpc)), None)
-
-
-def _plan_existing(work: Work) -> Note:
-    return Note(Fate.KEEP, _existing(work) or _missing(work))
-
-
-async def _ensure_existing(work: Work) -> None:
-    name = _existing(work)
-    if name is None:
-        raise ExtensionError(_missing(work), Code.CONFIGURATION_PROBLEM)
-    work.state.set(keys.EGRESS_ONLY_GATEWAY, name)
-
-
-def _missing(work: Work) -> str:
-    vpc = work.wanted.config.networks.vpc.id
-    return (
-        f"no egress-only internet gateway found for VPC {vpc}, which a cluster with IPv6 needs; "
-        "create one"
-    )
 
 
 def _plan(work: Work) -> Note:
@@ -89,15 +68,11 @@ def delete_step(after: tuple[str, ...], skip: str | None) -> Step:
     """Return the step that deletes the gateway."""
     return Step(
         name=DELETE,
-        plan=_plan_deletion,
+        plan=lambda work: note(_to_delete(work)),
         ensure=_delete,
         after=after,
         skip=skip,
     )
-
-
-def _plan_deletion(work: Work) -> Note:
-    return note(_to_delete(work))
 
 
 async def _delete(work: Work) -> None:
@@ -108,11 +83,5 @@ async def _delete(work: Work) -> None:
 
 
 def _to_delete(work: Work) -> list[str]:
-    has_name = named(work)
-    vpc = vpc_of(work)
-
-    def is_it(gateway: JsonObject) -> bool:
-        return has_name(gateway) and set(attached_vpcs(gateway)) <= {vpc}
-
-    known = work.state.get(keys.EGRESS_ONLY_GATEWAY)
-    return to_delete(work, work.snapshot.egress_only_gateways, (known,), is_it)
+    gateways = work.snapshot.egress_only_gateways
+    return gateways_to_delete(work, gateways, keys.EGRESS_ONLY_GATEWAY)

@@ -4,7 +4,6 @@ from typing import Final
 
 from pergola.api.objects import JsonObject
 from pergola.cloud.errors import AlreadyExists, CloudError, DependencyProblem
-from pergola.extension_api.errors import Code, ExtensionError
 from pergola.flow.picture import Fate, Note
 from pergola.providers.aws import state as keys
 from pergola.providers.aws.resources import step_names as names
@@ -17,14 +16,25 @@ from pergola.providers.aws.resources.adoption import (
     known,
     remember,
 )
+from pergola.providers.aws.resources.gateways import (
+    ExistingGateway,
+    attached_vpcs,
+    gateways_to_delete,
+    is_attached,
+)
 from pergola.providers.aws.resources.kinds import INTERNET_GATEWAY
-from pergola.providers.aws.resources.removal import forget, named, note, remove, to_delete, vpc_of
+from pergola.providers.aws.resources.removal import forget, note, remove, vpc_of
 from pergola.providers.aws.resources.step import Step, Work
 from pergola.providers.aws.resources.waiting import once_visible
 from pergola.providers.aws.wanted import Wanted
 
 DELETE: Final = "delete internet gateway"
 _NOT_ATTACHED: Final = "Gateway.NotAttached"
+_EXISTING: Final = ExistingGateway(
+    keys.INTERNET_GATEWAY,
+    lambda work: work.snapshot.internet_gateways,
+    "no attached internet gateway found for VPC {vpc}; attach one, or have no public zones",
+)
 
 
 def steps(wanted: Wanted) -> list[Step]:
@@ -34,41 +44,14 @@ def steps(wanted: Wanted) -> list[Step]:
     if config.byo_vpc:
         step = Step(
             name=names.INTERNET_GATEWAY,
-            plan=_plan_existing,
-            ensure=_ensure_existing,
+            plan=_EXISTING.plan,
+            ensure=_EXISTING.ensure,
             after=(names.VPC,),
             skip=skip,
         )
     else:
         step = Step(name=names.INTERNET_GATEWAY, plan=_plan, ensure=_ensure, after=(names.VPC,))
     return [step]
-
-
-def is_attached(gateway: JsonObject, vpc: str | None) -> bool:
-    """Return whether a gateway is attached to a VPC, or about to be."""
-    return any(each.get("VpcId") == vpc for each in gateway.get("Attachments") or [])
-
-
-def _existing(work: Work) -> str | None:
-    vpc = work.wanted.config.networks.vpc.id
-    gateways = work.snapshot.internet_gateways.items()
-    return next((name for name, gateway in gateways if is_attached(gateway, vpc)), None)
-
-
-def _plan_existing(work: Work) -> Note:
-    return Note(Fate.KEEP, _existing(work) or _missing(work))
-
-
-async def _ensure_existing(work: Work) -> None:
-    name = _existing(work)
-    if name is None:
-        raise ExtensionError(_missing(work), Code.CONFIGURATION_PROBLEM)
-    work.state.set(keys.INTERNET_GATEWAY, name)
-
-
-def _missing(work: Work) -> str:
-    vpc = work.wanted.config.networks.vpc.id
-    return f"no attached internet gateway found for VPC {vpc}; attach one, or have no public zones"
 
 
 def _plan(work: Work) -> Note:
@@ -145,16 +128,4 @@ async def _detach(work: Work, name: str, vpc: str) -> None:
 
 
 def _to_delete(work: Work) -> list[str]:
-    has_name = named(work)
-    vpc = vpc_of(work)
-
-    def is_it(gateway: JsonObject) -> bool:
-        return has_name(gateway) and set(attached_vpcs(gateway)) <= {vpc}
-
-    known = work.state.get(keys.INTERNET_GATEWAY)
-    return to_delete(work, work.snapshot.internet_gateways, (known,), is_it)
-
-
-def attached_vpcs(gateway: JsonObject) -> list[str]:
-    """Return the VPCs that a gateway is attached to: one at most."""
-    return [str(each.get("VpcId", "")) for each in gateway.get("Attachments") or ()]
+    return gateways_to_delete(work, work.snapshot.internet_gateways, keys.INTERNET_GATEWAY)

@@ -1,0 +1,70 @@
+"""What internet gateways and egress-only internet gateways share: each is attached to one VPC."""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from pergola.api.objects import JsonObject
+from pergola.extension_api.errors import Code, ExtensionError
+from pergola.flow.picture import Fate, Note
+from pergola.providers.aws.resources.removal import named, to_delete, vpc_of
+from pergola.providers.aws.resources.step import Work
+
+Gateways = Mapping[str, JsonObject]
+
+
+class ExistingGateway(NamedTuple):
+    """The gateway that a user-provided VPC must have.
+
+    Attributes:
+        state_key: Where the state keeps its id.
+        gateways: Returns all gateways of the kind, by id.
+        problem: Says what is missing; `{vpc}` is the id of the VPC.
+    """
+
+    state_key: str
+    gateways: Callable[[Work], Gateways]
+    problem: str
+
+    def plan(self, work: Work) -> Note:
+        """Return the id of the gateway, or what is missing."""
+        return Note(Fate.KEEP, self._find(work) or self._missing(work))
+
+    async def ensure(self, work: Work) -> None:
+        """Remember the gateway.
+
+        Raises:
+            ExtensionError: The VPC has none.
+        """
+        name = self._find(work)
+        if name is None:
+            raise ExtensionError(self._missing(work), Code.CONFIGURATION_PROBLEM)
+        work.state.set(self.state_key, name)
+
+    def _find(self, work: Work) -> str | None:
+        vpc = work.wanted.config.networks.vpc.id
+        gateways = self.gateways(work).items()
+        return next((name for name, gateway in gateways if is_attached(gateway, vpc)), None)
+
+    def _missing(self, work: Work) -> str:
+        return self.problem.format(vpc=work.wanted.config.networks.vpc.id)
+
+
+def is_attached(gateway: JsonObject, vpc: str | None) -> bool:
+    """Return whether a gateway is attached to a VPC, or about to be."""
+    return any(each.get("VpcId") == vpc for each in gateway.get("Attachments") or [])
+
+
+def attached_vpcs(gateway: JsonObject) -> list[str]:
+    """Return the VPCs that a gateway is attached to: one at most."""
+    return [str(each.get("VpcId", "")) for each in gateway.get("Attachments") or ()]
+
+
+def gateways_to_delete(work: Work, gateways: Gateways, state_key: str) -> list[str]:
+    """Return the cluster's gateways that are attached to its VPC, or to none."""
+    has_name = named(work)
+    vpc = vpc_of(work)
+
+    def is_it(gateway: JsonObject) -> bool:
+        return has_name(gateway) and set(attached_vpcs(gateway)) <= {vpc}
+
+    return to_delete(work, gateways, (work.state.get(state_key),), is_it)
