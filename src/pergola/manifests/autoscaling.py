@@ -13,6 +13,7 @@ def vertical_pod_autoscaler(
     container: str,
     least: Mapping[str, int | str] | None = None,
     *,
+    most: Mapping[str, int | str] | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> JsonObject:
     """Return an autoscaler that sets the requests of one container, and of no sidecar.
@@ -20,10 +21,13 @@ def vertical_pod_autoscaler(
     Args:
         target: the workload, as `target_reference` makes it.
         least: the least amounts, such as `{"memory": "100Mi"}`.
+        most: the greatest amounts.
     """
     policy: JsonObject = {"containerName": container, "controlledValues": "RequestsOnly"}
     if least:
         policy["minAllowed"] = dict(least)
+    if most:
+        policy["maxAllowed"] = dict(most)
     return manifest(
         "autoscaling.k8s.io/v1",
         "VerticalPodAutoscaler",

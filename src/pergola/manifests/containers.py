@@ -49,6 +49,11 @@ def http_probe(
     return {"httpGet": get | ({"host": host} if host is not None else {}), **timing}
 
 
+def https_probe(path: str, number: int | str, **timing: JsonValue) -> JsonObject:
+    """Return a probe over HTTPS that does not check the certificate."""
+    return {"httpGet": {"path": path, "port": number, "scheme": "HTTPS"}, **timing}
+
+
 def exec_probe(*command: str, **timing: JsonValue) -> JsonObject:
     """Return a probe that runs a program in the container."""
     return {"exec": {"command": list(command)}, **timing}

@@ -5,10 +5,12 @@ from typing import Final
 from pergola.operator.components.component import Component
 from pergola.operator.components.etcd_druid import ETCD_DRUID
 from pergola.operator.components.priority_classes import PRIORITY_CLASSES
+from pergola.operator.components.virtual_access import GENERIC_KUBECONFIG
 
 CATALOG: Final[tuple[Component, ...]] = (
     PRIORITY_CLASSES,
     ETCD_DRUID,
+    GENERIC_KUBECONFIG,
 )
 
 

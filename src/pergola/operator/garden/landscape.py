@@ -118,6 +118,16 @@ class Landscape:
             runtime_version=self.runtime_version,
         )
 
+    def gardener_image(self, name: str) -> str:
+        """Return the reference of an image of Gardener's own, whose tag is its version.
+
+        Raises:
+            ImageNotFound: The image vector does not have it.
+        """
+        return self.images.find(
+            name, version=self.gardener_version, runtime_version=self.runtime_version
+        )
+
     def with_credentials(self, credentials: Credentials) -> Self:
         """Return the same landscape with these credentials."""
         return replace(self, credentials=credentials)
