@@ -33,11 +33,11 @@ class AdoptionRefused(Exception):
 
 
 class Writers(NamedTuple):
-    """Who changed the content of an InfraCluster after its adoption.
+    """The writers that changed the content of an InfraCluster after its adoption.
 
     Attributes:
-        early: may have been at work already when the annotation was set.
-        late: still wrote afterwards.
+        early: those that may only have finished work from before the annotation was set.
+        late: those that wrote later.
     """
 
     early: list[str]
@@ -45,12 +45,12 @@ class Writers(NamedTuple):
 
 
 class Adoption:
-    """One InfraCluster that gets a new manager.
+    """The handover of one InfraCluster to a new manager.
 
     Args:
-        manager: the value that the annotation gets.
+        manager: the new value of the annotation.
         source: reads the network.
-        reference: what the source annotation names; empty if the object has all there is to know.
+        reference: the value of the source annotation; empty if the object itself is complete.
     """
 
     def __init__(
@@ -65,14 +65,14 @@ class Adoption:
     async def prepare(
         self, crd: JsonObject, key: Key, *, take_over: bool = False, force: bool = False
     ) -> Seen:
-        """Check whether the object may be adopted; reads only.
+        """Check whether the object may be adopted; only read.
 
         Args:
-            take_over: also from another external manager.
-            force: also with an incomplete network.
+            take_over: allow adoption from another external manager.
+            force: allow adoption with an incomplete network.
 
         Raises:
-            AdoptionRefused: it may not.
+            AdoptionRefused: the object may not be adopted.
         """
         obj = await self._client.get(self._managed.gvk, key)
         of = f"{self._managed.gvk.kind} {key}"
@@ -111,7 +111,7 @@ class Adoption:
         """Set the annotation if the object has not changed since it was read.
 
         Raises:
-            Conflict: it has.
+            Conflict: the object has changed.
         """
         annotations = {MANAGED_BY: self._manager}
         if self._reference:
@@ -128,15 +128,15 @@ class Adoption:
         Core writes labels and owner references only, which are not content.
 
         Args:
-            settle: seconds in which a provider may finish a reconciliation that was under way.
-            seconds: how long to watch in all.
+            settle: seconds within which a provider may finish a running reconciliation.
+            seconds: how long to watch in total.
         """
         early, adopted = await self._writers(adopted, settle)
         late, _ = await self._writers(adopted, seconds - settle)
         return Writers(sorted(early - late), sorted(late))
 
     async def _writers(self, before: JsonObject, seconds: float) -> tuple[set[str], JsonObject]:
-        """Return who wrote within some seconds, and the object at their end."""
+        """Return who wrote within some seconds, and the object after them."""
         key = Key.of(before)
         found: set[str] = set()
         events = watch(
@@ -166,7 +166,7 @@ class Adoption:
 
 
 class _Assumed:
-    """A source for an object that does not name it yet."""
+    """A source for an object that does not reference it yet."""
 
     def __init__(self, source: Source, reference: str) -> None:
         self._source = source

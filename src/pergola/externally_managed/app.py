@@ -29,12 +29,12 @@ LEASE: Final = "pergola-infra-manager"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the process does, and how it runs.
+    """Options of the process.
 
     Attributes:
         kinds: the kinds of InfraClusters that it manages.
         marks_ready: whether users may declare InfraClusters ready by an annotation.
-        webhook: where the webhook for the annotation is served; None for nowhere.
+        webhook: the address of the webhook for the annotation; None to serve none.
         aws: the AWS credentials for the networks of AWSClusters.
     """
 

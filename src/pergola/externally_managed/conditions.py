@@ -11,7 +11,7 @@ from pergola.api.objects import JsonObject, generation_of, maps_at
 READY: Final = "Ready"
 PAUSED: Final = "Paused"
 MESSAGE_CHARACTERS: Final[dict[ContractVersion, int]] = {"v1beta1": 10240, "v1beta2": 32768}
-"""How long the CRDs of providers let a message be."""
+"""The maximum length of a message in providers' CRDs."""
 
 
 def conditions_of(obj: Mapping[str, Any]) -> list[JsonObject]:
@@ -30,9 +30,9 @@ def with_condition(
     message: str,
     now: datetime,
 ) -> list[JsonObject]:
-    """Return a new list in which a condition has this content; it keeps its time if it had before.
+    """Return a new list with a condition of this content; unchanged content keeps its time.
 
-    In v1beta1 the CRDs of providers refuse an empty message, so the field is left out.
+    In v1beta1 the CRDs of providers refuse an empty message, so the field is omitted.
     """
     known = get_condition(conditions, kind) or {}
     value = "True" if status else "False"

@@ -1,4 +1,4 @@
-"""What core reads of an InfraCluster, in both generations of the contract (spec 50 §4).
+"""The fields of an InfraCluster that core reads, in both generations of the contract (spec 50 §4).
 
 A CRD's labels name the contracts that it follows, and the API versions for each. Core uses the
 newest contract with a label, and only that one.
@@ -22,12 +22,12 @@ class ContractError(Exception):
 
 
 class Contract(NamedTuple):
-    """How an InfraCluster kind is read.
+    """The contract of an InfraCluster kind.
 
     Attributes:
-        version: decides the shape of the status.
+        version: the contract version, which determines the shape of the status.
         api_version: the version of the kind that core reads, watches and patches.
-        versions: all contract versions that the CRD names, the one that counts first.
+        versions: all contract versions that the CRD names, the effective one first.
     """
 
     version: ContractVersion
@@ -43,14 +43,14 @@ class Endpoint(NamedTuple):
 
     @property
     def is_valid(self) -> bool:
-        """Whether core would copy it: host and port are set."""
+        """Whether host and port are set, so that core would copy it."""
         return (
             bool(self.host) and 0 < self.port <= _LAST_PORT and len(self.host) <= _HOST_CHARACTERS
         )
 
     @property
     def problem(self) -> str | None:
-        """Why clients could not connect to it, as the end of a sentence; None if they can."""
+        """Why clients cannot connect to it, as the end of a sentence; None if they can."""
         problem = host_problem(self.host)
         if problem:
             return f'host "{self.host}" {problem}'
@@ -76,7 +76,7 @@ def contract_of(crd: Mapping[str, Any]) -> Contract:
     """Return the contract that a CRD follows.
 
     Raises:
-        ContractError: it has no contract label; the text is core's.
+        ContractError: the CRD has no contract label; the text is core's.
     """
     labels = labels_of(crd)
     found = tuple(v for v in CONTRACT_VERSIONS if labels.get(contract_label(v)))
@@ -148,7 +148,7 @@ def failure_domains_of(obj: Mapping[str, Any], version: ContractVersion) -> list
     """Return the failure domains of a status by name; an absent `controlPlane` is false.
 
     Raises:
-        ContractError: they have the shape of the other contract; the text is core's.
+        ContractError: the domains have the shape of the other contract; the text is core's.
     """
     value = map_at(obj, "status").get("failureDomains")
     if value is None:

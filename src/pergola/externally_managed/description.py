@@ -65,7 +65,7 @@ class Network:
     Attributes:
         spec: the fields of the InfraCluster's spec that the source knows, except the endpoint.
         status: extra fields of its status.
-        problems: a sentence for each thing that is missing; with any, the network is not ready.
+        problems: a sentence for each missing part; with any, the network is not ready.
     """
 
     endpoint: Endpoint | None = None
@@ -82,10 +82,10 @@ class Network:
 
 
 def read_network(value: JsonValue, of: str) -> Network | list[str]:
-    """Return the described network, or everything that is wrong with it: a sentence each.
+    """Return the described network, or all problems of the description, a sentence each.
 
     Args:
-        of: where the description is, such as `ConfigMap demo/net`.
+        of: the title of the description, such as `ConfigMap demo/net`.
     """
     findings = [*_malformed(value), *_impossible(value)]
     if findings:
@@ -103,13 +103,13 @@ def read_network(value: JsonValue, of: str) -> Network | list[str]:
 
 
 def _malformed(value: JsonValue) -> Iterator[Finding]:
-    """Find what the schema does not allow; a misspelt field is an error, it would be lost."""
+    """Find violations of the schema; a misspelt field is an error, because it would be lost."""
     for finding in validate(schema_of(NetworkValue), value):
         yield finding._replace(problem=finding.problem.replace(NO_EFFECT, ""))
 
 
 def _impossible(value: JsonValue) -> Iterator[Finding]:
-    """Find what the schema cannot express, in whatever is well formed."""
+    """Find problems that the schema cannot express, in the well-formed parts."""
     endpoint = map_at(value, "endpoint") if isinstance(value, dict) else {}
     host = endpoint.get("host")
     if isinstance(host, str) and host and (problem := host_problem(host)):

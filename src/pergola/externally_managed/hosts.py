@@ -1,7 +1,7 @@
-"""Which hosts can be a control plane's: DNS names and addresses that every client understands.
+"""Validation of control plane hosts: DNS names and addresses that every client understands.
 
-An endpoint is written once: Cluster API copies it and never looks again, and providers refuse to
-change it. So whatever is not certainly a host is refused before it is written.
+An endpoint is written once: Cluster API copies it and never reads it again, and providers refuse to
+change it. So everything that is not certainly a valid host is refused before it is written.
 """
 
 import re
@@ -15,7 +15,7 @@ _CHARACTERS: Final = 253
 
 
 def host_problem(host: str) -> str | None:
-    """Return the findings about a host, as the end of a sentence; None if it can be used."""
+    """Return the problem of a host, as the end of a sentence; None if it can be used."""
     if not host:
         return "must not be empty"
     if "://" in host:

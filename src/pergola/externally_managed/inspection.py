@@ -1,4 +1,4 @@
-"""Facts about one InfraCluster: who manages it, and what keeps it from being ready.
+"""Facts about one InfraCluster: its manager, and what keeps it from being ready.
 
 `look` reads; everything else is pure. Nothing here writes.
 """
@@ -39,7 +39,7 @@ Severity = Literal["error", "warning"]
 
 
 class Finding(NamedTuple):
-    """Something about an InfraCluster that a user should know.
+    """A finding about an InfraCluster for users.
 
     Attributes:
         severity: an error keeps the Cluster from becoming ready, or from being deleted.
@@ -54,8 +54,8 @@ class Seen:
     """One InfraCluster and its dependencies.
 
     Attributes:
-        cluster_key: the Cluster to which it belongs, whether that exists or not.
-        network: as its source describes it; None without a source.
+        cluster_key: the Cluster that it belongs to, whether that exists or not.
+        network: the network that its source describes; None without a source.
         source_problems: why the source is not usable.
     """
 

@@ -1,4 +1,4 @@
-"""Which kinds of InfraClusters a cluster serves, and how each of them is read."""
+"""The kinds of InfraClusters that a cluster serves, and their contracts."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ class Managed:
     """A kind of InfraCluster.
 
     Attributes:
-        finalizers: those that the kind's provider puts on its InfraClusters.
+        finalizers: the finalizers that the provider puts on its InfraClusters.
     """
 
     gvk: GroupVersionKind
@@ -42,7 +42,7 @@ async def read_crd(client: Client, kind: GroupKind) -> JsonObject:
     """Read the CRD of a kind by its computed name, as core does.
 
     Raises:
-        ContractError: it does not exist.
+        ContractError: the CRD does not exist.
     """
     name = crd_name(kind)
     try:
@@ -54,7 +54,7 @@ async def read_crd(client: Client, kind: GroupKind) -> JsonObject:
 
 
 async def managed_kind(client: Client, kind: GroupKind) -> Managed:
-    """Return how InfraClusters of a kind are read.
+    """Return the managed kind of InfraClusters.
 
     Raises:
         ContractError: the kind is not installed, or its CRD follows no contract.
@@ -63,7 +63,7 @@ async def managed_kind(client: Client, kind: GroupKind) -> Managed:
 
 
 def managed_by_crd(crd: JsonObject, kind: GroupKind) -> Managed:
-    """Return how InfraClusters of a CRD are read.
+    """Return the managed kind that a CRD defines.
 
     Raises:
         ContractError: the CRD follows no contract.

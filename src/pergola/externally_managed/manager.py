@@ -1,7 +1,7 @@
-"""The external manager: fills InfraClusters from networks that exist (spec 50 §5).
+"""The external manager: fills InfraClusters from existing networks (spec 50 §5).
 
-It handles InfraClusters whose annotation has its own name, and no others. It never creates, changes
-or deletes what a network consists of; when an InfraCluster goes, nothing is left to be done.
+It only handles InfraClusters whose annotation has its own name. It never creates, changes or
+deletes any part of a network; when an InfraCluster is deleted, there is nothing to clean up.
 """
 
 from collections.abc import Mapping
@@ -31,11 +31,11 @@ RESYNC_SECONDS: Final = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What an external manager is responsible for.
+    """The responsibility of an external manager.
 
     Attributes:
-        name: the value of the annotation on InfraClusters that are its own.
-        namespace: only InfraClusters of it; of all namespaces if empty.
+        name: the value of the annotation on its InfraClusters.
+        namespace: the namespace of its InfraClusters; all namespaces if empty.
     """
 
     name: str = NAME
@@ -56,8 +56,8 @@ def external_manager(
     """Return the external manager of one kind.
 
     Args:
-        sources: by the first part of the annotation `infrastructure.pergola.dev/source`; the one
-            for networks that ConfigMaps and Secrets describe is under `plain`.
+        sources: by the first part of the annotation `infrastructure.pergola.dev/source`; `plain`
+            is for networks that ConfigMaps and Secrets describe.
     """
     objects = Cache(client, managed.gvk, _whole, namespace=settings.namespace or None)
     clusters = Cache(client, CLUSTER, _whole, namespace=settings.namespace or None)

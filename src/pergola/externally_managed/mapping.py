@@ -1,4 +1,4 @@
-"""From a Cluster to its InfraCluster and back (spec 50 §2, §4.5)."""
+"""Mapping between Clusters and InfraClusters (spec 50 §2, §4.5)."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
@@ -19,7 +19,7 @@ from pergola.kube.errors import KubeError
 from pergola.runtime.caching.cache import Change
 
 Read = Callable[[Key], Awaitable[JsonObject | None]]
-"""Reads an InfraCluster; returns None or raises a KubeError if it cannot be read."""
+"""A reader of InfraClusters, which returns None or raises a KubeError if one cannot be read."""
 
 _CLUSTER_KIND: Final = CLUSTER.kind
 
@@ -40,7 +40,7 @@ def infrastructure_reference(cluster: Mapping[str, Any]) -> tuple[GroupKind, Key
 
 
 def infra_clusters(change: Change[JsonObject], kind: GroupKind) -> list[Key]:
-    """Return the InfraClusters of a kind that a Cluster named before or names after a change."""
+    """Return the InfraClusters of a kind that a Cluster references before or after a change."""
     clusters = filter(None, (change.old, change.new))
     references = filter(None, map(infrastructure_reference, clusters))
     return [key for found, key in references if found == kind]
@@ -55,7 +55,7 @@ async def cluster_to_infra_cluster(
 
     Args:
         wanted: the provider's kind.
-        manages_external: for external managers, which want exactly the others.
+        manages_external: for external managers, which handle exactly the external ones.
     """
     if cluster.get("kind") != _CLUSTER_KIND:
         return []
@@ -72,7 +72,7 @@ async def cluster_to_infra_cluster(
 
 
 def owner_cluster(obj: Mapping[str, Any]) -> Key | None:
-    """Return the Cluster to which an object belongs, by its owner reference or its label."""
+    """Return the Cluster that an object belongs to, by its owner reference or its label."""
     for owner in owner_references_of(obj):
         gvk = GroupVersionKind.of(owner)
         if (gvk.group, gvk.kind) == (CLUSTER_GROUP, _CLUSTER_KIND):

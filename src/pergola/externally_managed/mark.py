@@ -1,4 +1,4 @@
-"""What the annotation by which users mark infrastructure as ready means: pure (spec 50 §7)."""
+"""The effect of the annotation with which users mark infrastructure as ready: pure (spec 50 §7)."""
 
 from typing import Final, NamedTuple
 
@@ -21,7 +21,7 @@ IGNORED: Final = "MarkIgnored"
 
 
 class Ignored(NamedTuple):
-    """A mark without effect: the reason of an Event, and what to do."""
+    """A mark without effect: the text of an Event, and what to do."""
 
     reason: str
     note: str
@@ -34,11 +34,11 @@ def decide_mark(
     finalizers: tuple[str, ...],
     name: str,
 ) -> Outcome | Ignored | None:
-    """Decide what the mark of an InfraCluster means; None if there is nothing to say.
+    """Decide the effect of an InfraCluster's mark; None if it has none worth reporting.
 
     Args:
-        cluster: the Cluster to which it belongs, if there is one.
-        finalizers: what the provider of the kind puts on its InfraClusters.
+        cluster: the Cluster that it belongs to, if any.
+        finalizers: the finalizers that the provider puts on InfraClusters of the kind.
         name: the external manager of this process.
     """
     value = annotations_of(obj).get(READY_BY_HAND)
@@ -82,10 +82,10 @@ def _ignored(
 
 
 def _spoken_for(obj: JsonObject, contract: Contract, finalizers: tuple[str, ...]) -> Ignored | None:
-    """Leave alone what another manager reports, but not what a former one left behind.
+    """Respect the report of another manager, but not what a former one left behind.
 
-    Once the infrastructure is provisioned the mark changes nothing for the Cluster, so no manager
-    is ever overruled twice.
+    Once the infrastructure is provisioned, the mark changes nothing for the Cluster, so no manager
+    is overridden twice.
     """
     reason = _ready_reason(obj)
     if reason in _OURS:

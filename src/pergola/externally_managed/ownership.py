@@ -1,8 +1,8 @@
-"""Which fields the manager may write: empty ones, and those it wrote itself (spec 50 §5, step 5).
+"""Ownership of fields: the manager writes empty ones and its own (spec 50 §5, step 5).
 
-A user's value is never overwritten. The managed fields of the object say who wrote what, so nothing
-has to be remembered. Lists count as one value, owned by all who wrote any part of them, and so does
-the control plane endpoint: half of one address and half of another would be a third.
+A user's value is never overwritten. The object's managed fields record who wrote what, so no other
+state is needed. A list counts as one value, owned by all who wrote any part of it. So does the
+control plane endpoint: half of one address and half of another would be a third.
 """
 
 from collections.abc import Mapping
@@ -18,11 +18,11 @@ ENDPOINT: Final = "controlPlaneEndpoint"
 
 Path: TypeAlias = tuple[str, ...]
 Fields: TypeAlias = dict[str, "Fields"]
-"""A tree of field names; a field without fields below is a value, or a map that was emptied."""
+"""A tree of field names; a field without fields below it is a value or an empty map."""
 
 
 class Owned(NamedTuple):
-    """The fields of a part of an object, by who wrote them."""
+    """The fields of a part of an object, by writer."""
 
     ours: Fields
     others: Fields
@@ -32,11 +32,11 @@ class Decision(NamedTuple):
     """The changes to make.
 
     Attributes:
-        fields: everything that is ours or becomes ours, to be applied; also the maps of ours in
-            which others have fields, because a map that is left out would be removed with them.
+        fields: all fields to apply: those that are or become ours, and our maps in which others
+            have fields, because omitting a map would remove it with these fields.
         differs: whether applying them changes anything.
-        removed: a merge patch that removes what is ours and no longer desired.
-        conflicts: one sentence for each value that others set differently.
+        removed: a merge patch that removes our fields that are no longer desired.
+        conflicts: a sentence for each value that others set differently.
     """
 
     fields: JsonObject
@@ -52,7 +52,7 @@ def decide_fields(
 
     Args:
         live: the same part of the object in the cluster.
-        at: the name of that part, for sentences.
+        at: the path of that part, for sentences.
     """
     walk = _Walk(at)
     fields = walk.map(_without_nulls(desired), live, owned, ())
@@ -63,7 +63,7 @@ def decide_fields(
 
 
 def owned_fields(obj: Mapping[str, Any], part: str, manager: str = MANAGER) -> Owned:
-    """Return who wrote which fields below a part of an object; status writes do not count."""
+    """Return the writers of the fields below a part of an object, ignoring status writes."""
     owned = Owned({}, {})
     for entry in maps_at(obj, "metadata", "managedFields"):
         if not entry.get("subresource"):
@@ -82,7 +82,7 @@ class _Walk:
         self.conflicts: list[str] = []
 
     def map(self, desired: JsonObject, live: JsonObject, owned: Owned, path: Path) -> JsonObject:
-        """Return what to apply of a map."""
+        """Return the part of a map to apply."""
         fields: JsonObject = {}
         for name in dict.fromkeys([*desired, *owned.ours]):
             field = _Field(
@@ -98,7 +98,7 @@ class _Walk:
         return fields
 
     def _field(self, field: "_Field") -> JsonValue:
-        """Return what to apply of one field; None to leave it out."""
+        """Return the value of a field to apply; None to omit it."""
         if field.is_map and (field.desired is None or isinstance(field.desired, dict)):
             return self._inside(field)
         if field.desired is None:
@@ -115,7 +115,7 @@ class _Walk:
         return None if field.ours is None else field.live
 
     def _undesired(self, field: "_Field") -> JsonValue:
-        """Remove what is ours alone; what others share stays as it is."""
+        """Remove a field that only we own; shared fields stay."""
         if field.ours is None:
             return None
         if field.others is None:
@@ -124,7 +124,7 @@ class _Walk:
         return field.live
 
     def _inside(self, field: "_Field") -> JsonObject | None:
-        """Return what to apply of a map inside a map."""
+        """Return the part of a nested map to apply."""
         if field.desired is None and field.is_only_ours:
             self.removed.append(field.path)
             return None
@@ -135,9 +135,9 @@ class _Walk:
         return kept if kept or field.ours is not None else None
 
     def _endpoint(self, field: "_Field") -> JsonValue:
-        """Return the whole endpoint, or only what is ours if there is a conflict.
+        """Return the whole endpoint, or only our part if there is a conflict.
 
-        An endpoint that was given stays when the network has none any more: machines use it.
+        An endpoint stays when the network no longer has one, because machines use it.
         """
         walk = _Walk(self._at)
         value = walk._field(field)
@@ -151,7 +151,7 @@ class _Walk:
 
 
 class _Field(NamedTuple):
-    """One field: its values, and the fields below it by who wrote them, None for nobody."""
+    """One field: its values, and the fields below it by writer, or None without a writer."""
 
     path: Path
     desired: JsonValue
@@ -163,21 +163,21 @@ class _Field(NamedTuple):
     def is_settled(self) -> bool:
         """Whether it has the desired value.
 
-        The API server drops a list whose last item an apply removed, and the maps around it; to
-        write it again would never end.
+        The API server drops a list whose last item an apply removed, and the maps around it;
+        writing it again would never end.
         """
         return same(self.live, self.desired) or (_is_void(self.live) and _is_void(self.desired))
 
     @property
     def is_only_ours(self) -> bool:
-        """Whether we wrote it, and nobody else wrote it or anything in it."""
+        """Whether we are the only writer of the field and of everything in it."""
         return self.ours is not None and self.others is None
 
     @property
     def is_map(self) -> bool:
-        """Whether it has fields of its own, each with its own owners.
+        """Whether it has fields with their own owners.
 
-        The fields of an atomic map have no owners; the map itself has.
+        In an atomic map, only the map itself has owners.
         """
         if not isinstance(self.live, dict):
             return False
@@ -187,9 +187,9 @@ class _Field(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether no user can mind that it is filled; false is a value, and so is 0 but as a port.
+        """Whether it may be filled without overwriting a user's value.
 
-        Go programs write the endpoint's port even if it is not set.
+        false and 0 are values, except port 0: Go programs write the endpoint's port even if unset.
         """
         if isinstance(self.live, bool | float):
             return False
@@ -199,7 +199,7 @@ class _Field(NamedTuple):
 
 
 def _tree(fields: JsonObject) -> Fields:
-    """Return the field names; what is below a list, whose items have keys, belongs to the list."""
+    """Return the field names; fields below a list, whose items have keys, belong to the list."""
     return {
         name.removeprefix("f:"): _tree(below) if isinstance(below, dict) else {}
         for name, below in fields.items()

@@ -1,8 +1,8 @@
-"""Which objects a provider leaves alone (spec 50 §1.2, §2).
+"""Predicates for objects that a provider must leave alone (spec 50 §1.2, §2).
 
-The event filter looks at the newest state only, so that a controller does not see the event with
-which an object is handed over. It does not replace the check at the top of a reconciliation: keys
-that are queued already still run (§2, rule 3).
+The event filter only considers the newest state, so that a controller does not see the event that
+hands an object over. It does not replace the check at the start of a reconciliation: keys that are
+already queued still run (§2, rule 3).
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ def resource_is_not_externally_managed(event: Change[JsonObject]) -> bool:
 
 
 resource_externally_managed: Final = resource_is_not_externally_managed
-"""The name in the original proposal; it passes the same events."""
+"""The name in the original proposal, for the same filter."""
 
 
 def has_watch_label(obj: Mapping[str, Any], value: str) -> bool:
@@ -41,7 +41,7 @@ def has_watch_label(obj: Mapping[str, Any], value: str) -> bool:
 
 
 def is_paused(obj: Mapping[str, Any], cluster: Mapping[str, Any] | None = None) -> bool:
-    """Return whether an object, or the Cluster to which it belongs, is paused."""
+    """Return whether an object, or the Cluster that it belongs to, is paused."""
     annotations = metadata_of(dict(obj)).get("annotations")
     if isinstance(annotations, dict) and PAUSED in annotations:
         return True

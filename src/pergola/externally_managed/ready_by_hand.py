@@ -1,7 +1,7 @@
 """The controller for infrastructure that users mark as ready themselves (spec 50 §7).
 
-It serves InfraClusters whose network was made by hand, or by a tool that does not write to the API
-server: an annotation sets what otherwise only a controller could write, the status.
+It is for InfraClusters whose network was created manually, or by a tool that does not write to the
+API server: with an annotation, users set the status, which otherwise only a controller writes.
 """
 
 from pergola.api.cluster_api import CLUSTER
@@ -34,7 +34,7 @@ def ready_by_hand(
     """Return the controller of one kind.
 
     Args:
-        settings: InfraClusters of `settings.name` are left to the external manager.
+        settings: the external manager handles the InfraClusters of `settings.name`.
     """
     objects = Cache(client, managed.gvk, _whole, namespace=settings.namespace or None)
     clusters = Cache(client, CLUSTER, _whole, namespace=settings.namespace or None)
@@ -59,7 +59,7 @@ class ReadyByHand:
     """The reconciler of one kind.
 
     Args:
-        name: the external manager of this process, whose InfraClusters are left to it.
+        name: the external manager of this process, whose InfraClusters are skipped.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class ReadyByHand:
         self._recorder = recorder
 
     async def reconcile(self, key: Key) -> runtime.Outcome:
-        """Write what the annotation of one InfraCluster means into its status."""
+        """Write the effect of one InfraCluster's annotation to its status."""
         obj = self._objects.get(key)
         if obj is None or deletion_timestamp_of(obj) is not None:
             return DONE

@@ -1,4 +1,4 @@
-"""What the external manager does with one InfraCluster: the numbered steps of spec 50 §5."""
+"""The external manager's reconciliation of one InfraCluster: the numbered steps of spec 50 §5."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -40,7 +40,7 @@ class ExternalManager:
     """The reconciler of one kind.
 
     Args:
-        name: the value of the annotation on InfraClusters that are its own.
+        name: the value of the annotation on its InfraClusters.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class ExternalManager:
         self._resync_seconds = resync_seconds
 
     async def reconcile(self, key: Key) -> runtime.Outcome:
-        """Bring one InfraCluster in line with its network."""
+        """Update one InfraCluster from its network."""
         obj = self._objects.get(key)
         if obj is None or manager_of(obj) != self._name:
             return DONE
@@ -110,7 +110,7 @@ class ExternalManager:
         return self._sources.get(kind) or self._sources[PLAIN]
 
     def _left_behind(self, obj: JsonObject) -> Iterator[str]:
-        """Describe the finalizers of a former provider: they block deletion, and nothing else."""
+        """Describe the finalizers of a former provider, which only block deletion."""
         if annotations_of(obj).get(RELEASE_FINALIZERS) == "true":
             return
         for name in finalizers_of(obj):
@@ -122,10 +122,10 @@ class ExternalManager:
 
 
 def _settled_endpoint(network: Network, obj: JsonObject, cluster: JsonObject) -> Network:
-    """Return the network with the endpoint that the Cluster has taken, which nobody can change.
+    """Return the network with the endpoint that the Cluster has adopted, which cannot change.
 
     Raises:
-        SourceProblem: the network's endpoint is not one that clients could connect to.
+        SourceProblem: clients could not connect to the network's endpoint.
     """
     found, given = network.endpoint, endpoint_of(obj)
     if found is not None and found.problem:

@@ -1,7 +1,7 @@
-"""Watches on the ConfigMaps and Secrets that describe networks: on those that are named, no others.
+"""Watches on exactly the ConfigMaps and Secrets that describe networks.
 
-One watch per object, selected by its name, so that the manager needs no permission to list every
-Secret of a cluster: a Role in the namespaces that hold such Secrets is enough.
+Each object has a watch of its own, by name, so that the manager needs no permission to list all
+Secrets of a cluster: a Role in the namespaces with such Secrets is enough.
 """
 
 import asyncio
@@ -19,12 +19,12 @@ Reference = tuple[GroupVersionKind, Key]
 
 
 class SourceWatches:
-    """Notifies when an object changes that describes the network of an InfraCluster.
+    """Notifications about changed descriptions of networks.
 
     Args:
         objects: the InfraClusters.
         name: the external manager whose InfraClusters count.
-        notify: is called with the key of each InfraCluster whose source changed.
+        notify: called with the key of each InfraCluster whose source changed.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class SourceWatches:
         objects.subscribe(self._on_object)
 
     async def run(self) -> None:
-        """Watch what is named, until cancelled."""
+        """Watch the referenced objects until cancelled."""
         async with asyncio.TaskGroup() as group:
             while True:
                 named = set(self._named.values())

@@ -32,8 +32,8 @@ class SourceProblem(Exception):
     """The source is missing or not usable.
 
     Attributes:
-        reason: of the Ready condition.
-        problems: one sentence each.
+        reason: the reason of the Ready condition.
+        problems: a sentence each.
     """
 
     def __init__(self, reason: str, *problems: str) -> None:
@@ -43,7 +43,7 @@ class SourceProblem(Exception):
 
 
 class Source(Protocol):
-    """Reads networks."""
+    """A reader of networks."""
 
     async def describe(self, obj: JsonObject) -> Network:
         """Return the network of an InfraCluster.
@@ -58,7 +58,7 @@ class Source(Protocol):
 def source_object(obj: Mapping[str, Any]) -> tuple[GroupVersionKind, Key] | None:
     """Return the ConfigMap or Secret that the annotation names; None if it names none.
 
-    The name reaches a URL and a selector, so only one that an object can have counts.
+    The name becomes part of a URL and a selector, so only valid object names count.
     """
     kind, _, name = annotations_of(obj).get(SOURCE, "").partition("/")
     gvk = _KINDS.get(kind.lower())
@@ -66,7 +66,7 @@ def source_object(obj: Mapping[str, Any]) -> tuple[GroupVersionKind, Key] | None
 
 
 class PlainSource:
-    """Reads descriptions in ConfigMaps and Secrets in the InfraCluster's namespace."""
+    """A reader of descriptions in ConfigMaps and Secrets in the InfraCluster's namespace."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -75,7 +75,7 @@ class PlainSource:
         """Return the network of an InfraCluster.
 
         Raises:
-            SourceProblem: the annotation names nothing that can be read.
+            SourceProblem: the annotation names no readable source.
         """
         reference = source_object(obj)
         if reference is None:

@@ -1,4 +1,4 @@
-"""Writing the spec of InfraClusters, and releasing finalizers that nobody serves any more."""
+"""Writes to the spec of InfraClusters, and the release of abandoned finalizers."""
 
 from typing import Final
 
@@ -27,7 +27,7 @@ class SpecRefused(Exception):
 
 
 class SpecWriter:
-    """Writes the spec of one kind of InfraClusters."""
+    """The writer of the spec of one kind of InfraClusters."""
 
     def __init__(self, client: Client, managed: Managed, objects: Cache[JsonObject]) -> None:
         self._client = client
@@ -38,10 +38,10 @@ class SpecWriter:
         """Write the fields that are empty or ours.
 
         Returns:
-            The object afterwards, and a sentence for each value that others set differently.
+            The updated object, and a sentence for each value that others set differently.
 
         Raises:
-            SpecRefused: the content is refused, whoever writes it.
+            SpecRefused: the content is refused, regardless of who writes it.
         """
         decision = decide_fields(spec, map_at(obj, "spec"), owned_fields(obj, "spec"))
         try:
@@ -66,7 +66,7 @@ class SpecWriter:
         log.info("finalizers released", object=f"{self._managed.gvk.kind} {Key.of(obj)}")
 
     async def _write(self, obj: JsonObject, decision: Decision) -> JsonObject:
-        # A decision holds for one state only: what a user writes meanwhile must not be lost.
+        # A decision is only valid for one state: concurrent writes of users must not be lost.
         if decision.removed:
             change = {
                 "metadata": {"resourceVersion": resource_version_of(obj)},
@@ -82,7 +82,7 @@ class SpecWriter:
                 "metadata": {name: metadata_of(obj)[name] for name in names},
                 "spec": decision.fields,
             }
-            # Forced, because somebody may own an empty field, such as host "".
+            # Forced, because an empty field, such as host "", may have another owner.
             obj = await self._client.apply(desired, manager=MANAGER, force=True)
             self._objects.observe(obj)
         return obj

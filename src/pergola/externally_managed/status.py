@@ -38,7 +38,7 @@ PERGOLA_REASONS: Final = (
     "CredentialsInvalid",
     "CredentialsInsufficient",
 )
-"""The reasons that an external manager of Pergola gives."""
+"""The reasons that Pergola's external manager uses."""
 _READY_MESSAGE: Final = "The network is complete."
 
 
@@ -46,11 +46,11 @@ class Outcome(NamedTuple):
     """The outcome of a reconciliation.
 
     Attributes:
-        reason: of the Ready condition; it is True if there are no problems.
+        reason: the reason of the Ready condition, which is True if there are no problems.
         problems: a sentence each.
-        failure_domains: None leaves the present ones.
-        extra: fields of the status beside those of the contract.
-        notes: sentences for users that do not keep it from being ready.
+        failure_domains: None keeps the current ones.
+        extra: fields of the status besides those of the contract.
+        notes: sentences for users that do not affect readiness.
     """
 
     reason: str = IS_READY

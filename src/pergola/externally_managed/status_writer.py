@@ -1,4 +1,4 @@
-"""Writing the status of InfraClusters, so that users see it when the API server refuses one."""
+"""Writes to the status of InfraClusters; users see an Event if the API server refuses one."""
 
 from typing import Final
 
@@ -15,11 +15,11 @@ from pergola.runtime.logging import get_logger
 log = get_logger("infra-manager")
 
 STATUS_REFUSED: Final = "StatusRefused"
-"""Reason of the Event about a status that the API server refuses."""
+"""The reason of the Event about a refused status."""
 
 
 class StatusWriter:
-    """Writes the status of one kind of InfraClusters; writes nothing that is there already."""
+    """The writer of the status of one kind of InfraClusters; it sends no needless writes."""
 
     def __init__(
         self,

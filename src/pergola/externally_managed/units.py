@@ -1,4 +1,4 @@
-"""The controllers of all kinds that a process serves, also of those whose CRD comes later."""
+"""The controllers of all kinds that a process serves, including those whose CRD appears later."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -24,10 +24,10 @@ log = get_logger("infra-manager")
 
 
 class KindUnits:
-    """Builds the units of kinds.
+    """A builder of the units of kinds.
 
     Args:
-        sources: further sources of networks than ConfigMaps and Secrets, by kind and name.
+        sources: extra sources of networks besides ConfigMaps and Secrets, by kind and name.
         marks_ready: whether users may mark InfraClusters as ready.
     """
 
@@ -77,7 +77,7 @@ class KindUnits:
         return [manager, by_hand]
 
     async def _late(self, kind: GroupKind) -> None:
-        """Serve a kind from the moment on in which its CRD follows a contract."""
+        """Serve a kind as soon as its CRD follows a contract."""
         managed = await self._until_served(kind)
         log.info("kind served", kind=str(kind))
         async with asyncio.TaskGroup() as group:

@@ -1,4 +1,4 @@
-"""The order of API versions: `v2` before `v1`, and both before `v3beta1` and `v3alpha2`."""
+"""The priority of API versions: `v2` before `v1`, and both before `v3beta1` and `v3alpha2`."""
 
 import re
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
-"""The annotation that marks external infrastructure cannot be removed (spec 50 §3).
+"""The webhook that keeps the annotation of external infrastructure in place (spec 50 §3).
 
-A provider's validating webhook adds `annotation_findings` to its other findings, so that all are in
-one answer; a provider without one serves `AnnotationGuard` alone.
+A provider's validating webhook adds `annotation_findings` to its other findings, so that one answer
+has all of them; a provider without a webhook serves `AnnotationGuard` alone.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from pergola.externally_managed.predicate import is_externally_managed
 DETAIL: Final = "removal of externally managed annotation is not allowed"
 FIELD: Final = "metadata.annotations"
 PATH: Final = "/validate-externally-managed"
-"""Where `pergola infra-manager` serves the guard."""
+"""The path at which `pergola infra-manager` serves the guard."""
 
 
 def annotation_findings(new: JsonObject, old: JsonObject | None) -> list[Cause]:
@@ -31,7 +31,7 @@ class AnnotationGuard:
     """A validating webhook for the annotation alone, for InfraClusters of any kind."""
 
     def __call__(self, request: Request) -> Verdict:
-        """Deny updates that remove the annotation, also while the object is being deleted."""
+        """Deny updates that remove the annotation, even while the object is being deleted."""
         if request.operation != "UPDATE" or request.subresource or request.object is None:
             return allowed(because=f"{request.operation} cannot remove the annotation")
         causes = annotation_findings(request.object, request.old_object)

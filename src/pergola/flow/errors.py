@@ -41,7 +41,7 @@ class Cycle(GraphError):
     """Tasks wait for each other, so none of them can start.
 
     Attributes:
-        tasks: their names; each comes after the next one, and the last one after the first.
+        tasks: their names; each depends on the next one, and the last one on the first.
     """
 
     def __init__(self, text: str, tasks: Sequence[str]) -> None:

@@ -24,9 +24,9 @@ class Ended:
 
     Attributes:
         started: seconds from the flow's start to its own; 0 if it did not start.
-        seconds: how long it took, with all attempts and the waits between them.
-        attempts: how often it was tried.
-        why: why it was skipped, or what went wrong.
+        seconds: its duration, with all attempts and the waits between them.
+        attempts: the number of attempts.
+        why: why it was skipped, or why it failed.
     """
 
     outcome: Outcome
@@ -41,8 +41,8 @@ class Result:
     """How a run of a flow ended.
 
     Attributes:
-        tasks: by name, in the order of the graph; every task is in it.
-        seconds: how long the run took.
+        tasks: all tasks by name, in the order of the graph.
+        seconds: the duration of the run.
     """
 
     flow: str
@@ -60,16 +60,16 @@ class Result:
 
 
 class Observer(Protocol):
-    """Receives the events of a run; its methods must neither block nor raise."""
+    """An observer of a run's events; its methods must neither block nor raise."""
 
     def started(self, task: str) -> None:
-        """Called when the first attempt at a task starts."""
+        """Handle the start of the first attempt at a task."""
         ...
 
     def ended(self, task: str, ended: Ended) -> None:
-        """Called when a task ends; also for skipped tasks, which never start."""
+        """Handle the end of a task, or of a skipped task, which never started."""
         ...
 
     def finished(self, result: Result) -> None:
-        """Called when the run ends, unless it was cancelled."""
+        """Handle the end of the run, unless it was cancelled."""
         ...

@@ -1,7 +1,7 @@
-"""Pictures of a graph, with what would happen to each task or what has: text, DOT and Mermaid.
+"""Pictures of a graph with the fate of each task, planned or past: text, DOT and Mermaid.
 
 Edges that follow from others are left out: the order is the same, and a sync point of ten tasks
-does not draw ten lines to everything behind it.
+does not draw ten lines to everything after it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ from pergola.flow.outcome import Ended, Outcome, Result
 
 
 class Fate(StrEnum):
-    """What becomes of a task, or has become of it."""
+    """The planned or actual fate of a task."""
 
     CREATE = "would create"
     CHANGE = "would change"
@@ -29,10 +29,10 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What a picture says about one task.
+    """A picture's note about one task.
 
     Attributes:
-        why: what is created, why it is skipped, what went wrong.
+        why: what is created, why it is skipped, or what failed.
     """
 
     fate: Fate
@@ -43,7 +43,7 @@ class Note:
 
 
 Notes = Mapping[str, Note]
-"""Notes by the names of tasks; a task need not have one."""
+"""Notes by task name; not every task needs one."""
 
 _FATES: Final = {
     Outcome.DONE: Fate.DONE,
@@ -80,10 +80,10 @@ def ended(result: Result) -> dict[str, Note]:
 
 
 def tree(graph: Graph, notes: Notes | None = None) -> str:
-    """Return each task once, below the last one that it waits for; the others are named beside it.
+    """Return each task once, below its last dependency, with the names of the other ones.
 
     Raises:
-        GraphError: the graph is wrong.
+        GraphError: the graph is invalid.
     """
     rows = list(_tree_rows(graph))
     width = max((len(text) for text, _, _ in rows), default=0)
@@ -95,7 +95,7 @@ def tree(graph: Graph, notes: Notes | None = None) -> str:
 
 
 def table(graph: Graph, notes: Notes | None = None) -> str:
-    """Return one line for each task, in an order in which they could run.
+    """Return a line for each task, in a possible order of execution.
 
     Raises:
         GraphError: the graph is wrong.
@@ -115,7 +115,7 @@ def table(graph: Graph, notes: Notes | None = None) -> str:
 
 
 def dot(graph: Graph, notes: Notes | None = None) -> str:
-    """Return the graph in Graphviz' language.
+    """Return the graph in Graphviz's DOT language.
 
     Raises:
         GraphError: the graph is wrong.
@@ -140,7 +140,7 @@ def dot(graph: Graph, notes: Notes | None = None) -> str:
 
 
 def mermaid(graph: Graph, notes: Notes | None = None) -> str:
-    """Return the graph in Mermaid's language, as Markdown pages of code forges show it.
+    """Return the graph in Mermaid's language, which code forges render in Markdown.
 
     Raises:
         GraphError: the graph is wrong.
@@ -173,7 +173,7 @@ def _said(notes: Notes | None, name: str) -> str:
 
 
 def _edges(graph: Graph) -> dict[Task, tuple[str, ...]]:
-    """Return what each task comes after, in order, without what follows from the rest."""
+    """Return the dependencies of each task, in order, without transitive ones."""
     behind: dict[str, set[str]] = {}
     edges: dict[Task, tuple[str, ...]] = {}
     dependencies = graph.dependencies()
@@ -186,7 +186,7 @@ def _edges(graph: Graph) -> dict[Task, tuple[str, ...]]:
 
 
 def _tree_rows(graph: Graph) -> Iterator[tuple[str, Task, tuple[str, ...]]]:
-    """Return the lines of a tree: how each begins, the task, and what else it comes after."""
+    """Yield the lines of a tree: the prefix, the task, and its other dependencies."""
     edges = _edges(graph)
     depth: dict[str, int] = {}
     below: dict[str | None, list[Task]] = {}
@@ -194,7 +194,7 @@ def _tree_rows(graph: Graph) -> Iterator[tuple[str, Task, tuple[str, ...]]]:
         parent = max(after, key=lambda name: depth[name], default=None)
         depth[task.name] = 0 if parent is None else depth[parent] + 1
         below.setdefault(parent, []).append(task)
-    # A stack, because a chain of tasks may be longer than Python's calls are deep.
+    # A stack, because a chain of tasks may exceed Python's recursion limit.
     stack = [("", task, task is below[None][-1]) for task in reversed(below.get(None, []))]
     while stack:
         indent, task, is_last = stack.pop()

@@ -1,4 +1,4 @@
-"""How far a flow is, told to whoever writes it into `lastOperation` (spec 20 §9.3)."""
+"""Progress reports of flows, for `lastOperation` (spec 20 §9.3)."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -14,16 +14,16 @@ from pergola.runtime.logging import get_logger
 
 log = get_logger("flow")
 
-# What follows at once, such as the start of the next task, is told with what it follows.
+# Batches events that follow each other at once, such as the start of the next task.
 _SETTLED_SECONDS: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How far a flow is.
+    """The progress of a flow.
 
     Attributes:
-        percent: of the tasks that are not skipped, those that succeeded; rounded down.
+        percent: the share of unskipped tasks that succeeded, rounded down.
         description: a sentence, or the names of the running tasks.
     """
 
@@ -32,19 +32,19 @@ class Report:
 
 
 Reporter = Callable[[Report], Awaitable[object]]
-"""Writes a report; one that fails is logged, and the next one says it all."""
+"""A writer of reports; a failure is logged, and made up for by the next report."""
 
 
 class Progress:
-    """Follows one run of a graph: the first report at once, then one in `interval` at most.
+    """Reports about one run of a graph: the first at once, then at most one per `interval`.
 
-    The last one comes when the flow stops. What was told is not told again.
+    The last one is sent when the flow stops. Equal reports are not repeated.
 
     Args:
-        interval: seconds.
-        span: what the report says at the beginning and at the end of the flow, so that several
-            flows can share one status, or something can be left to do after them.
-        closing_seconds: how long the last report may take.
+        interval: the interval in seconds.
+        span: the percentages at the start and at the end of the flow, so that several flows can
+            share one status, or work can remain after them.
+        closing_seconds: the time limit of the last report.
     """
 
     def __init__(
@@ -72,19 +72,19 @@ class Progress:
 
     @property
     def now(self) -> Report:
-        """How far the flow is at this moment."""
+        """The current progress of the flow."""
         low, high = self._span
         total = self._tasks - len(self._skipped)
         percent = low + (high - low) * self._done // total if total else high
         return Report(percent, self._description(total))
 
     def started(self, task: str) -> None:
-        """A task runs."""
+        """Record that a task runs."""
         self._running[task] = None
         self._changed.set()
 
     def ended(self, task: str, ended: Ended) -> None:
-        """A task ended, or was skipped."""
+        """Record that a task ended or was skipped."""
         self._running.pop(task, None)
         if ended.outcome is Outcome.DONE:
             self._done += 1
@@ -95,11 +95,11 @@ class Progress:
         self._changed.set()
 
     def finished(self, result: Result) -> None:
-        """The run is over; the last report was made before."""
+        """Do nothing: the last report was sent before."""
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
-        """Reports while the block runs, and once more when it is left, however it is."""
+        """Report while the block runs, and once more when it ends, in whatever way."""
         self._changed.set()
         async with beside(self._run(), stop=self._stop, limit=self._closing_seconds):
             yield
@@ -113,7 +113,7 @@ class Progress:
             return f"Starting {self._flow}"
         if self._running:
             return ", ".join(self._running)
-        # Between two tasks there is nothing new to tell.
+        # Between two tasks there is nothing new to report.
         return self._told.description if self._told else f"Starting {self._flow}"
 
     def _stop(self) -> None:
@@ -131,13 +131,13 @@ class Progress:
         await self._tell()
 
     async def _tell(self) -> bool:
-        """Make a report, or try to; False if there is nothing new."""
+        """Try to send a report; return False if there is nothing new."""
         report = self.now
         if report == self._told:
             return False
         try:
             await self._report(report)
-        except Exception as error:  # a flow does not fail because nobody hears of it
+        except Exception as error:  # a failed report must not fail the flow
             log.warning("progress not reported", flow=self._flow, error=sentence_of(error))
             self._changed.set()
         else:
@@ -145,7 +145,7 @@ class Progress:
         return True
 
     async def _pause(self, seconds: float) -> None:
-        """Waits, unless the flow stops."""
+        """Wait, unless the flow stops."""
         try:
             async with asyncio.timeout(seconds):
                 await self._stopped.wait()

@@ -167,7 +167,7 @@ class _Execution:
         is_last = not self._dependants[task.name]
         if is_last or ended.outcome not in _GOES_ON or not await self._is_durable(task):
             return
-        if not is_being_cancelled():  # an action may have ended well in spite of it
+        if not is_being_cancelled():  # an action may have succeeded in spite of it
             self._sorter.done(task.name)
             self._start_ready()
 

@@ -1,4 +1,4 @@
-"""Writes a flow's state: creations at once, the rest coalesced (spec 30 §13)."""
+"""Writes of a flow's state: creations at once, the rest coalesced (spec 30 §13)."""
 
 import asyncio
 import random
@@ -15,25 +15,25 @@ from pergola.runtime.logging import get_logger
 log = get_logger("flow")
 
 Write = Callable[[dict[str, str]], Awaitable[object]]
-"""Stores the whole state; it has happened when it returns."""
+"""A function that stores the whole state before it returns."""
 
 PATIENCE: Final = Retry(attempts=8, first_seconds=0.2, longest_seconds=10.0)
-"""About 15 to 25 seconds, until tasks that wait for a write are told that it fails."""
+"""About 15 to 25 seconds until tasks that wait for a write get its failure."""
 _WRITE_SECONDS: Final = 15.0
 
 
 class Saver:
-    """Writes a state whenever it has changed; nothing is written that is stored already.
+    """A writer of a state whenever it has changed; unchanged state is not written again.
 
-    What was created is written at once: one write covers everything that changed until it began.
-    Other changes wait for `interval`, so that they cost one write a second at most. A write that
-    fails fails no task: it is logged and tried again, at the latest when the flow ends.
+    Creations are written at once: one write covers everything that changed before it started. Other
+    changes wait for `interval`, so that they cost at most one write a second. A failed write fails
+    no task: it is logged and retried, at the latest when the flow ends.
 
     Args:
         write: stores the state.
-        interval: seconds.
-        retry: the attempts after which those who wait are told; the writing goes on.
-        closing_seconds: how long the last write may take, with its retries.
+        interval: the interval in seconds.
+        retry: the attempts after which waiting tasks get the failure; writing continues.
+        closing_seconds: the time limit of the last write, including its retries.
     """
 
     def __init__(
@@ -65,12 +65,12 @@ class Saver:
 
     @property
     def unsaved(self) -> StateNotSaved | None:
-        """What went wrong if there are changes that are not stored; None if there are none."""
+        """The error if there are changes that are not stored; None if there are none."""
         return None if self._is_clean else StateNotSaved(self._error)
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
-        """Writes while the block runs, and what is left when it is left, however it is."""
+        """Write while the block runs, and the remainder when it ends, in whatever way."""
         self._closing = False
         async with beside(self._run(), stop=self._close, limit=self._closing_seconds):
             yield
@@ -84,9 +84,9 @@ class Saver:
         await self._until(self.state.created_by(task))
 
     async def flush(self) -> None:
-        """Write everything that has changed until now, at once, and wait for it.
+        """Write all changes at once, and wait for that.
 
-        For a task that must not go on before: one that chooses a name, before it uses it.
+        For a task that must not continue before, such as one that chooses a name and then uses it.
 
         Raises:
             StateNotSaved: several attempts failed.
@@ -116,7 +116,7 @@ class Saver:
             await self._attempt()
 
     async def _due(self) -> bool:
-        """Wait until a write is due; False if there is none to come."""
+        """Wait until a write is due; return False if there will be none."""
         loop = asyncio.get_running_loop()
         while not (self._closing and self._is_clean):
             when = self._when(loop.time())
@@ -150,7 +150,7 @@ class Saver:
             if is_being_cancelled():
                 raise
             self._failed(FlowError("something that the write started was cancelled"))
-        except Exception as error:  # whatever it is, the flow goes on and the write comes again
+        except Exception as error:  # whatever it is, the flow continues and the write is retried
             self._failed(error)
         else:
             self._succeeded(version)

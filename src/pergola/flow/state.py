@@ -1,9 +1,8 @@
-"""What a flow remembers between its runs: identities of what it created, and values it found.
+"""The state of a flow between its runs: ids of what it created, and values that it found.
 
-The values are those that an object's status carries: a flat map of texts, nested by `/` in the
-keys (spec 30 §1.3). Two kinds of change differ in how long they may be forgotten: what was created
-is written at once, and before anything that depends on it starts; the rest within a second, for it
-can be found again.
+The state is part of an object's status: a flat map of strings, nested by `/` in the keys (spec 30
+§1.3). Creations are written at once, before anything that depends on them starts. Other changes are
+written within a second, because they can be found again.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,16 +10,16 @@ from contextvars import ContextVar
 from typing import Final
 
 RUNNING_TASK: Final[ContextVar[str | None]] = ContextVar("running_task", default=None)
-"""The task on whose behalf code runs; what a task starts runs on its behalf as well."""
+"""The current task; code that it starts runs on its behalf, too."""
 
 
 class State:
-    """Texts by their keys; for one event loop.
+    """Strings by key; for one event loop.
 
-    An empty text is the same as none. Keys that nobody touches stay as they were read.
+    An empty string counts as absent. Untouched keys stay as they were read.
 
     Args:
-        data: what was saved last.
+        data: the state that was last saved.
     """
 
     def __init__(self, data: Mapping[str, str] | None = None) -> None:
@@ -44,25 +43,25 @@ class State:
         }
 
     def created(self, key: str, value: str) -> None:
-        """Remember what identifies something that was just created, or is about to be.
+        """Record the id of something that was just created, or is about to be.
 
-        It is written at once; the tasks after the running one wait until that has succeeded.
+        It is written at once; dependent tasks wait until that has succeeded.
         """
         if self._change(key, value):
             self._created[RUNNING_TASK.get()] = self._created_last = self._version
             self._tell()
 
     def set(self, key: str, value: str) -> None:
-        """Remember a value that could be found again; it is written within a second."""
+        """Record a value that could be found again; it is written within a second."""
         if self._change(key, value):
             self._tell()
 
     def forget(self, key: str) -> None:
-        """Forget what is gone. No value with this key is no mistake."""
+        """Remove a key, if it exists."""
         self.set(key, "")
 
     def snapshot(self) -> dict[str, str]:
-        """Return all that is to be saved, at this moment."""
+        """Return a copy of everything to save."""
         return dict(self._data)
 
     @property

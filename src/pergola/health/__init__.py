@@ -1,7 +1,7 @@
-"""Is an object healthy, is it rolled out: one table of rules, pure functions of live objects.
+"""Health and rollout of objects: one table of rules, pure functions of live objects.
 
-Not for: reading objects, or writing what was found. A problem is a text that says what is wrong;
-None means that nothing is.
+Not for: reading objects or writing results. A problem is a text that says what is wrong; None means
+no problem.
 """
 
 from pergola.health.components import (

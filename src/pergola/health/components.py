@@ -1,7 +1,7 @@
-"""Health of what an installer waits for and the health controller leaves alone (10 appendix A).
+"""Health of components that an installer waits for, besides managed objects (10 appendix A).
 
-Each check answers why the object is unhealthy, or None. The annotation that skips health checks is
-for managed objects and means nothing here.
+Each check returns why the object is unhealthy, or None. The annotation that skips health checks is
+for managed objects, and has no effect here.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""Reading conditions of live objects: what is required, what only counts if it is there."""
+"""Required and optional conditions of live objects."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from pergola.api.objects import JsonObject, maps_at
 
 
 class Requirement(NamedTuple):
-    """A condition that has to have a status; if `optional`, only where it exists."""
+    """A condition that must have a status, or may be absent if `optional`."""
 
     type: str
     status: str = "True"

@@ -1,4 +1,4 @@
-"""DaemonSets: one pod on each node, some of which an update may take away (spec 10 §8.3, §9)."""
+"""DaemonSets: one pod on each node, some of which an update may remove (spec 10 §8.3, §9)."""
 
 from collections.abc import Collection, Iterable
 
@@ -32,9 +32,9 @@ def check_daemon_set_preserved(
     """Tolerate pods of a DaemonSet that are not ready because their broken node is preserved.
 
     Args:
-        nodes: all; `status.conditions` are read.
-        pods: of the DaemonSet's namespace; those of others are left out here. Read are metadata
-            (labels, ownerReferences), `spec.nodeName` and `status.conditions`.
+        nodes: all nodes, with `status.conditions`.
+        pods: the pods of the DaemonSet's namespace (others are ignored), with metadata (labels,
+            ownerReferences), `spec.nodeName` and `status.conditions`.
     """
     preserved = {name_of(node) for node in nodes if _is_preserved(node)}
     forgiven = sum(_is_on(preserved, pod) and _is_unready_pod(obj, pod) for pod in pods)

@@ -1,4 +1,4 @@
-"""Is what was asked of an extension object, BackupBucket or BackupEntry done (10 appendix A)."""
+"""Health of extension objects, BackupBuckets and BackupEntries (10 appendix A)."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ class ExtensionFailure(NamedTuple):
     """Why an extension object is unhealthy.
 
     Attributes:
-        codes: those of its last error (`ERR_…`), to be passed on; empty for other failures.
+        codes: the codes of its last error (`ERR_…`), for callers; empty for other failures.
     """
 
     text: str

@@ -1,7 +1,7 @@
-"""What a ManagedResource says about its objects, to those who depend on them (spec 10 §7).
+"""Verdicts about a ManagedResource, for components that depend on its objects (spec 10 §7).
 
-The single reads (applied, healthy, not progressing) are in `pergola.api.managed_resource_status`;
-here are the verdicts that combine them.
+They combine the single checks (applied, healthy, not progressing) of
+`pergola.api.managed_resource_status`.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ MISSING_CONDITION: Final = "MissingManagedResourceCondition"
 
 
 class CareFailure(NamedTuple):
-    """What the condition that aggregates ManagedResources has to say: its reason and message."""
+    """The reason and message of a condition that aggregates ManagedResources."""
 
     reason: str
     message: str
@@ -48,7 +48,7 @@ def care(
     """Return how a ManagedResource impairs the health of the Shoot, Seed or Garden, or None.
 
     Args:
-        progressing_threshold: for how long a rollout may go on; without it not at all.
+        progressing_threshold: the time that a rollout may take; None reports any rollout.
     """
     outdated = _outdated(resource)
     if outdated is not None:

@@ -17,7 +17,7 @@ def monitoring_progressing(obj: JsonObject) -> str | None:
 
 
 def _current_problem(obj: JsonObject, kind: str) -> str | None:
-    """Return these kinds note the generation that was seen on each condition, not on the status."""
+    """Return whether a condition is outdated: each has an observed generation, not the status."""
     found = condition(obj, kind)
     observed, generation = number(found or {}, "observedGeneration"), generation_of(obj)
     if found is not None and observed < generation:

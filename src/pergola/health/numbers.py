@@ -1,4 +1,4 @@
-"""Numbers in live objects; what is missing or no number reads as a default."""
+"""Numbers in live objects; missing or invalid ones count as a default."""
 
 from pergola.api.objects import JsonObject, generation_of, map_at
 
@@ -11,7 +11,7 @@ def number(obj: JsonObject, *path: str, default: int = 0) -> int:
 
 
 def generation_problem(obj: JsonObject) -> str | None:
-    """Return whether the controller of the object has not seen its present generation yet."""
+    """Return a text if the object's controller has not observed its current generation, or None."""
     observed, generation = number(obj, "status", "observedGeneration"), generation_of(obj)
     if observed >= generation:
         return None
@@ -25,7 +25,7 @@ def scaled(value: object, total: int) -> int:
     if not isinstance(value, str) or not value.endswith("%"):
         return 0
     digits = value[:-1]
-    # The API server lets nothing but digits through; the length keeps a silly value cheap.
+    # The API server only accepts digits; the limit keeps absurdly long values cheap.
     if not (digits.isascii() and digits.isdigit() and len(digits) < 10):
         return 0
     return int(digits) * total // 100

@@ -1,7 +1,7 @@
-"""Counting a Deployment's pods: an old one that still runs means that the rollout goes on.
+"""Counting a Deployment's pods: while an old one runs, the rollout is in progress.
 
-Spec 10 §9, with the exceptions of B17: what belongs to another controller, has ended, or was to be
-gone long ago is not counted.
+Spec 10 §9, with the exceptions of B17: pods that belong to another controller, have ended, or
+should be gone long ago are not counted.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ from pergola.health.times import read_time
 from pergola.health.workloads import deployment_progressing, deployment_unhealthy, replicas
 from pergola.kube.selectors import SelectorError, is_empty, matches
 
-# As long as the API server lets pods stay on a node that does not answer, by default.
+# The default time for which pods stay on an unreachable node.
 STALE_AFTER: Final = timedelta(minutes=5)
 
 _DEPLOYMENT: Final = GroupKind("apps", "Deployment")
@@ -41,13 +41,13 @@ def needs_pod_count(gvk: GroupVersionKind) -> bool:
 def pods_problem(
     deployment: JsonObject, pods: Iterable[JsonObject], *, now: datetime | None = None
 ) -> str | None:
-    """Return whether a Deployment has more or fewer pods than it should.
+    """Return a text if a Deployment has more or fewer pods than desired, or None.
 
     Args:
-        pods: of its namespace, or of all. Of each are read the metadata (namespace, labels,
-            ownerReferences, deletionTimestamp) and of the status phase, reason and conditions;
-            with nothing but metadata, pods that have ended count too.
-        now: without it, terminating pods count for ever.
+        pods: the pods of its namespace, or of all namespaces, with metadata (namespace, labels,
+            ownerReferences, deletionTimestamp) and, of the status, phase, reason and conditions;
+            with metadata only, pods that have ended count as well.
+        now: the current time; without it, terminating pods count forever.
     """
     return None if is_skipped(deployment) else _count_problem(deployment, pods, now)
 
@@ -57,8 +57,7 @@ def check_deployment_updated(
 ) -> str | None:
     """Return why the update of a Deployment is not complete yet (spec 10 appendix A).
 
-    It does not care whether the Deployment asks to be skipped. The arguments are those of
-    `pods_problem`.
+    The annotation that skips health checks is ignored. See `pods_problem` for the arguments.
     """
     return (
         deployment_progressing(deployment)
@@ -100,7 +99,7 @@ def _count_problem(
     deployment: JsonObject, pods: Iterable[JsonObject], now: datetime | None
 ) -> str | None:
     if is_empty(map_at(deployment, "spec", "selector")):
-        return None  # only a Deployment that the API server would refuse
+        return None  # only a Deployment that the API server would reject
     try:
         found = sum(1 for _ in pods_of(deployment, pods, now=now))
     except SelectorError as error:
@@ -110,10 +109,11 @@ def _count_problem(
 
 
 def _is_foreign(deployment: JsonObject, pod: JsonObject) -> bool:
-    """Return whether the pod surely belongs to something else than a ReplicaSet of the Deployment.
+    """Return whether the pod certainly does not belong to a ReplicaSet of the Deployment.
 
-    ReplicaSets are not read for this: one that a Deployment made is named after it and the hash
-    that its pods carry. Any other may have been adopted, so its pods count, as orphans do.
+    ReplicaSets are not read: the name of one that a Deployment created consists of the Deployment's
+    name and the hash in the labels of its pods. Others may have been adopted, so their pods count,
+    and so do orphans.
     """
     owner = next((o for o in owner_references_of(pod) if o.get("controller") is True), None)
     if owner is None:
@@ -125,7 +125,7 @@ def _is_foreign(deployment: JsonObject, pod: JsonObject) -> bool:
 
 
 def _is_stale(pod: JsonObject, now: datetime | None) -> bool:
-    """Whether the end of its grace period passed long ago: its node is lost, or it is held."""
+    """Return whether its grace period ended long ago: its node is lost, or a finalizer holds it."""
     due = read_time(deletion_timestamp_of(pod))
     return now is not None and due is not None and now - due > STALE_AFTER
 

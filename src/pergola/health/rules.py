@@ -1,7 +1,7 @@
-"""When an object of a kind is healthy, and when it is rolled out: one table (spec 10 §8.3, §9).
+"""The rules for health and rollout of objects, by kind: one table (spec 10 §8.3, §9).
 
-Everything here is a pure function of the live object; whatever is missing or mistyped in it reads
-as absent. Other versions of a group than those of the table are judged by the same rule.
+Everything here is a pure function of the live object; missing or mistyped fields count as absent.
+Rules apply to all versions of a group.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ from pergola.health.workloads import (
 
 
 class Rule(NamedTuple):
-    """How objects of a kind are judged: each answers why not, or None if all is well."""
+    """The checks of a kind: each returns a problem, or None."""
 
     unhealthy: Callable[[JsonObject], str | None]
     progressing: Callable[[JsonObject], str | None] | None = None
@@ -55,12 +55,12 @@ def progressing(obj: JsonObject) -> str | None:
 
 
 def is_skipped(obj: JsonObject) -> bool:
-    """Return whether the live object asks not to be judged (exactly `true` counts)."""
+    """Return whether the live object opts out of health checks (only `true` counts)."""
     return annotations_of(obj).get(SKIP_HEALTH_CHECK) == "true"
 
 
 def has_rule(gvk: GroupVersionKind) -> bool:
-    """Return whether more than its existence counts for the health of a kind."""
+    """Return whether the health of a kind requires more than existence."""
     return gvk.group_kind in _RULES
 
 
@@ -97,7 +97,7 @@ _CRD: Final = Rule(
 _JOB: Final = Rule(requires(Requirement("Failed", "False", optional=True)))
 _MONITORING: Final = Rule(monitoring_unhealthy, monitoring_progressing)
 _REPLICA_SET: Final = Rule(replica_set_unhealthy)
-# Its observedGeneration is left out on purpose: the recommender does not keep it.
+# Its observedGeneration is ignored on purpose: the recommender does not maintain it.
 _VPA: Final = Rule(requires(Requirement("ConfigUnsupported", "False", optional=True)))
 
 _TABLE: Final = {

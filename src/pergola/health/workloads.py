@@ -14,7 +14,7 @@ _AVAILABLE: Final = (
 
 
 def deployment_unhealthy(obj: JsonObject) -> str | None:
-    """Check that a Deployment has its minimum availability, also during a rolling update."""
+    """Check that a Deployment has its minimum availability, even during a rolling update."""
     return generation_problem(obj) or conditions_problem(obj, _AVAILABLE)
 
 
@@ -52,7 +52,7 @@ def replicas(obj: JsonObject) -> int:
 
 
 def updated_problem(obj: JsonObject) -> str | None:
-    """Return whether replicas still run an earlier template."""
+    """Return a text if some replicas still run an earlier template, or None."""
     updated, desired = number(obj, "status", "updatedReplicas"), replicas(obj)
     return None if updated >= desired else f"{updated} of {desired} replicas are updated"
 

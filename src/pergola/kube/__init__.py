@@ -1,6 +1,6 @@
 """One API server: the only room that speaks HTTP to a cluster.
 
-Not for: keeping what was read, which is `pergola.runtime`, or the meaning of single kinds.
+Not for: caching, which is in `pergola.runtime`, or the semantics of single kinds.
 """
 
 from pergola.kube.client import Client

@@ -1,6 +1,6 @@
 """Objects of any kind on one API server: read, create, change and delete them.
 
-A client asks the server each time; what is read often belongs into a cache (`pergola.runtime`).
+Each call sends a request; use a cache (`pergola.runtime`) for frequent reads.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ METADATA: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,
 
 
 class ObjectList(NamedTuple):
-    """What a list answered, and the resourceVersion from which a watch goes on."""
+    """The result of a list, and the resourceVersion from which to watch."""
 
     items: list[JsonObject]
     resource_version: str
@@ -81,8 +81,8 @@ class Client:
         """Return this client with a guard on its writes: the same connections and discovery.
 
         Args:
-            permission: called right before each write is sent; what it raises is what the writer
-                gets. Reads do not need it.
+            permission: called right before each write is sent; its exceptions reach the caller.
+                Reads do not need it.
         """
         client = copy.copy(self)
         client._permission = permission  # noqa: SLF001 - of the same class
@@ -130,8 +130,8 @@ class Client:
     ) -> list[JsonObject]:
         """Return the objects of a namespace, or of all, that match the selectors.
 
-        They are read in pages of 500, and carry `apiVersion` and `kind`. What selects must select
-        something: leave an empty namespace or selector out to mean all.
+        They are read in pages of 500, and have `apiVersion` and `kind`. To select all, omit the
+        namespace or selector: an empty one is an error.
 
         Raises:
             InvalidKey: no such namespace can exist.
@@ -197,7 +197,7 @@ class Client:
         )
 
     async def update(self, obj: JsonObject, *, subresource: str = "") -> JsonObject:
-        """Replace the object, if its resourceVersion is still the present one."""
+        """Replace the object, if its resourceVersion is still current."""
         gvk, key = GroupVersionKind.of(obj), Key.of(obj)
         resource = await self.resource(gvk)
         return await self._object(
@@ -318,10 +318,10 @@ def selectors(labels: str | None, fields: str | None) -> dict[str, str]:
 
 
 def is_missing_kind(error: ApiError) -> bool:
-    """Whether a 404 says that the path is not served at all, rather than that no object is there.
+    """Return whether a 404 means that the path is not served, not that an object is missing.
 
-    For a path that it does not serve the API server answers without naming an object. So does a
-    webhook that refuses with 404, whose words the API server introduces.
+    For an unserved path, the API server's answer does not name an object. Neither does that of a
+    webhook that refuses with 404, but the API server adds a prefix to its text.
     """
     if not isinstance(error, NotFound) or str(error).startswith(_REFUSED_BY_WEBHOOK):
         return False

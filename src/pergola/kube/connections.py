@@ -1,8 +1,8 @@
-"""The connections to one API server: kept while they work, replaced when one of them fails.
+"""The connections to one API server: kept while they work, replaced when one fails.
 
 A peer that vanishes without closing (a node that loses power, a firewall that forgets) leaves
-connections that look alive. The kernel probes idle ones and gives up unanswered data, so that
-either is noticed after `DEAD_PEER_SECONDS`, and connections of the same age are not tried again.
+connections that look alive. The kernel probes idle ones and limits unanswered data, so that both
+are noticed after `DEAD_PEER_SECONDS`, and connections of the same age are not used again.
 """
 
 import asyncio

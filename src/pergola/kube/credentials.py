@@ -49,7 +49,7 @@ class ClientCertificate:
 
 
 class Credentials(Protocol):
-    """What a client shows to the API server."""
+    """The credentials that a client presents to the API server."""
 
     @property
     def version(self) -> int:
@@ -82,11 +82,11 @@ class Constant:
         self._headers = headers or {}
 
     async def headers(self) -> dict[str, str]:
-        """Always the same."""
+        """Return the fixed headers."""
         return self._headers
 
     def client_certificate(self) -> None:
-        """None."""
+        """Return None."""
 
     def rejected(self) -> bool:
         """Report that a second attempt cannot help: there is nothing to read again."""
@@ -94,7 +94,7 @@ class Constant:
 
 
 class Anonymous(Constant):
-    """Nobody in particular."""
+    """No credentials: an anonymous user."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -118,8 +118,8 @@ class BasicAuth(Constant):
 class TokenFile:
     """A bearer token in a file that another process renews, e.g. the kubelet.
 
-    The file is looked at every 10 seconds at most, and read again when it changed. A file that
-    vanishes or is empty for a moment does not take the last good token away.
+    The file is checked at most every 10 seconds, and read again when it changed. If it vanishes or
+    is empty for a moment, the last good token stays in use.
 
     Raises:
         ConfigurationError: the file cannot be read, or is empty, at the start.
@@ -141,7 +141,7 @@ class TokenFile:
         return self._headers
 
     def client_certificate(self) -> None:
-        """None."""
+        """Return None."""
 
     def rejected(self) -> bool:
         """Have the file read before the next request; return True."""
@@ -250,7 +250,7 @@ def read_file(path: Path, what: str) -> bytes:
     """Return the content of a file that a configuration names.
 
     Raises:
-        ConfigurationError: it cannot be read; `what` says in the text what the file was for.
+        ConfigurationError: the file cannot be read; the text describes it with `what`.
     """
     try:
         return path.read_bytes()
@@ -260,7 +260,7 @@ def read_file(path: Path, what: str) -> bytes:
 
 
 class _Files:
-    """Notices that files changed, without asking the file system for each request."""
+    """A detector of changed files that does not access the file system for each request."""
 
     def __init__(self, paths: Sequence[Path], monotonic: Monotonic) -> None:
         self.paths = paths

@@ -1,9 +1,9 @@
-"""Which kinds an API server serves, and under which paths.
+"""Discovery of the kinds that an API server serves, and their paths.
 
-Asked per group and version, and only when somebody needs it: a manager that touches eight
-group-versions makes eight small requests, whatever else the server offers. What was not there is
-asked for again, but not more often than every `refresh` seconds, so that CRDs that appear later
-become usable without a restart (spec 10 §3.1.5).
+Requests are made per group and version, on demand: a manager that uses eight group-versions makes
+eight small requests, whatever else the server offers. A missing kind is looked up again, at most
+every `refresh` seconds, so that CRDs that appear later become usable without a restart (spec 10
+§3.1.5).
 """
 
 import asyncio
@@ -33,10 +33,10 @@ class Resource(NamedTuple):
     def collection(self, namespace: str | None = None) -> str:
         """Return the path of all objects, or of those of one namespace.
 
-        Only None means all namespaces. The namespace of a cluster-scoped kind does not count.
+        Only None means all namespaces. The namespace of a cluster-scoped kind is ignored.
 
         Raises:
-            InvalidKey: no such namespace can exist; an empty one is none.
+            InvalidKey: no such namespace can exist; an empty name is not one.
         """
         if not self.namespaced or namespace is None:
             return f"{self.root}/{self.plural}"
@@ -68,7 +68,7 @@ class Discovery:
     Args:
         fetch: reads a path of the server; raises the room's errors.
         now: a monotonic clock in seconds.
-        refresh: the shortest time in seconds between two questions for a kind that is not there.
+        refresh: the shortest time in seconds between two lookups of a missing kind.
     """
 
     def __init__(
@@ -86,14 +86,14 @@ class Discovery:
         self._locks: dict[tuple[str, str], asyncio.Lock] = {}
 
     def known(self, gvk: GroupVersionKind) -> Resource | None:
-        """Return what was learned already, without a request."""
+        """Return what is known already, without a request."""
         return self._kinds.get(gvk[:2], {}).get(gvk.kind)
 
     async def resource(self, gvk: GroupVersionKind) -> Resource:
         """Return how the server serves `gvk`.
 
         Raises:
-            UnknownKind: it does not, at least not at the last time that it was asked.
+            UnknownKind: the server did not serve the kind at the last lookup.
         """
         found = self.known(gvk)
         if found is not None:
@@ -109,7 +109,7 @@ class Discovery:
         return found
 
     def forget(self, gvk: GroupVersionKind) -> None:
-        """Drop what is known of the kind's group and version: the server said otherwise."""
+        """Forget the kind's group and version, because the server contradicted it."""
         self._kinds.pop(gvk[:2], None)
         self._asked.pop(gvk[:2], None)
 
@@ -139,7 +139,7 @@ def check_namespace(gvk: GroupVersionKind, namespace: str) -> None:
     """Check that a namespace can exist.
 
     Raises:
-        InvalidKey: no such namespace can exist; an empty one is none.
+        InvalidKey: no such namespace can exist; an empty name is not one.
     """
     if problem := name_problem(namespace):
         raise InvalidKey(gvk, f"namespace {namespace!r} {problem}")

@@ -1,4 +1,4 @@
-"""What can go wrong between us and an API server.
+"""Errors of requests to an API server.
 
 KubeError                  root: every failure of this room
 ├── ApiError               the server answered with a Status; keeps its code, reason and message
@@ -77,7 +77,7 @@ class NotFound(ApiError):
 
 
 class AlreadyExists(ApiError):
-    """An object of this name is there."""
+    """An object of this name exists."""
 
 
 class Conflict(ApiError):
@@ -93,19 +93,19 @@ class Gone(ApiError):
 
 
 class Unauthorized(ApiError):
-    """The server does not know who asks."""
+    """The server does not know the identity of the client."""
 
 
 class Forbidden(ApiError):
-    """The server knows who asks, and refuses."""
+    """The server knows the identity of the client, and refuses."""
 
 
 class TooManyRequests(ApiError):
-    """The server asks to come back later."""
+    """The server is busy: retry later."""
 
     @property
     def retry_after(self) -> float:
-        """Seconds to wait, as the server says; 1 where it does not."""
+        """Seconds to wait, from the server's answer, by default 1."""
         details = self.status.get("details")
         seconds = details.get("retryAfterSeconds") if isinstance(details, dict) else None
         return float(seconds) if isinstance(seconds, int | float) else 1.0

@@ -1,8 +1,8 @@
-"""Credentials that a program prints, as cloud providers' kubeconfigs ask for.
+"""Credentials from exec plugins, as in cloud providers' kubeconfigs.
 
-The protocol is `client.authentication.k8s.io`: the program finds its input in the
-variable KUBERNETES_EXEC_INFO and answers with an ExecCredential on its standard output. Its
-standard error goes to the user unread, so that it may explain itself or ask to log in.
+The protocol is `client.authentication.k8s.io`: the program reads its input from the variable
+KUBERNETES_EXEC_INFO and prints an ExecCredential. Its standard error goes straight to the user, so
+that it can explain itself or prompt for a login.
 """
 
 import asyncio
@@ -30,13 +30,13 @@ _REJECTED_AGAIN_SECONDS: Final = 5.0
 
 @dataclass(frozen=True)
 class ExecPlugin:
-    """How to run the program.
+    """The configuration of the program.
 
     Attributes:
         where: file and field path of its configuration, for error messages.
-        env: what is added to the environment of this process.
-        cluster: what the program learns about the cluster, if it requests that.
-        install_hint: shown where the program is missing.
+        env: variables to add to the environment of this process.
+        cluster: information about the cluster, for a program that requests it.
+        install_hint: shown if the program is missing.
     """
 
     where: str
@@ -50,13 +50,13 @@ class ExecPlugin:
 
 
 class ExecCredentials:
-    """The token, or the client certificate, that a program gives out.
+    """The token or client certificate that a program issues.
 
-    The program runs when the first request needs it, when its answer expired, and when the server
+    The program runs for the first request, when its answer has expired, and when the server
     rejected it; never twice at once.
 
     Args:
-        timeout: seconds that a run may take which cannot ask the user anything.
+        timeout: the time limit in seconds of a run that cannot prompt the user.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class ExecCredentials:
     def rejected(self) -> bool:
         """Have the program run again before the next request.
 
-        An answer that is a few seconds old is kept: the rejected request was sent before it came.
+        An answer that is only seconds old is kept: the rejected request was sent before it.
         """
         if self._monotonic() - self._answered_at >= _REJECTED_AGAIN_SECONDS:
             self._stale = True

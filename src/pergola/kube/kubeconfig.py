@@ -1,7 +1,7 @@
-"""Where an API server is and who asks it: from kubeconfig files, or from the pod we run in.
+"""The address of an API server and the client's identity, from kubeconfigs or the current pod.
 
-Files are merged as kubectl does: the first file that names a cluster, user or context describes it
-wholly, and paths are relative to the file they stand in.
+Files are merged as in kubectl: the first file with a cluster, user or context defines it
+completely, and paths are relative to the file that contains them.
 """
 
 import os
@@ -29,9 +29,9 @@ class ClusterConfig:
     Attributes:
         server: the URL; may have a path.
         ca: the PEM certificates to trust; None for those of the system.
-        insecure: believe any server certificate.
+        insecure: accept any server certificate.
         tls_server_name: the name that the server's certificate must have; None for the URL's host.
-        namespace: what commands use that name none.
+        namespace: the default namespace of commands.
         context: the context of the kubeconfig; `in-cluster` for the pod's own service account.
     """
 
@@ -54,15 +54,15 @@ def load(
 ) -> ClusterConfig:
     """Return the configuration that kubectl would use.
 
-    The first of these counts: `path`; the files of the variable KUBECONFIG; `~/.kube/config`; the
+    The first of these is used: `path`; the files in the variable KUBECONFIG; `~/.kube/config`; the
     service account of the pod.
 
     Args:
         path: a kubeconfig file.
         context: the context to use instead of the kubeconfig's current one.
-        restricted: accept only users that need no other program and no other identity, as the
-            resource manager does (spec 10 §13.1).
-        environ: the environment variables that count.
+        restricted: accept only users without programs and impersonation, as the resource manager
+            requires (spec 10 §13.1).
+        environ: the environment variables to use.
 
     Raises:
         ConfigurationError: there is no usable configuration; the text names file and field.
@@ -84,7 +84,8 @@ def in_cluster(
     """Return the cluster in which this pod runs, as the pod's service account.
 
     Raises:
-        ConfigurationError: we are in no pod, or it mounts no service account token.
+        ConfigurationError: this process is not in a pod, or the pod mounts no service account
+            token.
     """
     host, port = environ.get("KUBERNETES_SERVICE_HOST"), environ.get("KUBERNETES_SERVICE_PORT")
     if not host or not port:
@@ -106,7 +107,7 @@ def in_cluster(
 
 
 def ssl_context(config: ClusterConfig) -> ssl.SSLContext:
-    """Return how to speak TLS with the server, with the client certificate of the moment.
+    """Return the TLS settings for the server, with the current client certificate.
 
     Raises:
         ConfigurationError: the CA or the client certificate is unusable.
@@ -144,7 +145,7 @@ def _files(path: str | Path | None, environ: Mapping[str, str]) -> list[Path]:
         return [Path(path).expanduser()]
     listed = [Path(entry) for entry in environ.get("KUBECONFIG", "").split(os.pathsep) if entry]
     if listed:
-        # As with kubectl, a file of the list may be missing; all of them must not.
+        # As in kubectl, files of the list may be missing, but not all of them.
         return [file for file in listed if file.exists()] or listed
     home = environ.get("HOME")
     default = Path(home) / HOME_KUBECONFIG if home else None

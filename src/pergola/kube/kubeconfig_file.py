@@ -1,4 +1,4 @@
-"""Kubeconfig files: reading, merging, and saying precisely what is wrong with them."""
+"""Kubeconfig files: reading, merging, and precise errors."""
 
 import base64
 import binascii
@@ -12,13 +12,13 @@ from pergola.kube.credentials import read_file
 from pergola.kube.errors import ConfigurationError
 from pergola.kube.yaml import YamlError, parse
 
-# The list of each kind of entry, and the field in which an item holds it.
+# The list of each kind of entry, and the field of an item that contains it.
 _LISTS: Final = {"clusters": "cluster", "users": "user", "contexts": "context"}
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A cluster, user or context, and where it stands.
+    """A cluster, user or context, and its place in a file.
 
     Attributes:
         path: the field path in the file, e.g. `users[me].user`.
@@ -91,7 +91,7 @@ class Entry:
         return self.file.parent / text if text else None
 
     def source(self, name: str) -> bytes | Path | None:
-        """Return what `<name>-data` holds or, without that, the path in `<name>`."""
+        """Return the content of `<name>-data` or, without that, the path in `<name>`."""
         return self.data(f"{name}-data") or self.located(name)
 
     def content(self, name: str) -> bytes | None:
@@ -102,7 +102,7 @@ class Entry:
         return source
 
     def where(self, name: str = "") -> str:
-        """Return file and field path, as error messages name them."""
+        """Return file and field path for error messages."""
         return f"{self.file}: {'.'.join(filter(None, (self.path, name)))}"
 
     def error(self, name: str, problem: str) -> ConfigurationError:
@@ -157,7 +157,7 @@ class Kubeconfig:
 
 
 def read_kubeconfig(files: Sequence[Path]) -> Kubeconfig:
-    """Read and merge files; of entries with the same name, the first file's counts.
+    """Read and merge files; of entries with the same name, the first file's is used.
 
     Raises:
         ConfigurationError: a file cannot be read, or is not a kubeconfig.
@@ -166,10 +166,11 @@ def read_kubeconfig(files: Sequence[Path]) -> Kubeconfig:
 
 
 def parse_kubeconfig(texts: Sequence[tuple[Path, bytes]]) -> Kubeconfig:
-    """Parse and merge kubeconfigs, wherever they come from.
+    """Parse and merge kubeconfigs from any origin.
 
     Args:
-        texts: what errors call a text, which is also the file that its paths are relative to.
+        texts: texts by their names in errors, which are also the files that their paths are
+            relative to.
 
     Raises:
         ConfigurationError: a text is not a kubeconfig.

@@ -1,4 +1,4 @@
-"""The users of a kubeconfig: which credentials their fields mean."""
+"""The users of a kubeconfig, and the credentials in their fields."""
 
 import base64
 from typing import Final, Literal, cast, get_args
@@ -19,7 +19,7 @@ from pergola.kube.exec_plugin import API_VERSIONS, ExecCredentials, ExecPlugin
 from pergola.kube.kubeconfig_file import Entry
 
 _IMPERSONATION: Final = ("as", "as-uid", "as-groups", "as-user-extra")
-# What a kubeconfig from a Secret must not make this process do (spec 10 §13.1).
+# Fields that a kubeconfig from a Secret must not have (spec 10 §13.1).
 _RESTRICTED: Final = (
     "client-certificate",
     "client-key",
@@ -35,7 +35,7 @@ def credentials_of(user: Entry, cluster: Entry, *, restricted: bool = False) -> 
 
     Args:
         user: an entry of the list `users`.
-        cluster: what an exec plugin may learn about.
+        cluster: the cluster, for exec plugins that request it.
         restricted: refuse files of certificates and keys, impersonation and programs; a token
             file is allowed.
 
@@ -113,7 +113,7 @@ def _plugin(spec: Entry, cluster: Entry) -> ExecPlugin:
         raise spec.error("apiVersion", f"must be {' or '.join(API_VERSIONS)}")
     if not command:
         raise spec.error("command", "is missing")
-    # A bare name is looked up in PATH; what has a slash is a path like any other of the file.
+    # A bare name is looked up in PATH; with a slash, it is a path like any other in the file.
     located = str(spec.file.parent.absolute() / command) if "/" in command else command
     return ExecPlugin(
         where=spec.where(),

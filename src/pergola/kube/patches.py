@@ -1,6 +1,6 @@
 """JSON merge patches (RFC 7386), steps of JSON pointers, and equality of JSON values.
 
-Nothing is copied deeply: patches and results share with their sources what did not change.
+Nothing is copied deeply: patches and results share unchanged parts with their sources.
 """
 
 import orjson
@@ -49,7 +49,7 @@ def escape_pointer(name: str) -> str:
 
 
 def same(one: JsonValue, other: JsonValue) -> bool:
-    """Whether two values are the same JSON: `1` equals `1.0`, but not `true` as in Python."""
+    """Return whether two values are equal as JSON: `1` equals `1.0`, but not `true`."""
     if one is other:
         return True
     if one != other:
@@ -60,7 +60,7 @@ def same(one: JsonValue, other: JsonValue) -> bool:
 
 
 def _same_bytes(one: JsonValue, other: JsonValue) -> bool:
-    """Whether equal values also encode equally: a quick check that nearly always succeeds."""
+    """Return whether equal values also encode equally: a quick check that rarely fails."""
     try:
         return orjson.dumps(one) == orjson.dumps(other)
     except orjson.JSONEncodeError:

@@ -1,4 +1,4 @@
-"""Amounts of resources as Kubernetes writes them: `100m`, `1.5Gi`, `2e3`.
+"""Resource quantities of Kubernetes: `100m`, `1.5Gi`, `2e3`.
 
 Kubernetes counts in billionths and rounds smaller parts away from zero, so that no request becomes
 smaller than it was written.
@@ -42,7 +42,7 @@ def parse_quantity(quantity: str | float) -> Decimal:
     """Return the exact amount: `100m` → 0.1. JSON numbers are quantities too.
 
     Raises:
-        QuantityError: it is not a quantity, or has more than 100 characters.
+        QuantityError: the text is not a quantity, or has more than 100 characters.
     """
     return _parse(quantity)
 

@@ -1,6 +1,6 @@
 """Label selectors: as objects (`matchLabels`, `matchExpressions`), and as the API's query text.
 
-A malformed selector is refused, and never read as an empty one, which would select everything.
+A malformed selector is refused, never treated as an empty one, which would select everything.
 """
 
 import re
@@ -28,7 +28,7 @@ _LONGEST_DOMAIN: Final = 253
 
 
 class SelectorError(KubeError):
-    """A selector that the API server would refuse; the text says why."""
+    """A selector that the API server would reject; the text says why."""
 
 
 class _Requirement(NamedTuple):
@@ -49,7 +49,7 @@ def matches(selector: JsonObject, labels: Mapping[str, str]) -> bool:
 
 
 def is_empty(selector: JsonObject) -> bool:
-    """Return whether the selector has no requirement, and so matches everything; never raises."""
+    """Return whether the selector has no requirements, and so matches everything; never raises."""
     return not any(selector.values())
 
 

@@ -1,6 +1,6 @@
-"""Follows one object: how it looks now, and after each change.
+"""The states of one object: the current one, and one after each change.
 
-It is watched; only a client that may not list and watch the kind reads it again and again.
+The object is watched; only a client that may not list and watch the kind polls it.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ States: TypeAlias = AsyncGenerator[State]
 async def watched(client: Client, gvk: GroupVersionKind, key: Key, interval: float) -> States:
     """Yield the states of an object.
 
-    Once the object was read, an API server that is unreachable or overloaded is waited for.
+    After the first read, it waits for an API server that is unreachable or overloaded.
 
     Args:
         interval: seconds between two reads of a client that may not list and watch the kind.
@@ -60,7 +60,7 @@ async def watched(client: Client, gvk: GroupVersionKind, key: Key, interval: flo
 
 
 async def polled(client: Client, gvk: GroupVersionKind, key: Key, interval: float) -> States:
-    """Yield the states of an object by reading it again and again, which takes only `get`.
+    """Yield the states of an object by polling, which only needs the permission `get`.
 
     Raises:
         KubeError: the object cannot be read.

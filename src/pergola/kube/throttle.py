@@ -1,14 +1,14 @@
-"""How many requests a client may send: a token bucket, as client-go's QPS and burst."""
+"""A client-side rate limit: a token bucket like client-go's QPS and burst."""
 
 import asyncio
 
 
 class Throttle:
-    """Lets `burst` through at once and `qps` a second after that; who waits is served in order."""
+    """A limit of `burst` requests at once and `qps` per second after that, in order."""
 
     def __init__(self, qps: float, burst: int | None = None) -> None:
         self._interval = 1.0 / qps
-        # The moment at which the bucket would be full again, on the loop's clock.
+        # The time at which the bucket would be full again, on the loop's clock.
         self._tolerance = self._interval * max(1, burst or 1)
         self._full_at = 0.0
 

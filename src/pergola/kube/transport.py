@@ -1,7 +1,7 @@
 """HTTP to one API server: TLS, credentials, rate limit, time limits, and errors by name.
 
-The only module that opens connections to a cluster. Everything above speaks of objects; here are
-methods, paths and bytes.
+The only module that opens connections to a cluster. Other modules deal with objects; this one deals
+with methods, paths and bytes.
 """
 
 import asyncio
@@ -25,11 +25,11 @@ _IDLE_CONNECTION_SECONDS: Final = 75.0
 _SENT_AT_ONCE: Final = 1024 * 1024
 
 Observer = Callable[[str, str, str, float], None]
-"""Told of each answer: method, code (or `<error>`), host, seconds."""
+"""An observer of answers: method, code (or `<error>`), host, seconds."""
 
 
 Permission = Callable[[], None]
-"""Called right before a request is sent; raises if it must not be."""
+"""A function that is called right before a request is sent, and raises to prevent it."""
 
 
 def unobserved(method: str, code: str, host: str, seconds: float) -> None:
@@ -37,13 +37,13 @@ def unobserved(method: str, code: str, host: str, seconds: float) -> None:
 
 
 class Transport:
-    """Sends requests to one API server.
+    """HTTP transport to one API server.
 
     Args:
-        config: where the server is and who asks.
+        config: the server and the client's identity.
         qps: requests per second that may be sent on average; None leaves it to the server, whose
             priority and fairness protects it better than a client can.
-        burst: how many may be sent at once before `qps` counts.
+        burst: how many requests may be sent at once before `qps` applies.
         timeout: seconds until a request without an answer counts as failed.
         dead_peer_seconds: how long a server may leave data or probes unanswered.
     """
@@ -81,12 +81,12 @@ class Transport:
     ) -> bytes:
         """Send one request and read its whole answer.
 
-        Waits and tries again where the server says that it has too much to do, and once with fresh
-        credentials where it does not know ours. Each attempt requires `permission` again.
+        Retries after a wait if the server is overloaded, and once with fresh credentials if it
+        rejects ours. Each attempt requires `permission` again.
 
         Raises:
             ApiError: the server refused.
-            Unreachable: it did not answer.
+            Unreachable: the server did not answer.
         """
         url = self._url(path, query)
         headers = {"Accept": accept}
@@ -110,14 +110,14 @@ class Transport:
     async def stream(
         self, path: str, query: Mapping[str, str], *, accept: str, silence: float
     ) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Open an answer that goes on, as its lines.
+        """Open a streaming answer, as lines.
 
         Args:
             silence: seconds without a byte after which the connection counts as dead.
 
         Raises:
             ApiError: the server refused.
-            Unreachable: it did not answer, went silent or cut the connection.
+            Unreachable: the server did not answer, went silent or cut the connection.
         """
         url = self._url(path, query)
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=30.0, sock_read=silence)
@@ -131,7 +131,7 @@ class Transport:
             ):
                 self._observe("GET", str(response.status), self._host, 0.0)
                 if response.status == 401:
-                    # Whoever opens the stream again does so with fresh credentials.
+                    # The next stream is opened with fresh credentials.
                     self._config.credentials.rejected()
                 if response.status >= 400:
                     raise _error(response.status, await response.read())
@@ -180,7 +180,7 @@ class Transport:
             self._observe(method, code, self._host, asyncio.get_running_loop().time() - began)
 
     async def _headers(self) -> dict[str, str]:
-        """Return the credentials; a client certificate that changed takes new connections."""
+        """Return the credentials; a changed client certificate requires new connections."""
         headers = await self._config.credentials.headers()
         version = self._config.credentials.version
         if version != self._certificate_version:
@@ -214,7 +214,7 @@ class Transport:
 
 
 def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
-    """Return the body as the library expects it: it warns of large ones that are not streamed."""
+    """Return the body as the library expects it: it warns about large unstreamed ones."""
     return io.BytesIO(body) if body is not None and len(body) > _SENT_AT_ONCE else body
 
 

@@ -1,8 +1,8 @@
-"""The changes of a kind, from one state on, until the server or the network ends them.
+"""Watches: the changes of a kind since a state, until the server or the network ends them.
 
-Nothing here survives an end: the cache in `pergola.runtime` does. A watch asks for bookmarks, and a
-connection on which nothing is heard for 70 seconds counts as dead: the server sends a bookmark
-every minute, so silence means that the server is gone.
+The cache in `pergola.runtime` continues after such an end. A watch requests bookmarks, and a
+connection that is silent for 70 seconds counts as dead: the server sends a bookmark every minute,
+so silence means that the server is gone.
 """
 
 from collections.abc import AsyncGenerator
@@ -20,7 +20,7 @@ INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
 class WatchEvent(NamedTuple):
-    """One line of a watch; of a BOOKMARK, only the metadata of `object` means something.
+    """One line of a watch; in a BOOKMARK, only the metadata of `object` is meaningful.
 
     OPENED comes first and is ours: the server accepted the watch.
     """
@@ -47,7 +47,7 @@ async def watch(
     initial_events: bool = False,
     timeout_seconds: int,
 ) -> AsyncGenerator[WatchEvent]:
-    """Yield what changes, until the server ends the watch (after `timeout_seconds` at most).
+    """Yield changes until the server ends the watch (after `timeout_seconds` at most).
 
     Args:
         resource_version: yield the changes after this state.

@@ -1,8 +1,8 @@
 """YAML and JSON as Kubernetes reads them from files and Secrets (spec 10 §4.3).
 
-`kubectl` and the controllers written in Go read a dialect that no Python library reads; so the
-events of libyaml become values by rules of our own (`yaml_nodes`, `yaml_scalars`). What comes out
-is JSON, and `dump` writes it for people (`yaml_writer`).
+`kubectl` and controllers in Go use a dialect that no Python library supports, so our own rules
+(`yaml_nodes`, `yaml_scalars`) turn the events of libyaml into JSON values. `dump` writes them for
+people (`yaml_writer`).
 """
 
 import json
@@ -33,8 +33,8 @@ class Document:
     """One document of a stream.
 
     Attributes:
-        index: counted from 0; those without content count too.
-        value: what it says; None if it has no content, or an error.
+        index: counted from 0, including documents without content.
+        value: its value; None if it has no content, or an error.
         error: why it cannot be read, or None; its line counts from the start of the stream.
         line: where it starts, counted from 1.
     """
@@ -46,13 +46,13 @@ class Document:
 
 
 def parse_documents(text: str | bytes, limit: ValueLimit | None = None) -> Iterator[Document]:
-    """Yield all documents of a stream; a broken one does not keep the others from being read.
+    """Yield all documents of a stream, even if some are broken.
 
-    Documents are separated by lines that start with `---`; JSON objects may also just follow one
-    another. In a broken part between two separators, nothing after the first error is read.
+    Documents are separated by lines that start with `---`; JSON objects may also directly follow
+    one another. In a broken part between two separators, nothing after the first error is read.
 
     Args:
-        limit: of all values together; once exceeded, the stream ends with an error.
+        limit: the limit of values in total; once exceeded, the stream ends with an error.
     """
     index = 0
     limit = limit or ValueLimit()
@@ -68,7 +68,7 @@ def parse(text: str | bytes) -> JsonValue:
     """Return the value of the only document; None if no document has content.
 
     Raises:
-        YamlError: it is broken, or there are several.
+        YamlError: the document is broken, or there are several.
     """
     found: list[Document] = []
     for document in parse_documents(text):
@@ -83,7 +83,7 @@ def parse(text: str | bytes) -> JsonValue:
 
 
 class _Part(NamedTuple):
-    """What stands between two separators; `line` counts from 0."""
+    """The text between two separators; `line` counts from 0."""
 
     text: bytes
     line: int
@@ -91,7 +91,7 @@ class _Part(NamedTuple):
 
 
 def _encoded(text: str | bytes) -> bytes:
-    # A lone surrogate becomes what no UTF-8 reader accepts: the error is of its document alone.
+    # A lone surrogate becomes invalid UTF-8, so that only its own document has an error.
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     return data.removeprefix(_BOM)
 
@@ -139,7 +139,7 @@ def _documents(part: _Part, index: int, limit: ValueLimit) -> Iterator[Document]
 
 
 def _values(text: bytes, limit: ValueLimit) -> Iterator[tuple[int, JsonValue]]:
-    """Yield values with their lines, counted from 0: JSON as long as it is JSON, then YAML."""
+    """Yield values with their lines, counted from 0: first as JSON while possible, then as YAML."""
     start = _content(text, 0)
     done = 0
     if text.startswith(b"{", start):
@@ -156,7 +156,7 @@ def _values(text: bytes, limit: ValueLimit) -> Iterator[tuple[int, JsonValue]]:
 
 
 def _check_json_size(text: bytes, limit: ValueLimit) -> None:
-    """Refuse a text that holds too many values, before a parser allocates all of them.
+    """Refuse a text with too many values, before a parser allocates all of them.
 
     A value other than the first follows a comma or opens a container.
     """
@@ -171,7 +171,7 @@ def _most_json_values(text: bytes) -> int:
 
 
 def _content(text: bytes, start: int) -> int:
-    """Return the position of the first thing that is neither blank nor a comment."""
+    """Return the position of the first character that is neither blank nor in a comment."""
     skipped = _NO_CONTENT.match(text, start)
     return skipped.end() if skipped else start
 
@@ -214,7 +214,7 @@ def _yaml_value(text: bytes, start: int, limit: ValueLimit) -> tuple[int, JsonVa
 
 
 def _settled(value: JsonValue, depth: int, limit: ValueLimit) -> JsonValue:
-    """Return JSON as the YAML reader would: no floats without a fraction, not too deep."""
+    """Return JSON as the YAML reader would: no floats without a fraction, not nested too deeply."""
     if depth > DEEPEST:
         raise YamlError(f"nested more than {DEEPEST} levels deep")
     if isinstance(value, dict):

@@ -1,6 +1,6 @@
-"""From the events of libyaml to JSON values (spec 10 §4.3).
+"""Conversion of libyaml's events to JSON values (spec 10 §4.3).
 
-A manifest can nest deeply, or multiply by aliases; both are refused before they cost anything.
+Manifests that nest too deeply or multiply by aliases are refused before they cost anything.
 """
 
 from collections.abc import Callable
@@ -54,7 +54,7 @@ def read_value(text: bytes, limit: ValueLimit) -> JsonValue:
     """Return the only document of a text; None if there is none.
 
     Raises:
-        YamlError: it is broken, too large, or something follows it.
+        YamlError: the document is broken, too large, or followed by something else.
     """
     try:
         return _Document(text, limit).read()
@@ -67,12 +67,12 @@ def read_value(text: bytes, limit: ValueLimit) -> JsonValue:
 
 
 class _Document:
-    """Builds the value of a document while libyaml reads it."""
+    """A builder of a document's value while libyaml reads it."""
 
     def __init__(self, text: bytes, limit: ValueLimit) -> None:
         self._limit = limit
         self._event = yaml.CSafeLoader(text).get_event
-        # The same, for where only a value can stand, and where it can or a container may end.
+        # The same function, typed for places with and without a possible end of a container.
         self._node = cast("Callable[[], NodeEvent]", self._event)
         self._item = cast("Callable[[], NodeEvent | CollectionEndEvent]", self._event)
         self._anchors: dict[str, JsonValue] = {}
@@ -80,7 +80,7 @@ class _Document:
 
     def read(self) -> JsonValue:
         value: JsonValue = None
-        # Up to the end, because there may be an error behind the document.
+        # Read to the end, because there may be an error after the document.
         while type(event := self._event()) is not StreamEndEvent:
             if type(event) is DocumentStartEvent:
                 value = self._value(self._node(), 0)
@@ -95,7 +95,7 @@ class _Document:
         elif depth >= DEEPEST:
             raise _at(event, f"nested more than {DEEPEST} levels deep")
         else:
-            # Until it is complete, a container cannot be named: it would contain itself.
+            # An alias cannot refer to an incomplete container, which would contain itself.
             self._anchors.pop(event.anchor or "", None)
             is_map = type(event) is MappingStartEvent
             value = self._mapping(depth + 1) if is_map else self._sequence(depth + 1)
@@ -110,7 +110,7 @@ class _Document:
         return items
 
     def _mapping(self, depth: int) -> JsonValue:
-        """Keys in their order: a later one wins, even over a merge before it and by a merge."""
+        """Build a map: later keys win, even over merged ones, and merged ones over earlier ones."""
         items: dict[str, JsonValue] = {}
         while not isinstance(event := self._item(), CollectionEndEvent):
             if type(event) is ScalarEvent and event.value == _MERGE and _is_merge(event):
@@ -131,7 +131,7 @@ class _Document:
 
     def _merge(self, items: dict[str, JsonValue], event: ScalarEvent, depth: int) -> None:
         value = self._value(self._node(), depth)
-        # Of several maps the first one wins.
+        # Of several merged maps, the first one wins.
         for source in reversed(value) if isinstance(value, list) else (value,):
             if not isinstance(source, dict):
                 raise _at(event, "<< merges what is neither a map nor a list of maps")
@@ -146,7 +146,7 @@ class _Document:
             raise _at(event, error.problem) from None
 
     def _copy(self, value: JsonValue, depth: int) -> JsonValue:
-        """Return a copy, so that a change in one place of the result does not change another."""
+        """Return a copy, so that changes in one place of the result do not affect another."""
         self._aliased += 1 + len(value) // _CHARACTERS if isinstance(value, str) else 1
         if self._aliased > _ALIASED:
             raise YamlError("the aliases repeat too many values")

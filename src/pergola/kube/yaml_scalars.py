@@ -1,7 +1,7 @@
-"""What a scalar in YAML means to Kubernetes (spec 10 §4.3).
+"""Scalars in Kubernetes' dialect of YAML (spec 10 §4.3).
 
-That is a dialect: booleans and octals of YAML 1.1, `0o17` of YAML 1.2, but no dates, no base-60
-numbers and no floats without a fraction. Here is the one table of it; `yaml_nodes` reads with it.
+The dialect has booleans and octals of YAML 1.1 and `0o17` of YAML 1.2, but no dates, no base-60
+numbers and no floats without a fraction. This module is its only definition.
 """
 
 import base64
@@ -33,9 +33,9 @@ _LEAST, _MOST = -(2**63), 2**64  # what Go's int64 and uint64 hold together; the
 
 
 class YamlError(KubeError):
-    """A text that cannot be read as YAML, or a value that YAML cannot say.
+    """A text that is not valid YAML, or a value that YAML cannot represent.
 
-    Neither the message nor the attributes hold anything of the text itself: it may be secret.
+    Neither the message nor the attributes contain any of the text, which may be secret.
 
     Attributes:
         problem: what is wrong, without the place.
@@ -52,7 +52,7 @@ def plain(text: str) -> Scalar:
     """Return the value of a scalar that is neither quoted nor tagged.
 
     Raises:
-        YamlError: it is infinite or not a number, which JSON cannot say.
+        YamlError: the value is infinite or NaN, which JSON cannot represent.
     """
     if text in _WORDS:
         return _WORDS[text]
@@ -93,7 +93,7 @@ def key(value: object) -> str:
     """Return a map key as the string that JSON needs: `true`, `511`, `1.5`.
 
     Raises:
-        YamlError: it is null, a map or a list.
+        YamlError: the key is null, a map or a list.
     """
     if isinstance(value, str):
         return value
@@ -118,7 +118,7 @@ def _number(text: str) -> int | float | str:
     if not _FLOAT.fullmatch(digits):
         return text
     number = float(digits)
-    # Out of range for a float: Go gives up, and takes it for a word.
+    # Out of range for a float: Go treats it as a string.
     return text if isinf(number) else float_to_number(number)
 
 

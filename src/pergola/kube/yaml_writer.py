@@ -1,7 +1,7 @@
-"""JSON values into YAML for people: block style, sorted keys, the same bytes for the same value.
+"""YAML for people, from JSON values: block style, sorted keys, the same bytes for the same value.
 
-Readers differ in what they take for a number, a date or a boolean. A string stays unquoted only if
-no reader of any version could take it for anything else.
+Readers disagree on what is a number, a date or a boolean. A string stays unquoted only if every
+reader of any version would treat it as a string.
 """
 
 import re
@@ -26,13 +26,13 @@ _PLAIN: Final = re.compile(
 _WORDS: Final = frozenset(
     {"y", "n", "yes", "no", "on", "off", "true", "false", "null", "inf", "nan", "infinity"}
 )
-# Line breaks of YAML 1.1 and what libyaml does not read; below space JSON escapes by itself.
+# Line breaks of YAML 1.1 and characters that libyaml rejects; JSON escapes control characters.
 _ESCAPED: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _NOT_LITERAL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
 def dump(value: JsonValue) -> str:
-    """Return one document, with a line break at its end. `parse` reads the same value from it.
+    """Return one document, with a line break at its end; `parse` returns the same value.
 
     Raises:
         YamlError: a float that is not finite, a lone surrogate, or more than 200 levels.
@@ -43,7 +43,7 @@ def dump(value: JsonValue) -> str:
 
 
 class _Writer:
-    """Writes values by appending pieces of text; every value ends its line."""
+    """A writer that appends pieces of text; every value ends its line."""
 
     def __init__(self, append: Callable[[str], None]) -> None:
         self._append = append
@@ -124,7 +124,7 @@ def _float(value: float) -> str:
         raise YamlError("infinity and not-a-number cannot be said in JSON")
     text = str(float_to_number(value))
     mantissa, e, exponent = text.partition("e")
-    # Some readers take a number for a string that has an exponent and no point.
+    # Some readers treat a number with an exponent but no point as a string.
     return text if not e or "." in mantissa else f"{mantissa}.0e{exponent}"
 
 

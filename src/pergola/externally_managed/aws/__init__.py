@@ -1,8 +1,8 @@
-"""Networks as AWS describes them: what an external manager fills into AWSClusters (spec 50 §8).
+"""Networks in AWS, which an external manager fills into AWSClusters (spec 50 §8).
 
-`wanted` (which network) → `observe` (ask AWS) → `read` (facts) → `completeness` (what is missing) →
-`decide` (what the AWSCluster should be); `source` puts them together. `checks` is for people,
-`policy` for who grants the permissions.
+`wanted` (which network) → `observe` (AWS's descriptions) → `read` (facts) → `completeness` (what is
+missing) → `decide` (the desired AWSCluster); `source` combines them. `checks` has hints for people,
+`policy` the permissions.
 
 Nothing here creates, changes or deletes anything in a cloud.
 """

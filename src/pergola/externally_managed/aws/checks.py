@@ -1,6 +1,6 @@
-"""What is not missing, but should be known before one relies on it: for `pergola infra check`.
+"""Hints about complete networks, for `pergola infra check`.
 
-Nothing here keeps a network from being ready.
+They never keep a network from being ready.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,9 +16,9 @@ _ANY_PROTOCOL: Final = "-1"
 
 
 def open_rules(observed: Observed, wanted: Wanted) -> list[str]:
-    """Rules that let everybody in, in groups that are named or tagged for this cluster.
+    """Return hints about rules that allow traffic from everywhere, in groups for this cluster.
 
-    Groups for load balancers are left out: being reached is what they are for.
+    Groups for load balancers are left out, because they are meant to be reachable.
     """
     return [
         f"security group {group['GroupId']} for {role} lets {_traffic(rule)} in from {everybody}; "
@@ -31,9 +31,9 @@ def open_rules(observed: Observed, wanted: Wanted) -> list[str]:
 
 
 def templates_without_groups(templates: Sequence[Mapping[str, Any]]) -> list[str]:
-    """AWSMachines and their templates that would get the VPC's default security group.
+    """Return hints about AWSMachines and templates that would get the VPC's default security group.
 
-    In external mode machines have the groups of `additionalSecurityGroups` and no others (§8).
+    In external mode, machines only have the groups in `additionalSecurityGroups` (§8).
     """
     return [
         f"{template.get('kind', 'AWSMachineTemplate')} {Key.of(template)} names no security group: "
@@ -61,7 +61,7 @@ def _everybody(rule: JsonObject) -> Iterator[str]:
 
 
 def _traffic(rule: JsonObject) -> str:
-    """Protocol and ports, as in `tcp 22` or `tcp 30000-32767`."""
+    """Return protocol and ports, as in `tcp 22` or `tcp 30000-32767`."""
     protocol = str(rule.get("IpProtocol", _ANY_PROTOCOL))
     if protocol == _ANY_PROTOCOL:
         return "everything"

@@ -1,4 +1,4 @@
-"""What is missing in a network of AWS: one sentence each, with what to do (spec 50 §5, step 4)."""
+"""Missing parts of a network in AWS: a sentence each, with the remedy (spec 50 §5, step 4)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -20,11 +20,11 @@ _SERVES = ("network", "application", "classic")
 def problems_of(
     observed: Observed, wanted: Wanted, subnets: Sequence[Subnet], *, has_endpoint: bool
 ) -> Iterator[str]:
-    """All that keeps the network from being complete; in the order in which one would repair it.
+    """Yield what keeps the network from being complete, in the order of repair.
 
     Args:
-        observed: of exactly one VPC.
-        has_endpoint: whether the AWSCluster has one already.
+        observed: the observation of exactly one VPC.
+        has_endpoint: whether the AWSCluster has an endpoint already.
     """
     vpc = observed.vpcs[0]
     if wanted.account and observed.account != wanted.account:
@@ -44,9 +44,9 @@ def problems_of(
 
 
 def used_zones(wanted: Wanted, subnets: Sequence[Subnet]) -> tuple[str, ...]:
-    """Return the zones that shall be used: those that are wanted, else all that have subnets.
+    """Return the zones to use: the requested ones, else all that have subnets.
 
-    Zones at the edge are used only where they are wanted.
+    Edge zones are only used on request.
     """
     return wanted.zones or tuple(
         sorted({subnet.zone for subnet in subnets if subnet.zone_type == ZONE})

@@ -1,4 +1,4 @@
-"""What an AWSCluster should be, from what AWS says of its network: pure (spec 50 §5, §8)."""
+"""The desired AWSCluster, from AWS's descriptions of its network: pure (spec 50 §5, §8)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -28,7 +28,7 @@ def decide_network(obj: Mapping[str, Any], observed: Observed, wanted: Wanted) -
     """Return the network that an AWSCluster should have.
 
     Raises:
-        SourceProblem: there is no such VPC, or several, or it is another one than before.
+        SourceProblem: no VPC matches, several do, or the VPC is not the one from before.
     """
     _only_vpc(observed, wanted)
     _same_vpc(obj, observed)
@@ -47,7 +47,7 @@ def decide_network(obj: Mapping[str, Any], observed: Observed, wanted: Wanted) -
 
 
 def failure_domains_of(wanted: Wanted, subnets: Sequence[Subnet]) -> tuple[FailureDomain, ...]:
-    """One for each zone that has a private subnet; control planes may be there unless tagged."""
+    """Return a domain for each zone with a private subnet; tags can exclude control planes."""
     private: dict[str, list[Subnet]] = {}
     for subnet in subnets:
         if not subnet.is_public and subnet.zone in used_zones(wanted, subnets):
@@ -59,7 +59,7 @@ def failure_domains_of(wanted: Wanted, subnets: Sequence[Subnet]) -> tuple[Failu
 
 
 def groups_by_role(observed: Observed, wanted: Wanted) -> dict[str, JsonObject]:
-    """The security group of each role that is certain: it is named, or the only one tagged."""
+    """Return the unambiguous security group of each role: the named one, or the only tagged one."""
     known = {group["GroupId"]: group for group in observed.groups}
     tagged = {
         role: found[0] for role, found in tagged_groups(observed, wanted).items() if len(found) == 1
@@ -89,7 +89,7 @@ def _only_vpc(observed: Observed, wanted: Wanted) -> None:
 
 
 def _same_vpc(obj: Mapping[str, Any], observed: Observed) -> None:
-    """The VPC of an AWSCluster cannot be exchanged: its webhook refuses, and machines are in it."""
+    """Check that the VPC is unchanged: the webhook refuses a change, and machines are in it."""
     live = map_at(obj, "spec", "network", "vpc").get("id")
     found = observed.vpcs[0]["VpcId"]
     if live not in (None, "", found):
@@ -103,10 +103,11 @@ def _same_vpc(obj: Mapping[str, Any], observed: Observed) -> None:
 def _endpoint(
     obj: Mapping[str, Any], observed: Observed, balancer: Balancer | None
 ) -> tuple[Endpoint | None, tuple[str, ...]]:
-    """Return the endpoint, and what is wrong with it.
+    """Return the endpoint, and its problems.
 
-    One that we gave stays, as its webhook and the Cluster would have it, whatever becomes of the
-    load balancer. One that a user gave is compared where all fields are (`ownership`).
+    An endpoint that we set stays whatever happens to the load balancer, because the webhook and the
+    Cluster require it. One that a user set is compared together with all other fields
+    (`ownership`).
     """
     given = endpoint_of(obj)
     found = None
@@ -164,7 +165,7 @@ def _status(
     groups: Mapping[str, JsonObject],
     balancer: Balancer | None,
 ) -> JsonObject:
-    """`status.networkStatus`; what is there and is so no longer is null."""
+    """Return `status.networkStatus`; outdated fields are null."""
     wanted: JsonObject = {
         "securityGroups": {
             role: _filled(id=group["GroupId"], name=group.get("GroupName"), tags=tags_of(group))

@@ -1,4 +1,4 @@
-"""What AWS says of a network, as it says it. Only describes; nothing here decides anything."""
+"""Observation of a network in AWS: only reads, and decides nothing."""
 
 import asyncio
 from collections.abc import Mapping
@@ -16,13 +16,13 @@ class Observed:
     """AWS's answers.
 
     Attributes:
-        account: to which the credentials belong.
-        vpcs: all that match; the rest is of the only one, and empty if there is not exactly one.
-        groups: security groups of the VPC.
-        foreign_groups: those that were asked for by id and are not among them.
+        account: the account of the credentials.
+        vpcs: all that match; unless there is exactly one, everything else is empty.
+        groups: the security groups of the VPC.
+        foreign_groups: requested security groups that are not in the VPC.
         zones: all zones of the region that the account may use.
         load_balancers: those with the name or ARN, of both generations of the API.
-        listeners: of the load balancer; of a classic one they are in itself.
+        listeners: the listeners of the load balancer; a classic one contains its own.
     """
 
     account: str = ""
@@ -39,7 +39,7 @@ class Observed:
 
 
 async def observe(aws: AwsClient, wanted: Wanted) -> Observed:
-    """Return all that there is to know of a network, in as few calls as possible.
+    """Return all descriptions of a network, with as few calls as possible.
 
     Raises:
         CloudError: AWS refused, or did not answer.
@@ -76,7 +76,7 @@ async def observe(aws: AwsClient, wanted: Wanted) -> Observed:
 
 
 def _first(failed: ExceptionGroup) -> Exception:
-    """Return one failure out of several: a permanent one, if there is one."""
+    """Return one of several failures, a permanent one if possible."""
     errors = [error for error in failed.exceptions if isinstance(error, CloudError)]
     errors.sort(key=lambda error: error.is_transient)
     return errors[0] if len(errors) == len(failed.exceptions) else failed
@@ -97,12 +97,12 @@ async def _of(
 async def _groups(
     aws: AwsClient, wanted: Wanted, vpc: Mapping[str, str]
 ) -> tuple[list[JsonObject], list[JsonObject]]:
-    """Return the security groups of the VPC, and those that were asked for and are not of it."""
+    """Return the security groups of the VPC, and requested ones that are not in it."""
     groups = await _of(aws, "DescribeSecurityGroups", "SecurityGroups", vpc)
     missing = set(wanted.groups.values()) - {group["GroupId"] for group in groups}
     if not missing:
         return groups, []
-    # By a filter, so that one that does not exist is not an error of all.
+    # By a filter, so that a missing group does not fail the whole request.
     by_id = [{"Name": "group-id", "Values": sorted(missing)}]
     return groups, await aws.pages("ec2", "DescribeSecurityGroups", "SecurityGroups", Filters=by_id)
 

@@ -1,4 +1,4 @@
-"""IAM policies: for Pergola, which only describes, and for the AWS provider (spec 50 §1.5)."""
+"""IAM policies: for Pergola, which only reads, and for the AWS provider (spec 50 §1.5)."""
 
 from typing import Final
 
@@ -34,7 +34,7 @@ MACHINE_ACTIONS: Final = (
     "ec2:RunInstances",
     "ec2:TerminateInstances",
 )
-"""What the AWS provider calls for AWSMachines; nothing that creates or changes a network."""
+"""The AWS provider's calls for AWSMachines; none creates or changes a network."""
 
 
 def iam_policy() -> JsonObject:
@@ -43,10 +43,10 @@ def iam_policy() -> JsonObject:
 
 
 def machine_policy() -> JsonObject:
-    """Return the policy for the AWS provider where networks are managed externally.
+    """Return the policy for the AWS provider if networks are managed externally.
 
-    Machines read their bootstrap data from Secrets Manager, and get roles whose names end as the
-    provider's own do.
+    Machines read their bootstrap data from Secrets Manager, and get roles whose names have the
+    provider's usual suffix.
     """
     secrets = ("secretsmanager:CreateSecret", "secretsmanager:DeleteSecret")
     return _policy(

@@ -1,6 +1,6 @@
-"""AWS's answers, as facts: which subnets are public, where their routes lead, who serves the API.
+"""Facts from AWS's answers: public subnets, targets of routes, the API server's load balancer.
 
-Pure; nothing here judges (that is `completeness`).
+Pure; `completeness` judges the facts.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ from pergola.externally_managed.aws.wanted import ROLES, Wanted
 from pergola.externally_managed.contract import Endpoint
 
 ZONE: Final = "availability-zone"
-"""The type of zones that are not at the edge."""
+"""The type of zones other than edge zones."""
 _API_PORTS: Final = (6443, 443)
 _ROLE: Final = f"{AWS_PROVIDER_TAG}/role"
 _CLUSTER: Final = f"{AWS_PROVIDER_TAG}/cluster/"
@@ -33,7 +33,7 @@ class Route:
     """A way out of a subnet.
 
     Attributes:
-        destination: addresses, or the id of a list of them.
+        destination: a CIDR, or the id of a prefix list.
         works: whether its target exists.
     """
 
@@ -43,24 +43,24 @@ class Route:
 
     @property
     def is_default(self) -> bool:
-        """Whether it leads everywhere."""
+        """Whether it is a default route."""
         return self.destination in (EVERYWHERE, EVERYWHERE_IPV6)
 
     @property
     def leaves(self) -> bool:
-        """Whether it leads out of the VPC and its private ends of AWS's services."""
+        """Whether it leads out of the VPC, not just to private endpoints of AWS's services."""
         return self.target != "local" and not self.target.startswith("vpce-")
 
 
 @dataclass(frozen=True, slots=True)
 class Subnet:
-    """A subnet and how it is connected.
+    """A subnet and its connections.
 
     Attributes:
         zone_type: `availability-zone`, `local-zone` or `wavelength-zone`.
-        cidr: empty if it has IPv6 addresses only.
+        cidr: empty for an IPv6-only subnet.
         table: the id of its route table.
-        nat: the id of the NAT gateway that is in it; empty if there is none.
+        nat: the id of the NAT gateway in it; empty if there is none.
     """
 
     id: str
@@ -85,7 +85,7 @@ class Balancer:
     Attributes:
         scheme: `internal` or `internet-facing`.
         kind: `network`, `application`, `gateway` or `classic`.
-        ports: on which it listens, sorted.
+        ports: the ports that it listens on, sorted.
     """
 
     name: str
@@ -98,7 +98,7 @@ class Balancer:
 
     @property
     def endpoint(self) -> Endpoint | None:
-        """Where it serves the API server; None if its ports leave that open."""
+        """The endpoint of the API server; None if the ports are ambiguous."""
         port = next((port for port in _API_PORTS if port in self.ports), 0)
         if not port and len(self.ports) == 1:
             port = self.ports[0]
@@ -106,7 +106,7 @@ class Balancer:
 
 
 def tags_of(item: Mapping[str, Any]) -> dict[str, str]:
-    """Return the tags of something; without AWS's own, which nobody else can set."""
+    """Return the tags of a resource, without AWS's own, which users cannot set."""
     found = network.tags_of(item)
     return {key: found[key] for key in sorted(found) if not key.startswith("aws:")}
 
@@ -149,10 +149,10 @@ def nat_states(observed: Observed) -> dict[str, str]:
 
 
 def tagged_groups(observed: Observed, wanted: Wanted) -> dict[str, list[str]]:
-    """Return the ids of security groups by the role that their tags say.
+    """Return the ids of security groups by the role in their tags.
 
-    In a VPC of several clusters, those of other clusters are left out, and those that name this
-    cluster win over those that name none.
+    If several clusters share a VPC, groups of other clusters are left out, and groups that name
+    this cluster take precedence over those that name none.
     """
     own: dict[str, list[str]] = {}
     shared: dict[str, list[str]] = {}
@@ -167,7 +167,7 @@ def tagged_groups(observed: Observed, wanted: Wanted) -> dict[str, list[str]]:
 
 
 def balancer_of(observed: Observed) -> Balancer | None:
-    """Return the load balancer, whichever generation of the API knows it; None if there is none."""
+    """Return the load balancer, from either generation of the API; None if there is none."""
     if not observed.load_balancers:
         return None
     item = observed.load_balancers[0]

@@ -1,4 +1,4 @@
-"""Networks that AWS describes: `infrastructure.pergola.dev/source: aws` (spec 50 §5, step 3)."""
+"""AWS as the source of networks: `infrastructure.pergola.dev/source: aws` (spec 50 §5, step 3)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,23 +22,23 @@ from pergola.runtime.clock import Clock, SystemClock
 from pergola.runtime.controlling.controller import ReconcileError
 
 AWS: Final = "aws"
-"""The annotation's value."""
+"""The value of the annotation."""
 AWS_CLUSTER: Final = GroupKind(INFRASTRUCTURE_GROUP, "AWSCluster")
-"""The kind that is filled as AWS describes its network."""
+"""The kind that is filled from AWS."""
 CREDENTIALS: Final = "CredentialsInvalid"
 FORBIDDEN: Final = "CredentialsInsufficient"
-"""Reasons of the Ready condition, beside those of all sources."""
+"""Reasons of the Ready condition, besides those of all sources."""
 
 
 @dataclass(frozen=True, slots=True)
 class AwsSettings:
-    """How AWS is asked.
+    """Settings of requests to AWS.
 
     Attributes:
-        credentials: the Secret with an identity's keys, or its role and token; AWS's usual chain if
-            None: the environment, a role by a token file (IRSA), the instance's role.
-        endpoint_url: of all services, in place of AWS's own.
-        retry: how often and when requests are repeated; the client's default if None.
+        credentials: the Secret with an identity's keys, or its role and token; None for AWS's
+            default chain: the environment, a role with a token file (IRSA), the instance's role.
+        endpoint_url: the endpoint of all services, instead of AWS's own.
+        retry: the retries of requests; the client's default if None.
     """
 
     credentials: Key | None = None
@@ -47,16 +47,16 @@ class AwsSettings:
 
 
 def asks_aws(obj: JsonObject) -> bool:
-    """Return whether an InfraCluster shall be filled as AWS describes its network."""
+    """Return whether an InfraCluster is to be filled from AWS."""
     source = annotations_of(obj).get(SOURCE, "").partition("/")[0]
     return source.lower() == AWS and GroupVersionKind.of(obj).group_kind == AWS_CLUSTER
 
 
 class AwsSource:
-    """Asks AWS for the network of an AWSCluster. Only describes; close it after use.
+    """A reader of AWSClusters' networks in AWS; close it after use.
 
     Args:
-        observe: is told of every call to AWS.
+        observe: notified of every call to AWS.
     """
 
     def __init__(
@@ -93,20 +93,21 @@ class AwsSource:
         """Return the network of an AWSCluster.
 
         Raises:
-            SourceProblem: the AWSCluster, the credentials or AWS say nothing usable.
-            ReconcileError: AWS is in trouble, or throttles; try again.
+            SourceProblem: the AWSCluster, the credentials or AWS's answers are not usable.
+            ReconcileError: AWS has a temporary problem, or throttles; retry.
         """
         wanted = wanted_of(obj)
         return decide_network(obj, await self._look(wanted), wanted)
 
     async def warnings(self, obj: JsonObject) -> list[str]:
-        """Return what should be known even if the network is complete.
+        """Return hints that matter even if the network is complete.
 
-        Rules that let everybody in, and templates of machines without security groups.
+        These are rules that allow traffic from everywhere, and machine templates without security
+        groups.
 
         Raises:
-            SourceProblem: the AWSCluster, the credentials or AWS say nothing usable.
-            ReconcileError: AWS is in trouble, or throttles; try again.
+            SourceProblem: the AWSCluster, the credentials or AWS's answers are not usable.
+            ReconcileError: AWS has a temporary problem, or throttles; retry.
         """
         wanted = wanted_of(obj)
         observed = await self._look(wanted)
@@ -129,7 +130,7 @@ class AwsSource:
 
 
 async def machine_templates(client: Client, obj: Mapping[str, Any]) -> list[JsonObject]:
-    """The AWSMachineTemplates of an AWSCluster's Cluster; none where the kind is not served."""
+    """Return the AWSMachineTemplates of an AWSCluster's Cluster; none if the kind is not served."""
     owner = owner_cluster(obj)
     if owner is None:
         return []

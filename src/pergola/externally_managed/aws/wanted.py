@@ -1,4 +1,4 @@
-"""Which network of AWS an AWSCluster shall have: read from its annotations (spec 50 §5, step 3)."""
+"""The network that an AWSCluster requests by its annotations (spec 50 §5, step 3)."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ from pergola.externally_managed.mapping import owner_cluster
 from pergola.externally_managed.sources import INVALID, SourceProblem
 
 ROLES: Final = ("bastion", "node", "controlplane", "apiserver-lb", "lb")
-"""What security groups are for, in the AWS provider's words."""
+"""The roles of security groups, in the AWS provider's words."""
 _VPC: Final = re.compile(r"vpc-[0-9a-f]+")
 _GROUP: Final = re.compile(r"sg-[0-9a-f]+")
 _ACCOUNT: Final = re.compile(r"\d{12}")
@@ -31,11 +31,12 @@ _ARN: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class LoadBalancer:
-    """Which load balancer serves the API server.
+    """The load balancer of the API server.
 
     Attributes:
-        arn: empty if it was named only, or is a classic one, which are asked for by name.
-        region: of the ARN; empty without one. So is the account.
+        arn: empty for one given by name, and for a classic one, which is looked up by name.
+        region: the region in the ARN; empty without one.
+        account: the account in the ARN; empty without one.
     """
 
     name: str
@@ -46,14 +47,14 @@ class LoadBalancer:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What an AWSCluster asks for.
+    """The network that an AWSCluster requests.
 
     Attributes:
         cluster: the name of its Cluster; empty if it has none.
         vpc_id: empty if the VPC is found by its tags.
-        zones: those that it shall use; empty for all in which its subnets are.
+        zones: the zones to use; empty for all zones with subnets.
         groups: ids of security groups by role.
-        account: in which everything must be; empty if any will do.
+        account: the required account; empty for any.
     """
 
     region: str
@@ -68,10 +69,10 @@ class Wanted:
 
 
 def wanted_of(obj: Mapping[str, Any]) -> Wanted:
-    """Return what an AWSCluster asks for.
+    """Return the network that an AWSCluster requests.
 
     Raises:
-        SourceProblem: it does not say so; all findings, each with the annotation or field.
+        SourceProblem: the request is not valid; lists all findings with their annotation or field.
     """
     findings: list[str] = []
     said = annotations_of(obj)
@@ -113,7 +114,7 @@ def _matching(
 
 
 def _pairs(said: Mapping[str, str], name: str, findings: list[str]) -> dict[str, str]:
-    """`key=value,key=value`; a value may have further `=`, and be empty."""
+    """Parse `key=value,key=value`; a value may contain `=`, and be empty."""
     pairs: dict[str, str] = {}
     for item in _items(said.get(name, "")):
         key, separator, value = item.partition("=")

@@ -20,12 +20,12 @@ Expression = JsonObject
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """Where a resource manager is installed.
+    """The installation of a resource manager.
 
     Attributes:
-        kind: `runtime` serves the cluster that it runs in, `target` serves another one (a shoot).
-        prefix: of the instance's name, such as `virtual-garden-`.
-        namespace: of its Service.
+        kind: `runtime` serves the cluster that it runs in, `target` another one (a shoot).
+        prefix: the prefix of the instance's name, such as `virtual-garden-`.
+        namespace: the namespace of its Service.
         garden: whether a runtime cluster is that of a garden.
         hvpa: whether the cluster that calls the webhooks serves Hvpas.
     """

@@ -164,7 +164,7 @@ def _routed(pod: JsonObject, route: _Route) -> Verdict:
 
 
 def _alias(draft: Draft, pod: JsonObject, address: str, hosts: Sequence[str], because: str) -> None:
-    """Add host names to an address, besides those that it has."""
+    """Add host names to an address, in addition to those that it has."""
     for index, alias in enumerate(maps_in(pod, *_ALIASES)):
         if alias.get("ip") == address:
             known = texts_in(pod, *_ALIASES, index, "hostnames")

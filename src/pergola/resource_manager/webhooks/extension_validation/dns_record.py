@@ -20,7 +20,7 @@ _NO_DOMAIN: Final = "must be a domain name with at least two parts, such as foo.
 
 
 def check_dns_record(obj: JsonObject, profile: Profile) -> Iterator[Cause]:
-    """Return the findings about a DNSRecord."""
+    """Yield findings about a DNSRecord."""
     spec = map_at(obj, "spec")
     yield from missing(spec, ("type", "secretRef.name"))
     for name in ("region", "zone"):
@@ -35,7 +35,7 @@ def check_dns_record(obj: JsonObject, profile: Profile) -> Iterator[Cause]:
 
 
 def check_dns_record_update(new: JsonObject, old: JsonObject, _: Profile) -> Iterator[Cause]:
-    """Return the findings about a change of a DNSRecord."""
+    """Yield findings about a change of a DNSRecord."""
     yield from changed(new, old, ("type", "name", "recordType"))
 
 

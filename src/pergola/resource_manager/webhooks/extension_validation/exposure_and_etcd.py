@@ -24,7 +24,7 @@ _LAST_PORT: Final = 65535
 
 
 def check_exposure(obj: JsonObject, _: Profile) -> Iterator[Cause]:
-    """Return the findings about a SelfHostedShootExposure."""
+    """Yield findings about a SelfHostedShootExposure."""
     spec = map_at(obj, "spec")
     yield from missing(spec, ("type",))
     port = spec.get("port")
@@ -44,7 +44,7 @@ def check_exposure(obj: JsonObject, _: Profile) -> Iterator[Cause]:
 
 
 def check_etcd(obj: JsonObject, _: Profile) -> Iterator[Cause]:
-    """Return the findings about an Etcd."""
+    """Yield findings about an Etcd."""
     store = _store(obj)
     if store is None:
         return
@@ -59,7 +59,7 @@ def check_etcd(obj: JsonObject, _: Profile) -> Iterator[Cause]:
 
 
 def check_etcd_update(new: JsonObject, old: JsonObject, profile: Profile) -> Iterator[Cause]:
-    """Return the findings about a change of an Etcd."""
+    """Yield findings about a change of an Etcd."""
     now, before = _store(new), _store(old)
     if now is not None and before is not None and now.get("prefix") != before.get("prefix"):
         yield invalid("spec.backup.store.prefix", now.get("prefix"), IMMUTABLE)

@@ -1,4 +1,4 @@
-"""What has another meaning now than before, and how a finding tells it."""
+"""Comparison of values by meaning, and its representation in findings."""
 
 from collections.abc import Iterator
 
@@ -8,12 +8,12 @@ from pergola.kube.patches import same
 
 
 def same_meaning(one: JsonValue, other: JsonValue) -> bool:
-    """Return whether two values mean the same: what is null or empty is as good as absent."""
+    """Return whether two values mean the same: null and empty values count as absent."""
     return same(_reduced(one), _reduced(other))
 
 
 def differences(new: JsonValue, old: JsonValue, path: str = "") -> Iterator[str]:
-    """Return each place at which two values differ in meaning: `<field>: <new> != <old>`."""
+    """Yield each difference in meaning between two values: `<field>: <new> != <old>`."""
     if same_meaning(new, old):
         return
     if isinstance(new, dict) and isinstance(old, dict):
@@ -28,7 +28,7 @@ def differences(new: JsonValue, old: JsonValue, path: str = "") -> Iterator[str]
 
 
 def text_at(obj: JsonObject, path: str) -> str:
-    """Return the text at a dotted path; empty if there is none."""
+    """Return the string at a dotted path; empty if there is none."""
     value: object = obj
     for step in path.split("."):
         value = value.get(step) if isinstance(value, dict) else None

@@ -1,4 +1,4 @@
-"""What holds for the metadata of every object (spec 12 §15.1)."""
+"""Validation of every object's metadata (spec 12 §15.1)."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -38,7 +38,7 @@ _LABEL_VALUE: Final = (
 
 
 def check_metadata(obj: JsonObject, *, namespaced: bool) -> Iterator[Cause]:
-    """Return the findings about the metadata of an object that shall be stored."""
+    """Yield findings about the metadata of an object to be stored."""
     name, generated = name_of(obj), map_at(obj, "metadata").get("generateName")
     if not name and not generated:
         yield required("metadata.name", "name or generateName is required")
@@ -58,7 +58,7 @@ def check_metadata(obj: JsonObject, *, namespaced: bool) -> Iterator[Cause]:
 
 
 def check_metadata_update(new: JsonObject, old: JsonObject) -> Iterator[Cause]:
-    """Return the findings about a change of metadata."""
+    """Yield findings about a change of metadata."""
     mine, theirs = map_at(new, "metadata"), map_at(old, "metadata")
     if not mine.get("resourceVersion"):
         yield required("metadata.resourceVersion", "must be specified for an update")

@@ -20,11 +20,11 @@ _LAST_PORT: Final = 65535
 _LONGEST_PORT: Final = 5
 
 Located = list[tuple[str, JsonObject]]
-"""Things with their paths."""
+"""Values with their paths."""
 
 
 def check_operating_system_config(obj: JsonObject, profile: Profile) -> Iterator[Cause]:
-    """Return the findings about an OperatingSystemConfig, its status included."""
+    """Yield findings about an OperatingSystemConfig, including its status."""
     spec = map_at(obj, "spec")
     if profile == "strict":
         yield from missing(spec, ("type",))
@@ -47,7 +47,7 @@ def check_operating_system_config(obj: JsonObject, profile: Profile) -> Iterator
 def check_operating_system_config_update(
     new: JsonObject, old: JsonObject, _: Profile
 ) -> Iterator[Cause]:
-    """Return the findings about a change of an OperatingSystemConfig."""
+    """Yield findings about a change of an OperatingSystemConfig."""
     yield from changed(new, old, ("type", "purpose"))
 
 
@@ -83,7 +83,7 @@ def _file(file: JsonObject, path: str) -> Iterator[Cause]:
 
 
 def _duplicates(files: Located) -> Iterator[Cause]:
-    """Files of one path are for different hosts; one for all hosts leaves no room for another."""
+    """Yield duplicate paths: files may share one only if each is for a different host."""
     hosts: dict[str, set[str]] = {}
     for path, file in files:
         name, host = file.get("path"), file.get("hostName") or ""
@@ -172,7 +172,7 @@ def _is_upstream(text: str) -> bool:
     if text == "_default":
         return True
     host, colon, port = text.partition(":")
-    # The length is asked first: Python refuses to read thousands of digits.
+    # The length is checked first: Python refuses to parse thousands of digits.
     is_digits = port.isascii() and port.isdigit() and len(port) <= _LONGEST_PORT
     is_port = is_digits and 1 <= int(port) <= _LAST_PORT
     return is_dns_subdomain(host) and (not colon or is_port)

@@ -1,7 +1,7 @@
-"""One review of an extension object: what is checked when, and what becomes of the findings.
+"""One review of an extension object: which checks apply, and the effect of their findings.
 
-A change that leaves the content as it was is never refused for that content: rules that came later
-must not keep an old object from being finalised (spec 12, Beyond 17). Its findings are warnings.
+A change that leaves the content unchanged is never refused because of that content: newer rules
+must not keep an old object from being finalized (spec 12, Beyond 17). Their findings are warnings.
 """
 
 from collections.abc import Iterator
@@ -59,7 +59,7 @@ def webhooks(config: Webhooks, dependencies: Dependencies) -> list[Webhook]:
 
 
 def path_of(kind: Kind) -> str:
-    """Return where the reviews of a kind are served."""
+    """Return the path for reviews of a kind."""
     group = "druid" if kind.group == DRUID else "extensions"
     return f"/validate-{group}-gardener-cloud-v1alpha1-{kind.kind.lower()}"
 
@@ -72,7 +72,7 @@ class ExtensionValidation:
         self._profile = profile
 
     def __call__(self, request: Request) -> Verdict:
-        """Judges one request; all findings at once."""
+        """Decide on one request, with all findings at once."""
         if request.operation not in ("CREATE", "UPDATE"):
             return allowed(because=f"{request.operation} is not validated")
         new, old = request.object, request.old_object

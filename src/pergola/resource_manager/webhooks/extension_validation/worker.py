@@ -23,7 +23,7 @@ _COUNTABLE: Final = frozenset(
 
 
 def check_worker(obj: JsonObject, profile: Profile) -> Iterator[Cause]:
-    """Return the findings about a Worker."""
+    """Yield findings about a Worker."""
     spec = map_at(obj, "spec")
     yield from missing(spec, ("type", "region", "secretRef.name"))
     for index, pool in enumerate(maps_at(spec, "pools")):
@@ -57,6 +57,6 @@ def _capacity(name: str, amount: object, path: str) -> Iterator[Cause]:
 
 
 def _is_counted(resource: str) -> bool:
-    """Return whether there is no half of it: pods and the like, and resources of other domains."""
+    """Return whether a resource is counted in integers: pods, and resources of other domains."""
     domain = resource.partition("/")[0] if "/" in resource else ""
     return resource in _COUNTABLE or bool(domain and not domain.endswith("kubernetes.io"))

@@ -1,4 +1,4 @@
-"""Spreads replicas over nodes and zones, and makes enough of them (spec 12 §3).
+"""Spreading of replicas over nodes and zones, and their number (spec 12 §3).
 
 `review` has the steps; `settings` reads what a namespace says; `replicas`, `affinity`, `spread` and
 `tolerations` are the tables, as pure functions; `observe` answers what has to be known of the

@@ -1,4 +1,4 @@
-"""Pins pods to zones by a node affinity (spec 12 §3.4)."""
+"""Pinning of pods to zones by a node affinity (spec 12 §3.4)."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -19,9 +19,9 @@ PATH: Final = (
 
 
 def pinned_terms(obj: JsonObject, zones: Sequence[str]) -> list[JsonObject]:
-    """Return the terms, of which each asks for one of the zones; all else in them stays.
+    """Return the terms with a requirement for one of the zones; the rest of each term stays.
 
-    Terms are alternatives, so that each of them has to ask.
+    Terms are alternatives, so each needs the requirement.
     """
     terms = maps_in(obj, *PATH)
     return [_pinned(term, zones) for term in terms or [{}]]

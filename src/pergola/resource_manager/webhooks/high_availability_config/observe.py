@@ -40,8 +40,8 @@ class ClusterSurroundings:
     """The reads from one cluster; without running `caches`, everything is read live.
 
     Args:
-        considered: a selector of the namespaces to watch. Which of them the webhook is registered
-            for is the registration's concern: whoever registers it may choose other ones.
+        considered: a selector of the namespaces to watch. The registration of the webhook may
+            select others.
         watched: the namespaces in which autoscalers are watched; all if empty.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""Spreads pods over nodes and zones by topology spread constraints (spec 12 §3.5)."""
+"""Spreading of pods over nodes and zones by topology spread constraints (spec 12 §3.5)."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -21,12 +21,12 @@ _HOST_DOMAINS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """What decides how the pods of a workload are spread.
+    """The inputs for the spreading of a workload's pods.
 
     Attributes:
-        replicas: as they will be.
-        most: as many as there may be, if something scales the workload; else the same.
-        host_spread: whether the object asks for being spread over hosts.
+        replicas: the new number of replicas.
+        most: the maximum, if the workload is autoscaled; else the same number.
+        host_spread: whether the object requests spreading over hosts.
         many_nodes: whether the cluster has more than one node.
     """
 
@@ -53,7 +53,7 @@ class Spread:
 def spread_constraints(obj: JsonObject, spread: Spread) -> list[JsonObject]:
     """Return all constraints: those of others in their order, then ours for hosts and for zones.
 
-    With one replica, nothing is spread, and nothing is taken away either.
+    With one replica, nothing is added, and nothing is removed either.
     """
     present = maps_in(obj, *PATH)
     if spread.replicas > 1:
@@ -92,14 +92,14 @@ def _zones(spread: Spread, selector: JsonObject) -> JsonObject:
 
 
 def _selector(obj: JsonObject) -> JsonObject:
-    """Which pods are counted; of a StatefulSet its own selector, which outlives new labels (D5)."""
+    """Return the selector of counted pods; a StatefulSet's own survives new labels (D5)."""
     if obj.get("kind") == "StatefulSet":
         return map_in(obj, "spec", "selector")
     return {"matchLabels": dict(map_in(obj, "spec", "template", "metadata", "labels"))}
 
 
 def _by_template(constraint: JsonObject) -> JsonObject:
-    """Count the pods of one ReplicaSet only, where an API server takes it (Beyond 5)."""
+    """Return fields that count only pods of one ReplicaSet, if supported (Beyond 5)."""
     selector = map_in(constraint, "labelSelector")
     keys = constraint.get("matchLabelKeys")
     present = keys if isinstance(keys, list) else []

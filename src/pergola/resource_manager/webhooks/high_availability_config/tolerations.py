@@ -1,4 +1,4 @@
-"""For how long pods stay on nodes that do not answer (spec 12 §3.6)."""
+"""Tolerations that limit how long pods stay on unreachable nodes (spec 12 §3.6)."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ _EFFECT: Final = "NoExecute"
 def missing_tolerations(
     obj: JsonObject, not_ready: int | None, unreachable: int | None
 ) -> list[JsonObject]:
-    """Return the tolerations to be added: of a key for which the pods say nothing themselves."""
+    """Return the tolerations to add: for keys that the pods do not tolerate themselves."""
     present = maps_in(obj, *PATH)
     wanted = ((NOT_READY, not_ready), (UNREACHABLE, unreachable))
     return [
