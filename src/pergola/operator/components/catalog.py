@@ -4,6 +4,11 @@ from typing import Final
 
 from pergola.operator.components.component import Component
 from pergola.operator.components.etcd_druid import ETCD_DRUID
+from pergola.operator.components.observability.fluent_operator import FLUENT_OPERATOR
+from pergola.operator.components.observability.opentelemetry_operator import OPENTELEMETRY_OPERATOR
+from pergola.operator.components.observability.perses_operator import PERSES_OPERATOR
+from pergola.operator.components.observability.prometheus_operator import PROMETHEUS_OPERATOR
+from pergola.operator.components.observability.victoria_operator import VICTORIA_OPERATOR
 from pergola.operator.components.priority_classes import PRIORITY_CLASSES
 from pergola.operator.components.virtual_access import GENERIC_KUBECONFIG
 
@@ -11,6 +16,11 @@ CATALOG: Final[tuple[Component, ...]] = (
     PRIORITY_CLASSES,
     ETCD_DRUID,
     GENERIC_KUBECONFIG,
+    PROMETHEUS_OPERATOR,
+    PERSES_OPERATOR,
+    VICTORIA_OPERATOR,
+    OPENTELEMETRY_OPERATOR,
+    FLUENT_OPERATOR,
 )
 
 
