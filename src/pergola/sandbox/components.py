@@ -17,6 +17,7 @@ KWOK: Final = "kwok"
 CONTAINERD: Final = "containerd"
 KUBELET: Final = "kubelet"
 KUBE_PROXY: Final = "kube-proxy"
+FELIX: Final = "felix"
 IMAGE_PROVIDER: Final = "image-provider"
 LOAD_BALANCER: Final = "load-balancer"
 
@@ -31,6 +32,7 @@ WITH_NODE: Final[Components] = (
     CONTAINERD,
     KUBELET,
     KUBE_PROXY,
+    FELIX,
     IMAGE_PROVIDER,
     LOAD_BALANCER,
 )

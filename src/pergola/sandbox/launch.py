@@ -93,12 +93,14 @@ def _prepare(layout: Layout, request: Request) -> dict[str, list[str]]:
 def _node_plan(layout: Layout) -> NodePlan:
     from pergola.sandbox.node import cgroups
     from pergola.sandbox.node.configuration import NODE, NODE_ADDRESS
+    from pergola.sandbox.node.network import GATEWAY
 
     return NodePlan(
         name=NODE,
         address=NODE_ADDRESS,
         port=layout.secure_port,
         services=SERVICES,
+        gateway=GATEWAY,
         cgroups=cgroups.folders(layout.directory),
     )
 

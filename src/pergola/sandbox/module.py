@@ -2,8 +2,8 @@
 
 Each is a folder with a `go.mod` and a `go.sum`, so that its programs are built from exactly the
 sources pinned there. Programs with conflicting requirements are in separate folders. Some contain
-Pergola's own Go code: `coredns` (the plugins to link), `node` (programs that no Go module
-provides), `cilium` and `calico` (programs that call the agents' own parsers).
+Pergola's own Go code: `coredns` (the plugins to link), `felix` (its start), `node` (programs that
+no Go module provides), `cilium` and `calico` (programs that call the agents' own parsers).
 """
 
 import hashlib
@@ -18,6 +18,7 @@ from pergola.sandbox.components import (
     CONTAINERD,
     CONTROLLER_MANAGER,
     ETCD,
+    FELIX,
     KUBE_PROXY,
     KUBELET,
     KWOK,
@@ -30,7 +31,9 @@ CLUSTER_API_AWS_CONFIG: Final = "cluster-api-provider-aws-config"
 SHIM: Final = "containerd-shim-runc-v2"
 CTR: Final = "ctr"
 RUNC: Final = "runc"
-CNI_PLUGINS: Final = ("bridge", "host-local", "loopback", "portmap")
+CNI_PLUGINS: Final = ("host-local", "loopback", "portmap")
+CALICO_CNI: Final = "calico"
+CALICO_CRDS: Final = "calico-crds"
 COREDNS: Final = "coredns"
 LOCAL_PATH_PROVISIONER: Final = "local-path-provisioner"
 LOCAL_PATH_HELPER: Final = "local-path-helper"
@@ -190,12 +193,22 @@ CNI: Final = Module(
     directory=GO_MODULES / "cni",
     packages={
         name: f"github.com/containernetworking/plugins/plugins/{kind}/{name}"
-        for name, kind in zip(CNI_PLUGINS, ("main", "ipam", "main", "meta"), strict=True)
+        for name, kind in zip(CNI_PLUGINS, ("ipam", "main", "meta"), strict=True)
     },
     versioned="github.com/containernetworking/plugins",
     stamps={
         "github.com/containernetworking/plugins/pkg/utils/buildversion.BuildVersion": "{version}"
     },
+)
+NETWORK_POLICIES: Final = Module(
+    directory=GO_MODULES / "felix",
+    packages={
+        FELIX: ".",
+        CALICO_CNI: "github.com/projectcalico/calico/cni-plugin/cmd/calico",
+    },
+    versioned="github.com/projectcalico/calico",
+    stamps={"main.version": "{version}"},
+    folders={CALICO_CRDS: Folder("github.com/projectcalico/calico", "libcalico-go/config/crd")},
 )
 DNS: Final = Module(
     directory=GO_MODULES / "coredns",
@@ -226,6 +239,7 @@ NODE_MODULES: Final = (
     CONTAINER_RUNTIME,
     OCI_RUNTIME,
     CNI,
+    NETWORK_POLICIES,
     DNS,
     LOCAL_PATH,
     METRICS,

@@ -16,6 +16,7 @@ class NodePlan(TypedDict):
         address: the node's IP address.
         port: the API server's port in the node's network.
         services: the address range of Services.
+        gateway: the address to which pods send all packets.
         cgroups: the folders of its cgroups, which are removed at the end.
     """
 
@@ -23,6 +24,7 @@ class NodePlan(TypedDict):
     address: str
     port: int
     services: str
+    gateway: str
     cgroups: list[str]
 
 

@@ -63,6 +63,11 @@ class Readiness:
                 check = partial(_is_available, client, key)
                 await self._until(check, f"Deployment {key} to be available")
 
+    async def of_path(self, path: str, what: str) -> None:
+        """Wait until the API server answers a GET of this path without an error."""
+        async with self._client() as client:
+            await self._until(lambda: _answers(client, path), what)
+
     async def of_socket(self, path: Path) -> None:
         """Wait until a server accepts connections on a Unix socket."""
 
@@ -116,6 +121,11 @@ async def _holds(check: Callable[[], Awaitable[bool]]) -> bool:
 
 async def _serves(client: Client) -> bool:
     return await client.get_raw("/readyz") == b"ok"
+
+
+async def _answers(client: Client, path: str) -> bool:
+    await client.get_raw(path)
+    return True
 
 
 async def _exists(client: Client, gvk: GroupVersionKind, key: Key) -> bool:

@@ -19,7 +19,8 @@ from pergola.sandbox.module import (
     METRICS_SERVER,
     PAUSE,
 )
-from pergola.sandbox.node import addons
+from pergola.sandbox.node import addons, network
+from pergola.sandbox.node.configuration import NODE
 from pergola.sandbox.node.image_import import import_offers
 from pergola.sandbox.progress import Progress
 from pergola.sandbox.readiness import Readiness
@@ -44,11 +45,14 @@ async def bring_up(
     async with asyncio.TaskGroup() as group:
         group.create_task(_import(directory, progress))
         group.create_task(readiness.of_apiserver())
-    progress("starting kube-controller-manager, kube-scheduler, kubelet and kube-proxy")
+    await readiness.of_objects(network.objects(directory / "bin"))
+    progress("starting kube-controller-manager, kube-scheduler, kubelet, kube-proxy and Felix")
     await _start(directory, *(c for c in components if c not in _FIRST))
+    await readiness.of_path(network.INITIALIZED, "Felix to start")
     await readiness.of_objects(addons.manifests(directory / "volumes"))
     progress("waiting for the node, DNS and the volume provisioner")
     await readiness.of_node()
+    await readiness.of_path(network.readiness_path(NODE), "NetworkPolicies to be enforced")
     await readiness.of_controllers()
     await readiness.of_deployments(addons.DEPLOYMENTS)
     await control.command(directory, "ready")

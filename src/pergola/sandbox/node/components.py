@@ -7,6 +7,7 @@ from pergola.sandbox.components import (
     APISERVER,
     CONTAINERD,
     CONTROLLER_MANAGER,
+    FELIX,
     IMAGE_PROVIDER,
     KUBE_PROXY,
     KUBELET,
@@ -14,11 +15,12 @@ from pergola.sandbox.components import (
     Flags,
     Layout,
 )
-from pergola.sandbox.module import CNI_PLUGINS, CTR, RUNC, SHIM
+from pergola.sandbox.module import CALICO_CNI, CALICO_CRDS, CNI_PLUGINS, CTR, RUNC, SHIM
+from pergola.sandbox.node import network
 from pergola.sandbox.node.configuration import FRONT_PROXY, NODE, NODE_ADDRESS, NODE_KUBECONFIG
 
 # Programs that the components run.
-TOOLS: Final = (SHIM, RUNC, CTR, *CNI_PLUGINS)
+TOOLS: Final = (SHIM, RUNC, CTR, CALICO_CNI, CALICO_CRDS, *CNI_PLUGINS)
 _LABELS: Final = ("topology.kubernetes.io/region=local", "topology.kubernetes.io/zone=local-a")
 
 
@@ -31,6 +33,7 @@ def flags(layout: Layout) -> dict[str, Flags]:
         CONTAINERD: (f"--config={layout.file('containerd.toml')}", "--log-level=warn"),
         KUBELET: _kubelet(layout),
         KUBE_PROXY: (f"--config={layout.file('kube-proxy.yaml')}",),
+        FELIX: network.felix_flags(layout),
         IMAGE_PROVIDER: ("-m", "pergola.sandbox.node.image_provider", *own),
         LOAD_BALANCER: ("-m", "pergola.sandbox.node.load_balancer", *own),
     }

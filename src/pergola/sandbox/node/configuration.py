@@ -10,6 +10,7 @@ from pergola.pki import Authority
 from pergola.sandbox import directory
 from pergola.sandbox.components import PODS, Layout
 from pergola.sandbox.files import LIFETIME, Identity
+from pergola.sandbox.node import network
 
 NODE: Final = "node"
 # The node's only address; pods get theirs from PODS.
@@ -24,6 +25,7 @@ IDENTITIES: Final = (
     Identity(NODE_KUBECONFIG, "pergola-sandbox", "system:masters"),
     Identity("kubelet.kubeconfig", f"system:node:{NODE}", "system:nodes"),
     Identity("kube-proxy.kubeconfig", "system:kube-proxy", "system:authenticated"),
+    *network.IDENTITIES,
 )
 _MOST_PODS: Final = 250
 _NO_LIMIT: Final = "0%"
@@ -66,23 +68,6 @@ disabled_plugins = [
     bin_dirs = ['{layout.file("bin")}']
     conf_dir = '{layout.file("cni")}'
 """
-
-
-def network() -> str:
-    """Return the configuration of the pod network: a bridge that connects pods directly."""
-    bridge: JsonObject = {
-        "type": "bridge",
-        "bridge": "cni0",
-        "isDefaultGateway": True,
-        "hairpinMode": True,
-        "ipam": {"type": "host-local", "ranges": [[{"subnet": PODS}]]},
-    }
-    ports: JsonObject = {
-        "type": "portmap",
-        "backend": "nftables",
-        "capabilities": {"portMappings": True},
-    }
-    return json.dumps({"cniVersion": "1.0.0", "name": "pods", "plugins": [bridge, ports]})
 
 
 def kubelet(layout: Layout) -> str:
@@ -160,8 +145,7 @@ def write_all(layout: Layout, authority: Authority, runc: Path) -> None:
     }
     for name, pair in pairs.items():
         contents |= {f"{name}.crt": pair.public, f"{name}.key": pair.private}
+    (layout.directory / "cni").mkdir()
+    contents |= network.configurations(layout, NODE, NODE_ADDRESS)
     for name, content in contents.items():
         directory.write(layout.directory / name, content)
-    networks = layout.directory / "cni"
-    networks.mkdir()
-    directory.write(networks / "10-pods.conflist", network())

@@ -22,10 +22,7 @@ _SETTINGS: Final = {
     "vm/overcommit_memory": "1",
     "vm/panic_on_oom": "0",
 }
-_NETWORK_SETTINGS: Final = {
-    "net/ipv4/ip_forward": "1",
-    "net/bridge/bridge-nf-call-iptables": "1",
-}
+_FORWARDING: Final = Path("/proc/sys/net/ipv4/ip_forward")
 
 
 def enter(directory: Path, plan: NodePlan) -> None:
@@ -92,10 +89,9 @@ def _connect(plan: NodePlan) -> None:
     _ip("address", "add", f"{plan['address']}/32", "dev", "lo")
     # A connection to a Service needs a route before kube-proxy's rules can redirect it.
     _ip("route", "add", plan["services"], "dev", "lo", "src", plan["address"])
-    for name, value in _NETWORK_SETTINGS.items():
-        setting = Path("/proc/sys", name)
-        if setting.exists():
-            setting.write_text(value)
+    # The kernel answers pods that look for their gateway only if it has a route to it.
+    _ip("route", "add", plan["gateway"], "dev", "lo")
+    _FORWARDING.write_text("1")
 
 
 def _ip(*words: str) -> None:

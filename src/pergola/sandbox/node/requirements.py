@@ -14,7 +14,14 @@ from pergola.sandbox.module import RUNC
 from pergola.sandbox.node.cgroups import hierarchies
 
 # Programs that the node's programs run, each with its Debian package.
-_PROGRAMS: Final = {"ip": "iproute2", "mount": "mount", "nft": "nftables"}
+_PROGRAMS: Final = {
+    "conntrack": "conntrack",
+    "ip": "iproute2",
+    "ipset": "ipset",
+    "iptables-save": "iptables",
+    "mount": "mount",
+    "nft": "nftables",
+}
 _FILE_SYSTEMS: Final = ("overlay", "tmpfs")
 _NAMESPACES: Final = ("cgroup", "ipc", "mnt", "net", "pid", "uts")
 _CONTROLLERS: Final = ("cpu", "cpuset", "memory", "pids")
