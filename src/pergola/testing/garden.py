@@ -59,6 +59,23 @@ HIGHLY_AVAILABLE: Final[JsonObject] = {
     "spec": {"virtualCluster": {"controlPlane": {"highAvailability": {}}}}
 }
 
+BACKED_UP: Final[JsonObject] = {
+    "spec": {
+        "virtualCluster": {
+            "etcd": {
+                "main": {
+                    "backup": {
+                        "provider": "local",
+                        "region": "local",
+                        "bucketName": "bucket",
+                        "secretRef": {"name": "backup"},
+                    }
+                }
+            }
+        }
+    }
+}
+
 _NOW: Final = datetime(2026, 1, 1, 12, 34, tzinfo=UTC)
 _ETCD_CONFIG: Final[JsonObject] = {
     "etcdController": {"workers": 50},

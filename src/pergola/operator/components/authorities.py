@@ -51,7 +51,9 @@ def runtime_server(name: str, *hosts: str) -> Credential:
 
     Its authority changes every month, and its clients get the new bundle with the certificate.
     """
-    config = Certificate(name=name, common_name=hosts[0], hosts=hosts, for_server=True)
+    config = Certificate(
+        name=name, common_name=hosts[0], hosts=hosts, for_server=True, publish_ca=False
+    )
     return Credential(config, Options(signed_by=SigningCA(RUNTIME, Use.CURRENT)))
 
 

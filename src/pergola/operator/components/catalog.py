@@ -4,6 +4,7 @@ from typing import Final
 
 from pergola.operator.components.component import Component
 from pergola.operator.components.etcd_druid import ETCD_DRUID
+from pergola.operator.components.etcds.etcds import ETCDS
 from pergola.operator.components.observability.fluent_operator import FLUENT_OPERATOR
 from pergola.operator.components.observability.opentelemetry_operator import OPENTELEMETRY_OPERATOR
 from pergola.operator.components.observability.perses_operator import PERSES_OPERATOR
@@ -15,6 +16,7 @@ from pergola.operator.components.virtual_access import GENERIC_KUBECONFIG
 CATALOG: Final[tuple[Component, ...]] = (
     PRIORITY_CLASSES,
     ETCD_DRUID,
+    ETCDS,
     GENERIC_KUBECONFIG,
     PROMETHEUS_OPERATOR,
     PERSES_OPERATOR,

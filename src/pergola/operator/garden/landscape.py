@@ -43,6 +43,8 @@ class Landscape:
         etcd_config: `controllers.garden.etcdConfig` of the operator's configuration.
         node_tolerations: `nodeToleration` of the operator's configuration.
         references: The Secrets and ConfigMaps that the Garden names, by kind and key.
+        backup_secret: The Secret with the credentials of the backup, if not the one that the
+            Garden names.
         wildcard_certificate: The Secret with the wildcard certificate of the garden, if any.
         credentials: Grows while the landscape is built: CAs first, then those of each component.
     """
@@ -55,6 +57,7 @@ class Landscape:
     etcd_config: JsonObject = field(default_factory=dict)
     node_tolerations: NodeTolerations = NodeTolerations()
     references: Mapping[tuple[str, Key], JsonObject] = field(default_factory=dict)
+    backup_secret: str = ""
     wildcard_certificate: JsonObject | None = None
     credentials: Credentials = field(default_factory=Credentials)
 

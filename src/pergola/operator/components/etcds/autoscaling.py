@@ -1,0 +1,61 @@
+"""The VerticalPodAutoscalers of the etcds (spec 20 §15.1)."""
+
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.manifests import manifest
+from pergola.operator.components.etcds import access
+from pergola.operator.components.etcds.etcd import API_VERSION
+from pergola.operator.garden.landscape import NAMESPACE, Landscape
+
+_LEAST_MEMORY: Final = {access.MAIN: "300M", access.EVENTS: "60M"}
+_REQUIREMENTS: Final = "autoscaling.gardener.cloud/eviction-requirements"
+_DOWNSCALE: Final = "eviction-requirements.autoscaling.gardener.cloud/downscale-restriction"
+_WINDOW: Final = "shoot.gardener.cloud/maintenance-window"
+
+
+def autoscaler(landscape: Landscape, role: str) -> JsonObject:
+    """Return what sets the requests of an etcd; its backup sidecar keeps its own."""
+    policy = {
+        "containerName": "etcd",
+        "controlledValues": "RequestsOnly",
+        "minAllowed": _least(landscape, role),
+        "mode": "Auto",
+    }
+    return manifest(
+        "autoscaling.k8s.io/v1",
+        "VerticalPodAutoscaler",
+        access.name(role),
+        namespace=NAMESPACE,
+        labels={_REQUIREMENTS: "managed-by-controller", "role": f"etcd-vpa-{role}"},
+        annotations=_evictions(landscape, role),
+        spec={
+            "targetRef": {
+                "apiVersion": API_VERSION,
+                "kind": "Etcd",
+                "name": access.name(role),
+            },
+            "updatePolicy": {"updateMode": "InPlaceOrRecreate"},
+            "resourcePolicy": {
+                "containerPolicies": [policy, {"containerName": "*", "mode": "Off"}]
+            },
+        },
+    )
+
+
+def _least(landscape: Landscape, role: str) -> JsonObject:
+    etcds = landscape.virtual.etcd
+    chosen = etcds.main.autoscaling if role == access.MAIN else etcds.events.autoscaling
+    least: JsonObject = {"memory": _LEAST_MEMORY[role]}
+    return least if chosen is None else least | dict(chosen.min_allowed)
+
+
+def _evictions(landscape: Landscape, role: str) -> dict[str, str]:
+    """Return when the etcd may be evicted to make it smaller: the main one never is."""
+    if role == access.MAIN:
+        return {_DOWNSCALE: "never"}
+    window = landscape.virtual.maintenance.time_window
+    return {
+        _DOWNSCALE: "in-maintenance-window-only",
+        _WINDOW: f"{window.begin},{window.end}",
+    }

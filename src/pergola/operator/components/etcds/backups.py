@@ -1,0 +1,41 @@
+"""Where the main etcd is backed up (spec 20 §15.1)."""
+
+from typing import Final, NamedTuple
+
+from pergola.api.objects import uid_of
+from pergola.operator.components.etcds import schedules
+from pergola.operator.garden.landscape import Landscape
+
+_ROLE: Final = "virtual-garden-etcd-main/etcd-main"
+
+
+class Store(NamedTuple):
+    """A place in an object store.
+
+    Attributes:
+        container: The bucket.
+        prefix: The path in it.
+        schedule: When full snapshots are taken, as a cron expression in UTC.
+    """
+
+    provider: str
+    container: str
+    prefix: str
+    secret: str
+    schedule: str
+
+
+def store(landscape: Landscape) -> Store | None:
+    """Return where the main etcd is backed up, or None if it is not."""
+    backup = landscape.virtual.etcd.main.backup
+    if backup is None:
+        return None
+    bucket, _, path = (backup.bucket_name or "").partition("/")
+    generated = f"garden-{uid_of({'metadata': landscape.garden.metadata})}"
+    return Store(
+        provider=backup.provider,
+        container=bucket or generated,
+        prefix=f"{path.strip('/')}/{_ROLE}" if path.strip("/") else _ROLE,
+        secret=landscape.backup_secret or backup.secret_ref.name,
+        schedule=schedules.full_snapshot(landscape.garden).cron(),
+    )

@@ -1,0 +1,28 @@
+"""The component with both etcds (spec 20 §15.1)."""
+
+from typing import Final
+
+from pergola.operator.components.component import Component, Rendered
+from pergola.operator.components.etcd_druid import ETCD_DRUID
+from pergola.operator.components.etcds.access import ROLES, credentials
+from pergola.operator.components.etcds.autoscaling import autoscaler
+from pergola.operator.components.etcds.etcd import etcd
+from pergola.operator.components.etcds.metrics import service_monitor
+from pergola.operator.garden.landscape import Landscape
+
+
+def render(landscape: Landscape) -> Rendered:
+    """Return both etcds, their autoscalers, and what Prometheus scrapes."""
+    parts = (etcd, autoscaler, service_monitor)
+    return Rendered(direct=tuple(part(landscape, role) for role in ROLES for part in parts))
+
+
+ETCDS: Final = Component(
+    name="virtual-garden-etcds",
+    deploy="Deploying main and events ETCDs of virtual garden",
+    wait="Waiting until main and event ETCDs report readiness",
+    after=(ETCD_DRUID.ready,),
+    credentials=credentials,
+    render=render,
+    limit=300.0,
+)

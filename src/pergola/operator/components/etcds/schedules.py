@@ -1,0 +1,75 @@
+"""Cron schedules inside and before the maintenance window (spec 20 §15.1).
+
+The minute depends on the Garden's UID, so that many Gardens are not disturbed at the same time.
+"""
+
+import zlib
+from datetime import UTC, datetime, timedelta
+from typing import Final, NamedTuple
+
+from pergola.api.objects import uid_of
+from pergola.api.operator_v1alpha1 import Garden
+from pergola.api.operator_v1alpha1.virtual_cluster import MaintenanceTimeWindow
+
+_DAY: Final = 24 * 60
+_BEFORE: Final = 75
+"""Minutes before the window at which snapshots may start: they are over when it opens."""
+_HOUR: Final = 60
+
+
+class MinuteOfDay(NamedTuple):
+    """A time of the day, in UTC."""
+
+    hour: int
+    minute: int
+
+    def cron(self, days: str = "*") -> str:
+        """Return a cron expression for this time on some days of the month."""
+        return f"{self.minute} {self.hour} {days} * *"
+
+
+def defragmentation(garden: Garden) -> MinuteOfDay:
+    """Return a time in the maintenance window."""
+    begin, length = _window(garden.spec.virtual_cluster.maintenance.time_window)
+    if length == _DAY:
+        return _created(garden)
+    return _at(begin + _spread(garden, length))
+
+
+def full_snapshot(garden: Garden) -> MinuteOfDay:
+    """Return a time before the maintenance window."""
+    begin, length = _window(garden.spec.virtual_cluster.maintenance.time_window)
+    if length == _DAY:
+        return _created(garden)
+    return _at(begin - _BEFORE + _spread(garden, _HOUR))
+
+
+def _window(window: MaintenanceTimeWindow) -> tuple[int, int]:
+    """Return the begin in minutes after midnight UTC, and the length in minutes."""
+    begin, end = _minutes(window.begin), _minutes(window.end)
+    # A window of a day, as in 000000+0000 to 235959+0000 or to the same time, is always open.
+    length = (end - begin) % _DAY
+    return begin, _DAY if length in (0, _DAY - 1) else length
+
+
+def _minutes(text: str) -> int:
+    """Return `220000+0100` as minutes after midnight in UTC."""
+    time = datetime.strptime(text, "%H%M%S%z")
+    offset = time.utcoffset() or timedelta()
+    return (time.hour * 60 + time.minute - int(offset.total_seconds()) // 60) % _DAY
+
+
+def _spread(garden: Garden, minutes: int) -> int:
+    return zlib.crc32(uid_of({"metadata": garden.metadata}).encode()) % minutes
+
+
+def _created(garden: Garden) -> MinuteOfDay:
+    created = garden.metadata.get("creationTimestamp")
+    if not isinstance(created, str):
+        return MinuteOfDay(0, 0)
+    time = datetime.fromisoformat(created).astimezone(UTC)
+    return MinuteOfDay(time.hour, time.minute)
+
+
+def _at(minutes: int) -> MinuteOfDay:
+    return MinuteOfDay(*divmod(minutes % _DAY, _HOUR))
