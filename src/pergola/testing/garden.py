@@ -14,6 +14,7 @@ from pergola.operator.components.authorities import authorities
 from pergola.operator.components.catalog import CATALOG
 from pergola.operator.garden.credentials import Credential, Credentials
 from pergola.operator.garden.landscape import Landscape
+from pergola.resource_manager.registration import garden_webhooks
 from pergola.secrets_manager import Generated, ManagedSecret
 
 GARDEN: Final[JsonObject] = {
@@ -116,6 +117,7 @@ def landscape(*patches: JsonObject, **attributes: Any) -> Landscape:
         "runtime_version": "1.34.1",
         "gardener_version": "v1.150.0",
         "images": ImageVector.load(images.read_bytes()),
+        "webhook_configurations": garden_webhooks,
         "feature_gates": _GATES,
         "etcd_config": _ETCD_CONFIG,
         **attributes,

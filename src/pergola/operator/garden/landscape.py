@@ -4,7 +4,7 @@ Building a `Landscape` is the only step that reads clusters. Components are pure
 equal landscapes give equal objects.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
@@ -19,6 +19,11 @@ from pergola.operator.garden.credentials import Credentials
 
 NAMESPACE: Final = "garden"
 """The namespace of all components in the runtime cluster, and of Gardener in the virtual one."""
+
+WebhookConfigurations = Callable[[JsonObject, bytes], Sequence[JsonObject]]
+"""From the configuration file of the resource manager in the runtime cluster, and the certificates
+of the authority of its server, to the configurations of its webhooks."""
+
 SEVERAL: Final = 2
 
 
@@ -39,7 +44,14 @@ class Landscape:
         runtime_version: The Kubernetes version of the runtime cluster, e.g. `1.34.2`.
         gardener_version: Of the images of Gardener, e.g. `v1.130.0`.
         images: The image vector.
+        webhook_configurations: Declared by the resource manager. Products do not import each other,
+            so the process hands them over.
         feature_gates: Of the operator, all of them.
+        log_level: `logLevel` of the operator's configuration.
+        log_format: `logFormat` of the operator's configuration.
+        is_self_hosted: Whether the runtime cluster is a Shoot that hosts its own control plane.
+        network_policy_selectors: `controllers.networkPolicy.additionalNamespaceSelectors` of the
+            operator's configuration.
         etcd_config: `controllers.garden.etcdConfig` of the operator's configuration.
         node_tolerations: `nodeToleration` of the operator's configuration.
         references: The Secrets and ConfigMaps that the Garden names, by kind and key.
@@ -53,6 +65,11 @@ class Landscape:
     runtime_version: str
     gardener_version: str
     images: ImageVector
+    webhook_configurations: WebhookConfigurations
+    log_level: str = "info"
+    log_format: str = "json"
+    is_self_hosted: bool = False
+    network_policy_selectors: tuple[JsonObject, ...] = ()
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
     etcd_config: JsonObject = field(default_factory=dict)
     node_tolerations: NodeTolerations = NodeTolerations()
