@@ -1,0 +1,94 @@
+"""The resource manager of the runtime cluster (spec 20 §13).
+
+It keeps the objects of all other components, so the operator applies its objects by itself.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.manifests import account, cluster_role, rule, selector
+from pergola.operator.components import authorities, monitoring
+from pergola.operator.components.component import Component, Rendered
+from pergola.operator.components.conventions import FROM_WORLD, SEED_SCRAPES, open_ports
+from pergola.operator.components.priority_classes import CRITICAL
+from pergola.operator.components.resource_manager import workload
+from pergola.operator.components.resource_manager.configuration import (
+    METRICS_PORT,
+    WEBHOOK_PORT,
+    for_runtime,
+)
+from pergola.operator.garden.credentials import Credential
+from pergola.operator.garden.landscape import NAMESPACE, SEVERAL, Landscape
+
+NAME: Final = "gardener-resource-manager"
+
+_LABELS: Final = {"app": NAME}
+_INSTANCE: Final = workload.Instance(
+    name=NAME,
+    role="seed",
+    labels=_LABELS,
+    prometheus=monitoring.SEED,
+    priority=CRITICAL,
+    high_availability={"high-availability-config.resources.gardener.cloud/skip": "true"},
+    opened={
+        **open_ports(SEED_SCRAPES, METRICS_PORT),
+        **open_ports(FROM_WORLD, WEBHOOK_PORT),
+    },
+)
+
+
+def credentials(landscape: Landscape) -> Iterator[Credential]:
+    """Yield the certificate of the webhooks."""
+    del landscape
+    yield workload.certificate(_INSTANCE)
+
+
+def render(landscape: Landscape) -> Rendered:
+    """Return the resource manager, its permissions and the registration of its webhooks.
+
+    The registration comes last: the pods have to start without it, and API servers are to trust a
+    new authority as soon as its certificate is served.
+    """
+    config = for_runtime(landscape, NAME)
+    bundle = landscape.credentials.bundle(authorities.RUNTIME).data["bundle.crt"]
+    objects = (
+        *cluster_role(
+            f"{NAME}-seed", [rule("*", ["*"], ["*"])], account(NAME, NAMESPACE), labels=_LABELS
+        ),
+        *workload.objects(_INSTANCE, landscape, config, spread=_spread(landscape)),
+        *landscape.webhook_configurations(config, bundle),
+    )
+    return Rendered(direct=objects)
+
+
+def _spread(landscape: Landscape) -> list[JsonObject]:
+    """Return what its own webhook would set, which is not there when it starts."""
+    common: JsonObject = {
+        "labelSelector": selector(_INSTANCE.pods),
+        "matchLabelKeys": ["pod-template-hash"],
+        "maxSkew": 1,
+    }
+    nodes = {
+        **common,
+        "topologyKey": "kubernetes.io/hostname",
+        "whenUnsatisfiable": "ScheduleAnyway",
+    }
+    if not landscape.has_several_zones:
+        return [nodes]
+    zones = {
+        **common,
+        "topologyKey": "topology.kubernetes.io/zone",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "minDomains": SEVERAL,
+    }
+    return [nodes, zones]
+
+
+RESOURCE_MANAGER: Final = Component(
+    name=NAME,
+    deploy="Deploying gardener-resource-manager",
+    wait="Waiting for gardener-resource-manager to be healthy",
+    credentials=credentials,
+    render=render,
+)
