@@ -11,9 +11,12 @@ from pergola.operator.components.observability.perses_operator import PERSES_OPE
 from pergola.operator.components.observability.prometheus_operator import PROMETHEUS_OPERATOR
 from pergola.operator.components.observability.victoria_operator import VICTORIA_OPERATOR
 from pergola.operator.components.priority_classes import PRIORITY_CLASSES
+from pergola.operator.components.resource_manager.runtime import RESOURCE_MANAGER
+from pergola.operator.components.resource_manager.virtual import VIRTUAL_RESOURCE_MANAGER
 from pergola.operator.components.virtual_access import GENERIC_KUBECONFIG
 
 CATALOG: Final[tuple[Component, ...]] = (
+    RESOURCE_MANAGER,
     PRIORITY_CLASSES,
     ETCD_DRUID,
     ETCDS,
@@ -23,6 +26,7 @@ CATALOG: Final[tuple[Component, ...]] = (
     VICTORIA_OPERATOR,
     OPENTELEMETRY_OPERATOR,
     FLUENT_OPERATOR,
+    VIRTUAL_RESOURCE_MANAGER,
 )
 
 

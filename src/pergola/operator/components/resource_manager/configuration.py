@@ -37,7 +37,11 @@ def for_runtime(landscape: Landscape, name: str) -> JsonObject:
         "networkPolicy": _network_policies(landscape),
         "istioClusterConfiguration": {"enabled": True},
     }
-    return {**_process(landscape, name), "controllers": controllers, "webhooks": _webhooks(landscape)}
+    return {
+        **_process(landscape, name),
+        "controllers": controllers,
+        "webhooks": _webhooks(landscape),
+    }
 
 
 def for_virtual(landscape: Landscape, name: str) -> JsonObject:

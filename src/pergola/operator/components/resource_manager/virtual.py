@@ -5,12 +5,11 @@ token was not renewed, it runs with a client certificate that is valid for ten m
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 
 from pergola.api.objects import JsonObject
-from pergola.manifests import account, manifest, role, rule
+from pergola.manifests import KUBE_SYSTEM, account, manifest, role, rule
 from pergola.manifests.labels import HIGH_AVAILABILITY
 from pergola.operator.components import authorities
 from pergola.operator.components.component import Component, Managed, Rendered, Target
@@ -139,7 +138,7 @@ def _binding() -> JsonObject:
         _TARGET_ROLE,
         annotations={"resources.gardener.cloud/keep-object": "true"},
         roleRef={"apiGroup": _RBAC, "kind": "ClusterRole", "name": "cluster-admin"},
-        subjects=[account(ACCOUNT, "kube-system")],
+        subjects=[account(ACCOUNT, KUBE_SYSTEM)],
     )
 
 

@@ -118,9 +118,7 @@ def objects(
     """
     name, labels = instance.name, instance.labels
     mounted = make_unique(
-        manifest(
-            "v1", "ConfigMap", name, namespace=NAMESPACE, data={_CONFIG_FILE: dump(config)}
-        )
+        manifest("v1", "ConfigMap", name, namespace=NAMESPACE, data={_CONFIG_FILE: dump(config)})
     )
     pod = _pod(instance, landscape, name_of(mounted))
     if kubeconfig:
