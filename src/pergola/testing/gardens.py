@@ -3,6 +3,8 @@
 import copy
 from typing import Any, Final
 
+import orjson
+
 from pergola.api.objects import JsonObject
 from pergola.api.operator_v1alpha1 import garden_from
 from pergola.operator.webhooks.garden.validation import Facts, check_garden
@@ -39,7 +41,7 @@ GARDENER: Final = f"{VIRTUAL}.gardener"
 
 def with_values(garden: JsonObject, values: dict[str, Any]) -> JsonObject:
     """Return a Garden with other values at dotted paths; `...` in place of a value removes it."""
-    changed = copy.deepcopy(garden)
+    changed: JsonObject = orjson.loads(orjson.dumps(garden))  # without parts that are shared
     for path, value in values.items():
         *parents, last = path.replace("[", ".[").split(".")
         here: JsonObject = changed

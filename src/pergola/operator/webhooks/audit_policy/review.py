@@ -1,0 +1,114 @@
+"""The webhook that judges the audit policies of a Garden (spec 21 §9.3)."""
+
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import Final
+
+from pergola.admission import (
+    Registration,
+    Request,
+    Rule,
+    Verdict,
+    Webhook,
+    allowed,
+    errored,
+    invalid,
+)
+from pergola.api.field_errors import Cause
+from pergola.api.field_errors import invalid as invalid_field
+from pergola.api.kinds import CONFIG_MAP
+from pergola.api.objects import JsonObject, Key, deletion_timestamp_of, map_at, name_of
+from pergola.api.operator_v1alpha1 import GARDEN, GROUP, VERSION
+from pergola.kube.errors import KubeError
+from pergola.kube.patches import same
+from pergola.operator.webhooks.audit_policy.rules import KEY, policy_problems
+from pergola.operator.webhooks.lookups import Lookups
+from pergola.operator.webhooks.namespace import GARDEN_NAMESPACE, NAMESPACE_NAME
+
+REGISTRATION: Final = Registration(
+    name="audit-policies.operator.gardener.cloud",
+    path="/webhooks/audit-policies",
+    kind="validating",
+    rules=(
+        Rule(("CREATE", "UPDATE"), (GROUP,), (VERSION,), ("gardens",)),
+        Rule(("UPDATE",), ("",), ("v1",), ("configmaps",)),
+    ),
+    namespace_selector={"matchLabels": {NAMESPACE_NAME: GARDEN_NAMESPACE}},
+    match_policy="Exact",
+)
+_REFERENCE: Final = ("auditConfig", "auditPolicy", "configMapRef")
+_SERVERS: Final = (("kubernetes", "kubeAPIServer"), ("gardener", "gardenerAPIServer"))
+
+
+def references_of(garden: JsonObject) -> dict[str, str]:
+    """Return the names of the ConfigMaps with audit policies, by the path of the name."""
+    found = {}
+    for server in _SERVERS:
+        path = ("spec", "virtualCluster", *server, *_REFERENCE)
+        if name := map_at(garden, *path).get("name"):
+            found[".".join((*path, "name"))] = str(name)
+    return found
+
+
+class AuditPolicies:
+    """The handler."""
+
+    def __init__(self, lookups: Lookups) -> None:
+        self._lookups = lookups
+
+    async def __call__(self, request: Request) -> Verdict:
+        """Judge a Garden that refers to policies, or a ConfigMap with one."""
+        new, old = request.object, request.old_object
+        if new is None:
+            return allowed(because=f"{request.operation} stores nothing")
+        try:
+            if request.kind == GARDEN:
+                return await self._garden(new, old)
+            if request.kind == CONFIG_MAP and old is not None:
+                return await self._config_map(new, old)
+        except KubeError as error:
+            return errored(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
+        return allowed(because="it has no audit policy")
+
+    async def _garden(self, new: JsonObject, old: JsonObject | None) -> Verdict:
+        if deletion_timestamp_of(new):
+            return allowed(because="the Garden is being deleted")
+        references = references_of(new)
+        if old is not None and references == references_of(old) and _same_version(new, old):
+            return allowed(because="neither the policies nor the version changed")
+        causes = [cause for at, name in references.items() for cause in await self._named(at, name)]
+        if causes:
+            return invalid(f"Garden.{GROUP}", name_of(new), tuple(causes))
+        return allowed(because="the audit policies are valid")
+
+    async def _named(self, path: str, name: str) -> list[Cause]:
+        found = await self._lookups.config_map(Key(GARDEN_NAMESPACE, name))
+        if found is None:
+            missing = f"ConfigMap {GARDEN_NAMESPACE}/{name} does not exist"
+            return [invalid_field(path, name, missing)]
+        return [invalid_field(path, name, problem) for problem in policy_problems(found)]
+
+    async def _config_map(self, new: JsonObject, old: JsonObject) -> Verdict:
+        if same(map_at(new, "data").get(KEY), map_at(old, "data").get(KEY)):
+            return allowed(because="the policy is unchanged")
+        gardens = await self._lookups.gardens()
+        if name_of(new) not in {name for g in gardens for name in references_of(g).values()}:
+            return allowed(because="no Garden refers to the ConfigMap")
+        if causes := tuple(_of_config_map(new)):
+            return invalid("ConfigMap", name_of(new), causes)
+        return allowed(because="the audit policy is valid")
+
+
+def audit_policies(lookups: Lookups) -> Webhook:
+    """Return the webhook that judges audit policies."""
+    return Webhook(registration=REGISTRATION, handler=AuditPolicies(lookups))
+
+
+def _same_version(new: JsonObject, old: JsonObject) -> bool:
+    path = ("spec", "virtualCluster", "kubernetes")
+    return same(map_at(new, *path).get("version"), map_at(old, *path).get("version"))
+
+
+def _of_config_map(config_map: JsonObject) -> Iterator[Cause]:
+    for problem in policy_problems(config_map):
+        yield Cause("FieldValueInvalid", f"Invalid value: {problem}", f"data.{KEY}")
