@@ -1,4 +1,4 @@
-"""What the original extension renders for calico (3.31.6), as `originals` compares it."""
+"""The original extension's objects for calico (3.31.6), for the comparison in `originals`."""
 
 from collections.abc import Mapping
 from typing import Final

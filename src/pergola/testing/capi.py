@@ -1,12 +1,12 @@
-"""Cluster API's real core controller manager, beside what is tested.
+"""Cluster API's real core controller manager, for tests.
 
     async with core_manager(kubeconfig, directory) as core:
         ...
         await core.restart()
 
 It is built from its Go module like the sandbox's programs (`pergola sandbox build --all`). It needs
-a cluster of its own: it brings CRDs and webhooks for the kinds of Cluster API, and works on all
-objects of them. Flags and patches are explained in `docs/cluster-api-core-manager.md`.
+a cluster of its own: it installs CRDs and webhooks for Cluster API's kinds, and reconciles all
+objects of them. `docs/cluster-api-core-manager.md` explains flags and patches.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ _LOG_CHARACTERS: Final = 6000
 
 
 class CoreManagerError(Exception):
-    """The core manager cannot be run; the text has what it said last."""
+    """The core manager cannot run; the text has the end of its log."""
 
 
 class _Ports(NamedTuple):
@@ -56,15 +56,15 @@ class _Ports(NamedTuple):
 
 
 class CoreManager:
-    """The core manager as a process, which can be stopped and started again.
+    """The core manager as a process, which can be stopped and restarted.
 
-    Bound to no event loop. It dies with the thread that started it.
+    Independent of event loops. It ends with the thread that started it.
 
     Args:
         program: the manager.
-        kubeconfig: of an administrator.
-        directory: has its webhooks' `tls.crt` and `tls.key`, and gets its log.
-        further: flags beside those that it needs in any case.
+        kubeconfig: an administrator's kubeconfig.
+        directory: the directory of its webhooks' `tls.crt` and `tls.key`, and of its log.
+        further: extra flags besides the required ones.
     """
 
     def __init__(
@@ -82,16 +82,16 @@ class CoreManager:
 
     @property
     def log(self) -> Path:
-        """What it says, in all of its lives."""
+        """The log, over all restarts."""
         return self._directory / "core-manager.log"
 
     def last_words(self) -> str:
-        """Return the end of its log."""
+        """Return the end of the log."""
         text = self.log.read_text(errors="replace") if self.log.exists() else ""
         return text[-_LOG_CHARACTERS:]
 
     async def until_logged(self, *texts: str) -> None:
-        """Wait for a line with all of these texts, in which its log escapes double quotes."""
+        """Wait for a line with all of these texts; the log escapes double quotes."""
         wanted = [text.replace('"', '\\"') for text in texts]
         async with asyncio.timeout(_LOG_SECONDS):
             while not self._has_line(wanted):  # noqa: ASYNC110 - another process writes it
@@ -101,7 +101,7 @@ class CoreManager:
         """Start it, and return when its webhooks are served.
 
         Raises:
-            CoreManagerError: it ends, or takes too long.
+            CoreManagerError: the manager ends, or takes too long.
         """
         parent = os.getpid()
         with self.log.open("ab") as log:
@@ -117,7 +117,7 @@ class CoreManager:
         await self._ready(self._process)
 
     async def stop(self) -> None:
-        """End it as a rollout would; kill it where that is not enough."""
+        """Terminate it as a rollout would, and kill it if necessary."""
         process, self._process = self._process, None
         if process is None or process.poll() is not None:
             return
@@ -132,7 +132,7 @@ class CoreManager:
         process.wait()
 
     async def restart(self) -> None:
-        """End it, and start it anew."""
+        """Stop it and start it again."""
         await self.stop()
         await self.start()
 
@@ -164,18 +164,18 @@ class CoreManager:
 async def core_manager(
     kubeconfig: Path, directory: Path, *, flags: Sequence[str] = (), progress: Progress = silent
 ) -> AsyncGenerator[CoreManager]:
-    """The core manager with its CRDs and webhooks, until the block ends.
+    """Run the core manager with its CRDs and webhooks until the block ends.
 
-    What it brought to the cluster stays there.
+    The installed objects stay in the cluster.
 
     Args:
-        directory: empty; for certificates and the log.
-        flags: further ones, such as `--feature-gates=...`.
-        progress: is told when the program has to be built first.
+        directory: an empty directory for certificates and the log.
+        flags: extra flags, such as `--feature-gates=...`.
+        progress: reports that the program is being built.
 
     Raises:
-        SandboxError: it cannot be built.
-        CoreManagerError: it does not start.
+        SandboxError: the program cannot be built.
+        CoreManagerError: the manager does not start.
     """
     parts = await asyncio.to_thread(
         binaries.find, (CLUSTER_API_MANAGER, CLUSTER_API_CONFIG), progress
@@ -198,7 +198,7 @@ def _flags(kubeconfig: Path, directory: Path, ports: _Ports) -> Iterator[str]:
     yield f"--health-addr={_HOST}:{ports.health}"
     yield f"--diagnostics-address={_HOST}:0"
     yield "--insecure-diagnostics"
-    # There is no flag for the address on which webhooks are served: it is every one.
+    # There is no flag for the address of the webhooks: they are served on all addresses.
     yield f"--webhook-port={ports.webhooks}"
     yield f"--webhook-cert-dir={directory}"
 
@@ -223,7 +223,7 @@ def _certify(directory: Path) -> bytes:
 
 
 async def _install(client: Client, config: Path, port: int, authority: bytes) -> None:
-    """Bring CRDs and registrations, as the release's manifests do, with our own server."""
+    """Install CRDs and registrations like the release's manifests, for our own server."""
     crds = [convertible(crd, port, authority) for crd in _objects(config / "crd" / "bases")]
     for crd in crds:
         await client.apply(crd, manager=_FIELD_MANAGER, force=True)

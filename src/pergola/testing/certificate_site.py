@@ -40,7 +40,7 @@ KEY: Final = new_key()
 
 
 class OwnRequests(RecordingClient):
-    """Watches only the CertificateSigningRequests of one test: they belong to no namespace.
+    """A client that only sees the CertificateSigningRequests of one test, which are cluster-scoped.
 
     Attributes:
         reads: how many objects and lists were asked for.

@@ -1,4 +1,4 @@
-"""What the original extension renders for cilium (1.19.7), as `originals` compares it."""
+"""The original extension's objects for cilium (1.19.7), for the comparison in `originals`."""
 
 from collections.abc import Mapping
 from typing import Final

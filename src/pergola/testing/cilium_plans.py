@@ -48,7 +48,7 @@ def cilium_shoot(
 
 
 def cilium_config(**fields: object) -> NetworkConfig:
-    """A config of these fields of `providerConfig`, read as strictly as that of a Network."""
+    """Return a config from fields of `providerConfig`, parsed as strictly as in a Network."""
     return read_strict(NetworkConfig, dict(fields), NETWORK_CONFIG)  # type: ignore[arg-type]
 
 

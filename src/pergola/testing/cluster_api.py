@@ -73,12 +73,12 @@ async def aws_provider_crds() -> list[JsonObject]:
 
 
 def cluster_crd() -> JsonObject:
-    """A Cluster CRD without a schema, for tests that run without Cluster API's own controllers."""
+    """Return a Cluster CRD without a schema, for tests without Cluster API's own controllers."""
     return _crd(CLUSTER)
 
 
 async def install(client: Client, *crds: JsonObject) -> None:
-    """Install CRDs that are not there yet; return when their kinds are served."""
+    """Install missing CRDs; return when their kinds are served."""
     for crd in crds:
         try:
             await client.create(crd)

@@ -1,4 +1,4 @@
-"""Installs Pergola's CRDs into a cluster of the tests, once however many tests ask."""
+"""Installation of Pergola's CRDs in a test cluster, once for all tests."""
 
 import asyncio
 
@@ -19,7 +19,7 @@ async def install_crds(client: Client) -> None:
 
 
 async def install_extension_crds(client: Client) -> None:
-    """Return when ManagedResources, Clusters and the extension kinds of ours are served."""
+    """Return when ManagedResources, Clusters and our extension kinds are served."""
     for definition in (
         managed_resource_crd(),
         network_crd(),

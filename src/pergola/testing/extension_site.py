@@ -1,4 +1,4 @@
-"""A control plane's namespace on a seed, with its Cluster and its extension resources.
+"""A control plane namespace on a seed, with its Cluster and its extension resources.
 
     site = await extension_site(client, namespace)
     actuator = recording_actuator(site.type)
@@ -33,7 +33,7 @@ Act = Callable[[Context, JsonObject], Awaitable[Status | None]]
 
 
 class RecordingActuator(Actuator):
-    """Remembers which of its methods were called, and does what a test puts into `acts`.
+    """An actuator that records calls of its methods, and behaves as `acts` defines.
 
     Attributes:
         calls: the names of the methods, in order.
@@ -54,27 +54,27 @@ class RecordingActuator(Actuator):
         self.acts: dict[str, Act] = {}
 
     async def reconcile(self, context: Context, obj: JsonObject) -> Status | None:
-        """Note `reconcile`."""
+        """Record `reconcile`."""
         return await self._note("reconcile", context, obj)
 
     async def delete(self, context: Context, obj: JsonObject) -> Status | None:
-        """Note `delete`."""
+        """Record `delete`."""
         return await self._note("delete", context, obj)
 
     async def force_delete(self, context: Context, obj: JsonObject) -> Status | None:
-        """Note `force_delete`."""
+        """Record `force_delete`."""
         return await self._note("force_delete", context, obj)
 
     async def migrate(self, context: Context, obj: JsonObject) -> Status | None:
-        """Note `migrate`."""
+        """Record `migrate`."""
         return await self._note("migrate", context, obj)
 
     async def restore(self, context: Context, obj: JsonObject) -> Status | None:
-        """Note `restore`."""
+        """Record `restore`."""
         return await self._note("restore", context, obj)
 
     def taken(self) -> list[str]:
-        """Return the calls since the last look."""
+        """Return the calls since the last time."""
         taken, self.calls = self.calls, []
         return taken
 
@@ -97,7 +97,7 @@ def recording_actuator(of_type: str) -> RecordingActuator:
 
 
 class ExtensionSite:
-    """A namespace that stands for a control plane, and one extension resource in it.
+    """A control plane namespace with one extension resource.
 
     Attributes:
         client: the administrator's.
@@ -117,7 +117,7 @@ class ExtensionSite:
     # The Cluster
 
     async def put_cluster(self, shoot: JsonObject | None = None) -> None:
-        """Make the Cluster say this of its Shoot."""
+        """Write the Cluster with this Shoot."""
         spec = {"shoot": {"metadata": {"name": self.key.name}} | (shoot or {})}
         key = Key("", self.namespace)
         try:
@@ -129,7 +129,7 @@ class ExtensionSite:
             await self.client.update({**live, "spec": spec})
 
     async def clean_up(self) -> None:
-        """Remove what is not removed with the namespace."""
+        """Delete what does not vanish with the namespace."""
         with suppress(NotFound):
             await self.client.delete(CLUSTER, Key("", self.namespace))
         with suppress(NotFound):
@@ -155,19 +155,19 @@ class ExtensionSite:
         return await self.client.create(_object(self.gvk, metadata, wanted))
 
     async def annotate(self, operation: str) -> JsonObject:
-        """Make a request, as a caller does."""
+        """Annotate a request, as a caller does."""
         return await self.edit({"metadata": {"annotations": request(operation)}})
 
     async def edit(self, patch: JsonObject) -> JsonObject:
-        """Merge-patches the resource."""
+        """Merge-patch the resource."""
         return await self.client.patch(self.gvk, self.key, patch)
 
     async def edit_status(self, status: JsonObject) -> JsonObject:
-        """Merge-patches the status of the resource, as if it had been written before."""
+        """Merge-patch the status of the resource, as if it had been written earlier."""
         return await self.client.patch(self.gvk, self.key, {"status": status}, subresource="status")
 
     async def delete(self) -> None:
-        """Ask for the deletion of the resource, with the confirmation that it needs."""
+        """Confirm and request the deletion of the resource."""
         await self.edit({"metadata": {"annotations": {marks.CONFIRMATION_DELETION: "true"}}})
         await self.client.delete(self.gvk, self.key)
 
@@ -185,7 +185,7 @@ class ExtensionSite:
         client: Client | None = None,
         clock: Clock | None = None,
     ) -> Unit:
-        """Return what runs an actuator; as another identity if a client is given."""
+        """Return the unit of an actuator; `client` gives it another identity."""
         return extension_controller(
             client or self.client, actuator, settings or Settings(), metrics=Metrics(), clock=clock
         )
@@ -193,7 +193,7 @@ class ExtensionSite:
     async def until(
         self, holds: Callable[[JsonObject], bool], *, patience: float = PATIENCE
     ) -> JsonObject:
-        """Wait until the resource is as `holds` says."""
+        """Wait until `holds` accepts the resource."""
         return await until(self.client, self.gvk, self.key, holds, patience=patience)
 
     async def until_operation(self, kind: str, state: str = "Succeeded") -> JsonObject:
@@ -206,7 +206,7 @@ class ExtensionSite:
 
 
 class WatchedClient(RecordingClient):
-    """Remembers also what it patched with, what came of that, and what it read.
+    """A recording client that also keeps its patches, their results, and its reads.
 
     Attributes:
         bodies: the patches.
@@ -225,7 +225,7 @@ class WatchedClient(RecordingClient):
         *,
         subresource: str = "",
     ) -> JsonObject:
-        """Note the patch and its result."""
+        """Record the patch and its result."""
         written = await super().patch(gvk, key, body, subresource=subresource)
         asked = annotations_of(written).get(marks.OPERATION, "")
         self.states = [*getattr(self, "states", []), (operation(written)[1], asked)]
@@ -235,7 +235,7 @@ class WatchedClient(RecordingClient):
     async def get(
         self, gvk: GroupVersionKind, key: Key, *, metadata_only: bool = False
     ) -> JsonObject:
-        """Note the key."""
+        """Record the key."""
         self._reads = [*getattr(self, "_reads", []), str(key)]
         return await super().get(gvk, key, metadata_only=metadata_only)
 
@@ -245,7 +245,7 @@ class WatchedClient(RecordingClient):
 
 
 async def extension_site(client: Client, namespace: str, of_type: str = "") -> ExtensionSite:
-    """Return a site for Networks whose Cluster is there, in a namespace that exists."""
+    """Return a site for Networks with a Cluster, in an existing namespace."""
     await install_extension_crds(client)
     site = ExtensionSite(client, namespace, of_type=of_type)
     await site.put_cluster()
@@ -253,19 +253,19 @@ async def extension_site(client: Client, namespace: str, of_type: str = "") -> E
 
 
 def request(operation: str) -> dict[str, str]:
-    """Return the annotations with which a caller asks for an operation now."""
+    """Return a caller's annotations that request an operation now."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f000Z")
     return {marks.OPERATION: operation, marks.TIMESTAMP: now}
 
 
 def operation(obj: JsonObject) -> tuple[str, str]:
-    """Type and state of the last operation; empty where there was none."""
+    """Return the type and state of the last operation, or empty strings."""
     last = map_at(obj, "status", "lastOperation")
     return last.get("type", ""), last.get("state", "")
 
 
 async def hang(_context: Context, _obj: JsonObject) -> None:
-    """Never ends: what an actuator of a test may do."""
+    """Never return, as an actuator of a test may do."""
     await asyncio.get_running_loop().create_future()
 
 

@@ -1,4 +1,4 @@
-"""Fixtures for controllers that watch a whole cluster: a cluster that no other test uses meanwhile.
+"""Fixtures for controllers that watch a whole cluster, which no other test uses at the same time.
 
 It has only etcd and the API server, so that Pods are exactly as the tests make them. Every worker
 of pytest-xdist has one of its own, in which its tests run one after another.
@@ -23,7 +23,7 @@ from pergola.testing.world import RecordingClient
 
 @pytest.fixture(scope="session")
 def lone_sandbox() -> Iterator[Sandbox]:
-    """A control plane for one worker."""
+    """Yield a control plane for one worker."""
     name = f"alone-{os.getpid()}-{secrets.token_hex(3)}"
     with ThreadPoolExecutor(max_workers=1) as thread:
         yield thread.submit(asyncio.run, start(name, components=API_ONLY)).result()
@@ -32,7 +32,7 @@ def lone_sandbox() -> Iterator[Sandbox]:
 
 @pytest.fixture
 async def lone_client(lone_sandbox: Sandbox) -> AsyncIterator[Client]:
-    """The administrator of the cluster, which has no Node when the test begins."""
+    """Yield an administrator's client of the cluster, which has no Nodes at the start of a test."""
     async with Client.connect(load(lone_sandbox.kubeconfig)) as client:
         for node in await client.list(NODE, metadata_only=True):
             await client.delete(NODE, Key.of(node))
@@ -41,21 +41,21 @@ async def lone_client(lone_sandbox: Sandbox) -> AsyncIterator[Client]:
 
 @pytest.fixture
 async def recorder(lone_sandbox: Sandbox) -> AsyncIterator[RecordingClient]:
-    """The client of the controller, which records its writes."""
+    """Yield the controller's client, which records its writes."""
     async with RecordingClient.connect(load(lone_sandbox.kubeconfig)) as client:
         yield client
 
 
 @pytest.fixture
 async def fresh(lone_client: Client) -> AsyncIterator[str]:
-    """The name of a new namespace in which Pods can be created."""
+    """Yield the name of a new namespace in which Pods can be created."""
     async with _namespace(lone_client) as name:
         yield name
 
 
 @pytest.fixture
 async def other(lone_client: Client) -> AsyncIterator[str]:
-    """The name of another new namespace."""
+    """Yield the name of another new namespace."""
     async with _namespace(lone_client) as name:
         yield name
 

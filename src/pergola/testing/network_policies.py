@@ -1,4 +1,4 @@
-"""The effect of NetworkPolicies: may this pod reach that pod on that port?
+"""The effect of NetworkPolicies: whether a pod can reach another one on a port.
 
 For tests that ask for the effect of policies and not for their text, without a network plugin:
 
@@ -23,7 +23,7 @@ Protocol: TypeAlias = Literal["TCP", "UDP", "SCTP"]
 
 
 class NamedPort(NamedTuple):
-    """The name of a container port; one name may stand for a number in each protocol."""
+    """The name of a container port, which may have a different number in each protocol."""
 
     name: str
     protocol: str
@@ -31,7 +31,7 @@ class NamedPort(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """A pod as NetworkPolicies see it."""
+    """The properties of a pod that NetworkPolicies use."""
 
     namespace: str
     labels: Mapping[str, str]
@@ -62,7 +62,7 @@ Endpoint: TypeAlias = Pod | Outside
 
 
 class Verdict(NamedTuple):
-    """Whether a connection is possible in one direction, and which policies decided that.
+    """Whether a connection is allowed in one direction, and the deciding policies.
 
     Without `isolating` policies everything is allowed; with them, only what one of the `allowing`
     ones lets through.
@@ -73,7 +73,7 @@ class Verdict(NamedTuple):
 
     @property
     def is_allowed(self) -> bool:
-        """Whether this direction lets the connection pass."""
+        """Whether this direction allows the connection."""
         return not self.isolating or bool(self.allowing)
 
 
@@ -125,7 +125,7 @@ class Network:
         return Verdict(tuple(map(Key.of, isolating)), tuple(map(Key.of, allowing)))
 
     def _isolating(self, direction: Direction, pod: Pod) -> Iterator[JsonObject]:
-        """Return the policies that select the pod, and so deny what none of them allows."""
+        """Yield the policies that select the pod, and so deny what none of them allows."""
         for policy in self._policies.get(pod.namespace, ()):
             if direction in _directions(policy) and matches(
                 map_at(policy, "spec", "podSelector"), pod.labels

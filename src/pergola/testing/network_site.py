@@ -28,7 +28,7 @@ _PYTHON = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 async def shoot_manager(
     seed: Client, namespace: str, shoot: Client, *, sync_seconds: float = 60.0
 ) -> AsyncGenerator[ResourceManager]:
-    """The resource manager of a Shoot, for one namespace of the seed, until the block ends."""
+    """Run a Shoot's resource manager for one namespace of the seed until the block ends."""
     options = Options(
         source_namespaces=(namespace,), health=HealthSettings(sync_period=sync_seconds)
     )

@@ -1,4 +1,4 @@
-"""Workloads for tests with a real node, and talking to them from this machine."""
+"""Workloads for tests with a real node, and requests to them from this machine."""
 
 import asyncio
 import json

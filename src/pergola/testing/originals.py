@@ -1,4 +1,4 @@
-"""What original extensions render, to compare with and to take over from.
+"""Objects of the original extensions, for comparisons and takeovers.
 
     table = OriginalTable("calico_original.yaml")
     fields = table.variant("overlay off")["Service calico-typha"]
@@ -46,7 +46,7 @@ class OriginalTable:
     """The objects of one original extension, by variant."""
 
     def __init__(self, file: str) -> None:
-        """Take the name of a file of this package; it is read at the first use."""
+        """Store the name of a file of this package, which is read at the first use."""
         self._file = file
 
     def variant(self, name: str) -> dict[str, Fields]:
@@ -146,10 +146,10 @@ def _below(parent: str, of: Fields) -> JsonObject:
 
 
 def _same(theirs: JsonValue, ours: JsonValue) -> bool:
-    """Texts that a table leaves out are equal if both sides have one."""
+    """Return whether values are equal; omitted texts are equal if both sides have one."""
     return ours is not None if theirs == "…" else theirs == ours
 
 
 def _escaped(pattern: str) -> str:
-    """Brackets are part of a field's path here."""
+    """Escape brackets, which are part of a field's path."""
     return pattern.replace("[", "[[]")

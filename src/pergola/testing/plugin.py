@@ -42,7 +42,7 @@ _WORKERS = pytest.StashKey[bool]()
 
 @pytest.fixture(scope="session")
 def sandbox(request: pytest.FixtureRequest) -> Sandbox:
-    """The control plane that all tests of this run share; started by the first that needs it."""
+    """Return the control plane that all tests of this run share; the first one starts it."""
     from pergola.sandbox import ALL
     from pergola.testing.shared import shared_sandbox
 
@@ -51,7 +51,7 @@ def sandbox(request: pytest.FixtureRequest) -> Sandbox:
 
 @pytest.fixture(scope="session")
 def second_sandbox(request: pytest.FixtureRequest) -> Sandbox:
-    """A second shared control plane without controllers: nothing there changes by itself."""
+    """Return a second shared control plane, without controllers: nothing changes by itself."""
     from pergola.sandbox import API_ONLY
     from pergola.testing.shared import shared_sandbox
 
@@ -60,7 +60,7 @@ def second_sandbox(request: pytest.FixtureRequest) -> Sandbox:
 
 @pytest.fixture(scope="session")
 def node_sandbox(request: pytest.FixtureRequest) -> Sandbox:
-    """A sandbox with a real node, shared by all tests of this run that need containers.
+    """Return a sandbox with a real node, shared by all tests of this run that need containers.
 
     Skips where the machine cannot run one; with `CI=true` that is a failure.
     """
@@ -73,7 +73,7 @@ def node_sandbox(request: pytest.FixtureRequest) -> Sandbox:
 
 @pytest.fixture
 def private_sandbox() -> Iterator[Sandbox]:
-    """A control plane for this test alone, which may restart, pause and kill its parts."""
+    """Yield a control plane for this test alone, which may restart, pause and kill its parts."""
     from pergola.testing.shared import private
 
     with private() as own:
@@ -82,7 +82,7 @@ def private_sandbox() -> Iterator[Sandbox]:
 
 @pytest.fixture(scope="session")
 def kubeconfig(request: pytest.FixtureRequest) -> Path:
-    """The cluster to test on: the one of `PERGOLA_TEST_KUBECONFIG`, else the sandbox."""
+    """Return the kubeconfig of the test cluster: `PERGOLA_TEST_KUBECONFIG`, else the sandbox's."""
     existing = os.environ.get(KUBECONFIG_VARIABLE)
     if existing:
         return Path(existing)
@@ -92,7 +92,7 @@ def kubeconfig(request: pytest.FixtureRequest) -> Path:
 
 @async_fixture
 async def cluster_client(kubeconfig: Path) -> AsyncIterator[Client]:
-    """A client of the cluster, as its administrator."""
+    """Yield an administrator's client of the cluster."""
     from pergola.kube.client import Client
     from pergola.kube.kubeconfig import load
 
@@ -102,7 +102,7 @@ async def cluster_client(kubeconfig: Path) -> AsyncIterator[Client]:
 
 @async_fixture
 async def namespace(cluster_client: Client, request: pytest.FixtureRequest) -> AsyncIterator[str]:
-    """A fresh namespace in which pods can be created; deleted afterwards without waiting."""
+    """Yield a new namespace in which pods can be created; it is deleted in the background."""
     from pergola.testing.namespaces import create_namespace, delete_namespace
 
     name = await create_namespace(cluster_client, request.node.name)

@@ -90,7 +90,7 @@ class PolicySite:
 
     @property
     def reconciled(self) -> float:
-        """How many reconciliations there were."""
+        """The number of reconciliations."""
         name = "controller_runtime_reconcile_total"
         results = ("success", "error", "requeue_after")
         labels = ({"controller": "networkpolicy", "result": result} for result in results)
@@ -262,7 +262,7 @@ def ports_of(policy: JsonObject) -> object:
 
 
 async def install_istio(client: Client) -> None:
-    """Return when VirtualServices and Gateways are served."""
+    """Install Istio's kinds; return when they are served."""
     for gvk in (VIRTUAL_SERVICE, GATEWAY):
         crd = definition(gvk)
         with suppress(AlreadyExists):

@@ -1,4 +1,4 @@
-"""A connection to an API server that can be cut, stalled and refused, for tests of what follows.
+"""A connection to an API server that tests can cut, stall and refuse.
 
     async with CuttableProxy(load(kubeconfig)) as proxy, Client.connect(proxy.config) as client:
         ...
@@ -79,7 +79,7 @@ class CuttableProxy:
 
     @property
     def connections(self) -> int:
-        """How many connections are open."""
+        """The number of open connections."""
         return len(self._connections)
 
     def cut(self) -> int:
@@ -91,11 +91,11 @@ class CuttableProxy:
         return len(cut)
 
     def stall(self) -> None:
-        """Let no byte through from now on, in either direction, and close nothing."""
+        """Stop all traffic in both directions from now on, without closing connections."""
         self._flowing.clear()
 
     def flow(self) -> None:
-        """Let bytes through again, including those that waited."""
+        """Resume traffic, including the bytes that waited."""
         self._flowing.set()
 
     def refuse(self) -> None:
@@ -103,7 +103,7 @@ class CuttableProxy:
         self._refuses = True
 
     def accept(self) -> None:
-        """Let new connections through again."""
+        """Accept new connections again."""
         self._refuses = False
 
     async def _serve(self, listener: socket.socket) -> None:
@@ -123,7 +123,7 @@ class CuttableProxy:
         self._connections.add(task)
 
     async def _connect(self, client: socket.socket) -> None:
-        """Carry bytes both ways until one side ends or fails, or the connection is cut."""
+        """Forward bytes both ways until one side ends or fails, or the connection is cut."""
         server = _socket()
         try:
             # What fails here fails for the client too: it sees a reset.

@@ -1,4 +1,4 @@
-"""Kubernetes objects in a form that two implementations can be compared in, field by field.
+"""Kubernetes objects in a form for comparing two implementations field by field.
 
 Lists whose items have a name become maps, environment variables become `name: value`, the rules of
 a role become `group/resource: verbs`, and scripts, checksums and image references become a word:

@@ -1,4 +1,4 @@
-"""Requests as an API server sends them to webhooks, made from objects."""
+"""Admission requests like those of an API server, made from objects."""
 
 from typing import Any
 

@@ -33,7 +33,7 @@ def shared_sandbox(purpose: str, owner: int, components: Components) -> Sandbox:
 
 
 def require_node() -> None:
-    """Skip the test where no real node can run; with `CI=true`, fail it."""
+    """Skip the test if no real node can run; with `CI=true`, fail it."""
     try:
         requirements.check()
     except SandboxError as error:
@@ -68,7 +68,7 @@ def stop_shared(owner: int) -> None:
 
 @contextlib.contextmanager
 def private(components: Components = ALL) -> Iterator[Sandbox]:
-    """A sandbox of its own, for as long as the context lasts."""
+    """Yield a private sandbox, which ends with the context."""
     name = f"private-{os.getpid()}-{secrets.token_hex(3)}"
     own = _run(start(name, components=components, progress=_tell))
     try:

@@ -71,7 +71,7 @@ class Recording(RecordingClient):
         *,
         subresource: str = "",
     ) -> JsonObject:
-        """Block forever if the test is going to kill the instance."""
+        """Block forever if the test is about to kill the instance."""
         if self.before_patch is not None:
             self.before_patch.set()
             await asyncio.Event().wait()

@@ -32,7 +32,7 @@ async def until(
     *,
     patience: float = PATIENCE,
 ) -> JsonObject:
-    """Wait until an object is there and as `holds` says; fail with its last state."""
+    """Wait until an object exists and `holds` accepts it; fail with its last state."""
     last: JsonObject | None = None
     try:
         async with asyncio.timeout(patience), _states(client, gvk, key) as states:

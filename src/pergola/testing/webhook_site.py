@@ -1,4 +1,4 @@
-"""A cluster whose API server is told of the resource manager's webhooks, as tests see it.
+"""A cluster whose API server calls the resource manager's webhooks, for tests.
 
 The server listens on one port for a whole run, so that an API server that remembers an old
 registration for a moment still reaches the right place.
@@ -91,7 +91,7 @@ def settings(kind: Where, port: int) -> JsonObject:
 
 @dataclass(frozen=True)
 class WebhookSite:
-    """A cluster, and an installation whose webhooks are registered there or not.
+    """A cluster, and an installation whose webhooks may be registered there.
 
     Attributes:
         client: the administrator's.
@@ -103,12 +103,12 @@ class WebhookSite:
     port: int
 
     def configuration(self, kind: Where = "runtime") -> ResourceManagerConfiguration:
-        """Return what an installation is told."""
+        """Return the configuration of an installation."""
         return configuration_from(settings(kind, self.port))[0]
 
     @asynccontextmanager
     async def serving(self, kind: Where = "runtime") -> AsyncGenerator[WebhookServing]:
-        """Serves the webhooks until the block ends, as a process does; they stay registered."""
+        """Serve the webhooks until the block ends, as a process does; they stay registered."""
         serving = WebhookServing(
             self.configuration(kind), Clusters(self.client, self.client), Metrics()
         )
@@ -119,7 +119,7 @@ class WebhookSite:
             yield serving
 
     async def unregister(self, kind: Where = "runtime") -> None:
-        """Take the registration away, if there is one."""
+        """Delete the registration, if there is one."""
         name = configuration_name(installation_of(self.configuration(kind)))
         for gvk, key in configuration_keys(name):
             with suppress(NotFound):
@@ -137,7 +137,7 @@ class WebhookSite:
         return name
 
     async def add_account(self, namespace: str, name: str, *, automount: bool) -> None:
-        """Create a ServiceAccount, or make it as asked."""
+        """Create or update a ServiceAccount."""
         account = {
             "apiVersion": "v1",
             "kind": "ServiceAccount",
@@ -163,7 +163,7 @@ class WebhookSite:
         body: JsonObject | None = None,
         **query: str,
     ) -> JsonObject:
-        """A request that the client has no word for: of one object, or of all without a name."""
+        """Send a request without a client method: for one object, or all if it has no name."""
         resource = await self.client.resource(gvk)
         path = resource.item(key) if key.name else resource.collection(key.namespace)
         sent = orjson.dumps(body) if body is not None else None
@@ -177,7 +177,7 @@ class WebhookSite:
         return answer
 
     async def effective(self, probe: Callable[[], Awaitable[bool]]) -> None:
-        """Return when the API server acts on what is registered: it learns of it by watching."""
+        """Return when the registration is effective: the API server learns of it by watching."""
         async with asyncio.timeout(PATIENCE):
             while not await probe():
                 await self.client.get_raw("/version")
@@ -242,7 +242,7 @@ def valid(gvk: GroupVersionKind, namespace: str, name: str = "x") -> JsonObject:
 def pod(
     namespace: str, name: str, *, labels: dict[str, str] | None = None, account: str = ""
 ) -> JsonObject:
-    """Return a pod that has a use for each webhook."""
+    """Return a pod that each webhook changes."""
     labels = {"pod-template-hash": "abc", marks.MANAGED_BY: "gardener"} | (labels or {})
     constraint: JsonObject = {
         "maxSkew": 1,

@@ -1,4 +1,4 @@
-"""A resource manager in the test's own event loop, on a real API server, and its writes.
+"""A resource manager in the test's event loop, on a real API server, and its writes.
 
     async def test_a_manual_edit_is_reverted(world: World) -> None:
         await world.start()
@@ -169,14 +169,14 @@ class World:
         )
 
     async def put_secret(self, name: str, *objects: JsonObject) -> None:
-        """Make the Secret hold exactly these objects, one data key each."""
+        """Write the Secret with exactly these objects, one data key each."""
         await self.put_data(
             name,
             {f"{number:03}.yaml": orjson.dumps(obj) for number, obj in enumerate(objects)},
         )
 
     async def put_data(self, name: str, data: dict[str, bytes]) -> None:
-        """Make the Secret hold exactly this data."""
+        """Write the Secret with exactly this data."""
         secret: JsonObject = {
             "apiVersion": "v1",
             "kind": "Secret",
@@ -214,7 +214,7 @@ class World:
     async def until(
         self, name: str, holds: Callable[[JsonObject], bool], *, patience: float = PATIENCE
     ) -> JsonObject:
-        """Wait until a ManagedResource is as `holds` says; fail with its last state."""
+        """Wait until `holds` accepts a ManagedResource; fail with its last state."""
         return await self.until_object(MANAGED_RESOURCE, self.key(name), holds, patience=patience)
 
     async def until_object(
@@ -225,7 +225,7 @@ class World:
         *,
         patience: float = PATIENCE,
     ) -> JsonObject:
-        """Wait until an object is there and as `holds` says; fail with its last state."""
+        """Wait until an object exists and `holds` accepts it; fail with its last state."""
         return await waiting.until(self.client, gvk, key, holds, patience=patience)
 
     async def until_gone(
@@ -243,7 +243,7 @@ class World:
         return await self.until(name, is_ready)
 
     async def settled(self) -> None:
-        """Wait until no controller of the instance started last has anything to do."""
+        """Wait until no controller of the last started instance has anything to do."""
         assert self.manager is not None
         await waiting.settled(self.manager, self.client)
 

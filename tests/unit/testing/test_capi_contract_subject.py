@@ -73,7 +73,7 @@ def test_manifests_that_do_not_fit_are_one_sentence(
 
 @pytest.mark.parametrize(
     ("text", "problem"),
-    [("a: [", "x: this is no YAML: "), ("- 1", "x, document 0: this is no Kubernetes object")],
+    [("a: [", "x: not valid YAML: "), ("- 1", "x, document 0: not a Kubernetes object")],
 )
 def test_a_text_that_has_no_objects_is_one_sentence(text: str, problem: str) -> None:
     with pytest.raises(SubjectError, match=problem):
@@ -90,7 +90,7 @@ def test_a_text_that_has_no_objects_is_one_sentence(text: str, problem: str) -> 
         ),
         (
             [*MANIFESTS, "--capi-settle-seconds=soon"],
-            "--capi-settle-seconds is soon, which is no number of seconds",
+            "--capi-settle-seconds is soon, which is not a number of seconds",
         ),
     ],
 )

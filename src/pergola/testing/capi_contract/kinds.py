@@ -1,4 +1,4 @@
-"""The kinds of a case, as the API server serves them."""
+"""The kinds in a test case, as the API server serves them."""
 
 from pergola.api.cluster_api import CLUSTER, CLUSTER_GROUP
 from pergola.api.objects import GroupKind, GroupVersionKind, JsonObject, map_at, maps_at
@@ -9,13 +9,13 @@ from pergola.kube.client import Client
 
 
 class Kinds:
-    """An InfraCluster's kind and that of its Cluster.
+    """The kind of an InfraCluster, and that of its Cluster.
 
     Attributes:
-        contract: which core would follow.
+        contract: the contract that core would use.
         infra: the InfraCluster, in the version that core reads.
         cluster: the Cluster, in its newest version.
-        served: all versions of the InfraCluster that can be asked for.
+        served: all served versions of the InfraCluster.
 
     Raises:
         ContractError: the CRD is not labelled for any contract.
@@ -39,12 +39,12 @@ class Kinds:
 
     @property
     def is_namespaced(self) -> bool:
-        """Whether InfraClusters are in namespaces, as they must be."""
+        """Whether InfraClusters are namespaced, as they must be."""
         return map_at(self._crd, "spec").get("scope") == "Namespaced"
 
     @property
     def has_status(self) -> bool:
-        """Whether the version that core reads has a status of its own."""
+        """Whether the version that core reads has a status subresource."""
         return any(
             "status" in map_at(version, "subresources")
             for version in maps_at(self._crd, "spec", "versions")

@@ -32,19 +32,19 @@ _OPTIONS: Final = {
     "managed-manifest": "file with an InfraCluster that the provider manages",
     "external-manifest": "file with an InfraCluster that has the annotation",
     "machine-manifest": "file with machine objects, with ${CLUSTER_NAME} and ${NAMESPACE} in it",
-    "kind": "Kind.group of the InfraCluster, where the manifests have several kinds of *Cluster",
+    "kind": "Kind.group of the InfraCluster, if the manifests have several kinds of *Cluster",
     "kubeconfig": "kubeconfig of an administrator (default: as kubectl)",
     "context": "context in the kubeconfig",
     "namespace": "existing namespace to work in (default: a fresh one for each case)",
-    "settle-seconds": "in which the provider reacts, if it does (default: 5)",
-    "resync-seconds": "after which the provider looks at all objects again (default: 30)",
-    "patience-seconds": "to wait for what the provider should do (default: 60)",
+    "settle-seconds": "time within which the provider reacts, if at all (default: 5)",
+    "resync-seconds": "the provider's resync period (default: 30)",
+    "patience-seconds": "how long to wait for expected writes (default: 60)",
 }
 _READY_BY_HAND: Final = "ready-by-hand"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Defines the options, also for the ini file."""
+    """Define the options, also for the ini file."""
     group = parser.getgroup("capi", "Cluster API: externally managed infrastructure")
     for name, text in _OPTIONS.items():
         group.addoption(f"--capi-{name}", default=None, metavar="VALUE", help=text)
@@ -55,7 +55,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Read the options, if there are cases to be run, and give the cases their titles."""
+    """Read the options if there are cases to run, and set the titles of the cases."""
     cases = [item for item in items if item.path.parent == _HERE]
     if not cases or config.option.collectonly:
         return
@@ -70,7 +70,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Show the table, also of what pytest-xdist's workers did."""
+    """Print the table, including results of pytest-xdist's workers."""
     reports = [
         report
         for outcome in ("passed", "failed", "skipped", "error")
@@ -95,13 +95,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session")
 def capi_subject(pytestconfig: pytest.Config) -> Subject:
-    """What is tested."""
+    """Return the provider under test."""
     return pytestconfig.stash[_SUBJECT]
 
 
 @pytest_asyncio.fixture
 async def capi_site(capi_subject: Subject) -> AsyncIterator[Site]:
-    """A namespace for one case."""
+    """Yield the site of one case."""
     async with Client.connect(load(capi_subject.kubeconfig, capi_subject.context)) as client:
         kinds = await _kinds(client, capi_subject)
         namespace = capi_subject.namespace or await _create_namespace(client)
@@ -119,7 +119,7 @@ async def _kinds(client: Client, subject: Subject) -> Kinds:
     except (ContractError, KubeError) as error:
         pytest.fail(str(error), pytrace=False)
     if not kinds.is_namespaced:
-        pytest.fail(f"{subject.kind} has to be a kind in namespaces", pytrace=False)
+        pytest.fail(f"{subject.kind} must be namespaced", pytrace=False)
     return kinds
 
 
@@ -130,10 +130,10 @@ async def _create_namespace(client: Client) -> str:
 
 
 def _read(config: pytest.Config) -> Subject:
-    """Return the options as they are meant.
+    """Return the parsed options.
 
     Raises:
-        UsageError: one of them is missing or wrong.
+        UsageError: an option is missing or not valid.
     """
     try:
         managed, external = read_manifests(
@@ -173,7 +173,7 @@ def _seconds(config: pytest.Config, name: str, default: float) -> float:
     try:
         return float(value) if value else default
     except ValueError:
-        raise SubjectError(f"--capi-{name} is {value}, which is no number of seconds") from None
+        raise SubjectError(f"--capi-{name} is {value}, which is not a number of seconds") from None
 
 
 def _option(config: pytest.Config, name: str) -> str:
@@ -186,7 +186,7 @@ def _ini(name: str) -> str:
 
 
 def _title(item: pytest.Function) -> str:
-    """Return the case's first line, and its parameter."""
+    """Return the first line of the case's docstring, and its parameter."""
     title = _first_line(item.obj)
     callspec = getattr(item, "callspec", None)
     return f"{title} ({callspec.id})" if callspec else title

@@ -28,19 +28,19 @@ from pergola.testing.capi_contract.subject import Manifest, Subject
 from pergola.testing.capi_contract.witness import Witness
 
 HOLD: Final = "contract.pergola.dev/hold"
-"""A finalizer of ours, which keeps an object that is being deleted."""
+"""Our own finalizer, which delays deletions."""
 TOUCHED: Final = "contract.pergola.dev/touched"
-"""An annotation of ours, which means nothing."""
+"""Our own annotation, without any meaning."""
 _FIELD_MANAGER: Final = "capi-contract"
 _ATTEMPTS: Final = 20
 
 
 class Site:
-    """A namespace in which a case makes its objects.
+    """The namespace of a case, in which it creates its objects.
 
     Attributes:
-        kinds: how the API server serves them.
-        subject: what is tested.
+        kinds: the kinds as the API server serves them.
+        subject: the provider under test.
     """
 
     def __init__(self, client: Client, subject: Subject, kinds: Kinds, namespace: str) -> None:
@@ -51,10 +51,10 @@ class Site:
         self._ours: set[str] = set()
         self._created: list[tuple[GroupVersionKind, Key]] = []
 
-    # Objects come into being
+    # Creating objects
 
     def new_key(self) -> Key:
-        """Return a key that nothing has yet."""
+        """Return a new key."""
         return Key(self.namespace, f"contract-{secrets.token_hex(4)}")
 
     async def create_external(
@@ -69,8 +69,8 @@ class Site:
         """Create an externally managed InfraCluster, linked to a new Cluster as core does it.
 
         Args:
-            value: of the annotation; the manifest's own if None.
-            applied: by server-side apply, as an external manager may do it.
+            value: the value of the annotation; the manifest's own if None.
+            applied: whether to use server-side apply, as an external manager may do.
         """
         marks = {**(annotations or {}), **({} if value is None else {MANAGED_BY: value})}
         metadata = {"annotations": marks, "finalizers": list(finalizers)}
@@ -81,7 +81,7 @@ class Site:
         return await self._create(self.subject.managed, key, {"labels": labels or {}})
 
     async def create_further(self, obj: JsonObject) -> None:
-        """Create an object that the case needs beside."""
+        """Create an extra object for the case."""
         gvk = GroupVersionKind.of(obj)
         placed = obj
         if (await self.client.resource(gvk)).namespaced:
@@ -91,7 +91,7 @@ class Site:
         self._note(written)
         self._created.append((gvk, Key.of(placed)))
 
-    # Objects change
+    # Changing objects
 
     async def get(self, key: Key) -> JsonObject:
         """Return the InfraCluster, in the version that core reads."""
@@ -114,50 +114,50 @@ class Site:
         return await self.patch(key, {"metadata": {"annotations": {name: value}}})
 
     async def replace(self, key: Key, changes: JsonObject) -> JsonObject:
-        """Write an InfraCluster as a whole, with a merge patch in it."""
+        """Replace an InfraCluster, with a merge patch applied."""
         for _ in range(_ATTEMPTS):
             obj = apply_merge_patch(await self.get(key), changes)
             with suppress(Conflict):
                 return self._note(await self.client.update(obj))
-        raise AssertionError(f"{self.kinds.infra.kind} {key} is written to all the time")
+        raise AssertionError(f"{self.kinds.infra.kind} {key} is being written constantly")
 
     async def apply_without(self, key: Key, annotation: str) -> JsonObject:
-        """Apply what was applied before, without an annotation."""
+        """Repeat the last server-side apply without an annotation."""
         owner = await self.client.get(self.kinds.cluster, key)
         obj = self._rendered(self.subject.external, key, {}, uid_of(owner))
         del obj["metadata"]["annotations"][annotation]
         return self._note(await self.client.apply(obj, manager=_FIELD_MANAGER, force=True))
 
     async def write_status(self, key: Key, status: JsonObject) -> JsonObject:
-        """Merge-patches the status, as an external manager does."""
+        """Merge-patch the status, as an external manager does."""
         subresource = "status" if self.kinds.has_status else ""
         return await self.patch(key, {"status": status}, subresource=subresource)
 
     async def patch_cluster(self, key: Key, body: JsonObject, *, subresource: str = "") -> None:
-        """Merge-patches the Cluster of an InfraCluster."""
+        """Merge-patch the Cluster of an InfraCluster."""
         await self.client.patch(self.kinds.cluster, key, body, subresource=subresource)
 
     async def delete(self, key: Key) -> None:
-        """Ask for an InfraCluster to be deleted."""
+        """Request the deletion of an InfraCluster."""
         await self.client.delete(self.kinds.infra, key)
 
-    # Time passes
+    # Observing
 
     @property
     def settle_seconds(self) -> float:
-        """In which the provider would react to anything."""
+        """The time within which the provider reacts to anything."""
         return self.subject.settle_seconds
 
     def witness(
         self, key: Key, gvk: GroupVersionKind | None = None
     ) -> AbstractAsyncContextManager[Witness]:
-        """Sees all that is written to an InfraCluster (or to another object) in a block."""
+        """Observe all writes to an InfraCluster (or another object) during a block."""
         patience = self.subject.patience_seconds
         witness = Witness(self.client, gvk or self.kinds.infra, key, self._ours, patience)
         return witness.watching()
 
     async def clean(self) -> None:
-        """Delete what the case created; what a provider manages, it has to let go itself."""
+        """Delete the objects of the case; the provider has to release those that it manages."""
         for gvk, key in reversed(self._created):
             with suppress(KubeError):
                 await self.client.delete(gvk, key)

@@ -1,4 +1,4 @@
-"""What a run of the suite is about: a kind, two manifests, and how patient to be."""
+"""The subject of a run: a kind, two manifests, and time limits."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,14 +20,14 @@ class SubjectError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """An InfraCluster, and what has to be there before it, such as its credentials."""
+    """An InfraCluster, and objects that it requires, such as credentials."""
 
     infra_cluster: JsonObject
     before: tuple[JsonObject, ...] = ()
 
     @property
     def gvk(self) -> GroupVersionKind:
-        """The kind in the version in which it is written."""
+        """The kind, in the version of the manifest."""
         return GroupVersionKind.of(self.infra_cluster)
 
 
@@ -36,13 +36,13 @@ class Subject:
     """The provider under test.
 
     Attributes:
-        machines: a template of machine objects; None where that case is not asked for.
-        kubeconfig: None for the one that kubectl would take.
-        namespace: an existing one to work in; a fresh one for each case if empty.
-        settle_seconds: within which the provider reacts to anything, if it does at all.
-        resync_seconds: after which the provider looks at each object again.
-        patience_seconds: how long to wait for what the provider should do.
-        ready_by_hand: whether that annotation is to be served.
+        machines: a template of machine objects; None to skip that case.
+        kubeconfig: None for the one that kubectl would use.
+        namespace: an existing namespace; if empty, each case gets a new one.
+        settle_seconds: the time within which the provider reacts to anything, if at all.
+        resync_seconds: the provider's resync period.
+        patience_seconds: how long to wait for expected writes.
+        ready_by_hand: whether to expect that annotation to work.
     """
 
     kind: GroupKind
@@ -62,10 +62,10 @@ def read_manifests(managed: Path, external: Path, kind: str = "") -> tuple[Manif
     """Return both manifests, checked.
 
     Args:
-        kind: with its group; that of the only object whose kind ends in `Cluster` if empty.
+        kind: the kind with its group; if empty, the only kind that ends in `Cluster`.
 
     Raises:
-        SubjectError: a manifest cannot be read, or is not what it should be.
+        SubjectError: a manifest cannot be read, or is not valid.
     """
     wanted = _parsed(kind) if kind else None
     ours, theirs = _read(managed, wanted), _read(external, wanted)
@@ -109,7 +109,7 @@ def read_text(path: Path) -> str:
     """Return a file's text.
 
     Raises:
-        SubjectError: it cannot be read.
+        SubjectError: the file cannot be read.
     """
     try:
         return path.read_text()
@@ -121,15 +121,15 @@ def objects(text: str, name: str) -> list[JsonObject]:
     """Return the Kubernetes objects in a text.
 
     Raises:
-        SubjectError: a document is broken, or is no object.
+        SubjectError: a document is broken, or is not an object.
     """
     found = []
     for document in parse_documents(text):
         if document.error is not None:
-            raise SubjectError(f"{name}: this is no YAML: {document.error}")
+            raise SubjectError(f"{name}: not valid YAML: {document.error}")
         if document.value is None:
             continue
         if not isinstance(document.value, dict) or "kind" not in document.value:
-            raise SubjectError(f"{name}, document {document.index}: this is no Kubernetes object")
+            raise SubjectError(f"{name}, document {document.index}: not a Kubernetes object")
         found.append(document.value)
     return found

@@ -96,7 +96,7 @@ async def test_a_deleted_object_with_another_finalizer_stays_untouched(capi_site
     key = capi_site.new_key()
     async with capi_site.witness(key) as witness:
         await capi_site.create_external(key, finalizers=[HOLD])
-        known = await witness.rests(capi_site.settle_seconds)  # other cases are about these
+        known = await witness.rests(capi_site.settle_seconds)  # other cases cover these
         await capi_site.delete(key)
         await witness.stays_untouched(capi_site.settle_seconds, since=known)
         await capi_site.patch(key, {"metadata": {"finalizers": None}})
@@ -122,9 +122,9 @@ async def test_the_links_of_an_external_object_are_kept(capi_site: Site) -> None
     obj = await capi_site.get(key)
     cluster = await capi_site.client.get(capi_site.kinds.cluster, key)
     if uid_of(cluster) not in [owner.get("uid") for owner in owner_references_of(obj)]:
-        pytest.fail("somebody removed the owner reference to the Cluster", pytrace=False)
+        pytest.fail("the owner reference to the Cluster was removed", pytrace=False)
     if labels_of(obj).get(CLUSTER_NAME) != key.name:
-        pytest.fail(f"somebody removed the label {CLUSTER_NAME}", pytrace=False)
+        pytest.fail(f"the label {CLUSTER_NAME} was removed", pytrace=False)
 
 
 async def test_what_the_external_manager_fills_in_is_kept(capi_site: Site) -> None:
@@ -152,7 +152,7 @@ async def test_what_the_external_manager_fills_in_is_kept(capi_site: Site) -> No
 
 
 async def fill(site: Site, key: Key) -> None:
-    """Write what an external manager has to, in the form of the contract."""
+    """Write the fields of an external manager, in the form of the contract."""
     if not endpoint_of(await site.get(key)).is_valid:
         await site.patch(key, {"spec": {"controlPlaneEndpoint": ENDPOINT}})
     version = site.kinds.contract.version

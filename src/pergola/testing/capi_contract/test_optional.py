@@ -1,4 +1,4 @@
-"""What is there only if it was asked for."""
+"""Optional features."""
 
 from string import Template
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.asyncio
 async def test_it_becomes_ready_by_hand(capi_site: Site) -> None:
     """An object that is declared ready by hand becomes ready."""
     if not capi_site.subject.ready_by_hand:
-        pytest.skip("asked for with --capi-ready-by-hand")
+        pytest.skip("requires --capi-ready-by-hand")
     key, version = capi_site.new_key(), capi_site.kinds.contract.version
     async with capi_site.witness(key) as witness:
         obj = await capi_site.create_external(key)
@@ -34,7 +34,7 @@ async def test_machines_are_reconciled_all_the_same(capi_site: Site) -> None:
     """Machines of a Cluster with external infrastructure are reconciled."""
     template = capi_site.subject.machines
     if template is None:
-        pytest.skip("asked for with --capi-machine-manifest")
+        pytest.skip("requires --capi-machine-manifest")
     key = capi_site.new_key()
     await capi_site.create_external(key)
     await fill(capi_site, key)
@@ -49,7 +49,7 @@ async def test_machines_are_reconciled_all_the_same(capi_site: Site) -> None:
 
 
 async def provision(site: Site, key: Key) -> None:
-    """Report on the Cluster what core says when its infrastructure is ready."""
+    """Write the Cluster's status as core does when its infrastructure is ready."""
     await site.patch_cluster(key, {"spec": {"controlPlaneEndpoint": ENDPOINT}})
     status: JsonObject = {"initialization": {"infrastructureProvisioned": True}}
     if site.kinds.cluster.version == "v1beta1":

@@ -107,11 +107,11 @@ async def admitted(request: Awaitable[object]) -> None:
     try:
         await request
     except ApiError as error:
-        pytest.fail(f"this has to be admitted, but was refused: {error}", pytrace=False)
+        pytest.fail(f"this must be admitted, but was refused: {error}", pytrace=False)
 
 
 async def refused(site: Site, key: Key, request: Awaitable[object]) -> ApiError:
-    """Return the refusal; fails if there is none, or if the annotation went all the same."""
+    """Return the refusal; fail if there is none, or if the annotation was removed nevertheless."""
     try:
         await request
     except ApiError as error:
@@ -120,6 +120,6 @@ async def refused(site: Site, key: Key, request: Awaitable[object]) -> ApiError:
     kind = site.kinds.infra.kind
     pytest.fail(
         f"the annotation {MANAGED_BY} could be removed from {kind} {key}: a validating webhook for "
-        f"updates of {kind} has to refuse that",
+        f"updates of {kind} must refuse that",
         pytrace=False,
     )

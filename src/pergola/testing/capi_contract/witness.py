@@ -1,4 +1,4 @@
-"""Seeing all that is written to one object."""
+"""Observation of all writes to one object."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection
@@ -21,11 +21,11 @@ from pergola.testing.capi_contract.writes import Write, foreign_writes
 
 
 class Witness:
-    """All states of one object, from the beginning.
+    """All states of one object since its creation.
 
     Args:
-        ours: the resourceVersions that our own writes had; may grow.
-        patience: seconds to wait for what should happen.
+        ours: the resourceVersions of our own writes; may grow.
+        patience: seconds to wait for expected writes.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Witness:
 
     @asynccontextmanager
     async def watching(self) -> AsyncGenerator["Witness"]:
-        """Looks, from before the object is there until the block ends."""
+        """Observe the object from before its creation until the block ends."""
         following = asyncio.create_task(self._cache.run())
         try:
             await self._cache.synced()
@@ -62,14 +62,14 @@ class Witness:
 
     @property
     def foreign(self) -> list[Write]:
-        """What others than we and core wrote so far."""
+        """The writes so far that are neither ours nor core's."""
         return foreign_writes(self._states, self._ours)
 
     async def stays_untouched(self, seconds: float, since: int = 0) -> None:
-        """Fail as soon as anybody else writes to it within this time, or did so before.
+        """Fail as soon as there is a foreign write, before or within this time.
 
         Args:
-            since: how many foreign writes were all right.
+            since: the number of foreign writes to accept.
         """
         if await self._until(lambda: len(self.foreign) > since, seconds):
             pytest.fail(
@@ -80,24 +80,25 @@ class Witness:
             )
 
     async def rests(self, seconds: float) -> int:
-        """Wait until nobody else wrote to it for so long; return how many writes that were."""
+        """Wait until there are no foreign writes for some time; return their number so far."""
         while True:
             known = self.foreign
             if not await self._until(partial(self._differs, known), seconds):
                 return len(known)
 
     async def until_foreign(self) -> None:
-        """Wait until somebody else wrote to it; fail if nobody does."""
+        """Wait for a foreign write; fail if there is none."""
         if not await self._until(lambda: bool(self.foreign), self._patience):
             pytest.fail(
-                f"nobody wrote to {self._gvk.kind} {self._key} within {self._patience:g} s: does "
-                f"the provider run, with access to namespace {self._key.namespace}, and is the "
+                f"the provider did not write to {self._gvk.kind} {self._key} within "
+                f"{self._patience:g} s: does "
+                f"it run, with access to namespace {self._key.namespace}, and is the "
                 "manifest complete?",
                 pytrace=False,
             )
 
     async def until_gone(self) -> None:
-        """Wait until it is gone; fail if it stays."""
+        """Wait until the object is gone; fail if it stays."""
         if not await self._until(lambda: not self._present, self._patience):
             kept = ", ".join(finalizers_of(self._states[-1])) or "none"
             pytest.fail(
@@ -106,7 +107,7 @@ class Witness:
             )
 
     async def until(self, holds: Callable[[JsonObject], bool], what: str) -> None:
-        """Wait until it is as `holds` says; fail with `what` if it does not get there."""
+        """Wait until `holds` accepts the object; fail with `what` otherwise."""
         there = await self._until(lambda: self._present and holds(self._states[-1]), self._patience)
         if not there:
             pytest.fail(f"{self._gvk.kind} {self._key}: {what}", pytrace=False)

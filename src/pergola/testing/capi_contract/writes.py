@@ -1,8 +1,7 @@
-"""Who wrote what to an object: read from its successive states.
+"""The writers of an object's fields, derived from its successive states.
 
-A resourceVersion changes with each write that changes something, and managedFields say who made it.
-What core writes to each InfraCluster (its owner reference and its label, spec 50 §4.5) does not
-count as a provider's write.
+Each effective write changes the resourceVersion, and managedFields record its writer. Core's writes
+to each InfraCluster (its owner reference and its label, spec 50 §4.5) do not count as a provider's.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -35,8 +34,8 @@ class Write(NamedTuple):
     """One change of an object.
 
     Attributes:
-        managers: who made it, as managedFields say.
-        paths: what it changed.
+        managers: the writers, according to managedFields.
+        paths: the changed fields.
     """
 
     managers: tuple[str, ...]
@@ -51,8 +50,8 @@ def foreign_writes(states: Sequence[JsonObject], ours: Collection[str]) -> list[
     """Return the writes between the states of an object that are neither ours nor core's.
 
     Args:
-        states: in their order, from the first on.
-        ours: the resourceVersions that our own writes had.
+        states: all states, in order.
+        ours: the resourceVersions of our own writes.
     """
     found = []
     for before, after in pairwise(states):
