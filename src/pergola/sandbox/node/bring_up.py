@@ -42,9 +42,12 @@ async def bring_up(
     progress("starting etcd, kube-apiserver and containerd")
     await _start(directory, *_FIRST)
     await readiness.of_socket(directory / "containerd.sock")
-    async with asyncio.TaskGroup() as group:
-        group.create_task(_import(directory, progress))
-        group.create_task(readiness.of_apiserver())
+    try:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(_import(directory, progress))
+            group.create_task(readiness.of_apiserver())
+    except ExceptionGroup as failed:
+        raise failed.exceptions[0] from None  # the first one cancelled the other task
     await readiness.of_objects(network.objects(directory / "bin"))
     progress("starting kube-controller-manager, kube-scheduler, kubelet, kube-proxy and Felix")
     await _start(directory, *(c for c in components if c not in _FIRST))

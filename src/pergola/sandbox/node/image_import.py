@@ -59,10 +59,13 @@ def _import(directory: Path, images: Mapping[str, Image]) -> None:
             pass  # it has exited; stderr has the reason
         complaint = ctr.stderr.read().decode(errors="replace").strip()
     if ctr.returncode:
-        raise SandboxError(f"cannot import {', '.join(images)}: {_explain(complaint)}")
+        raise SandboxError(f"cannot import {', '.join(images)}: {_explain(complaint, directory)}")
 
 
-def _explain(complaint: str) -> str:
+def _explain(complaint: str, directory: Path) -> str:
     if "no space left on device" in complaint:
-        return "the disk is full: make room, or set XDG_RUNTIME_DIR to a folder on another disk"
+        return (
+            f"the disk of {directory} is full; make room, or set XDG_RUNTIME_DIR to a folder on"
+            " another disk"
+        )
     return complaint

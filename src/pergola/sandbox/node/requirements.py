@@ -78,11 +78,10 @@ def _controllers() -> set[str]:
 
 
 def _missing_to_build() -> Iterator[str]:
-    """Yield what is missing to build runc, the only program with C code."""
+    """Yield what is missing to build runc, which links libseccomp."""
     if binaries.present((RUNC,)):
         return
-    tools = {"cc": "gcc libc6-dev", "pkg-config": "pkg-config"}
-    packages = [package for tool, package in tools.items() if shutil.which(tool) is None]
+    packages = ["pkg-config"] if shutil.which("pkg-config") is None else []
     if packages or not _has_libseccomp():
         packages.append("libseccomp-dev")
         yield f"runc cannot be built (apt-get install {' '.join(packages)})"
