@@ -120,6 +120,7 @@ def landscape(*patches: JsonObject, **attributes: Any) -> Landscape:
         "webhook_configurations": garden_webhooks,
         "feature_gates": _GATES,
         "etcd_config": _ETCD_CONFIG,
+        "gardener_api_server_address": "10.2.0.200",
         **attributes,
     }
     bare = Landscape(**given)
@@ -148,12 +149,10 @@ def _data(name: str) -> dict[str, bytes]:
         "auth",
         "ca.crt",
         "ca.key",
-        "encoding",
         "id_rsa",
         "key",
         "kubeconfig",
         "password",
-        "provider",
         "secret",
         "static_tokens.csv",
         "tls.crt",
@@ -161,7 +160,8 @@ def _data(name: str) -> dict[str, bytes]:
         "token",
         "username",
     )
-    return {key: f"{key} of {name}".encode() for key in keys}
+    values = {key: f"{key} of {name}".encode() for key in keys}
+    return {**values, "provider": b"", "encoding": b"none"}
 
 
 def _secret(name: str, data: Mapping[str, bytes]) -> ManagedSecret:

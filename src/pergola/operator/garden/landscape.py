@@ -12,10 +12,13 @@ from pergola.api.objects import JsonObject, Key
 from pergola.api.operator_v1alpha1 import Garden
 from pergola.api.operator_v1alpha1.kube_api_server import KubeApiServer
 from pergola.api.operator_v1alpha1.runtime_cluster import RuntimeCluster
+from pergola.api.operator_v1alpha1.status import CredentialsRotation
 from pergola.api.operator_v1alpha1.virtual_cluster import VirtualCluster
 from pergola.bundle.image_vector import ImageVector
+from pergola.bundle.names import content
 from pergola.bundle.versions import Version
 from pergola.operator.garden.credentials import Credentials
+from pergola.operator.garden.errors import ReferenceMissing
 
 NAMESPACE: Final = "garden"
 """The namespace of all components in the runtime cluster, and of Gardener in the virtual one."""
@@ -58,6 +61,10 @@ class Landscape:
         backup_secret: The Secret with the credentials of the backup, if not the one that the
             Garden names.
         wildcard_certificate: The Secret with the wildcard certificate of the garden, if any.
+        gardener_api_server_address: The cluster IP of the Service `gardener-apiserver`; empty until
+            the runtime cluster has it.
+        new_key_known_by: Deployments of API servers all of whose replicas know the new encryption
+            key while it is rotated.
         credentials: Grows while the landscape is built: CAs first, then those of each component.
     """
 
@@ -76,6 +83,8 @@ class Landscape:
     references: Mapping[tuple[str, Key], JsonObject] = field(default_factory=dict)
     backup_secret: str = ""
     wildcard_certificate: JsonObject | None = None
+    gardener_api_server_address: str = ""
+    new_key_known_by: frozenset[str] = frozenset()
     credentials: Credentials = field(default_factory=Credentials)
 
     @property
@@ -117,6 +126,35 @@ class Landscape:
     def version(self) -> Version:
         """The Kubernetes version of the virtual cluster."""
         return Version.parse(self.virtual.kubernetes.version)
+
+    @property
+    def rotation(self) -> CredentialsRotation:
+        """`status.credentials.rotation`."""
+        status = self.garden.status
+        credentials = status.credentials if status else None
+        return (credentials.rotation if credentials else None) or CredentialsRotation()
+
+    def referenced(self, kind: str, name: str) -> dict[str, bytes]:
+        """Return the content of a Secret or ConfigMap that the Garden names.
+
+        Raises:
+            ReferenceMissing: It does not exist.
+        """
+        found = self.references.get((kind, Key(NAMESPACE, name)))
+        if found is None:
+            raise ReferenceMissing(kind, NAMESPACE, name)
+        return content(found)
+
+    def referenced_value(self, kind: str, name: str, key: str) -> bytes:
+        """Return one value of a Secret or ConfigMap that the Garden names.
+
+        Raises:
+            ReferenceMissing: It does not exist, or does not have the key.
+        """
+        values = self.referenced(kind, name)
+        if key not in values:
+            raise ReferenceMissing(kind, NAMESPACE, name, key)
+        return values[key]
 
     def image(self, name: str) -> str:
         """Return the reference of an image that runs in the runtime cluster.

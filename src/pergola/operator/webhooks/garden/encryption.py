@@ -6,34 +6,29 @@ from typing import Final
 from pergola.api.field_errors import Cause, duplicate, forbidden, invalid, unsupported
 from pergola.api.operator_v1alpha1 import Garden, GardenSpec
 from pergola.api.operator_v1alpha1.api_server import EncryptionConfig
-from pergola.api.operator_v1alpha1.status import EncryptionAtRest, GardenStatus
+from pergola.operator.garden.encryption_at_rest import (
+    ALWAYS_BY_GARDENER,
+    ALWAYS_BY_KUBERNETES,
+    encrypted_now,
+    is_served_by_gardener,
+    resource_keys,
+)
 
 KUBERNETES: Final = "spec.virtualCluster.kubernetes.kubeAPIServer.encryptionConfig"
 GARDENER: Final = "spec.virtualCluster.gardener.gardenerAPIServer.encryptionConfig"
 _PROVIDERS: Final = ("aescbc", "aesgcm", "secretbox")
 _WITHOUT_API: Final = ("apiserveripinfo", "serviceipallocations", "servicenodeportallocations")
-_ALWAYS_BY_KUBERNETES: Final = ("secrets",)
-_ALWAYS_BY_GARDENER: Final = (
-    "controllerdeployments.core.gardener.cloud",
-    "controllerregistrations.core.gardener.cloud",
-    "internalsecrets.core.gardener.cloud",
-    "shootstates.core.gardener.cloud",
-)
-_GARDENER_GROUPS: Final = tuple(
-    f"{name}.gardener.cloud"
-    for name in ("authentication", "core", "operations", "security", "settings", "seedmanagement")
-)
 
 
 def check_encryption(spec: GardenSpec) -> Iterator[Cause]:
     """Yield the findings about what both API servers encrypt."""
     kubernetes, gardener = encryption_configs(spec)
-    yield from _common(kubernetes.resources, _ALWAYS_BY_KUBERNETES, KUBERNETES)
+    yield from _common(kubernetes.resources, ALWAYS_BY_KUBERNETES, KUBERNETES)
     for index, resource in enumerate(kubernetes.resources):
         yield from _of_kubernetes(resource, f"{KUBERNETES}.resources[{index}]")
     if kubernetes.provider.type not in _PROVIDERS:
         yield unsupported(f"{KUBERNETES}.provider.type", kubernetes.provider.type, _PROVIDERS)
-    yield from _common(gardener.resources, _ALWAYS_BY_GARDENER, GARDENER)
+    yield from _common(gardener.resources, ALWAYS_BY_GARDENER, GARDENER)
     for index, resource in enumerate(gardener.resources):
         if not is_served_by_gardener(resource):
             yield invalid(
@@ -60,30 +55,11 @@ def encryption_configs(spec: GardenSpec) -> tuple[EncryptionConfig, EncryptionCo
     )
 
 
-def encrypted_now(status: GardenStatus | None) -> EncryptionAtRest:
-    """Return what is encrypted, also where an older operator wrote only its resources."""
-    if status is None:
-        return EncryptionAtRest()
-    if status.credentials is not None and status.credentials.encryption_at_rest is not None:
-        return status.credentials.encryption_at_rest
-    return EncryptionAtRest(resources=status.encrypted_resources)
-
-
 def is_rolling_out(garden: Garden) -> bool:
     """Return whether other resources are encrypted than the spec names."""
     kubernetes, gardener = encryption_configs(garden.spec)
-    desired = keys_of([*kubernetes.resources, *gardener.resources])
-    return desired != keys_of(encrypted_now(garden.status).resources)
-
-
-def is_served_by_gardener(resource: str) -> bool:
-    """Return whether a resource belongs to a group of gardener-apiserver."""
-    return resource.partition(".")[2] in _GARDENER_GROUPS
-
-
-def keys_of(resources: list[str]) -> set[str]:
-    """Return the resources, with one spelling for those of the core group."""
-    return set(map(_key, resources))
+    desired = resource_keys([*kubernetes.resources, *gardener.resources])
+    return desired != resource_keys(encrypted_now(garden.status).resources)
 
 
 def _common(resources: list[str], always: tuple[str, ...], path: str) -> Iterator[Cause]:
@@ -94,11 +70,12 @@ def _common(resources: list[str], always: tuple[str, ...], path: str) -> Iterato
             yield invalid(at, resource, "resource must be lower case")
         if "*" in resource:
             yield invalid(at, resource, "wildcards are not supported")
-        if _key(resource) in seen:
+        key = resource.rstrip(".")
+        if key in seen:
             yield duplicate(at, resource)
-        if _key(resource) in always:
+        if key in always:
             yield forbidden(at, f'"{resource}" are always encrypted')
-        seen.add(_key(resource))
+        seen.add(key)
 
 
 def _of_kubernetes(resource: str, path: str) -> Iterator[Cause]:
@@ -120,7 +97,3 @@ def _of_kubernetes(resource: str, path: str) -> Iterator[Cause]:
         yield invalid(path, resource, problem)
     if is_served_by_gardener(resource):
         yield invalid(path, resource, f"is served by gardener-apiserver: move it to {GARDENER}")
-
-
-def _key(resource: str) -> str:
-    return resource.rstrip(".")

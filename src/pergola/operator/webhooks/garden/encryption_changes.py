@@ -6,14 +6,12 @@ from typing import Final, NamedTuple
 from pergola.api.field_errors import Cause, forbidden
 from pergola.api.operator_v1alpha1 import Garden
 from pergola.api.operator_v1alpha1.api_server import EncryptionConfig
-from pergola.operator.webhooks.garden.encryption import (
-    GARDENER,
-    KUBERNETES,
+from pergola.operator.garden.encryption_at_rest import (
     encrypted_now,
-    encryption_configs,
     is_served_by_gardener,
-    keys_of,
+    resource_keys,
 )
+from pergola.operator.webhooks.garden.encryption import GARDENER, KUBERNETES, encryption_configs
 from pergola.operator.webhooks.garden.operations import phase_of
 
 _COMPLETED: Final = "Completed"
@@ -36,13 +34,13 @@ class _Server(NamedTuple):
     def is_rolling_out(self) -> bool:
         """Whether an earlier change is not complete."""
         other_provider = self.provider is not None and self.provider != self.old.provider.type
-        return other_provider or keys_of(self.old.resources) != self.resources
+        return other_provider or resource_keys(self.old.resources) != self.resources
 
 
 def check_encryption_changes(new: Garden, old: Garden) -> Iterator[Cause]:
     """Yield the findings about changes of the encryption of both API servers."""
     for server in _servers(new, old):
-        other_resources = keys_of(server.new.resources) != keys_of(server.old.resources)
+        other_resources = resource_keys(server.new.resources) != resource_keys(server.old.resources)
         other_provider = server.new.provider.type != server.old.provider.type
         if other_resources:
             yield from _unfinished(server, new, f"{server.path}.resources", "resources")
@@ -64,7 +62,7 @@ def _servers(new: Garden, old: Garden) -> Iterator[_Server]:
     for path, (now, before) in zip((KUBERNETES, GARDENER), configs, strict=True):
         of_gardener = path == GARDENER
         resources = [r for r in current.resources if is_served_by_gardener(r) == of_gardener]
-        yield _Server(path, now, before, keys_of(resources), provider)
+        yield _Server(path, now, before, resource_keys(resources), provider)
 
 
 def _unfinished(server: _Server, garden: Garden, path: str, what: str) -> Iterator[Cause]:

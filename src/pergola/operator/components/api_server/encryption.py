@@ -1,0 +1,129 @@
+"""How an API server encrypts what it stores (spec 20 §17.3).
+
+While the key is rotated, all replicas first have to know the new key before one of them encrypts
+with it. So the old key comes first until then.
+"""
+
+import base64
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Final
+
+from pergola.api.objects import JsonObject, name_of
+from pergola.bundle import make_unique
+from pergola.kube.yaml import dump
+from pergola.manifests import manifest
+from pergola.operator.components.api_server.part import ApiServer, Part, mounted_secret
+from pergola.operator.garden.credentials import Credential
+from pergola.operator.garden.encryption_at_rest import (
+    encrypted_now,
+    is_served_by_gardener,
+    resource_keys,
+)
+from pergola.operator.garden.landscape import NAMESPACE, Landscape
+from pergola.secrets_manager import EncryptionKey, ManagedSecret, Options, Rotate
+
+_DEFAULT_PROVIDER: Final = "aescbc"
+_KEY: Final = "encryption-configuration.yaml"
+_PATH: Final = "/etc/kubernetes/etcd-encryption-secret"
+_GROUP_READABLE: Final = 0o640
+_IDENTITY: Final[JsonObject] = {"identity": {}}
+
+
+def encryption_key(landscape: Landscape, server: ApiServer) -> Credential:
+    """Return the key that an API server encrypts with."""
+    provider = server.settings.encryption_config.provider.type
+    config = EncryptionKey(
+        key_name(server), provider="" if provider == _DEFAULT_PROVIDER else provider
+    )
+    is_completing = _phase(landscape) == "Completing"
+    return Credential(
+        config, Options(persist=True, rotate=Rotate.KEEP_OLD, ignore_old=is_completing)
+    )
+
+
+def key_name(server: ApiServer) -> str:
+    """Return the config name of the key."""
+    return f"{server.name}-etcd-encryption-key"
+
+
+def encryption(landscape: Landscape, server: ApiServer) -> Part:
+    """Return the encryption configuration; the key of `encryption_key` has to exist."""
+    name = f"{server.name}-etcd-encryption-configuration"
+    content = dump(configuration(landscape, server)).encode()
+    secret = make_unique(
+        manifest(
+            "v1",
+            "Secret",
+            name,
+            namespace=NAMESPACE,
+            labels={"role": name},
+            type="Opaque",
+            data={_KEY: base64.b64encode(content).decode()},
+        )
+    )
+    files = mounted_secret(
+        "etcd-encryption-secret", _PATH, name_of(secret), mode=_GROUP_READABLE, read_only=True
+    )
+    return files + Part(args=(f"--encryption-provider-config={_PATH}/{_KEY}",), objects=(secret,))
+
+
+def configuration(landscape: Landscape, server: ApiServer) -> JsonObject:
+    """Return which resources are encrypted, and with which keys.
+
+    What is not to be encrypted any more stays readable, and is written plain.
+    """
+    providers = _providers(_keys(landscape, server))
+    wanted = {*server.always_encrypted, *resource_keys(server.settings.encryption_config.resources)}
+    removed = _encrypted(landscape, server) - wanted
+    resources: list[JsonObject] = [
+        {"resources": sorted(wanted), "providers": [*providers, _IDENTITY]}
+    ]
+    if removed:
+        resources.append({"resources": sorted(removed), "providers": [_IDENTITY, *providers]})
+    return {
+        "apiVersion": "apiserver.config.k8s.io/v1",
+        "kind": "EncryptionConfiguration",
+        "resources": resources,
+    }
+
+
+def _encrypted(landscape: Landscape, server: ApiServer) -> set[str]:
+    is_gardener = any(map(is_served_by_gardener, server.always_encrypted))
+    found = resource_keys(encrypted_now(landscape.garden.status).resources)
+    return {resource for resource in found if is_served_by_gardener(resource) is is_gardener}
+
+
+def _keys(landscape: Landscape, server: ApiServer) -> list[ManagedSecret]:
+    """Return the keys, that which encrypts first."""
+    name = key_name(server)
+    current, old = landscape.credentials.current(name), landscape.credentials.old(name)
+    if old is None:
+        return [current]
+    is_known = server.deployment in landscape.new_key_known_by
+    if _phase(landscape) == "Preparing" and not is_known:
+        return [old, current]
+    return [current, old]
+
+
+def _providers(keys: Sequence[ManagedSecret]) -> list[JsonObject]:
+    return [
+        {provider: {"keys": [_key(key) for key in group]}}
+        for provider, group in groupby(keys, _provider)
+    ]
+
+
+def _provider(key: ManagedSecret) -> str:
+    return key.data.get("provider", b"").decode() or _DEFAULT_PROVIDER
+
+
+def _key(secret: ManagedSecret) -> JsonObject:
+    value = secret.data["secret"]
+    if secret.data.get("encoding") == b"none":
+        value = base64.b64encode(value)
+    return {"name": secret.data["key"].decode(), "secret": value.decode()}
+
+
+def _phase(landscape: Landscape) -> str:
+    rotation = landscape.rotation.etcd_encryption_key
+    return rotation.phase if rotation else ""

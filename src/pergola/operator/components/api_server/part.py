@@ -1,0 +1,78 @@
+"""An API server, and the parts of which its pod is made."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from pergola.api.objects import JsonObject
+from pergola.api.operator_v1alpha1.gardener import GardenerApiServer
+from pergola.api.operator_v1alpha1.kube_api_server import KubeApiServer
+from pergola.manifests import config_map_volume, mount
+
+Settings: TypeAlias = KubeApiServer | GardenerApiServer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiServer:
+    """One of the two API servers of a Garden.
+
+    Attributes:
+        name: `kube-apiserver` or `gardener-apiserver`; its Secrets and ConfigMaps start with it.
+        deployment: The name of its Deployment.
+        audit_policy: The name of the ConfigMap with its audit policy, without the checksum.
+        settings: In the Garden.
+        always_encrypted: The resources that it encrypts beside those of its settings.
+    """
+
+    name: str
+    deployment: str
+    audit_policy: str
+    settings: Settings
+    always_encrypted: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one concern adds to the container and pod of an API server, and to the runtime cluster.
+
+    Attributes:
+        objects: Unique Secrets and ConfigMaps that the volumes name.
+    """
+
+    args: tuple[str, ...] = ()
+    mounts: tuple[JsonObject, ...] = ()
+    volumes: tuple[JsonObject, ...] = ()
+    objects: tuple[JsonObject, ...] = ()
+
+    def __add__(self, other: "Part") -> "Part":
+        """Return both concerns."""
+        return Part(
+            self.args + other.args,
+            self.mounts + other.mounts,
+            self.volumes + other.volumes,
+            self.objects + other.objects,
+        )
+
+
+def mounted_secret(
+    volume: str, path: str, secret: str, *, mode: int | None = None, read_only: bool = False
+) -> Part:
+    """Return a Secret as files in a directory."""
+    source: JsonObject = {"secretName": secret}
+    if mode is not None:
+        source["defaultMode"] = mode
+    options = {"readOnly": True} if read_only else {}
+    return Part(
+        mounts=(mount(volume, path, **options),), volumes=({"name": volume, "secret": source},)
+    )
+
+
+def mounted_config_map(volume: str, path: str, config_map: str) -> Part:
+    """Return a ConfigMap as files in a directory."""
+    return Part(mounts=(mount(volume, path),), volumes=(config_map_volume(volume, config_map),))
+
+
+def feature_gates(gates: Mapping[str, bool]) -> tuple[str, ...]:
+    """Return the flag that sets feature gates, if there are any."""
+    pairs = [f"{name}={'true' if on else 'false'}" for name, on in sorted(gates.items())]
+    return (f"--feature-gates={','.join(pairs)}",) if pairs else ()

@@ -1,0 +1,40 @@
+"""What the two API servers of a Garden keep encrypted in etcd (spec 20 §6, §17.3)."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from pergola.api.operator_v1alpha1.status import EncryptionAtRest, GardenStatus
+
+ALWAYS_BY_KUBERNETES: Final = ("secrets",)
+"""Resources that kube-apiserver encrypts whatever the Garden says."""
+ALWAYS_BY_GARDENER: Final = (
+    "controllerdeployments.core.gardener.cloud",
+    "controllerregistrations.core.gardener.cloud",
+    "internalsecrets.core.gardener.cloud",
+    "shootstates.core.gardener.cloud",
+)
+"""Resources that gardener-apiserver encrypts whatever the Garden says."""
+
+_GARDENER_GROUPS: Final = tuple(
+    f"{name}.gardener.cloud"
+    for name in ("authentication", "core", "operations", "security", "settings", "seedmanagement")
+)
+
+
+def encrypted_now(status: GardenStatus | None) -> EncryptionAtRest:
+    """Return what is encrypted, also where an older operator wrote only its resources."""
+    if status is None:
+        return EncryptionAtRest()
+    if status.credentials is not None and status.credentials.encryption_at_rest is not None:
+        return status.credentials.encryption_at_rest
+    return EncryptionAtRest(resources=status.encrypted_resources)
+
+
+def is_served_by_gardener(resource: str) -> bool:
+    """Return whether a resource belongs to a group of gardener-apiserver."""
+    return resource.partition(".")[2] in _GARDENER_GROUPS
+
+
+def resource_keys(resources: Iterable[str]) -> set[str]:
+    """Return the resources, with one spelling for those of the core group."""
+    return {resource.rstrip(".") for resource in resources}

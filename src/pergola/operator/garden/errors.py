@@ -1,0 +1,19 @@
+"""What can go wrong while a Garden is reconciled."""
+
+
+class OperatorError(Exception):
+    """A Garden cannot be reconciled; the text says why and what to do."""
+
+
+class ReferenceMissing(OperatorError):
+    """The Garden names a Secret or ConfigMap that does not exist or lacks a key."""
+
+    def __init__(self, kind: str, namespace: str, name: str, key: str = "") -> None:
+        """Make the error of an object, or of a key that it lacks."""
+        what = f"{kind} {namespace}/{name}"
+        found = f'has no key "{key}": add it' if key else "does not exist: create it"
+        super().__init__(f"{what}, which the Garden names, {found}")
+        self.kind = kind
+        self.namespace = namespace
+        self.name = name
+        self.key = key
