@@ -29,20 +29,6 @@ FEATURE_GATES: Final[dict[str, bool | None]] = dict.fromkeys(
 ) | {"DoNotCopyBackupCredentials": True}
 """Feature gates of the Gardener components, and the value to which one is locked."""
 
-OPERATOR_FEATURE_GATES: Final = {
-    "BackupEntryForGarden": True,
-    "DefaultSeccompProfile": False,
-    "DisableNginxIngressInGarden": True,
-    "DoNotCopyBackupCredentials": True,
-    "HVPA": False,
-    "IstioTLSTermination": True,
-    "OpenTelemetryCollector": True,
-    "PrometheusHealthChecks": False,
-    "RemoveVali": False,
-    "VictoriaLogsBackend": False,
-}
-"""Feature gates of the operator itself, with their defaults."""
-
 VPA_FEATURE_GATES: Final = frozenset({"CPUStartupBoost", "InPlace", "PerVPAConfig"})
 """Feature gates of the vertical pod autoscaler."""
 
