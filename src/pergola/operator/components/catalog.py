@@ -5,6 +5,7 @@ from typing import Final
 from pergola.operator.components.component import Component
 from pergola.operator.components.etcd_druid import ETCD_DRUID
 from pergola.operator.components.etcds.etcds import ETCDS
+from pergola.operator.components.kube_controller_manager.deployment import KUBE_CONTROLLER_MANAGER
 from pergola.operator.components.observability.fluent_operator import FLUENT_OPERATOR
 from pergola.operator.components.observability.opentelemetry_operator import OPENTELEMETRY_OPERATOR
 from pergola.operator.components.observability.perses_operator import PERSES_OPERATOR
@@ -21,6 +22,7 @@ CATALOG: Final[tuple[Component, ...]] = (
     ETCD_DRUID,
     ETCDS,
     GENERIC_KUBECONFIG,
+    KUBE_CONTROLLER_MANAGER,
     PROMETHEUS_OPERATOR,
     PERSES_OPERATOR,
     VICTORIA_OPERATOR,

@@ -1,0 +1,19 @@
+"""The key that signs the tokens of ServiceAccounts of the virtual cluster (spec 20 §10.4)."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from pergola.operator.garden.credentials import Credential
+from pergola.operator.garden.landscape import Landscape
+from pergola.secrets_manager import Options, Rotate, RsaKey
+
+NAME: Final = "service-account-key"
+"""Its bundle verifies tokens, including those that the previous key signed."""
+
+
+def credentials(landscape: Landscape) -> Iterator[Credential]:
+    """Yield the key; the previous one stays until its rotation is completed."""
+    rotation = landscape.rotation.service_account_key
+    is_completing = rotation is not None and rotation.phase == "Completing"
+    options = Options(persist=True, rotate=Rotate.KEEP_OLD, ignore_old=is_completing)
+    yield Credential(RsaKey(name=NAME), options)
