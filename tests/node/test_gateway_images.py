@@ -1,7 +1,6 @@
 """The stand-in for istiod and the real Envoy at work: connections are routed by server name."""
 
 import asyncio
-import contextlib
 import ssl
 from collections.abc import AsyncIterator
 
@@ -9,7 +8,6 @@ import pytest
 
 from pergola.api.kinds import (
     CONFIG_MAP,
-    CRD,
     DESTINATION_RULE,
     GATEWAY,
     NAMESPACE,
@@ -19,9 +17,9 @@ from pergola.api.kinds import (
 )
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at
 from pergola.kube.client import Client
-from pergola.kube.errors import AlreadyExists, NotFound
+from pergola.kube.errors import NotFound
 from pergola.sandbox import Sandbox
-from pergola.testing.crds import is_established, served
+from pergola.testing.istio_crds import install_istio_crds
 from pergola.testing.node_workloads import is_ready
 from pergola.testing.shared import require_images
 from pergola.testing.waiting import until
@@ -76,8 +74,7 @@ async def test_tls_connections_reach_the_server_that_their_name_selects(
 async def istio(node_client: Client, node_namespace: str) -> AsyncIterator[str]:
     """A namespace in a cluster with Istio's kinds, and with permissions for istiod."""
     require_images("istiod", "istio-proxy", "plutono")
-    for kind in (GATEWAY, VIRTUAL_SERVICE, DESTINATION_RULE):
-        await install(node_client, kind)
+    await install_istio_crds(node_client)
     for obj in permissions(node_namespace):
         await node_client.create(obj)
     yield node_namespace
@@ -90,34 +87,6 @@ async def istio(node_client: Client, node_namespace: str) -> AsyncIterator[str]:
             await node_client.delete(CONFIG_MAP, key)
         except NotFound:
             continue
-
-
-async def install(client: Client, kind: GroupVersionKind) -> None:
-    plural = f"{kind.kind.lower()}s"
-    name = f"{plural}.{kind.group}"
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    definition: JsonObject = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": name},
-        "spec": {
-            "group": kind.group,
-            "scope": "Namespaced",
-            "names": {"kind": kind.kind, "plural": plural},
-            "versions": [
-                {
-                    "name": kind.version,
-                    "served": True,
-                    "storage": True,
-                    "schema": {"openAPIV3Schema": schema},
-                }
-            ],
-        },
-    }
-    with contextlib.suppress(AlreadyExists):  # of another test, which shares the node
-        await client.create(definition)
-    await until(client, CRD, Key("", name), is_established)
-    await served(client, kind)
 
 
 def permissions(namespace: str) -> list[JsonObject]:
