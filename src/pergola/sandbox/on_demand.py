@@ -15,6 +15,20 @@ GARDENER_CONTROLLER_MANAGER: Final = "gardener-controller-manager"
 GARDENER_SCHEDULER: Final = "gardener-scheduler"
 GARDENER_ADMISSION_CONTROLLER: Final = "gardener-admission-controller"
 TERMINAL_CONTROLLER_MANAGER: Final = "terminal-controller-manager"
+HELM: Final = "helm"
+VPA_RECOMMENDER: Final = "vpa-recommender"
+VPA_UPDATER: Final = "vpa-updater"
+VPA_ADMISSION_CONTROLLER: Final = "vpa-admission-controller"
+KUBE_STATE_METRICS: Final = "kube-state-metrics"
+KUBE_RBAC_PROXY: Final = "kube-rbac-proxy"
+PROMETHEUS_OPERATOR: Final = "prometheus-operator"
+PROMETHEUS_CONFIG_RELOADER: Final = "prometheus-config-reloader"
+PROMETHEUS: Final = "prometheus"
+ALERTMANAGER: Final = "alertmanager"
+BLACKBOX_EXPORTER: Final = "blackbox-exporter"
+
+_OPERATOR: Final = "github.com/prometheus-operator/prometheus-operator"
+_PROMETHEUS_STAMPS: Final = {"github.com/prometheus/common/version.Version": "{number}"}
 
 DRUID: Final = Module(
     directory=GO_MODULES / "etcd-druid",
@@ -53,4 +67,72 @@ TERMINALS: Final = Module(
     packages={TERMINAL_CONTROLLER_MANAGER: "github.com/gardener/terminal-controller-manager"},
     versioned="github.com/gardener/terminal-controller-manager",
 )
-ON_DEMAND: Final = (DRUID, BACKUP_RESTORE, GARDENER, TERMINALS)
+# A tool, which no image has: `binaries.find((HELM,))`.
+CHARTS: Final = Module(
+    directory=GO_MODULES / "helm",
+    packages={HELM: "helm.sh/helm/v3/cmd/helm"},
+    versioned="helm.sh/helm/v3",
+    stamps={"helm.sh/helm/v3/internal/version.version": "{version}"},
+)
+VERTICAL_AUTOSCALING: Final = Module(
+    directory=GO_MODULES / "vertical-pod-autoscaler",
+    packages={
+        name: f"k8s.io/autoscaler/vertical-pod-autoscaler/pkg/{name.removeprefix('vpa-')}"
+        for name in (VPA_RECOMMENDER, VPA_UPDATER, VPA_ADMISSION_CONTROLLER)
+    },
+    versioned="k8s.io/autoscaler/vertical-pod-autoscaler",
+)
+STATE_METRICS: Final = Module(
+    directory=GO_MODULES / "kube-state-metrics",
+    packages={KUBE_STATE_METRICS: "k8s.io/kube-state-metrics/v2"},
+    versioned="k8s.io/kube-state-metrics/v2",
+    stamps=_PROMETHEUS_STAMPS,
+    unlisted=("k8s.io/kube-state-metrics/v2", "k8s.io/sample-controller"),
+)
+RBAC_PROXY: Final = Module(
+    directory=GO_MODULES / "kube-rbac-proxy",
+    packages={KUBE_RBAC_PROXY: "github.com/brancz/kube-rbac-proxy/cmd/kube-rbac-proxy"},
+    versioned="github.com/brancz/kube-rbac-proxy",
+    stamps=kubernetes_stamps("k8s.io/component-base/version"),
+)
+MONITORING_OPERATOR: Final = Module(
+    directory=GO_MODULES / "prometheus-operator",
+    packages={
+        PROMETHEUS_OPERATOR: f"{_OPERATOR}/cmd/operator",
+        PROMETHEUS_CONFIG_RELOADER: f"{_OPERATOR}/cmd/prometheus-config-reloader",
+    },
+    versioned=_OPERATOR,
+    stamps=_PROMETHEUS_STAMPS,
+)
+MONITORING: Final = Module(
+    directory=GO_MODULES / "prometheus",
+    packages={PROMETHEUS: "github.com/prometheus/prometheus/cmd/prometheus"},
+    versioned="github.com/prometheus/prometheus",
+    stamps=_PROMETHEUS_STAMPS,
+)
+ALERTING: Final = Module(
+    directory=GO_MODULES / "alertmanager",
+    packages={ALERTMANAGER: "github.com/prometheus/alertmanager/cmd/alertmanager"},
+    versioned="github.com/prometheus/alertmanager",
+    stamps=_PROMETHEUS_STAMPS,
+)
+PROBING: Final = Module(
+    directory=GO_MODULES / "blackbox-exporter",
+    packages={BLACKBOX_EXPORTER: "github.com/prometheus/blackbox_exporter"},
+    versioned="github.com/prometheus/blackbox_exporter",
+    stamps=_PROMETHEUS_STAMPS,
+)
+ON_DEMAND: Final = (
+    DRUID,
+    BACKUP_RESTORE,
+    GARDENER,
+    TERMINALS,
+    CHARTS,
+    VERTICAL_AUTOSCALING,
+    STATE_METRICS,
+    RBAC_PROXY,
+    MONITORING_OPERATOR,
+    MONITORING,
+    ALERTING,
+    PROBING,
+)

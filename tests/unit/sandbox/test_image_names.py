@@ -15,8 +15,18 @@ REAL = {
     f"{RELEASES}/gardener/terminal-controller-manager:v0.39.0": "terminal-controller-manager",
     f"{PUBLIC}/gardener/etcdbrctl:v0.44.1": "etcd-backup-restore",
     "docker.io/envoyproxy/envoy:v1.37.0": "envoy",
+    "quay.io/brancz/kube-rbac-proxy:v0.19.1": "kube-rbac-proxy",
+    "quay.io/prometheus-operator/prometheus-config-reloader:v0.93.1": "prometheus-config-reloader",
+    "quay.io/prometheus-operator/prometheus-operator:v0.93.1": "prometheus-operator",
+    "quay.io/prometheus/alertmanager:v0.34.0": "alertmanager",
+    "quay.io/prometheus/blackbox-exporter:v0.28.0": "blackbox-exporter",
+    "quay.io/prometheus/prometheus:v3.14.0": "prometheus",
+    "registry.k8s.io/autoscaling/vpa-admission-controller:1.7.1": "vpa-admission-controller",
+    "registry.k8s.io/autoscaling/vpa-recommender:1.7.1": "vpa-recommender",
+    "registry.k8s.io/autoscaling/vpa-updater:1.7.1": "vpa-updater",
     "registry.k8s.io/kube-apiserver:v1.31.1": "kube-apiserver",
     "registry.k8s.io/kube-controller-manager:v1.31.1": "kube-controller-manager",
+    "registry.k8s.io/kube-state-metrics/kube-state-metrics:v2.20.0": "kube-state-metrics",
 }
 STAND_INS = {
     "gcr.io/istio-release/pilot:1.29.6-distroless": "istiod",

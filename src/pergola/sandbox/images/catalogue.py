@@ -11,6 +11,7 @@ from pergola.sandbox.components import APISERVER, CONTROLLER_MANAGER, ETCD, KUBE
 from pergola.sandbox.errors import SandboxError
 from pergola.sandbox.images.envoy import ENVOYS
 from pergola.sandbox.images.garden import GARDEN
+from pergola.sandbox.images.monitoring import OBSERVERS
 from pergola.sandbox.images.offer import Offer, Program
 from pergola.sandbox.images.pergola import REPLACEMENTS, PergolaImage
 from pergola.sandbox.images.stand_ins import STAND_INS
@@ -50,6 +51,7 @@ CATALOGUE: Final[tuple[Offer, ...]] = (
     Program(SCHEDULER, "registry.k8s.io/kube-scheduler", SANDBOX),
     Program(KUBE_PROXY, "registry.k8s.io/kube-proxy", KUBERNETES_NODE, user=_ROOT),
     *GARDEN,
+    *OBSERVERS,
     *REPLACEMENTS,
     *ENVOYS,
     *STAND_INS,

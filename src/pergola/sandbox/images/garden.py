@@ -1,4 +1,4 @@
-"""Images of a Garden: Gardener's control plane, its etcd, and what runs beside them."""
+"""Images of a Garden: Gardener's control plane, its etcd, and vertical autoscaling."""
 
 from typing import Final
 
@@ -17,6 +17,10 @@ from pergola.sandbox.on_demand import (
     GARDENER_SCHEDULER,
     TERMINAL_CONTROLLER_MANAGER,
     TERMINALS,
+    VERTICAL_AUTOSCALING,
+    VPA_ADMISSION_CONTROLLER,
+    VPA_RECOMMENDER,
+    VPA_UPDATER,
 )
 
 _PROJECT: Final = "europe-docker.pkg.dev/gardener-project"
@@ -68,6 +72,15 @@ GARDEN: Final[tuple[Offer, ...]] = (
         requires="go.etcd.io/etcd/server/v3",
         aliases=(f"{_RELEASES}/etcd-wrapper",),
         stand_in="runs the real etcd with the configuration from etcd-backup-restore",
+    ),
+    *(
+        Program(
+            name,
+            f"registry.k8s.io/autoscaling/{name}",
+            VERTICAL_AUTOSCALING,
+            also=(name.removeprefix("vpa-"),),
+        )
+        for name in (VPA_RECOMMENDER, VPA_UPDATER, VPA_ADMISSION_CONTROLLER)
     ),
     Program(
         CHOWN,
