@@ -1,0 +1,94 @@
+"""Whether a server-side apply would change anything, decided from the live object alone.
+
+The managed fields of an object say what a manager applied before. An apply changes something if a
+value differs, or if the manager owns a field that it no longer applies, which the server would
+remove.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import orjson
+
+from pergola.api.objects import JsonObject, JsonValue, map_at, maps_at
+
+_FIELD: Final = "f:"
+_ITEM: Final = "k:"
+_VALUE: Final = "v:"
+_ITSELF: Final = "."
+
+
+def is_applied(desired: JsonObject, live: JsonObject, manager: str) -> bool:
+    """Return whether applying an object as this manager would leave it as it is.
+
+    In doubt the answer is no: an apply that changes nothing is only a request too many. That is
+    so for values which the server writes differently, such as `1000m` for `1`.
+    """
+    owned = _owned(live, manager)
+    return owned is not None and _contains(live, desired) and not _owns_more(owned, desired)
+
+
+def _owned(live: JsonObject, manager: str) -> JsonObject | None:
+    for entry in maps_at(live, "metadata", "managedFields"):
+        is_apply = entry.get("operation") == "Apply" and not entry.get("subresource")
+        if is_apply and entry.get("manager") == manager:
+            return map_at(entry, "fieldsV1")
+    return None
+
+
+def _contains(live: JsonValue, desired: JsonValue) -> bool:
+    """Return whether a value has all parts of another; lists may have more items in between."""
+    if isinstance(desired, dict):
+        return isinstance(live, dict) and all(
+            _contains(live[name], value) if name in live else _is_void(value)
+            for name, value in desired.items()
+        )
+    if isinstance(desired, list):
+        return isinstance(live, list) and _has_items(live, desired)
+    return type(live) is type(desired) and live == desired
+
+
+def _is_void(value: JsonValue) -> bool:
+    """Return whether a server may leave a value out: nothing, or only containers of nothing."""
+    if isinstance(value, dict):
+        return all(map(_is_void, value.values()))
+    return value is None or value == []
+
+
+def _has_items(live: list[Any], desired: list[Any]) -> bool:
+    if not any(isinstance(item, dict) for item in desired):
+        return live == desired
+    remaining = iter(live)
+    return all(any(_contains(item, wanted) for item in remaining) for wanted in desired)
+
+
+def _owns_more(owned: Mapping[str, Any], desired: JsonValue) -> bool:
+    return any(_is_extra(name, below, desired) for name, below in owned.items())
+
+
+def _is_extra(name: str, below: Mapping[str, Any], desired: JsonValue) -> bool:
+    """Return whether an owned field, item or value is no longer desired, or a part of it."""
+    if name == _ITSELF:
+        return False
+    if name.startswith(_VALUE):
+        value = orjson.loads(name[len(_VALUE) :])
+        return not isinstance(desired, list) or value not in desired
+    if name.startswith(_FIELD):
+        field = name[len(_FIELD) :]
+        return (
+            not isinstance(desired, dict)
+            or field not in desired
+            or _owns_more(below, desired[field])
+        )
+    if name.startswith(_ITEM):
+        keys = orjson.loads(name[len(_ITEM) :])
+        item = next(_items(desired, keys), None)
+        return item is None or _owns_more(below, item)
+    return True
+
+
+def _items(desired: JsonValue, keys: Mapping[str, JsonValue]) -> Iterator[JsonObject]:
+    """Yield the items with these keys; a key that the server defaulted may be absent."""
+    for item in desired if isinstance(desired, list) else ():
+        if isinstance(item, dict) and all(item.get(k, v) == v for k, v in keys.items()):
+            yield item

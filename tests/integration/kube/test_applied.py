@@ -1,0 +1,142 @@
+"""Deciding whether an apply changes anything agrees with what the API server does."""
+
+import copy
+from typing import Any, Final
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pergola.api.kinds import CONFIG_MAP
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, resource_version_of
+from pergola.kube.applied import is_applied
+from pergola.kube.client import Client
+
+MANAGER: Final = "tester"
+
+
+def config_map(namespace: str, **data: str) -> JsonObject:
+    metadata = {"name": "a", "namespace": namespace, "labels": {"x": "1"}}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+def pod_template(namespace: str) -> JsonObject:
+    """Return a workload that no controller touches."""
+    container = {
+        "name": "a",
+        "image": "i",
+        "args": ["--x", "--y"],
+        "env": [{"name": "X", "value": "1"}],
+        "ports": [{"containerPort": 80}],
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "PodTemplate",
+        "metadata": {"name": "a", "namespace": namespace, "finalizers": ["example.org/a"]},
+        "template": {
+            "metadata": {"labels": {"app": "a"}},
+            "spec": {"containers": [container], "tolerations": [{"operator": "Exists"}]},
+        },
+    }
+
+
+async def agrees(client: Client, desired: JsonObject) -> bool:
+    """Apply an object; return whether it changed, after checking that this was foreseen."""
+    gvk, key = GroupVersionKind.of(desired), Key.of(desired)
+    before = await client.find(gvk, key)
+    foreseen = before is not None and is_applied(desired, before, MANAGER)
+    after = await client.apply(desired, manager=MANAGER, force=True)
+    changed = before is None or resource_version_of(before) != resource_version_of(after)
+    assert not (foreseen and changed), (desired, before, after)
+    assert is_applied(desired, after, MANAGER), (desired, after)
+    return changed
+
+
+async def test_what_was_applied_is_not_applied_again(
+    cluster_client: Client, namespace: str
+) -> None:
+    for desired in (config_map(namespace, a="1"), pod_template(namespace)):
+        assert await agrees(cluster_client, desired)
+        assert not await agrees(cluster_client, desired)
+        await cluster_client.patch(
+            GroupVersionKind.of(desired), Key.of(desired), {"metadata": {"finalizers": None}}
+        )
+
+
+async def test_a_field_that_is_no_longer_desired_has_to_be_removed(
+    cluster_client: Client, namespace: str
+) -> None:
+    await agrees(cluster_client, config_map(namespace, a="1", b="2"))
+    assert await agrees(cluster_client, config_map(namespace, a="1"))
+    live = await cluster_client.get(CONFIG_MAP, Key(namespace, "a"))
+    assert live["data"] == {"a": "1"}
+
+
+async def test_what_others_added_is_none_of_our_business(
+    cluster_client: Client, namespace: str
+) -> None:
+    desired = config_map(namespace, a="1")
+    await agrees(cluster_client, desired)
+    theirs = {"data": {"b": "2"}, "metadata": {"labels": {"y": "2"}}}
+    live = await cluster_client.patch(CONFIG_MAP, Key(namespace, "a"), theirs)
+    assert is_applied(desired, live, MANAGER)
+    live = await cluster_client.patch(CONFIG_MAP, Key(namespace, "a"), {"data": {"a": "2"}})
+    assert not is_applied(desired, live, MANAGER)
+
+
+async def test_an_object_that_another_manager_made_has_to_be_applied_once(
+    cluster_client: Client, namespace: str
+) -> None:
+    desired = config_map(namespace, a="1")
+    live = await cluster_client.create(desired)
+    assert not is_applied(desired, live, MANAGER)
+    assert await agrees(cluster_client, desired)
+
+
+containers = st.lists(
+    st.fixed_dictionaries(
+        {"name": st.sampled_from("ab"), "image": st.sampled_from("ij")},
+        optional={
+            "args": st.lists(st.sampled_from(["--x", "--y"]), max_size=2),
+            "env": st.lists(
+                st.fixed_dictionaries(
+                    {"name": st.sampled_from("XY")}, optional={"value": st.sampled_from("12")}
+                ),
+                unique_by=lambda each: each["name"],
+                max_size=2,
+            ),
+            "ports": st.lists(
+                st.fixed_dictionaries({"containerPort": st.integers(80, 81)}),
+                unique_by=lambda each: each["containerPort"],
+                max_size=2,
+            ),
+            "resources": st.fixed_dictionaries(
+                {}, optional={"requests": st.fixed_dictionaries({"cpu": st.sampled_from(["1m"])})}
+            ),
+        },
+    ),
+    unique_by=lambda each: each["name"],
+    min_size=1,
+    max_size=2,
+)
+
+
+@given(versions=st.lists(containers, min_size=2, max_size=4))
+@settings(
+    max_examples=20,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+async def test_every_change_of_a_workload_is_foreseen(
+    cluster_client: Client, namespace: str, versions: list[list[dict[str, Any]]]
+) -> None:
+    for version in versions:
+        desired = copy.deepcopy(pod_template(namespace))
+        del desired["metadata"]["finalizers"]
+        desired["template"]["spec"]["containers"] = version
+        await agrees(cluster_client, desired)
+
+
+@pytest.mark.parametrize("live", [{}, {"metadata": {"managedFields": [{"manager": MANAGER}]}}])
+def test_an_object_without_managed_fields_has_to_be_applied(live: JsonObject) -> None:
+    assert not is_applied({}, live, MANAGER)
