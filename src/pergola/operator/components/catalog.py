@@ -14,11 +14,13 @@ from pergola.operator.components.observability.victoria_operator import VICTORIA
 from pergola.operator.components.priority_classes import PRIORITY_CLASSES
 from pergola.operator.components.resource_manager.runtime import RESOURCE_MANAGER
 from pergola.operator.components.resource_manager.virtual import VIRTUAL_RESOURCE_MANAGER
+from pergola.operator.components.vertical_pod_autoscaler.objects import VERTICAL_POD_AUTOSCALER
 from pergola.operator.components.virtual_access import GENERIC_KUBECONFIG
 
 CATALOG: Final[tuple[Component, ...]] = (
     RESOURCE_MANAGER,
     PRIORITY_CLASSES,
+    VERTICAL_POD_AUTOSCALER,
     ETCD_DRUID,
     ETCDS,
     GENERIC_KUBECONFIG,
