@@ -14,6 +14,7 @@ from pergola.operator.components.observability.victoria_operator import VICTORIA
 from pergola.operator.components.priority_classes import PRIORITY_CLASSES
 from pergola.operator.components.resource_manager.runtime import RESOURCE_MANAGER
 from pergola.operator.components.resource_manager.virtual import VIRTUAL_RESOURCE_MANAGER
+from pergola.operator.components.service_mesh.objects import ISTIO
 from pergola.operator.components.vertical_pod_autoscaler.objects import VERTICAL_POD_AUTOSCALER
 from pergola.operator.components.virtual_access import GENERIC_KUBECONFIG
 
@@ -22,6 +23,7 @@ CATALOG: Final[tuple[Component, ...]] = (
     PRIORITY_CLASSES,
     VERTICAL_POD_AUTOSCALER,
     ETCD_DRUID,
+    ISTIO,
     ETCDS,
     GENERIC_KUBECONFIG,
     KUBE_CONTROLLER_MANAGER,

@@ -16,6 +16,7 @@ WEBHOOK_TARGETS: Final = (
     "networking.resources.gardener.cloud/from-all-webhook-targets-allowed-ports"
 )
 FROM_WORLD: Final = "networking.resources.gardener.cloud/from-world-to-ports"
+_NAMESPACES: Final = "networking.resources.gardener.cloud/namespace-selectors"
 
 _ALLOWED: Final = "allowed"
 TO_DNS: Final = {"networking.gardener.cloud/to-dns": _ALLOWED}
@@ -37,3 +38,12 @@ def open_ports(annotation: str, *ports: int) -> dict[str, str]:
     """
     opened: list[JsonObject] = [{"protocol": "TCP", "port": port} for port in ports]
     return {annotation: orjson.dumps(opened).decode()}
+
+
+def open_to_namespaces(*selectors: JsonObject) -> dict[str, str]:
+    """Return the annotation of a Service that pods of other namespaces may talk to, too.
+
+    Args:
+        selectors: Label selectors of these namespaces.
+    """
+    return {_NAMESPACES: orjson.dumps(selectors).decode()}

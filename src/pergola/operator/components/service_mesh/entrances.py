@@ -1,0 +1,97 @@
+"""The Services of the ingress gateway: one for everybody, one for pods of the runtime cluster."""
+
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.bundle.versions import Version
+from pergola.manifests import service, service_port
+from pergola.operator.components.conventions import (
+    FROM_WORLD,
+    SEED_SCRAPES,
+    open_ports,
+    open_to_namespaces,
+)
+from pergola.operator.components.istio import INGRESS_NAMESPACE
+from pergola.operator.components.service_mesh.gateway import (
+    LISTENER,
+    METRICS_PORT,
+    NAME,
+    PODS,
+    SCRAPED,
+)
+from pergola.operator.garden.landscape import NAMESPACE, Landscape
+
+INTERNAL: Final = f"{NAME}-internal"
+
+_ROLE: Final = "gardener.cloud/role"
+_SHOOTS_LISTENER: Final = 8443
+"""The port of tunnels, which a Seed in the same cluster adds."""
+_ALIAS: Final = {
+    "networking.resources.gardener.cloud/pod-label-selector-namespace-alias": "all-istio-ingresses"
+}
+_BOTH: Final = 2
+_RENAMED: Final = Version(1, 34)
+
+
+def load_balancer(landscape: Landscape) -> JsonObject:
+    """Return the Service whose address the names of the garden point to."""
+    settings = landscape.runtime.settings.load_balancer_services
+    policy: JsonObject = {}
+    if settings.external_traffic_policy:
+        policy["externalTrafficPolicy"] = settings.external_traffic_policy
+    return service(
+        NAME,
+        INGRESS_NAMESPACE,
+        PODS,
+        service_port("tcp", 443, LISTENER),
+        labels={**PODS, **SCRAPED},
+        annotations={
+            **open_ports(FROM_WORLD, _SHOOTS_LISTENER, LISTENER),
+            **open_ports(SEED_SCRAPES, METRICS_PORT),
+            **_neighbours(),
+            **_ALIAS,
+            **settings.annotations,
+        },
+        type="LoadBalancer",
+        **_families(landscape),
+        **policy,
+    )
+
+
+def internal(landscape: Landscape) -> JsonObject:
+    """Return the Service for pods, whose requests need not leave their zone."""
+    return service(
+        INTERNAL,
+        INGRESS_NAMESPACE,
+        PODS,
+        service_port("tcp", 443, LISTENER),
+        labels=PODS,
+        annotations={
+            **open_ports(FROM_WORLD, LISTENER),
+            **_neighbours(),
+            **landscape.runtime.settings.load_balancer_services.annotations,
+        },
+        trafficDistribution=_distribution(landscape),
+        **_families(landscape),
+    )
+
+
+def _neighbours() -> dict[str, str]:
+    return open_to_namespaces(
+        {"matchLabels": {_ROLE: "extension"}},
+        {"matchLabels": {_ROLE: "shoot"}},
+        {"matchLabels": {"kubernetes.io/metadata.name": NAMESPACE}},
+    )
+
+
+def _families(landscape: Landscape) -> JsonObject:
+    families = landscape.runtime.networking.ip_families
+    if len(families) < _BOTH:
+        return {}
+    return {"ipFamilyPolicy": "PreferDualStack", "ipFamilies": list(families)}
+
+
+def _distribution(landscape: Landscape) -> str:
+    """Return the name that the version of the runtime cluster has for it."""
+    renamed = Version.parse(landscape.runtime_version) >= _RENAMED
+    return "PreferSameZone" if renamed else "PreferClose"

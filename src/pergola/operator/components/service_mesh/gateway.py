@@ -1,0 +1,315 @@
+"""The pods of the ingress gateway, how many there are, and their namespace."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.kube.yaml import dump
+from pergola.manifests import (
+    config_map_volume,
+    empty_dir,
+    env,
+    from_pod,
+    http_probe,
+    manifest,
+    mount,
+    requests,
+    restricted,
+    role,
+    rule,
+    selector,
+    service_account,
+    target_reference,
+    vertical_pod_autoscaler,
+)
+from pergola.operator.components import monitoring
+from pergola.operator.components.conventions import TO_DNS, to_service
+from pergola.operator.components.istio import (
+    BASIC_AUTH_SERVER,
+    INGRESS_NAMESPACE,
+    INGRESS_PODS,
+)
+from pergola.operator.components.priority_classes import CRITICAL
+from pergola.operator.components.service_mesh.istiod import (
+    DOMAIN,
+    LOG_LEVEL,
+    ONLY_IN_GATEWAYS,
+    USER,
+    XDS_PORT,
+    istio_token,
+)
+from pergola.operator.components.service_mesh.permissions import ISTIOD
+from pergola.operator.components.service_mesh.permissions import NAMESPACE as CONTROL_PLANE
+from pergola.operator.garden.landscape import NAMESPACE, Landscape
+
+IMAGE: Final = "istio-proxy"
+NAME: Final = "istio-ingressgateway"
+PODS: Final = {"app": NAME, **INGRESS_PODS}
+LISTENER: Final = 9443
+"""The port of the pods behind port 443."""
+METRICS_PORT: Final = 15090
+SCRAPED: Final = {"metrics-scrape-target": "true"}
+
+_CONTAINER: Final = "istio-proxy"
+_ACCOUNT: Final = f"{NAME}-service-account"
+_CONSIDERED: Final = "high-availability-config.resources.gardener.cloud/consider"
+_ZONES: Final = "high-availability-config.resources.gardener.cloud/zones"
+_REPLACED: Final = {
+    "resources.gardener.cloud/delete-on-invalid-update": "true",
+    "resources.gardener.cloud/deletion-propagation-on-invalid-update": "Orphan",
+}
+"""A Deployment with another selector is replaced, and its pods stay until the new ones serve."""
+_LEAST_PER_ZONE: Final = 2
+_MOST_PER_ZONE: Final = 16
+_METRICS: Final = (
+    "envoy_cluster_upstream_cx_(active|connect_fail|total|tx_bytes_total)",
+    "envoy_server_hot_restart_epoch",
+    "istio_build",
+    "istio_(request|response)_bytes_(count|sum)",
+    "istio_request_duration_milliseconds_(count|sum)",
+    "istio_requests_total",
+    "istio_tcp_(connections_(closed|opened)|(received|sent)_bytes)_total",
+    "go_goroutines",
+    "go_memstats_(alloc_bytes|heap_(alloc|inuse|sys)_bytes|stack_inuse_bytes)",
+    "process_(cpu_seconds_total|open_fds|resident_memory_bytes|virtual_memory_bytes)",
+)
+
+
+def mesh_namespace(landscape: Landscape, name: str, kind: str, **labels: str) -> JsonObject:
+    """Return a namespace of Istio.
+
+    Args:
+        kind: The value of the label `gardener.cloud/role`.
+    """
+    return manifest(
+        "v1",
+        "Namespace",
+        name,
+        labels={
+            "gardener.cloud/role": kind,
+            "istio-injection": "disabled",
+            "istio-operator-managed": "Reconcile",
+            "pod-security.kubernetes.io/enforce": "baseline",
+            _CONSIDERED: "true",
+            **labels,
+        },
+        annotations={_ZONES: ",".join(landscape.runtime.provider.zones)},
+    )
+
+
+def gateway(landscape: Landscape) -> Iterator[JsonObject]:
+    """Yield the pods of the gateway, its permissions and how it scales."""
+    yield mesh_namespace(landscape, INGRESS_NAMESPACE, "istio-ingress", istio="ingressgateway")
+    yield service_account(_ACCOUNT, INGRESS_NAMESPACE, PODS)
+    yield from role(
+        f"{NAME}-sds",
+        INGRESS_NAMESPACE,
+        [rule("", ["secrets"], ["get", "watch", "list"])],
+        {"kind": "ServiceAccount", "name": _ACCOUNT},
+        labels=PODS,
+    )
+    yield _deployment(landscape)
+    yield from _scaling(landscape)
+    yield from _monitoring()
+
+
+def _per_zone(landscape: Landscape, number: int) -> int:
+    return number * max(1, len(landscape.runtime.provider.zones))
+
+
+def _deployment(landscape: Landscape) -> JsonObject:
+    return manifest(
+        "apps/v1",
+        "Deployment",
+        NAME,
+        namespace=INGRESS_NAMESPACE,
+        labels=PODS,
+        annotations=_REPLACED,
+        spec={
+            "replicas": _per_zone(landscape, _LEAST_PER_ZONE),
+            "revisionHistoryLimit": 2,
+            "selector": selector(PODS),
+            "strategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
+            "template": {
+                "metadata": {"labels": _pod_labels(), "annotations": _pod_annotations()},
+                "spec": {
+                    "priorityClassName": CRITICAL,
+                    "serviceAccountName": _ACCOUNT,
+                    "securityContext": {
+                        "fsGroup": USER,
+                        "runAsGroup": USER,
+                        "runAsNonRoot": True,
+                        "runAsUser": USER,
+                    },
+                    "containers": [_proxy(landscape)],
+                    "volumes": _volumes(),
+                },
+            },
+        },
+    )
+
+
+def _pod_labels() -> dict[str, str]:
+    return {
+        **PODS,
+        **TO_DNS,
+        **to_service(f"{CONTROL_PLANE}-{ISTIOD}", XDS_PORT),
+        **to_service(f"{NAMESPACE}-virtual-garden-kube-apiserver", 443),
+        **to_service(f"{NAMESPACE}-{BASIC_AUTH_SERVER}", 10000),
+        "service.istio.io/canonical-name": NAME,
+    }
+
+
+def _pod_annotations() -> dict[str, str]:
+    config: JsonObject = {
+        "concurrency": 4,
+        "protocolDetectionTimeout": "100ms",
+        "runtimeValues": {"overload.global_downstream_max_connections": "750000"},
+    }
+    return {
+        **ONLY_IN_GATEWAYS,
+        "sidecar.istio.io/statsEvictionInterval": "6m",
+        "proxy.istio.io/config": dump(config),
+    }
+
+
+def _proxy(landscape: Landscape) -> JsonObject:
+    owner = f"kubernetes://apis/apps/v1/namespaces/{INGRESS_NAMESPACE}/deployments/{NAME}"
+    return {
+        "name": _CONTAINER,
+        "image": landscape.image(IMAGE),
+        "imagePullPolicy": "IfNotPresent",
+        "args": [
+            "proxy",
+            "router",
+            f"--domain={INGRESS_NAMESPACE}.svc.{DOMAIN}",
+            "--proxyLogLevel=info",
+            "--proxyComponentLogLevel=misc:error",
+            LOG_LEVEL,
+        ],
+        "ports": [{"containerPort": LISTENER, "protocol": "TCP"}],
+        "readinessProbe": http_probe(
+            "/healthz/ready",
+            15021,
+            failureThreshold=30,
+            initialDelaySeconds=1,
+            periodSeconds=2,
+            successThreshold=1,
+            timeoutSeconds=1,
+        ),
+        "env": env(
+            PILOT_CERT_PROVIDER=ISTIOD,
+            CA_ADDR=f"{ISTIOD}.{CONTROL_PLANE}.svc:{XDS_PORT}",
+            NODE_NAME=from_pod("spec.nodeName"),
+            POD_NAME=from_pod("metadata.name"),
+            POD_NAMESPACE=from_pod("metadata.namespace"),
+            INSTANCE_IP=from_pod("status.podIP"),
+            HOST_IP=from_pod("status.hostIP"),
+            SERVICE_ACCOUNT=from_pod("spec.serviceAccountName"),
+            ISTIO_CPU_LIMIT={"resourceFieldRef": {"resource": "limits.cpu", "divisor": "1"}},
+            ISTIO_META_CLUSTER_ID="Kubernetes",
+            ISTIO_META_MESH_ID=DOMAIN,
+            ISTIO_META_NODE_NAME=from_pod("spec.nodeName"),
+            ISTIO_META_OWNER=owner,
+            ISTIO_META_UNPRIVILEGED_POD="true",
+            ISTIO_META_WORKLOAD_NAME=NAME,
+            TRUST_DOMAIN=DOMAIN,
+        ),
+        "resources": requests(cpu="1", memory="600Mi"),
+        "securityContext": {**restricted(), "privileged": False},
+        "volumeMounts": [
+            mount("workload-socket", "/var/run/secrets/workload-spiffe-uds"),
+            mount("credential-socket", "/var/run/secrets/credential-uds"),
+            mount("workload-certs", "/var/run/secrets/workload-spiffe-credentials"),
+            mount("istio-envoy", "/etc/istio/proxy"),
+            mount("istio-data", "/var/lib/istio/data"),
+            mount("istio-token", "/var/run/secrets/tokens", readOnly=True),
+            mount("istiod-ca-cert", "/var/run/secrets/istio"),
+            mount("podinfo", "/etc/istio/pod"),
+        ],
+    }
+
+
+def _volumes() -> list[JsonObject]:
+    info = [
+        {"path": name, "fieldRef": {"fieldPath": f"metadata.{name}"}}
+        for name in ("labels", "annotations")
+    ]
+    return [
+        empty_dir("workload-socket"),
+        empty_dir("credential-socket"),
+        empty_dir("workload-certs"),
+        empty_dir("istio-envoy"),
+        empty_dir("istio-data"),
+        istio_token(),
+        config_map_volume("istiod-ca-cert", "istio-ca-root-cert"),
+        {"name": "podinfo", "downwardAPI": {"items": info}},
+    ]
+
+
+def _scaling(landscape: Landscape) -> Iterator[JsonObject]:
+    target = target_reference("Deployment", NAME)
+    average = {"type": "AverageValue", "averageValue": "4"}
+    yield manifest(
+        "autoscaling/v2",
+        "HorizontalPodAutoscaler",
+        NAME,
+        namespace=INGRESS_NAMESPACE,
+        labels=PODS,
+        spec={
+            "scaleTargetRef": target,
+            "minReplicas": _per_zone(landscape, _LEAST_PER_ZONE),
+            "maxReplicas": _per_zone(landscape, _MOST_PER_ZONE),
+            "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": average}}],
+            "behavior": {"scaleUp": _one_pod_in(60), "scaleDown": _one_pod_in(1800)},
+        },
+    )
+    yield vertical_pod_autoscaler(NAME, INGRESS_NAMESPACE, target, _CONTAINER, labels=PODS)
+    yield manifest(
+        "policy/v1",
+        "PodDisruptionBudget",
+        NAME,
+        namespace=INGRESS_NAMESPACE,
+        labels=PODS,
+        spec={
+            "minAvailable": 1,
+            "selector": selector(PODS),
+            "unhealthyPodEvictionPolicy": "AlwaysAllow",
+        },
+    )
+
+
+def _one_pod_in(seconds: int) -> JsonObject:
+    policy = {"type": "Pods", "value": 1, "periodSeconds": seconds}
+    return {"stabilizationWindowSeconds": seconds, "policies": [policy]}
+
+
+def _monitoring() -> Iterator[JsonObject]:
+    address = monitoring.replace(
+        "__address__",
+        f"${{1}}:{METRICS_PORT}",
+        "__meta_kubernetes_pod_ip",
+        regex="(.+)",
+    )
+    yield monitoring.service_monitor(
+        monitoring.GARDEN,
+        NAME,
+        {"app": NAME, **SCRAPED},
+        monitoring.endpoint(
+            "tcp",
+            metrics=monitoring.kept_metrics(*_METRICS),
+            targets=[address],
+            path="/stats/prometheus",
+        ),
+        namespace=INGRESS_NAMESPACE,
+    )
+    tag = {"upstream_address": {"value": "upstream.address"}}
+    override = {"match": {"metric": "ALL_METRICS"}, "tagOverrides": tag}
+    yield manifest(
+        "telemetry.istio.io/v1",
+        "Telemetry",
+        f"{monitoring.GARDEN}-enable-upstream-address",
+        namespace=INGRESS_NAMESPACE,
+        labels={"prometheus": monitoring.GARDEN},
+        spec={"metrics": [{"providers": [{"name": "prometheus"}], "overrides": [override]}]},
+    )

@@ -1,0 +1,32 @@
+"""Istio as a component: the control plane and the gateway, each in a ManagedResource of its own."""
+
+from typing import Final
+
+from pergola.operator.components.component import Component, Managed, Rendered
+from pergola.operator.components.service_mesh.entrances import internal, load_balancer
+from pergola.operator.components.service_mesh.filters import filters
+from pergola.operator.components.service_mesh.gateway import gateway, mesh_namespace
+from pergola.operator.components.service_mesh.istiod import istiod
+from pergola.operator.components.service_mesh.permissions import NAMESPACE, permissions
+from pergola.operator.garden.landscape import Landscape
+
+
+def render(landscape: Landscape) -> Rendered:
+    """Return the namespace of the control plane, and everything in both namespaces."""
+    control_plane = (*permissions(), *istiod(landscape))
+    ingress = (
+        *gateway(landscape),
+        load_balancer(landscape),
+        internal(landscape),
+        *filters(landscape),
+    )
+    return Rendered(
+        direct=(mesh_namespace(landscape, NAMESPACE, NAMESPACE),),
+        managed=(
+            Managed(name="istio-system", objects=control_plane, namespace=NAMESPACE),
+            Managed(name="virtual-garden-istio", objects=ingress, namespace=NAMESPACE),
+        ),
+    )
+
+
+ISTIO: Final = Component(name="istio", deploy="Deploying Istio", render=render, limit=120.0)
