@@ -1,4 +1,4 @@
-"""The server's certificate, read again when its files change (spec 12 §1.1)."""
+"""The server's certificate, reloaded when its files change (spec 12 §1.1)."""
 
 import asyncio
 import ssl
@@ -49,7 +49,7 @@ class Certificates:
             raise ServingError(self._explained(error)) from None
 
     async def watch(self) -> None:
-        """Read the files again whenever they change, until cancelled.
+        """Reload the files whenever they change, until cancelled.
 
         They are polled, because file events for mounted Secrets, which are replaced as a whole
         directory, differ between systems.
@@ -59,7 +59,7 @@ class Certificates:
             self.look()
 
     def look(self) -> None:
-        """Read the files again if they have changed; keep the old ones if the new are broken."""
+        """Reload the files if they have changed; keep the old ones if the new ones are broken."""
         try:
             stamp = self._stamped()
             if stamp == self._stamp:

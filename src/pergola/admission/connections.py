@@ -15,9 +15,9 @@ from pergola.admission.memory import release_free_memory
 LARGE: Final = 32 * 1024
 """A body that makes TLS buffers grow."""
 IDLE_BYTES: Final = 40 * 1024
-"""What TLS and the parser hold for a connection without a request."""
+"""Memory of TLS and the parser for a connection without a request."""
 GROWN_BYTES: Final = 512 * 1024
-"""What TLS buffers grow to when a connection carries a large body; they never shrink."""
+"""Size of the TLS buffers after a connection carried a large body; they never shrink."""
 _VALUE_BYTES: Final = 72
 _DENSEST: Final = 24  # `{},{},…`: a value for every three bytes
 _RELEASE_ABOVE: Final = 32 * 1024 * 1024
@@ -25,7 +25,7 @@ _RELEASE_ABOVE: Final = 32 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What peers may use.
+    """The limits of what peers may use.
 
     Attributes:
         body: bytes of one body.

@@ -37,7 +37,7 @@ class Endpoint(Protocol):
 
 @dataclass(slots=True)
 class Shared:
-    """What the connections of a server have in common.
+    """State that the connections of a server share.
 
     Attributes:
         start: starts a task in the server's task group.
@@ -176,13 +176,13 @@ class Connection(asyncio.Protocol):
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
 
     def pause_writing(self) -> None:
-        """Read no further request until the peer has taken its answers."""
+        """Stop reading requests until the peer has received its answers."""
         self._unsent = self._transport.get_write_buffer_size()
         self._all.hold(self._unsent)
         self._transport.pause_reading()
 
     def resume_writing(self) -> None:
-        """Read again: the peer has taken its answers."""
+        """Resume reading: the peer has received its answers."""
         self._all.hold(-self._unsent)
         self._unsent = 0
         if not (self._is_last or self._closing):
@@ -215,7 +215,7 @@ class Connection(asyncio.Protocol):
         self._incoming.url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Note the headers that matter."""
+        """Store the relevant headers."""
         self._incoming.header_bytes += len(name) + len(value)
         if self._incoming.header_bytes > HEADER_LIMIT:
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)

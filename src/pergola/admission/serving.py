@@ -24,7 +24,7 @@ from pergola.runtime.metrics import Metrics
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listening:
-    """Where the server listens, and with which files.
+    """The address and the files of the server.
 
     Attributes:
         host: the address; empty for all.
@@ -72,7 +72,7 @@ class OwnIdentity:
 
 
 class WebhookServer:
-    """Serves endpoints on every replica; as the leader, renews certificates and registers.
+    """A server on every replica; the leader also renews certificates and registers.
 
     Args:
         endpoints: by path; without any, nothing is served.

@@ -1,4 +1,4 @@
-"""Writes ManagedResources and their Secrets to an API server, and removes them (spec 10 §12).
+"""Writes and deletions of ManagedResources and their Secrets (spec 10 §12).
 
 Nothing is written that would not change anything. Interrupted anywhere, every function
 here can be called again.
@@ -106,7 +106,7 @@ async def exists(
     excluded_names: Collection[str] = (),
     excluded_namespaces: Collection[str] = (),
 ) -> bool:
-    """Return whether there is a ManagedResource of a class, apart from those excluded.
+    """Return whether a ManagedResource of a class exists, apart from excluded ones.
 
     Args:
         resource_class: exactly what the spec has; None for one without a class, which is not the
@@ -146,7 +146,7 @@ async def _apply_secrets(
 
 
 async def _read_or_create(client: Client, secret: JsonObject) -> JsonObject | None:
-    """Return the Secret that was there, or None if it was created."""
+    """Return the existing Secret, or None if it was created."""
     there = await client.find(SECRET, Key.of(secret))
     if there is not None:
         return there

@@ -37,7 +37,7 @@ class BudgetExceeded(BundleError):
 
 @dataclass(slots=True)
 class Budget:
-    """What reading may still cost, over all values that are read with it.
+    """The remaining budget of reading, shared by all values that are read with it.
 
     Attributes:
         bytes: of content, decompressed.
@@ -83,7 +83,7 @@ def decode_data(data: Mapping[str, object]) -> dict[str, bytes]:
 
 
 def is_cheap(*secrets: Mapping[str, bytes]) -> bool:
-    """Whether an event loop can read the data itself: a little text, and nothing compressed."""
+    """Return whether an event loop can read the data itself: little text, not compressed."""
     size = sum(len(value) for data in secrets for value in data.values())
     return size <= _CHEAP_BYTES and not any(
         key.endswith(COMPRESSED) for data in secrets for key in data

@@ -1,4 +1,4 @@
-"""What can go wrong between manifests and a ManagedResource that manages them.
+"""Errors of bundles.
 
 BundleError                root: every failure of this room that is not the API server's
 ├── InvalidObject          a manifest that cannot become part of a bundle
@@ -22,7 +22,7 @@ class DuplicateObject(BundleError):
 
 
 class ObjectTooLarge(BundleError):
-    """One object does not fit into a Secret, and an object cannot be split."""
+    """An object does not fit into a Secret, and cannot be split."""
 
 
 class NameTaken(BundleError):
@@ -30,4 +30,4 @@ class NameTaken(BundleError):
 
 
 class WaitTimeout(BundleError):
-    """A ManagedResource did not get into the state that was waited for."""
+    """A ManagedResource did not reach the expected state in time."""

@@ -28,7 +28,7 @@ _SHOOT_NAMESPACES: Final = "shoot-"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How the objects are to be managed (spec 10 §2.1); what is None is left to the default.
+    """The management of the objects (spec 10 §2.1); None leaves a setting to its default.
 
     Attributes:
         resource_class: which instance of the resource manager is responsible.
@@ -65,14 +65,14 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """What `apply` writes: a ManagedResource, and the immutable Secrets that it reads."""
+    """A ManagedResource, and the immutable Secrets that it reads: the input of `apply`."""
 
     managed_resource: JsonObject
     secrets: tuple[JsonObject, ...]
 
     @property
     def key(self) -> Key:
-        """Where the ManagedResource lives."""
+        """The key of the ManagedResource."""
         return Key.of(self.managed_resource)
 
 

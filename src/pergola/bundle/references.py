@@ -1,4 +1,4 @@
-"""Which ConfigMaps and Secrets an object uses, and the annotations that say so (spec 10 §10).
+"""The ConfigMaps and Secrets that an object uses, and annotations that name them (spec 10 §10).
 
 Immutable ConfigMaps and Secrets with unique names are collected once no annotation names them, so
 every user has to carry annotations for what it uses, and so has every template: a Deployment with
@@ -37,7 +37,7 @@ class Reference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """Where a kind has its pod spec, and what else than the object carries annotations.
+    """The place of a kind's pod spec, and the other places that carry annotations.
 
     Attributes:
         versions: those in which `annotate` knows the kind; none if it does not.

@@ -1,4 +1,4 @@
-"""Collects objects and writes them as the content of a ManagedResource's Secret (spec 10 §12).
+"""Collection of objects into the content of a ManagedResource's Secret (spec 10 §12).
 
 The same objects give the same bytes, in whatever order they were added: only so can the name of
 the Secret show whether anything changed.
@@ -20,7 +20,7 @@ QUALITY: Final = 9
 
 
 class Document(NamedTuple):
-    """One object as YAML, and how error messages call it."""
+    """One object as YAML, and its title in error messages."""
 
     title: str
     text: bytes
@@ -40,7 +40,7 @@ class Registry:
         return len(self._objects)
 
     def add(self, *objects: JsonObject | None) -> None:
-        """Take objects in; None, for an object that is not needed, is skipped.
+        """Add objects; None, for an object that is not needed, is skipped.
 
         Raises:
             DuplicateObject: an object of this kind, namespace and name was added before.

@@ -1,4 +1,4 @@
-"""Spreads objects over several Secrets where one cannot hold them.
+"""Splitting of objects into several Secrets if one cannot hold them.
 
 The API server refuses Secrets of more than 1 MiB of data. That is found out here, before anything
 is written, and only a single object of that size is an error.
@@ -12,9 +12,9 @@ from pergola.bundle.errors import ObjectTooLarge
 from pergola.bundle.registry import QUALITY, Document, compress
 
 SECRET_LIMIT: Final = 1_048_576
-"""What the API server accepts in a Secret, in bytes."""
+"""The limit of the API server for a Secret, in bytes."""
 PART_LIMIT: Final = 750_000
-"""Where splitting starts: as base64 this is 1 MB, which proxies let through by default."""
+"""The limit above which to split: 1 MB as base64, which proxies allow by default."""
 
 
 class _Part(NamedTuple):

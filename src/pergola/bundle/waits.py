@@ -1,4 +1,4 @@
-"""Waits until a ManagedResource is applied, healthy, rolled out or deleted (spec 10 §7).
+"""Waiting until a ManagedResource is applied, healthy, rolled out or deleted (spec 10 §7).
 
 It is watched; only a client that may not watch ManagedResources reads it every two seconds.
 """
@@ -114,5 +114,5 @@ def watched(client: Client, key: Key) -> AsyncGenerator[JsonObject | None]:
 
 
 def polled(client: Client, key: Key) -> AsyncGenerator[JsonObject | None]:
-    """Like `watched`, but by reading every two seconds, which takes no permission but `get`."""
+    """Yield like `watched`, but by polling every two seconds, which only needs `get`."""
     return object_states.polled(client, MANAGED_RESOURCE, key, POLL_SECONDS)

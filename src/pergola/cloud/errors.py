@@ -1,4 +1,4 @@
-"""What can go wrong between us and a cloud.
+"""Errors of requests to a cloud.
 
 CloudError               root: every failure of this room; `code` is the cloud's own word for it
 ├── CredentialsInvalid   there are no credentials, or the cloud rejects them

@@ -28,7 +28,7 @@ The SDK writes them in one patch with the outcome. `lastOperation`, `lastError`,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What one run of an actuator works with.
+    """The inputs of one run of an actuator.
 
     Attributes:
         client: of the seed, where the extension resource lives.

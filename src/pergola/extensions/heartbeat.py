@@ -24,7 +24,7 @@ class HeartbeatError(ExtensionError):
 
 
 class Heartbeat:
-    """Renews the Lease of an extension; only the leader of its replicas does.
+    """The renewal of an extension's Lease, by the leader of its replicas.
 
     Args:
         name: of the extension, such as `networking-calico`.

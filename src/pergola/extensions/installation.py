@@ -54,7 +54,7 @@ _TLS_FOLDER: Final = "/var/run/pergola/tls"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
-    """How an extension runs.
+    """The installation of an extension.
 
     Attributes:
         name: of the extension and of all its objects.

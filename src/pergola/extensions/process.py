@@ -31,7 +31,7 @@ HEARTBEAT: Final = "heartbeat"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How the process runs.
+    """Options of the process.
 
     Attributes:
         webhooks: how webhooks are served; None if they are not.

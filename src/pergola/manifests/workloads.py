@@ -1,4 +1,4 @@
-"""Where pods run, as whom, and how many of them may be away."""
+"""Placement, users and disruption budgets of pods."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

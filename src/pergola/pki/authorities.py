@@ -31,7 +31,7 @@ BACKDATED: Final = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Template:
-    """What a certificate says.
+    """The content of a certificate.
 
     Attributes:
         common_name: At most 64 characters; the user name, for a client of Kubernetes.

@@ -13,7 +13,7 @@ PublicKey: TypeAlias = ec.EllipticCurvePublicKey | rsa.RSAPublicKey
 
 
 class KeyAlgorithm(Enum):
-    """How to generate a key.
+    """The algorithm of a key.
 
     An elliptic curve key takes less than a millisecond; RSA takes up to seconds of CPU, so generate
     it outside the event loop.

@@ -25,12 +25,12 @@ from pergola.pki.errors import CertificateError
 from pergola.pki.keys import Pair
 
 SETTLE: Final = timedelta(minutes=5)
-"""How long the bundle holds a new authority before it signs."""
+"""The time for which a new authority is in the bundle before it signs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a server presents, and what its clients trust.
+    """The certificate that a server presents, and the authorities that its clients trust.
 
     Attributes:
         bundle: The certificates of all trusted authorities, PEM, newest first.

@@ -1,4 +1,4 @@
-"""Which controllers a configuration switches on, and with which settings.
+"""The controllers that a configuration enables, and their settings.
 
 The controllers of ManagedResources run always; `pergola.resource_manager.manager` has them.
 """
@@ -25,7 +25,7 @@ class Clusters:
     """The clusters of an instance.
 
     Attributes:
-        target_namespaces: where namespaced objects of the target are looked at; all if empty.
+        target_namespaces: the watched namespaces of the target; all if empty.
         target_ca: the certificates by which the target's API server is known, PEM.
     """
 
@@ -105,7 +105,7 @@ def _of_nodes(
 def network_policy_settings(
     config: ResourceManagerConfiguration, namespaces: tuple[str, ...]
 ) -> policies.Settings:
-    """Return what a configuration asks of the network policy controller.
+    """Return the settings of the network policy controller.
 
     Args:
         namespaces: of the target, in which it works; in all if empty.

@@ -1,4 +1,4 @@
-"""Which cluster the origin annotations name (spec 10 §3.3)."""
+"""The cluster id in origin annotations (spec 10 §3.3)."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ _KEY: Final = Key("kube-system", CLUSTER_IDENTITY)
 
 
 class IdentityError(Exception):
-    """The cluster has no identity, or not one that can be used."""
+    """The cluster has no identity, or an unusable one."""
 
 
 async def cluster_identity(client: Client, configured: str) -> str:

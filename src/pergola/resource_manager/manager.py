@@ -32,7 +32,7 @@ from pergola.runtime.metrics import Metrics
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What an instance works on, and how its controllers do.
+    """Options of an instance and its controllers.
 
     Attributes:
         resource_class: the class of ManagedResources that are this instance's.
@@ -131,7 +131,7 @@ class ResourceManager:
                 group.create_task(part.run(), name=part.name)
 
     async def run(self) -> None:
-        """Run everything until cancelled, where there is no other replica."""
+        """Run everything until cancelled, if there is no other replica."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self.source.unit.run())
             await self.control(self._options.cluster_id)

@@ -1,4 +1,4 @@
-"""Which instance is responsible for a ManagedResource (spec 10 §3.2).
+"""Responsibility of instances for ManagedResources (spec 10 §3.2).
 
 Several instances share the ManagedResources of a cluster by class. Each marks what it manages
 with a finalizer of its own, so that no object is ever managed by two.
@@ -26,7 +26,7 @@ class Responsibility:
         return finalizer_for(self.resource_class)
 
     def is_responsible(self, resource_class: str | None) -> bool:
-        """Whether ManagedResources of a class (None or empty: the default) are this instance's."""
+        """Return whether this instance serves a class; None or empty is the default one."""
         if self.resource_class == ALL_CLASSES:
             return True
         return (resource_class or DEFAULT_CLASS) == self.resource_class
@@ -36,11 +36,11 @@ class Responsibility:
         return self.is_responsible(resource_class) or self.finalizer in finalizers
 
     def must_clean_up(self, resource_class: str | None, finalizers: Sequence[str]) -> bool:
-        """Whether the ManagedResource moved to another class, and our objects have to go first."""
+        """Return whether the ManagedResource moved away, so that our objects must go first."""
         return not self.is_responsible(resource_class) and self.finalizer in finalizers
 
     def must_wait(self, resource_class: str | None, finalizers: Sequence[str]) -> bool:
-        """Whether the ManagedResource moved here, and its former instance is not done with it."""
+        """Return whether the ManagedResource moved here before its former instance is done."""
         if not self.is_responsible(resource_class):
             return False
         first = next((f for f in finalizers if f.startswith(FINALIZER)), None)

@@ -1,4 +1,4 @@
-"""The source cluster as the controllers see it: ManagedResources, and which Secrets they read.
+"""The source cluster: ManagedResources, and the Secrets that they read.
 
 Secrets are watched by their metadata only and never kept: a landscape has tens of thousands of
 them. That is enough to know at once when a Secret that a ManagedResource names appears or changes.
@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class SeenResource:
-    """What is kept of a ManagedResource: what its events are judged by, and the rest packed."""
+    """The cached parts of a ManagedResource: the inputs of triggers, and the rest packed."""
 
     uid: str
     version: str
@@ -64,7 +64,7 @@ class SeenResource:
 
 @dataclass(frozen=True, slots=True)
 class SeenSecret:
-    """What is kept of a Secret: nothing of its content.
+    """The cached parts of a Secret, without its content.
 
     Attributes:
         version: changes when the content may have changed: the resourceVersion, except that our
@@ -80,7 +80,7 @@ class SeenSecret:
 
 
 class Source:
-    """The cluster in which ManagedResources and their Secrets live.
+    """The cluster with the ManagedResources and their Secrets.
 
     Args:
         namespaces: only ManagedResources of these; of all namespaces if empty.
@@ -133,7 +133,7 @@ class Source:
         return self._readers.get(secret, ())
 
     def observe(self, resource: JsonObject) -> None:
-        """Take in what a write of a ManagedResource returned."""
+        """Store the result of a write of a ManagedResource."""
         self.resources.observe(resource)
 
     def changing(self, secret: Key) -> asyncio.Lock:

@@ -1,4 +1,4 @@
-"""What is being retried, known to the deadlines around it.
+"""Operations that are being retried, for the deadlines around them.
 
 A deadline cancels whatever runs, and the failure that was being retried would be lost with it:
 
@@ -34,11 +34,11 @@ class Failures:
 
     @property
     def last(self) -> Exception | None:
-        """The most recent one; None if nothing was being retried."""
+        """The most recent failure; None if nothing was being retried."""
         return next(reversed(self._by_operation.values()), None)
 
     def add(self, operation: object, error: Exception) -> None:
-        """Note the latest failure of an operation."""
+        """Record the latest failure of an operation."""
         self.discard(operation)
         self._by_operation[operation] = error
 

@@ -1,4 +1,4 @@
-"""When credentials were issued, expire, and are due for renewal (spec 20 §10.2); pure."""
+"""Times of issue, expiry and renewal of credentials (spec 20 §10.2); pure."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""A managed Secret: its labels, and what they say (spec 20 §10.1)."""
+"""Managed Secrets, and the meaning of their labels (spec 20 §10.1)."""
 
 import base64
 import binascii
@@ -30,7 +30,7 @@ RENEW_AT: Final = "renew-after-validity-percentage"
 USE_DATA_FOR: Final = "secrets-manager-use-data-for-name"
 
 OURS: Final = "v1."
-"""What our checksums begin with. Those of other implementations are plain numbers or hex."""
+"""The prefix of our checksums; those of other implementations are plain numbers or hex."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class ManagedSecret:
 
     @property
     def created(self) -> datetime:
-        """When the object was created, to the second."""
+        """The creation time of the object, to the second."""
         text = metadata_of(self.obj).get("creationTimestamp")
         if not isinstance(text, str):
             return datetime.min.replace(tzinfo=UTC)
@@ -89,17 +89,17 @@ class ManagedSecret:
 
     @property
     def age_rank(self) -> tuple[datetime, int]:
-        """What orders Secrets of one name from the oldest to the newest."""
+        """The sort key of Secrets of one name, from the oldest to the newest."""
         return self.created, unix(self.labels.get(INITIATED)) or 0
 
     @property
     def issued_at(self) -> datetime | None:
-        """When its data was generated."""
+        """The time at which its data was generated."""
         return _time(self.labels.get(ISSUED_AT))
 
     @property
     def valid_until(self) -> datetime | None:
-        """When its data expires; None if never."""
+        """The expiry time of its data; None if it never expires."""
         return _time(self.labels.get(VALID_UNTIL))
 
     @property

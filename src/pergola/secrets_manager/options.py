@@ -1,4 +1,4 @@
-"""How one credential is kept, signed and renewed (spec 20 §10.2)."""
+"""Storage, signing and renewal of a credential (spec 20 §10.2)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from enum import Enum, auto
 
 
 class Rotate(Enum):
-    """What happens to the previous Secret when a new one is generated."""
+    """The handling of the previous Secret when a new one is generated."""
 
     IN_PLACE = auto()
     """Nothing refers to it any more; the next cleanup deletes it."""
@@ -16,7 +16,7 @@ class Rotate(Enum):
 
 
 class Use(Enum):
-    """Which authority of a name signs."""
+    """The authority of a config name that signs."""
 
     DEFAULT = auto()
     """The old one for servers while there is one, because clients may not trust the new one yet;
@@ -35,7 +35,7 @@ class SigningCA:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How to keep one credential.
+    """Options of one credential.
 
     Attributes:
         signed_by: Required for certificates, refused for everything else.

@@ -23,7 +23,7 @@ _CHANGES: Final = ("would create", "would change", "would delete")
 
 
 class Plan(NamedTuple):
-    """What a flow would do.
+    """The plan of a flow.
 
     Attributes:
         findings: of the preflight checks; none for a deletion.

@@ -1,4 +1,4 @@
-"""The Infrastructure that a command of `pergola aws` is about, and what AWS says of it."""
+"""The subject of `pergola aws` commands: an Infrastructure, and its state in AWS."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -24,7 +24,7 @@ class AwsCheckError(Exception):
 
 
 class Source(NamedTuple):
-    """Where the Infrastructure is: in a file or in a cluster, according to the options."""
+    """The place of the Infrastructure: a file or a cluster, according to the options."""
 
     file: str
     name: str

@@ -1,4 +1,4 @@
-"""How `pergola explain` prints what webhooks say."""
+"""The output of `pergola explain`."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -27,14 +27,14 @@ _SAID: Final[dict[Outcome, tuple[str, str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What is said of one object."""
+    """The explanation for one object."""
 
     question: Question
     explanations: Sequence[Explanation]
 
 
 def print_text(answers: Iterable[Answer]) -> None:
-    """For people: webhooks that are not about the kind at all are only counted."""
+    """Print for people; webhooks for other kinds are only counted."""
     console = Console(highlight=False)
     for number, answer in enumerate(answers):
         if number:
@@ -51,7 +51,7 @@ def print_text(answers: Iterable[Answer]) -> None:
 
 
 def print_data(answers: Iterable[Answer], form: Literal["json", "yaml"]) -> None:
-    """For programs: one list, an entry for each object."""
+    """Print for programs: one list, with an entry for each object."""
     found = [_data(answer) for answer in answers]
     if form == "json":
         print(orjson.dumps(found, option=orjson.OPT_INDENT_2).decode())
@@ -97,7 +97,7 @@ def _change(edit: Edit) -> str:
 
 
 def _line(console: Console, text: str, indent: int, style: str) -> None:
-    """A terminal folds long lines and keeps the indentation; files and pipes get them whole."""
+    """Print a line, which a terminal wraps with indentation, and files and pipes get whole."""
     if console.is_terminal:
         console.print(Padding(Text(text, style=style, overflow="fold"), (0, 0, 0, indent)))
     else:

@@ -125,7 +125,7 @@ def adopt(
     """Take an InfraCluster over from its provider, for good.
 
     Sets the annotation cluster.x-k8s.io/managed-by: from then on the provider leaves the object
-    alone. There is no way back.
+    alone. This cannot be undone.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What `pergola infra` prints about InfraClusters."""
+"""The output of `pergola infra` about InfraClusters."""
 
 from contextlib import aclosing
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ _WATCH_SECONDS = 300
 
 
 async def status(opened: "Opened", key: "Key", output: str) -> None:
-    """Print everything about one InfraCluster but its network."""
+    """Print everything about one InfraCluster except its network."""
     from pergola.externally_managed.inspection import findings, look
 
     seen = await look(opened.client, opened.managed, opened.crd, key)
@@ -22,7 +22,7 @@ async def status(opened: "Opened", key: "Key", output: str) -> None:
 
 
 async def check(opened: "Opened", key: "Key", output: str) -> bool:
-    """Print what is wrong with one InfraCluster and its network; return whether nothing is."""
+    """Print the problems of one InfraCluster and its network; return whether there are none."""
     from pergola.externally_managed.inspection import Finding, errors, findings
 
     seen, warnings = await _with_network(opened, key)

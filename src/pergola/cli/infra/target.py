@@ -1,4 +1,4 @@
-"""Which InfraClusters a command is about, in kubectl's words."""
+"""The InfraClusters that a command works on, selected as in kubectl."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine
@@ -25,7 +25,7 @@ class InfraError(Exception):
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """Which kind of InfraClusters, and in which cluster.
+    """The kind of InfraClusters, and their cluster.
 
     Attributes:
         kind: Kind and group, such as AWSCluster.infrastructure.cluster.x-k8s.io; not needed with

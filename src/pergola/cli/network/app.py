@@ -1,4 +1,4 @@
-"""`pergola network`: what the caller of a network extension does, by hand and watched."""
+"""`pergola network`: the operations of a network extension's caller, from the command line."""
 
 import asyncio
 import sys
@@ -37,7 +37,7 @@ app: Final = App(
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """What a command works with.
+    """The inputs of a command.
 
     Attributes:
         network: the manifest; None if only a name was given, and the cluster has no such Network.

@@ -1,4 +1,4 @@
-"""How `pergola network` shows what it waits for: a bar for people, lines for programs."""
+"""Progress of `pergola network`: a bar for people, lines for programs."""
 
 import sys
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""How `pergola network status` shows Networks."""
+"""The output of `pergola network status`."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Which Networks a command is about, in kubectl's words."""
+"""The Networks that a command works on, selected as in kubectl."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ class NetworkError(Exception):
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """Which Network, and in which cluster.
+    """A Network, and its cluster.
 
     Attributes:
         file: Manifest of the Network; - reads it from the standard input.

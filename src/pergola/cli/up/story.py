@@ -1,4 +1,4 @@
-"""What `pergola up` prints: numbered chapters with a few lines each."""
+"""The output of `pergola up`: numbered chapters with a few lines each."""
 
 from typing import TYPE_CHECKING
 

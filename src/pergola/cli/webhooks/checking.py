@@ -42,7 +42,7 @@ _FINE: Final = "all webhooks are registered as they should be, and block nothing
 
 
 class Question(NamedTuple):
-    """What is checked.
+    """The inputs of a check.
 
     Attributes:
         url: by which API servers reach the server; the configuration's if None.

@@ -45,7 +45,7 @@ def unobserved(service: str, operation: str, seconds: float, outcome: str) -> No
 
 
 class AwsClient:
-    """All services of AWS in one region, with one identity.
+    """A client of all AWS services in one region, with one identity.
 
     All methods raise the errors of `pergola.cloud.errors`; transient ones only after retries.
 

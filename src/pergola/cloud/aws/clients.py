@@ -39,7 +39,7 @@ _MAX_IDLE: Final = 64
 
 
 class Place(NamedTuple):
-    """What a client is kept by.
+    """The key of a cached client.
 
     Attributes:
         secret: with the credentials; None for AWS's usual chain: the environment, a role by a token

@@ -1,4 +1,4 @@
-"""Parameters of requests that can reach no more than what they name.
+"""Parameters of requests, which must not reach more than they name.
 
 An empty id, list or filter means "all" to many operations: `DescribeVpcs(VpcIds=[])` describes
 every VPC, `DeleteTags(Tags=[])` removes every tag. Such requests are never sent. `*` and `?` in the

@@ -21,7 +21,7 @@ _NONE: Final = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """How often and when a request is repeated.
+    """The number and times of a request's retries.
 
     Attributes:
         attempts: in all.

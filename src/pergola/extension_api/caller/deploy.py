@@ -75,7 +75,7 @@ async def ask(
     """Request an operation of an existing resource, and change nothing else.
 
     Raises:
-        NotFound: there is no such resource.
+        NotFound: the resource does not exist.
         KubeError: the API server refused.
     """
     timestamp = timestamp_of(clock.now())

@@ -41,7 +41,7 @@ _AT_REST: Final = (OPERATION_MIGRATE, OPERATION_WAIT_FOR_STATE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How checks run.
+    """Settings of health checks.
 
     Attributes:
         sync_period: seconds between two runs for a resource, and the time limit of a check.

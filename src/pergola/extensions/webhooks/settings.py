@@ -1,4 +1,4 @@
-"""Where an extension's webhooks are served and reached: the options `--webhook-config-*`."""
+"""The addresses of an extension's webhooks: the options `--webhook-config-*`."""
 
 from dataclasses import dataclass
 from typing import Final, Literal

@@ -1,4 +1,4 @@
-"""What the webhooks on Shoots share: selectors, and when defaults do not apply."""
+"""Shared parts of webhooks on Shoots: selectors, and when defaults do not apply."""
 
 from typing import Final
 

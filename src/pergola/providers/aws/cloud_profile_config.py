@@ -32,7 +32,7 @@ class ImageVersion(Value):
     version: str
     """Such as `1592.3.0`."""
     regions: list[RegionImage] = []
-    """Where it is to be found."""
+    """The image in each region."""
 
 
 class MachineImage(Value):

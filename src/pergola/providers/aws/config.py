@@ -32,7 +32,7 @@ class Vpc(Value):
     gateway_endpoints: list[str] = []
     """Short names of services, such as `s3`, that are reached through gateway endpoints."""
     ipv6_ipam_pool: Ipv6IpamPool | None = field(name="ipv6IpamPool", default=None)
-    """Where the IPv6 block comes from; from Amazon if absent."""
+    """The source of the IPv6 block; Amazon if absent."""
 
 
 class Zone(Value):

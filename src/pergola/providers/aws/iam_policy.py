@@ -1,4 +1,4 @@
-"""The least that the extension's own identity must be allowed in AWS (spec 30 §14).
+"""The minimal permissions of the extension's own identity in AWS (spec 30 §14).
 
 One table of the operations that the steps use; a test holds it against the code and against the
 calls of whole flows.
@@ -12,7 +12,7 @@ from pergola.api.objects import JsonObject
 
 
 class Mode(StrEnum):
-    """What the extension does in an account."""
+    """The extension's activity in an account."""
 
     MANAGED = "managed"
     """It creates networks, or parts of them."""

@@ -36,7 +36,7 @@ Pending = Coroutine[object, object, None]
 
 
 async def observe(aws: AwsClient, wanted: Wanted, state: State) -> Snapshot:
-    """Return what AWS says of a cluster's infrastructure; reads only.
+    """Return AWS's descriptions of a cluster's infrastructure; only reads.
 
     What does not exist is not in it. The VPC is that of the config or of the state; if neither has
     one, it is found by its tags.
@@ -91,7 +91,7 @@ def _elsewhere(seen: Observation) -> Iterable[Pending]:
     ):
         missing = [id_ for id_ in named if id_ and id_ not in known]
         if missing:
-            # By a filter, for which an id that does not exist is no error.
+            # By a filter, with which an id that does not exist is not an error.
             yield describe(seen, kind, [{"Name": by, "Values": missing}])
 
 
@@ -118,7 +118,7 @@ def _needs_egress_only_gateways(seen: Observation) -> bool:
 
 
 def _needs_endpoints(seen: Observation) -> bool:
-    """With user-provided subnets, too: what they reach may be behind the user's endpoints."""
+    """Return whether to read endpoints, which user-provided subnets may have as well."""
     config = seen.wanted.config
     configured = config.networks.vpc.gateway_endpoints or seen.state.under(keys.ENDPOINTS)
     return bool(configured) or config.byo_subnets

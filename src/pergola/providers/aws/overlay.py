@@ -1,4 +1,4 @@
-"""Whether pods communicate by an overlay, or by routes in the route tables (spec 30 §7.3)."""
+"""Pod communication by an overlay, or by routes in the route tables (spec 30 §7.3)."""
 
 from typing import Final
 

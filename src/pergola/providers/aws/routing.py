@@ -1,4 +1,4 @@
-"""Which route table a subnet has, and whether the internet reaches it (spec 30 §7)."""
+"""The route table of a subnet, and its reachability from the internet (spec 30 §7)."""
 
 from pergola.api.objects import JsonObject, maps_at
 from pergola.cloud.aws.network import leads_to_internet, route_tables_of

@@ -53,7 +53,7 @@ def _default_overlay(draft: Draft, old: JsonObject | None) -> None:
 
 
 def _follow_overlay(draft: Draft, old: JsonObject | None) -> None:
-    """Without a setting there is an overlay, and no pod routes are needed."""
+    """Disable pod routes if there is an overlay, which is the default."""
     enabled = draft.get(*OVERLAY, "enabled")
     if not isinstance(enabled, bool):
         return
@@ -68,7 +68,7 @@ def _follow_overlay(draft: Draft, old: JsonObject | None) -> None:
 
 
 def _default_mtu(draft: Draft) -> None:
-    """Leave a missing config missing, so that the whole of it is reported."""
+    """Default the MTU, unless the config is missing, which validation reports."""
     if draft.get(*_INFRASTRUCTURE) is not None and draft.get(*_MTU) is None:
         _set(draft, _MTU, to=False, because="nodes of new Shoots keep the MTU that AWS gives them")
 

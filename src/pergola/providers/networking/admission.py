@@ -19,7 +19,7 @@ C = TypeVar("C", bound=Value)
 def admission_webhooks(
     plugin: NetworkPlugin[C], defaults: Sequence[ShootDefault] = ()
 ) -> list[Webhook]:
-    """Return what is said to Shoots with a plugin: its defaults if it has any, and its refusals."""
+    """Return a plugin's webhooks on Shoots: its defaults, if any, and its validation."""
     component = component_of(plugin)
     found = [shoot_mutator(component, defaults, network=plugin.type)] if defaults else []
     return [*found, shoot_validator(plugin, component)]

@@ -1,4 +1,4 @@
-"""How the Prometheus of a Shoot, which runs on the seed, scrapes the pods of a network plugin."""
+"""Scraping of a network plugin's pods by the Shoot's Prometheus, which runs on the seed."""
 
 from collections.abc import Sequence
 from typing import Final

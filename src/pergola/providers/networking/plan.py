@@ -13,7 +13,7 @@ C = TypeVar("C", bound=Value)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan(Generic[C]):
-    """What is known before anything is rendered: the same plan renders the same bytes.
+    """The input of rendering: the same plan renders the same bytes.
 
     Attributes:
         config: the decoded `spec.providerConfig`.
@@ -47,7 +47,7 @@ class Plan(Generic[C]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rendered:
-    """What a plugin makes of a plan.
+    """The objects that a plugin renders from a plan.
 
     Attributes:
         shoot: objects for the Shoot, shipped in one ManagedResource.

@@ -1,4 +1,4 @@
-"""How the network of a plugin gets into a Shoot, and out of it (spec 40 §5.3, §6.3).
+"""Installation and removal of a plugin's network in a Shoot (spec 40 §5.3, §6.3).
 
 Everything is checked and rendered before anything is written, so a Network that is wrong leaves
 the Shoot as it is.
@@ -156,7 +156,7 @@ def _shoot_of(context: Context, obj: JsonObject) -> Shoot:
 
 
 def _is_new(obj: JsonObject) -> bool:
-    """A restored Network is not new, even without a state."""
+    """Return whether a Network is new; a restored one is not, even without a state."""
     status = map_at(obj, "status")
     operation = map_at(status, "lastOperation").get("type", "Create")
     requested = annotations_of(obj).get(OPERATION)

@@ -1,4 +1,4 @@
-"""What was last given to a Shoot, read from a ManagedResource on the seed."""
+"""The objects last shipped to a Shoot, read from a ManagedResource on the seed."""
 
 import asyncio
 from collections.abc import Iterator

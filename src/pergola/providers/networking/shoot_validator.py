@@ -107,7 +107,7 @@ def _family_findings(shoot: JsonObject) -> Iterator[Cause]:
 def _config_findings(
     plugin: NetworkPlugin[C], shoot: Shoot, *, are_families_known: bool
 ) -> Iterator[Cause]:
-    """What the plugin says; rules about families only where the families themselves are right."""
+    """Yield the plugin's findings; its rules about families only apply to valid families."""
     value = map_at(shoot.raw, "spec", "networking").get("providerConfig")
     try:
         config = read_strict(plugin.config, value, plugin.config_gvk(), path=CONFIG)

@@ -1,8 +1,8 @@
-"""Deletes immutable ConfigMaps and Secrets that are no longer used (spec 10 §10).
+"""Deletion of unused immutable ConfigMaps and Secrets (spec 10 §10).
 
-An object is collected only if it is labelled for that, old enough, was unused in two runs in a row,
-and is still unused when asked once more right before it is deleted, in the state in which it was
-looked at (spec 10 B11). Uses are read from annotations and from pod specs, so that a workload whose
+An object is collected only if it is labelled for that, old enough, was unused in two consecutive
+runs, is still unused in a final check right before its deletion, and has not changed since that
+check (spec 10 B11). Uses are read from annotations and from pod specs, so that a workload whose
 author forgot an annotation keeps what it mounts.
 """
 
@@ -69,12 +69,12 @@ _AT_ONCE: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the configuration says about this controller.
+    """Settings of this controller.
 
     Attributes:
-        sync_period: seconds between two runs; 0 for one run only.
-        minimum_age: younger objects are left alone: their user may be about to be written.
-        namespaces: where to collect; everywhere if empty.
+        sync_period: seconds between two runs; 0 for only one run.
+        minimum_age: younger objects are skipped, because their user may not have been written yet.
+        namespaces: the namespaces to collect in; all if empty.
     """
 
     sync_period: float = 3600.0
@@ -111,7 +111,7 @@ class Use(tuple[str, str, str]):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An object that may be collected, in the state in which it was looked at."""
+    """An object that may be collected, in the state of the check."""
 
     gvk: GroupVersionKind
     key: Key
@@ -124,9 +124,9 @@ class GarbageCollector:
     """The reconciler; its only key represents the whole target.
 
     Args:
-        namespaces: where to collect; everywhere if empty.
-        minimum_age: younger objects are left alone: their user may be about to be written.
-        second_look: seconds until a run that found something new looks again.
+        namespaces: the namespaces to collect in; all if empty.
+        minimum_age: younger objects are skipped, because their user may not have been written yet.
+        second_look: seconds until the second check after a run that found new candidates.
     """
 
     def __init__(
@@ -159,10 +159,10 @@ class GarbageCollector:
         return Again(self._sync_period) if self._sync_period else DONE
 
     async def unused(self) -> list[Candidate]:
-        """Return what is old enough to be collected and not used now: the report of a dry run.
+        """Return the objects that are old enough and unused now: the report of a dry run.
 
         Raises:
-            KubeError: a list failed; nothing can be said then.
+            KubeError: a list failed, so the answer is unknown.
         """
         candidates = [c async for c in self._candidates()]
         if not candidates:
@@ -214,7 +214,7 @@ class GarbageCollector:
                 resource_version=candidate.version,
             )
         except (NotFound, Conflict):
-            return None  # gone, or changed since: the next run looks again
+            return None  # gone or changed since then: the next run checks again
         except KubeError as error:
             return f"{candidate.gvk.kind} {candidate.key}: {error}"
         log.info("object collected", object=f"{candidate.gvk.kind} {candidate.key}")

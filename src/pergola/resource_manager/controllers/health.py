@@ -57,7 +57,7 @@ _SERVICE: Final = GroupKind("", "Service")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one check of the objects found; None if nothing is wrong."""
+    """The result of one check of the objects; None means no problem."""
 
     unhealthy: tuple[str, str] | None
     rolling: tuple[str, str] | None
@@ -70,7 +70,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the configuration says about this controller; times in seconds."""
+    """Settings of this controller; times in seconds."""
 
     workers: int = 5
     sync_period: float = 60.0
@@ -119,7 +119,7 @@ class Health:
     """The reconciler of both conditions.
 
     Args:
-        sync_period: seconds between two looks without an event.
+        sync_period: seconds between two checks without an event.
     """
 
     def __init__(self, source: Source, target: Target, clock: Clock, *, sync_period: float) -> None:
@@ -234,7 +234,7 @@ class Health:
 
         def change(newest: JsonObject) -> JsonObject | None:
             if _basis(newest) != basis:
-                return None  # the content changed while it was looked at: its own event comes
+                return None  # the content changed during the check: its own event follows
             conditions = Conditions(newest, self._clock.now())
             if verdict.unhealthy is None:
                 conditions.set(HEALTHY, "True", Reason.HEALTHY, HEALTHY_MESSAGE)
@@ -262,7 +262,7 @@ def verdict_changed(event: TargetChange) -> bool:
 
 
 def health_triggers(change: Change[SeenResource]) -> bool:
-    """Whether a change of a ManagedResource requires a check of its objects (spec 10 §8.1)."""
+    """Return whether a change of a ManagedResource requires a check (spec 10 §8.1)."""
     old, new = change.old, change.new
     if new is None or old is None or old.uid != new.uid:
         return True
@@ -274,7 +274,7 @@ def health_triggers(change: Change[SeenResource]) -> bool:
 
 
 def _basis(resource: JsonObject) -> tuple[object, ...]:
-    """Return what a verdict is about; a verdict about anything else must not be written."""
+    """Return the subject of a verdict; a verdict about anything else must not be written."""
     status = map_at(resource, "status")
     applied = get_condition(maps_at(status, "conditions"), APPLIED) or {}
     references = [(reference_kind(r), reference_key(r)) for r in maps_at(status, "resources")]

@@ -97,7 +97,7 @@ def high_availability_retrigger(
     """Return the controller, for the cluster whose API server calls the webhook.
 
     Args:
-        around: its caches have to be run by somebody else: they are those of the webhook.
+        around: the webhook's caches, which the webhook runs.
     """
     reconciler = Retrigger(client, around, handler, settings)
     controller = Controller(

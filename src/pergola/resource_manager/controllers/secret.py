@@ -1,4 +1,4 @@
-"""Keeps Secrets from being deleted while ManagedResources need them (spec 11 §6).
+"""Protection of Secrets from deletion while ManagedResources need them (spec 11 §6).
 
 A Secret that a ManagedResource of this instance's class names gets this instance's finalizer, and
 loses it when none names it any more. No Secret may stay undeletable when this process is gone:
@@ -34,7 +34,7 @@ _DEADLINE: Final = 180.0
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the configuration says about this controller."""
+    """Settings of this controller."""
 
     workers: int = 5
     mode: SecretMode = PROTECT
@@ -118,7 +118,7 @@ class Secrets:
         return self._protects and not secret.deleting and self._is_wanted(key)
 
     def _is_needed(self, secret: Key) -> bool:
-        """Whether a finalizer that is there stays: also for one that is being deleted by us."""
+        """Return whether an existing finalizer stays, even during a deletion by us."""
         finalizer = self._source.responsibility.finalizer
         return any(
             not reader.deleting or finalizer in reader.finalizers
@@ -126,7 +126,7 @@ class Secrets:
         )
 
     def _is_wanted(self, secret: Key) -> bool:
-        """Whether to add the finalizer: only for ManagedResources that need us to disappear."""
+        """Return whether to add the finalizer: only if the ManagedResource cannot go without us."""
         finalizer = self._source.responsibility.finalizer
         return any(
             not reader.deleting and finalizer in reader.finalizers

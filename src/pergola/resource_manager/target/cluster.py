@@ -1,4 +1,4 @@
-"""The cluster in which the described objects live."""
+"""The cluster with the managed objects."""
 
 from collections.abc import Callable, Collection, Iterator
 
@@ -51,7 +51,7 @@ class Target:
         self._crds: Cache[str] | None = None
 
     async def run(self) -> None:
-        """Keep watches up to date as they are needed, until cancelled."""
+        """Run watches as they are needed, until cancelled."""
         await self._watches.run()
 
     async def synced(self) -> None:
@@ -88,7 +88,7 @@ class Target:
         await first_lists(self._kinds[gvk])
 
     def seen(self, gvk: GroupVersionKind, key: Key) -> Observed | None:
-        """Return what the watch knows of the object; without `covers`, None means nothing."""
+        """Return the cached object; None is only meaningful if `covers` holds."""
         for cache in self._kinds.get(gvk, ()):
             found = cache.get(key)
             if found is not None:
@@ -96,7 +96,7 @@ class Target:
         return None
 
     def covers(self, gvk: GroupVersionKind, key: Key) -> bool:
-        """Whether the watch of the kind is live and would know the object, if it is labelled."""
+        """Return whether the watch of the kind is live and covers the object, if it is labelled."""
         return any(
             cache.is_synced and cache.served and cache.namespace in (None, key.namespace)
             for cache in self._kinds.get(gvk, ())
@@ -110,7 +110,7 @@ class Target:
             return None
 
     def observe(self, obj: JsonObject) -> None:
-        """Take in what a write returned, so that the next read sees that write."""
+        """Store the result of a write, so that the next read sees that write."""
         if not self._watches.is_ours(labels_of(obj)):
             return
         for cache in self._kinds.get(GroupVersionKind.of(obj), ()):

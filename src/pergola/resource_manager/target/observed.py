@@ -1,8 +1,8 @@
-"""What the watches keep of managed objects.
+"""The cached parts of managed objects.
 
-It is what the controllers need again and again: the origin, a digest of what could be reverted,
-whether the object is healthy and rolled out. The object itself is kept as packed bytes, unless it
-is large or a Secret.
+These are the facts that controllers need repeatedly: the origin, a digest of the fields that could
+be reverted, health and rollout. The object itself is kept as packed bytes, unless it is large or a
+Secret.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ _PACKED_AT_MOST: Final = 16 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What is kept of a managed object.
+    """The cached parts of a managed object.
 
     Attributes:
         digest: changes exactly when an edit changes what a reconciliation could revert.

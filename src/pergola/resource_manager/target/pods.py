@@ -21,7 +21,7 @@ from pergola.runtime.controlling.watches import Events
 
 @dataclass(frozen=True, slots=True)
 class PodSeen:
-    """What the count of a Deployment's pods needs of a pod."""
+    """The facts about a pod for counting a Deployment's pods."""
 
     pod: JsonObject
 

@@ -1,4 +1,4 @@
-"""Starts watches of the target when they are first needed, and runs them."""
+"""Watches of the target, which start when they are first needed."""
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -17,7 +17,7 @@ _FIRST_LIST_SECONDS: Final = 5.0
 
 
 class Watches:
-    """Makes caches of the target cluster, one for each namespace that is watched.
+    """The caches of the target cluster, one for each watched namespace.
 
     Args:
         managed_by: the value of the `managed-by` label that marks our objects.
@@ -31,7 +31,7 @@ class Watches:
         self._needed: asyncio.Queue[Cache[Any]] = asyncio.Queue()
 
     async def run(self) -> None:
-        """Keep watches up to date as they are needed, until cancelled."""
+        """Run watches as they are needed, until cancelled."""
         async with asyncio.TaskGroup() as group:
             while True:
                 cache = await self._needed.get()

@@ -113,12 +113,12 @@ class Cache(Generic[T]):
     # Reading
 
     def get(self, key: Key) -> T | None:
-        """Return what is kept of an object, or None if it does not exist."""
+        """Return the kept facts about an object, or None if it does not exist."""
         stored = self._objects.get(key)
         return stored.value if stored is not None else None
 
     def items(self) -> Iterator[tuple[Key, T]]:
-        """Return all keys with what is kept of them; do not hold the iterator across an await."""
+        """Yield all keys with the kept facts; do not hold the iterator across an await."""
         return ((key, stored.value) for key, stored in self._objects.items())
 
     def __len__(self) -> int:
@@ -213,7 +213,7 @@ class Cache(Generic[T]):
     # Following the server
 
     async def _follow(self) -> None:
-        """List if there is no position yet, then watch until the watch ends."""
+        """List, unless there is a position already, and watch until the watch ends."""
         resource = await self._client.resource(self.gvk)
         if not self._position:
             if self._streams:

@@ -59,12 +59,12 @@ class Caches(Generic[T]):
         return True
 
     def get(self, key: Key) -> T | None:
-        """Return what is kept of an object; None if it does not exist or is not watched."""
+        """Return the kept facts about an object; None if it does not exist or is not watched."""
         cache = self.reaching(key.namespace)
         return cache.get(key) if cache else None
 
     def items(self) -> Iterator[tuple[Key, T]]:
-        """Return all keys with what is kept of them; do not hold the iterator across an await."""
+        """Yield all keys with the kept facts; do not hold the iterator across an await."""
         for cache in self:
             yield from cache.items()
 

@@ -1,4 +1,4 @@
-"""Indexes: look up the objects of a cache by a value."""
+"""Indexes for looking up the objects of a cache by a value."""
 
 from collections.abc import Callable, Collection, Hashable, Iterable
 from typing import Generic, Protocol, TypeVar
@@ -11,7 +11,7 @@ V = TypeVar("V", bound=Hashable)
 
 
 class Subscribable(Protocol[T]):
-    """A cache, or several."""
+    """One cache or several."""
 
     def subscribe(self, subscriber: Subscriber[T]) -> None:
         """Call `subscriber` for each change, and at once for each known object."""
@@ -38,7 +38,7 @@ class Index(Generic[T, V]):
         return self._keys.get(value, ())
 
     def values(self) -> Collection[V]:
-        """Return all values that some object has; do not hold the result across an await."""
+        """Return the values of all objects; do not hold the result across an await."""
         return self._keys.keys()
 
     def __contains__(self, value: object) -> bool:

@@ -76,7 +76,7 @@ class Working(Protocol):
 
     @property
     def queue(self) -> Idle:
-        """What it has to do."""
+        """Its pending work."""
         ...
 
     async def run(self) -> None:
@@ -97,11 +97,11 @@ Task: TypeAlias = Callable[[], Coroutine[None, None, None]]
 
 
 class Part(Protocol):
-    """What a process runs: a unit, or what looks like one."""
+    """A part of a process: a unit, or an object with the same interface."""
 
     @property
     def name(self) -> str:
-        """Names it in logs and options."""
+        """Its name in logs and options."""
         ...
 
     @property
@@ -185,11 +185,11 @@ def controller_unit(
     tasks: Iterable[Task] = (),
     at_start: Iterable[K] = (),
 ) -> Unit:
-    """Return a controller with everything that triggers it.
+    """Return a unit with one controller and its triggers.
 
     Args:
-        name: as in metrics, logs and options.
-        reconcile: brings one key to its desired state.
+        name: the name in metrics, logs and options.
+        reconcile: reconciles one key.
         watches: what triggers it.
         workers: how many keys run at once.
         deadline: seconds that one run may take; None for no limit.

@@ -1,4 +1,4 @@
-"""What triggers a controller, as data: what it watches, which events matter, and which keys run.
+"""Triggers of a controller, as data: its sources, the events that matter, and the keys to run.
 
 watches=[
 Watch(widgets),                                  # the object itself
@@ -20,7 +20,7 @@ K = TypeVar("K")
 
 
 class Source(Protocol[E_co]):
-    """Where events come from: a cache, several, or `Events`."""
+    """A source of events: one or several caches, or `Events`."""
 
     def subscribe(self, subscriber: Callable[[E_co], None], /) -> None:
         """Call `subscriber` for each event, and at once for each object that is known already."""
@@ -28,7 +28,7 @@ class Source(Protocol[E_co]):
 
 
 class Events(Generic[E]):
-    """A source of events that are not a cache's."""
+    """A source of events other than a cache."""
 
     def __init__(self) -> None:
         self._subscribers: list[Callable[[E], None]] = []
@@ -95,7 +95,7 @@ class Watch(Generic[E, K]):
 
     @property
     def caches(self) -> tuple[Cache[Any], ...]:
-        """The caches behind the source, as far as it has some."""
+        """The caches of the source, if any."""
         source: object = self.source
         if isinstance(source, Cache):
             return (source,)

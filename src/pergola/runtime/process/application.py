@@ -1,4 +1,4 @@
-"""One process, whatever it does: endpoints, webhooks on every replica, controllers on the leader.
+"""One process: endpoints, webhooks on every replica, controllers on the leader.
 
 The order of a start (spec 10 §13.1): endpoints, so that the process can be watched while it starts;
 the parts of every replica; the webhooks; the first lists; leader election; and only then the parts
@@ -28,7 +28,7 @@ class WebhookServer(Protocol):
 
     @property
     def units(self) -> Sequence[Part]:
-        """What every replica runs beside the server; complete once it serves."""
+        """The parts that every replica runs besides the server; complete once it serves."""
         ...
 
     @property
@@ -51,7 +51,7 @@ class WebhookServer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Probes:
-    """What a process is asked for, besides being there; see `serve_probes`."""
+    """The checks behind a process's probes; see `serve_probes`."""
 
     healthz: Mapping[str, Check] = field(default_factory=dict)
     readyz: Mapping[str, Check] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Probes:
 
 
 Leading: TypeAlias = Sequence[Part] | Callable[[], Awaitable[Sequence[Part]]]
-"""What the leader runs, or what makes it once this process leads."""
+"""The parts of the leader, or a function that creates them once this process leads."""
 
 
 class Application:

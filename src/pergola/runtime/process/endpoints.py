@@ -20,7 +20,7 @@ CHECK_SECONDS: Final = 4.0
 _SHUTDOWN_SECONDS: Final = 1.0
 
 Check = Callable[[], Awaitable[str | None] | str | None]
-"""Returns None, or a sentence about what is wrong; raising counts as a problem, too."""
+"""A check, which returns None or a problem; raising counts as a problem, too."""
 
 
 @asynccontextmanager
@@ -70,7 +70,7 @@ async def serve_metrics(
     Args:
         bind: the address to listen on; empty for all.
         port: the port to listen on; 0 for any that is free.
-        metrics: what is served.
+        metrics: the metrics to serve.
         profiling: whether callers may see stacks and profile the process.
 
     Yields:

@@ -1,4 +1,4 @@
-"""Leader election: of several replicas, the one that holds a Lease and keeps renewing it leads.
+"""Leader election: of several replicas, the one that holds and renews a Lease leads.
 
 Compatible with client-go, so that replicas of either kind respect each other. No replica trusts
 the clock of another: a lease has expired if its record did not change for its duration, measured

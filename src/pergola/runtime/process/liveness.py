@@ -1,4 +1,4 @@
-"""When the process should be restarted, and when it should get no traffic (spec 10 §13.3)."""
+"""Liveness and readiness of a process (spec 10 §13.3)."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -9,10 +9,10 @@ UNSYNCED_SECONDS: Final = 180.0
 
 
 class SyncChecks:
-    """Readiness and liveness of a process by its watches.
+    """Readiness and liveness of a process, based on its watches.
 
     A watch that is not live makes the process unready at once. It makes the process unhealthy after
-    three minutes in which the API server was there: a restart does not mend an outage.
+    three minutes, unless the API server is away: a restart does not fix an outage.
 
     Args:
         unsynced: the watches that are not live now.

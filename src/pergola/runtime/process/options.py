@@ -1,4 +1,4 @@
-"""The options that every process has: where it serves its endpoints, and how it elects a leader."""
+"""The options that every process has: its endpoints and leader election."""
 
 import socket
 import uuid
@@ -14,7 +14,7 @@ class StartError(Exception):
 
 
 class Address(NamedTuple):
-    """Where something is served; all addresses if `host` is empty, any free port if `port` is 0."""
+    """An address to serve; all addresses if `host` is empty, any free port if `port` is 0."""
 
     host: str
     port: int
@@ -26,7 +26,7 @@ _METRICS: Final = Address("", 8080)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Election:
-    """The Lease on which replicas agree about the one that leads; times in seconds."""
+    """The Lease of a leader election; times in seconds."""
 
     namespace: str
     name: str
@@ -37,7 +37,7 @@ class Election:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessOptions:
-    """How a process runs, whatever it does.
+    """Options that every process has.
 
     Attributes:
         health: where `/healthz` and `/readyz` are served; None for nowhere.

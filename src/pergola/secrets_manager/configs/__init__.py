@@ -1,4 +1,4 @@
-"""What can be generated."""
+"""The credentials that the secrets manager can generate."""
 
 from pergola.secrets_manager.configs.certificates import Certificate, CertificateAuthority
 from pergola.secrets_manager.configs.config import Inputs, SecretConfig, SecretData, canonical

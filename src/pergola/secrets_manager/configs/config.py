@@ -1,4 +1,4 @@
-"""What every credential has in common: what its data depends on, and how to generate it.
+"""The interface of every credential: the inputs of its data, and its generation.
 
 `fingerprint` holds everything whose change requires new data at once; secret values never enter it.
 What a running cluster depends on (authorities, keys) changes by rotation only, so its fingerprint
@@ -22,7 +22,7 @@ SecretData: TypeAlias = dict[str, bytes]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
-    """What a config generates from.
+    """The inputs of a generation.
 
     Attributes:
         object_name: Of the Secret; the common name of an authority, so that an old and a new one
@@ -74,7 +74,7 @@ class SecretConfig(ABC):
         return None
 
     def bundled(self, data: Mapping[str, bytes]) -> bytes:
-        """Return what the bundle holds of one Secret."""
+        """Return the part of one Secret that goes into the bundle."""
         raise NotImplementedError
 
 

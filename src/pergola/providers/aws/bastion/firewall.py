@@ -1,4 +1,4 @@
-"""Who may reach a bastion, and what it may reach: its security group and a rule for the nodes'.
+"""Traffic to and from a bastion: its security group, and a rule for the nodes' group.
 
 The rules of a user-provided security group are never written (spec 30 §10.1 c).
 """
@@ -111,7 +111,7 @@ async def delete_group(aws: AwsClient, group: JsonObject) -> None:
 
 
 def _may_be_written(site: Site, group: JsonObject) -> bool:
-    """Whether a group was created for the cluster; a user-provided one may have its tag, too."""
+    """Return whether a group was created for the cluster; others may have its tag, too."""
     if site.is_users_group and group["GroupId"] == site.nodes_group:
         return False
     owner = tags_of(group).get(f"kubernetes.io/cluster/{site.technical_id}")

@@ -1,4 +1,4 @@
-"""Where a bastion can be placed, and its names (spec 30 §10.1). Pure."""
+"""The placement and names of a bastion (spec 30 §10.1). Pure."""
 
 from base64 import b64decode
 from binascii import Error as NotBase64
@@ -46,12 +46,12 @@ class Site:
 
     @property
     def group_name(self) -> str:
-        """Name of its security group."""
+        """The name of its security group."""
         return f"{self.technical_id}-{self.name}-bsg"
 
     @property
     def instance_name(self) -> str:
-        """Name of its instance."""
+        """The name of its instance."""
         return f"{self.technical_id}-{self.name}-bastion"
 
     def tags(self, name: str) -> dict[str, str]:

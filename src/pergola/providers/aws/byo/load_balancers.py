@@ -1,4 +1,4 @@
-"""Which subnets load balancers get (spec 30 §8): what is tagged, and what controllers choose.
+"""Subnets of load balancers (spec 30 §8): tagged ones, and the controllers' choice.
 
 Two who choose must come to the same result: the cloud controller, which picks one subnet for each
 zone by tags while the cluster runs, and we, who report subnets in the status. Where tags leave a
@@ -24,14 +24,14 @@ HAS_ROLE: Final = "1"
 
 
 class Role(StrEnum):
-    """Which load balancers a subnet is for."""
+    """The load balancers that a subnet is for."""
 
     PUBLIC = "public"
     INTERNAL = "internal"
 
     @property
     def tag(self) -> str:
-        """Key of the role tag."""
+        """The key of the role tag."""
         return ROLE_PUBLIC if self is Role.PUBLIC else ROLE_INTERNAL
 
     def named_by(self, zone: Zone) -> str | None:

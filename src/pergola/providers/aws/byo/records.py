@@ -83,7 +83,7 @@ def _write(state: State, thing: str, ours: Collection[str]) -> None:
 
 
 class _Known:
-    """What the state knew of a network when the run began.
+    """The part of the state that knew a network when the run began.
 
     Steps that run in parallel write to the state; what they found says nothing about the past.
     """

@@ -1,4 +1,4 @@
-"""What the control plane of a cluster must know of its network in AWS (spec 30 §7.2 to §7.5).
+"""The control plane's configuration for a network in AWS (spec 30 §7.2 to §7.5).
 
 subnets            which subnets the status has for a purpose
 cloud_provider     `cloudprovider.conf`, and arguments of the cloud controller manager

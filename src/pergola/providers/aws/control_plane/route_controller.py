@@ -1,4 +1,4 @@
-"""Whether the controller that writes pod routes into route tables runs, and why (spec 30 §7.2)."""
+"""The replicas of the controller that writes pod routes into route tables (spec 30 §7.2)."""
 
 from collections.abc import Iterable
 from typing import Final, NamedTuple

@@ -1,4 +1,4 @@
-"""Which subnets an `InfrastructureStatus` has, and which one the cloud controller gets (§7.5)."""
+"""Subnets of an `InfrastructureStatus`, and the one for the cloud controller (§7.5)."""
 
 from typing import Final, NamedTuple
 

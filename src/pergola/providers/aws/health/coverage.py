@@ -1,4 +1,4 @@
-"""Whether rules together allow all addresses of a range to reach all ports. Pure."""
+"""Coverage of ranges by rules: do they allow all addresses to reach all ports? Pure."""
 
 from collections.abc import Iterable
 from ipaddress import IPv4Network, IPv6Network, collapse_addresses

@@ -1,4 +1,4 @@
-"""Whether load balancers find a subnet in every zone (spec 30 §8.4, Beyond 10). Pure."""
+"""The condition that load balancers find a subnet in every zone (spec 30 §8.4, Beyond 10). Pure."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final

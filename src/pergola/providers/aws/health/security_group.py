@@ -1,4 +1,4 @@
-"""Whether a user-provided security group has the rules that nodes need (spec 30 §6.3). Pure."""
+"""The condition about a user-provided security group's rules for nodes (spec 30 §6.3). Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple

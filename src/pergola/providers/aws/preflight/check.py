@@ -1,4 +1,4 @@
-"""All preflight checks, and what they mean for a reconciliation (spec 30 §2 item 4, §5)."""
+"""All preflight checks, and their effect on a reconciliation (spec 30 §2 item 4, §5)."""
 
 from collections.abc import Iterable
 

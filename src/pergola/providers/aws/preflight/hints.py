@@ -148,7 +148,7 @@ def _free(wanted: Wanted, snapshot: Snapshot, each: Named) -> Iterator[Finding]:
 
 
 def _way_in(wanted: Wanted, snapshot: Snapshot, each: Named) -> Iterator[Finding]:
-    """Public load balancers need a route to the internet gateway, internal ones must have none."""
+    """Check routes to the internet gateway: public load balancers need one, internal ones none."""
     table = table_of(snapshot, each.id)
     if table is None:
         return

@@ -11,7 +11,7 @@ from pergola.providers.aws.wanted import Wanted
 
 
 def check(wanted: Wanted, snapshot: Snapshot) -> Iterator[Finding]:
-    """Yield findings about them."""
+    """Yield findings about security groups, elastic IPs and file systems."""
     networks = wanted.config.networks
     if networks.nodes_security_group_id:
         path = "networks.nodesSecurityGroupID"

@@ -14,7 +14,7 @@ Network = IPv4Network | IPv6Network
 
 
 def check(wanted: Wanted, snapshot: Snapshot) -> Iterator[Finding]:
-    """Yield the ranges that lie in none of the VPC's."""
+    """Yield findings about ranges outside all ranges of the VPC."""
     vpc = snapshot.vpc
     if vpc is None or not wanted.config.byo_vpc:
         return
@@ -33,7 +33,7 @@ def check(wanted: Wanted, snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def ipv4_blocks(vpc: JsonObject) -> list[str]:
-    """Return the primary range of a VPC and those that were associated later."""
+    """Return all IPv4 ranges of a VPC, the primary one first."""
     associated = [
         str(each["CidrBlock"])
         for each in vpc.get("CidrBlockAssociationSet") or ()

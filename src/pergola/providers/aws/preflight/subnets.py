@@ -117,7 +117,7 @@ def _free_ranges(snapshot: Snapshot) -> Iterator[str]:
 
 
 def _balancers(wanted: Wanted, each: Named, subnet: JsonObject) -> Iterator[Finding]:
-    """Load balancers need IPv4, whatever the families of the cluster."""
+    """Check that subnets for load balancers have IPv4, whatever the families of the cluster."""
     if subnet.get("Ipv6Native") or not subnet.get("CidrBlock"):
         text = f"subnet {each.id} has no IPv4 range, which load balancers need"
         yield Finding(invalid(each.path, each.id, text), subnets_in(wanted, each.zone))

@@ -1,4 +1,4 @@
-"""How resources are observed: one query for each kind (spec 30 §13)."""
+"""Observation of resources: one query for each kind (spec 30 §13)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from pergola.providers.aws.wanted import Wanted
 
 @dataclass(slots=True, kw_only=True)
 class Observation:
-    """What queries depend on, and what they found.
+    """The inputs and results of queries.
 
     Attributes:
         vpc: the id of the cluster's VPC; empty while it is unknown.

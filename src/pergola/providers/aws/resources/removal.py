@@ -1,4 +1,4 @@
-"""What is deleted, and how, so that a deletion can be repeated at any time (spec 30 §9.1)."""
+"""Deletion of resources, which can be repeated at any time (spec 30 §9.1)."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping

@@ -21,7 +21,7 @@ async def _store_nowhere() -> None:
 
 @dataclass(slots=True, kw_only=True)
 class Work:
-    """What the steps of one flow share.
+    """The inputs that the steps of one flow share.
 
     Attributes:
         snapshot: AWS's descriptions from before the flow began; steps update it when they change

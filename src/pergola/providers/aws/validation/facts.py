@@ -1,4 +1,4 @@
-"""What a Shoot and its CloudProfile say that a config has to fit."""
+"""Facts about a Shoot and its CloudProfile that a config must match."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from pergola.extension_api.cluster import Shoot
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShootFacts:
-    """What a config has to fit.
+    """Facts that a config must match.
 
     Attributes:
         families: the Shoot's IP families.

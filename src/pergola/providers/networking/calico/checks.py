@@ -128,7 +128,7 @@ def _is_positive(amount: int | str) -> bool:
 
 
 def _auto_detection(path: str, method: str | None) -> Iterator[Cause]:
-    """`cidr=` takes a list, as Calico does and as is rendered for the nodes."""
+    """Check a detection method; `cidr=` takes a list, as in Calico and in rendered defaults."""
     if method is None or (not method and path != "ipAutodetectionMethod"):
         return
     name, equals, parameter = method.partition("=")

@@ -10,7 +10,7 @@ from pergola.api.schema.declare import Value
 
 
 class IPAM(Value):
-    """How pods get their addresses."""
+    """The address assignment of pods."""
 
     type: str | None = None
     """`host-local` (default) or, with IPv4 alone, `calico-ipam`."""
@@ -26,7 +26,7 @@ class IPv4(Value):
     mode: str | None = None
     """When to encapsulate: `Always` (default), `Never`, `CrossSubnet` or `Off`."""
     auto_detection_method: str | None = None
-    """How a node finds its address, e.g. `can-reach=10.0.0.1`; by default, the nodes' CIDRs."""
+    """The detection of a node's address, e.g. `can-reach=10.0.0.1`; by default by nodes' CIDRs."""
 
 
 class IPv6(Value):
@@ -37,7 +37,7 @@ class IPv6(Value):
     mode: str | None = None
     """When to encapsulate: `Never` (default), `Always` or `CrossSubnet`."""
     auto_detection_method: str | None = None
-    """How a node finds its address; by default, the nodes' CIDRs."""
+    """The detection of a node's address; by default, the nodes' CIDRs."""
     source_nat_enabled: bool | None = field(name="sourceNATEnabled", default=None)
     """Whether packets that leave the cluster get the node's address."""
 
@@ -117,7 +117,7 @@ class NetworkConfig(Value):
     """The settings of Calico that the owner of a Shoot can change."""
 
     backend: str | None = None
-    """What routes between nodes: `bird` (default), `vxlan` or `none`."""
+    """The routing between nodes: `bird` (default), `vxlan` or `none`."""
     ipam: IPAM | None = None
     """How pods get their addresses."""
     ipv4: IPv4 | None = None
@@ -145,7 +145,7 @@ class NetworkConfig(Value):
     multus: Multus | None = None
     """Several networks for a pod."""
     service_loop_prevention: str | None = None
-    """What happens to packets to Services without endpoints: `Disabled`, `Drop` or `Reject`."""
+    """The handling of packets to Services without endpoints: `Disabled`, `Drop` or `Reject`."""
     ipip: str | None = None
     """Deprecated: `ipv4.mode`; only used without `ipv4`."""
     ip_autodetection_method: str | None = None

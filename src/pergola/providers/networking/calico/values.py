@@ -35,7 +35,7 @@ class FeatureGates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
-    """How pods of one IP family are reached.
+    """The reachability of pods of one IP family.
 
     Attributes:
         cidr: of all pods.
@@ -54,7 +54,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ipam:
-    """How the CNI plugin assigns addresses: a subnet, or several ranges in dual-stack."""
+    """The CNI plugin's address assignment: from a subnet, or from several ranges in dual-stack."""
 
     type: str
     subnet: str | None = None
@@ -164,7 +164,7 @@ def overlay_mode(plan: Plan[NetworkConfig]) -> str | None:
 
 
 def backend_of(plan: Plan[NetworkConfig]) -> str:
-    """Return what routes between nodes."""
+    """Return the routing between nodes."""
     config, mode = plan.config, overlay_mode(plan)
     if mode == "Always":
         return "vxlan" if is_vxlan_overlay(config) else "bird"

@@ -20,7 +20,7 @@ _HOST_ADVICE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ApiServer:
-    """Where agents reach the API server before Services are routed."""
+    """The API server's address for agents before Services are routed."""
 
     host: str
     port: int

@@ -139,7 +139,7 @@ def _encryption(values: Values) -> dict[str, str]:
 
 
 def _strict(strict: StrictEncryption) -> dict[str, str]:
-    """Under both names: agents of 1.18 that restart during an upgrade know only the first ones."""
+    """Return settings under both names: agents of 1.18 may still restart during an upgrade."""
     allows = _flag(strict.allows_remote_nodes)
     return {
         "enable-encryption-strict-mode": "true",

@@ -1,4 +1,4 @@
-"""The ManagedResource controller, one file for each thing that it does.
+"""The ManagedResource controller, one file per responsibility.
 
 triggers   which events trigger it
 reconcile  the steps of one run

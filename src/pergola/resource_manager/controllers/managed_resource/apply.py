@@ -1,4 +1,4 @@
-"""Makes the objects of the target equal to their manifests (spec 10 §4.8).
+"""Application of manifests to the target (spec 10 §4.8).
 
 Kinds are applied in order, and the objects of one kind together. A failure holds back only what
 depends on the object: the instances of a CRD, the content of a Namespace (spec 10 B10). A write
@@ -62,13 +62,13 @@ class Applied:
     fatal: bool = False
 
     def hold_back(self, seconds: float) -> None:
-        """Note that a repair has to wait."""
+        """Record that a repair has to wait."""
         self.again_seconds = min(seconds, self.again_seconds or seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class _Pass:
-    """What all objects of one apply share.
+    """The inputs that all objects of one apply share.
 
     Attributes:
         always: send an update even if nothing differs.
@@ -80,7 +80,7 @@ class _Pass:
 
 
 class Applier:
-    """Applies planned objects to one target.
+    """The writer of planned objects to one target.
 
     Attributes:
         settled: the objects that are known to be as their manifests describe them.

@@ -1,4 +1,4 @@
-"""Whether an update would change anything (spec 10 B7).
+"""Comparison of objects, to find whether an update would change anything (spec 10 B7).
 
 The API server fills in defaults, counts `1.0` as `1` and `1000m` as `1`. An object that was applied
 therefore never equals its manifest to the letter. Here it does, unless it was edited.

@@ -18,7 +18,7 @@ _KEPT_REASONS = frozenset({Reason.APPLY_FAILED, Reason.DELETION_FAILED, Reason.D
 
 
 class Conditions:
-    """A list of conditions under change; what is set to the same again keeps its times."""
+    """A list of conditions to change; setting the same value again keeps the times."""
 
     def __init__(self, resource: JsonObject, now: datetime) -> None:
         self.items: list[JsonObject] = list(maps_at(resource, "status", "conditions"))
@@ -37,7 +37,7 @@ class Conditions:
     # The sets of conditions that belong together
 
     def ignored(self) -> None:
-        """Set all conditions for a ManagedResource that is to be ignored (spec 10 §4.2)."""
+        """Set all conditions of an ignored ManagedResource (spec 10 §4.2)."""
         message = "The ManagedResource is ignored, as its annotation asks."
         self.set(HEALTHY, "True", Reason.IGNORED, message)
         self.set(PROGRESSING, "False", Reason.IGNORED, message)
@@ -81,7 +81,7 @@ class Conditions:
 
 
 def errors_message(errors: Sequence[str]) -> str:
-    """Return one error as it is; of several the first ones, with the count of all."""
+    """Return a single error as it is; of several, the first ones with the total count."""
     if len(errors) == 1:
         return errors[0]
     named = list(errors[:_NAMED_AT_MOST])

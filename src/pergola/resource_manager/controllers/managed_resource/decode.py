@@ -1,4 +1,4 @@
-"""From the documents in Secrets to objects (spec 10 §4.3).
+"""Decoding of the documents in Secrets (spec 10 §4.3).
 
 A broken document does not keep the others from being read, and never looks like an empty one: the
 result says that something is missing (spec 10 B1).
@@ -35,7 +35,7 @@ class SecretData:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """What the Secrets of a ManagedResource say.
+    """The content of a ManagedResource's Secrets.
 
     Attributes:
         objects: to be applied, in the order of Secrets, keys and documents. Of several documents
@@ -75,7 +75,7 @@ def _read(secrets: Sequence[SecretData], reading: "_Reading", budget: Budget) ->
 
 
 class _Reading:
-    """What has been read so far."""
+    """The content that has been read so far."""
 
     def __init__(self, scope: Scope) -> None:
         self.errors: list[str] = []

@@ -1,4 +1,4 @@
-"""What the API server fills in where a manifest is silent, for the kinds of Kubernetes itself.
+"""Defaults that the API server fills in, for the kinds of Kubernetes itself.
 
 Each kind has the shape of its fields apart from apiVersion, kind, metadata and status. Verified on
 a real API server by `tests/integration/resource_manager/test_api_defaults.py`.
@@ -35,7 +35,7 @@ _RBAC: Final = "rbac.authorization.k8s.io"
 
 
 def shape_of(kind: GroupKind) -> Shape:
-    """Return how objects of a kind are compared: exactly, if its defaults are unknown."""
+    """Return the shape for comparing objects of a kind: exact, if its defaults are unknown."""
     return _SHAPES.get(kind, EXACT)
 
 

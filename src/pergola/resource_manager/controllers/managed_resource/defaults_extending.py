@@ -1,4 +1,4 @@
-"""What the API server fills into what extends it: CRDs, webhooks, policies, API services."""
+"""Defaults of objects that extend the API server: CRDs, webhooks, policies, API services."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,7 +1,7 @@
-"""What the API server fills into pods and pod templates.
+"""Defaults of pods and pod templates.
 
-Fields that Go leaves out when they are false, zero or empty have that as their default here: a
-manifest may say them all the same.
+Fields that Go omits when they are false, zero or empty have that value as their default here,
+because a manifest may set them nevertheless.
 """
 
 from collections.abc import Mapping
@@ -132,7 +132,7 @@ SOURCES: Final[Mapping[str, Shape]] = {
     "azureFile": {"readOnly": False},
     "scaleIO": {"storageMode": "ThinProvisioned", "fsType": "xfs", "readOnly": False},
 }
-"""What the volumes of pods and PersistentVolumes have in common."""
+"""Volumes that pods and PersistentVolumes have in common."""
 
 _CONFIG: Final[Mapping[str, Shape]] = {"name": "", "defaultMode": 420}
 _VOLUME: Final[Mapping[str, Shape]] = {
@@ -202,7 +202,7 @@ POD_TEMPLATE: Final[Mapping[str, Shape]] = {
 
 
 def _without_admitted(spec: JsonObject) -> JsonObject:
-    """Return a pod's spec without what admission puts into it."""
+    """Return a pod's spec without fields that admission sets."""
     listed = {
         "volumes": [v for v in maps_at(spec, "volumes") if not _is_token(v)],
         "tolerations": [t for t in maps_at(spec, "tolerations") if not _is_usual(t)],

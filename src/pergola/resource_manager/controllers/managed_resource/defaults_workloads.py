@@ -1,4 +1,4 @@
-"""What the API server fills into workloads, and into what scales and protects them."""
+"""Defaults of workloads, autoscalers and disruption budgets."""
 
 from collections.abc import Mapping
 from typing import Final

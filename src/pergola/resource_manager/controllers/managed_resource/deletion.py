@@ -1,4 +1,4 @@
-"""Deletes what a ManagedResource manages, when it is deleted or handed over (spec 10 §4.10)."""
+"""Deletion of managed objects when a ManagedResource is deleted or handed over (spec 10 §4.10)."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -17,7 +17,7 @@ RETRY_SECONDS: Final = 5.0
 
 
 class Deletion:
-    """Deletes managed objects, and releases the ManagedResource once they are gone."""
+    """The deletion of managed objects, and then the release of the ManagedResource."""
 
     def __init__(
         self,

@@ -1,5 +1,5 @@
-"""What can be wrong with a manifest, before any server has seen it."""
+"""Errors of manifests that are detected before any request."""
 
 
 class ManifestError(ValueError):
-    """Root of all: the text says what is wrong, and at which field."""
+    """The root of these errors; the text names the problem and the field."""

@@ -1,4 +1,4 @@
-"""What single kinds keep of the live object when they are updated (spec 10 §5.3)."""
+"""Fields of the live object that updates of single kinds keep (spec 10 §5.3)."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
@@ -26,7 +26,7 @@ class MergeError(ManifestError):
 
 
 class Keeping(NamedTuple):
-    """What to keep beyond what the kind always keeps.
+    """Options that keep more than the kind always keeps.
 
     Attributes:
         replicas: although the manifest names a number.

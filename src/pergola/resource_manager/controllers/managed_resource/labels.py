@@ -7,7 +7,7 @@ from pergola.resource_manager.controllers.managed_resource.errors import Manifes
 
 
 class LabelError(ManifestError):
-    """A manifest has something else where labels have to go; the text names the field."""
+    """A manifest has a wrong value in place of labels; the text names the field."""
 
 
 def inject_labels(obj: JsonObject, labels: Mapping[str, str]) -> JsonObject:

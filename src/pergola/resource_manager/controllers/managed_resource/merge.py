@@ -1,6 +1,6 @@
-"""What an object should look like: its manifest, and what is kept of the live object (spec 10 §5).
+"""The desired object: its manifest, merged with kept fields of the live object (spec 10 §5).
 
-Nothing here changes its arguments; results share what they did not change.
+Functions do not change their arguments; results share unchanged parts with them.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ _EXACTLY_TRUE: Final = "true"
 
 @dataclass(frozen=True, slots=True)
 class MergeOptions:
-    """What a ManagedResource says about all its objects.
+    """Options of a ManagedResource for all its objects.
 
     Attributes:
         origin: the value of the origin annotation.
@@ -126,7 +126,7 @@ def _own_annotations(options: MergeOptions) -> dict[str, str]:
 
 
 def _keeping(manifest: JsonObject, options: MergeOptions) -> Keeping:
-    """Return what the manifest, not the live object, requests to keep (spec 10 §1.1)."""
+    """Return what the manifest (not the live object) requests to keep (spec 10 §1.1)."""
     annotations = annotations_of(manifest)
     gvk, key = GroupVersionKind.of(manifest), Key.of(manifest)
     is_scaled = (gvk.group, gvk.kind, key.namespace, key.name) in options.scaled

@@ -1,4 +1,4 @@
-"""In which order objects are applied, and what a failure holds back (spec 10 §4.8, B10)."""
+"""The order of applying objects, and the effect of failures on later ones (spec 10 §4.8, B10)."""
 
 from collections.abc import Collection, Sequence
 from itertools import groupby

@@ -1,4 +1,4 @@
-"""Which ManagedResource an object comes from, as its origin annotation says (spec 10 §3.3)."""
+"""The ManagedResource in an object's origin annotation (spec 10 §3.3)."""
 
 from typing import NamedTuple
 

@@ -84,7 +84,7 @@ class OwnWrites:
         return ReconcileError(message)
 
     async def announce(self, resource: JsonObject, plan: Plan, work: Work) -> JsonObject:
-        """Record, before anything is done, that the content changed and what will be created.
+        """Record the changed content and the objects to create, before doing anything.
 
         An object is recorded before it is created, so that none is forgotten if the run ends
         halfway (spec 10 §4.4, B10).
@@ -97,7 +97,7 @@ class OwnWrites:
         return await self._write(resource, Conditions.pending, recorded)
 
     async def finish(self, resource: JsonObject, plan: Plan, work: Work) -> None:
-        """Record what is managed now, and whether all of it could be decoded."""
+        """Record the managed objects, and whether everything could be decoded."""
 
         def set_conditions(conditions: Conditions) -> None:
             if plan.errors:

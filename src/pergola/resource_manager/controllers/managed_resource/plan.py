@@ -90,7 +90,7 @@ class Plans:
         return plan
 
     def put(self, key: Key, plan: Plan) -> None:
-        """Keep a plan; the longest unused ones make room."""
+        """Store a plan; the least recently used ones make room."""
         self.drop(key)
         self._plans[key] = plan
         self._size += plan.size

@@ -1,4 +1,4 @@
-"""From the Secrets of a ManagedResource to a plan; they are read only when they changed."""
+"""Planning from the Secrets of a ManagedResource, which are read only when they change."""
 
 import asyncio
 from collections.abc import Collection, Sequence
@@ -54,7 +54,7 @@ _EMPTIED: Final = (
 
 
 class Planner:
-    """Makes and keeps plans.
+    """A planner with a cache of plans.
 
     Args:
         managed_by: the value of the `managed-by` label.
@@ -90,7 +90,7 @@ class Planner:
         return plan
 
     def forget(self, key: Key) -> None:
-        """Drop what is remembered of a ManagedResource."""
+        """Forget a ManagedResource."""
         self._plans.drop(key)
 
     def injected(self, resource: JsonObject) -> dict[str, str]:
@@ -98,7 +98,7 @@ class Planner:
         return {**map_at(resource, "spec", "injectLabels"), marks.MANAGED_BY: self._managed_by}
 
     async def scaled(self, resource: JsonObject, objects: Sequence[Planned]) -> Scaled:
-        """Return what autoscalers of the target scale, if any of the objects can be scaled."""
+        """Return the objects that the target's autoscalers scale, if any of these can be scaled."""
         namespaces = {p.key.namespace for p in objects if p.gvk.kind in _SCALABLE}
         if not namespaces:
             return frozenset()
@@ -114,7 +114,7 @@ class Planner:
     async def _work_out(
         self, resource: JsonObject, data: Sequence[SecretData], basis: tuple[object, ...]
     ) -> Plan:
-        """Decode and plan; in a thread if that can take longer than an event loop may be busy."""
+        """Decode and plan, in a thread if that could block the event loop for too long."""
         if is_cheap(*(secret.data for secret in data)):
             return self._make(resource, decode(data, self._scope), basis)
         async with self._threads:
@@ -123,7 +123,7 @@ class Planner:
             )
 
     async def _learn(self, kinds: Collection[GroupVersionKind]) -> bool:
-        """Ask the target about kinds that were not known; returns whether any is now."""
+        """Discover unknown kinds on the target; return whether any is known now."""
         learned = False
         for gvk in kinds:
             try:

@@ -1,4 +1,4 @@
-"""Deletes what is no longer described, and releases what others manage (spec 10 §4.6, §4.7).
+"""Deletion of objects that left the manifests, and release of others' (spec 10 §4.6, §4.7).
 
 What we did not create we do not delete: an object whose origin names another ManagedResource
 stays, and every delete carries the uid of the object that was read.
@@ -60,7 +60,7 @@ class GracePeriodError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """An object that is not gone yet, and why."""
+    """An object that still exists, and the reason."""
 
     reference: JsonObject
     reason: str
@@ -68,7 +68,7 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Pruner:
-    """Deletes and releases objects of one target.
+    """The deletion and release of objects of one target.
 
     Attributes:
         collects_garbage: whether the garbage collector runs here and takes care of labelled
@@ -106,7 +106,7 @@ class Pruner:
         return [pending for pending in outcomes if pending is not None]
 
     async def release(self, references: Collection[JsonObject], owner: Origin) -> list[str]:
-        """Take our origin and description off the objects; returns what went wrong."""
+        """Remove our origin and description from the objects; return the errors."""
         outcomes = await asyncio.gather(*(self._release(r, owner) for r in references))
         return [problem for problem in outcomes if problem]
 
@@ -207,7 +207,7 @@ class Pruner:
         return self.clock.now() - datetime.fromisoformat(since) >= grace
 
     async def _why(self, gvk: GroupVersionKind, key: Key) -> str:
-        """Return what an object waits for whose deletion was requested."""
+        """Return why an object whose deletion was requested still exists."""
         try:
             live = await self.target.live(gvk, key)
         except KubeError as error:
@@ -250,7 +250,7 @@ def describe(reference: JsonObject) -> str:
 
 
 def pending_message(pending: Sequence[Pending]) -> str:
-    """Return all that is not gone yet, as one message with a count (spec 10 §4.6)."""
+    """Return a message about all objects that still exist, with their number (spec 10 §4.6)."""
     entries = sorted(f"{describe(p.reference)}: {p.reason}" for p in pending)
     if len(entries) == 1:
         return f"Could not clean all old resources: 1 error occurred: {entries[0]}"
@@ -262,7 +262,7 @@ def _origin(obj: JsonObject) -> str:
 
 
 def _has_content(namespace: JsonObject) -> bool:
-    """Whether the namespace controller says that something is left in it, or did not say yet."""
+    """Return whether the namespace controller reports remaining content, or nothing yet."""
     conditions = {
         c.get("type"): c.get("status") for c in maps_at(namespace, "status", "conditions")
     }

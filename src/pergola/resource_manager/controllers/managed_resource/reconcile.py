@@ -1,4 +1,4 @@
-"""Keeps the objects of the target as the ManagedResources describe them (spec 10 §4)."""
+"""Reconciliation of ManagedResources (spec 10 §4)."""
 
 import asyncio
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ from pergola.runtime.controlling.controller import DONE, Again, Outcome
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the configuration says about this controller; times in seconds.
+    """Settings of this controller; times in seconds.
 
     Attributes:
         managed_by: the value of the label on all managed objects.
@@ -44,7 +44,7 @@ class Settings:
 
 
 class ManagedResources:
-    """The reconciler; one for all ManagedResources of a source and a target."""
+    """The reconciler of all ManagedResources of a source and a target."""
 
     def __init__(
         self,
@@ -158,7 +158,7 @@ class ManagedResources:
         )
 
     def _is_update_due(self, key: Key) -> bool:
-        """Whether `alwaysUpdate` requires updates even of equal objects, once in a sync period."""
+        """Return whether `alwaysUpdate` requires updates of equal objects, once per sync period."""
         if not self._settings.always_update:
             return False
         last = self._updated_at.get(key)

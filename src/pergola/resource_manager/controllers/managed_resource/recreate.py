@@ -1,4 +1,4 @@
-"""Deletes objects whose update the server calls invalid, so that they can be created again."""
+"""Deletion of objects whose update the server rejects as invalid, to recreate them."""
 
 from typing import Final
 

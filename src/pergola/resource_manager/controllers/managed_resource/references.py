@@ -69,14 +69,14 @@ def sort_references(references: Iterable[JsonObject]) -> list[JsonObject]:
 
 
 def same_references(left: Sequence[JsonObject], right: Sequence[JsonObject]) -> bool:
-    """Return whether two lists say the same; empty and absent fields are equal."""
+    """Return whether two lists are equal; empty and absent fields are equal."""
     if len(left) != len(right):
         return False
     return all(_essence(one) == _essence(other) for one, other in zip(left, right, strict=True))
 
 
 class Equivalences:
-    """Kinds under which an API server serves the same objects."""
+    """Equivalent kinds, under which an API server serves the same objects."""
 
     def __init__(self, sets: Iterable[Iterable[GroupKind]]) -> None:
         self._of: dict[GroupKind, frozenset[GroupKind]] = {}
@@ -106,7 +106,7 @@ class Equivalences:
 
 
 class Previous:
-    """What was managed before; each reference can be taken once."""
+    """The previously managed objects; each reference can be taken once."""
 
     def __init__(self, equivalences: Equivalences, references: Iterable[JsonObject]) -> None:
         self._equivalences = equivalences

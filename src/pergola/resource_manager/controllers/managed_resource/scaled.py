@@ -1,4 +1,4 @@
-"""What HorizontalPodAutoscalers scale: its replicas are theirs (spec 10 §4.8)."""
+"""Objects that HorizontalPodAutoscalers scale, and whose replicas they own (spec 10 §4.8)."""
 
 from collections.abc import Iterable
 
@@ -8,13 +8,13 @@ from pergola.resource_manager.controllers.managed_resource.references import Equ
 
 
 class ScaleTargetError(ManifestError):
-    """An autoscaler whose target cannot be understood; the text names it."""
+    """An autoscaler with an invalid target; the text names it."""
 
 
 def scaled_objects(
     autoscalers: Iterable[JsonObject], equivalences: Equivalences
 ) -> frozenset[tuple[str, str, str, str]]:
-    """Group, kind, namespace and name of everything that is scaled, under all equivalent kinds.
+    """Return group, kind, namespace and name of all scaled objects, under all equivalent kinds.
 
     Raises:
         ScaleTargetError: the apiVersion of a target is not a group and version.

@@ -1,4 +1,4 @@
-"""Reads the Secrets of ManagedResources: one by one, or in bulk where most are needed.
+"""Reads of ManagedResources' Secrets: one by one, or in bulk if many are needed.
 
 After a start every ManagedResource reads its Secrets. If many Secrets of a namespace are needed,
 they are listed once, page by page, and each is used once; nothing is kept after that.

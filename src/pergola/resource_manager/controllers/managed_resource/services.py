@@ -1,4 +1,4 @@
-"""What a Service keeps of what the cluster assigned to it (spec 10 §5.3)."""
+"""Assigned fields that a Service keeps (spec 10 §5.3)."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Remembers which objects were found as their manifests describe them (spec 10 B7).
+"""A record of objects that match their manifests (spec 10 B7).
 
 What was found equal once is remembered with a digest of the live object, so that a steady
 ManagedResource costs no request at all.
@@ -22,7 +22,7 @@ class Settled:
         self._distrusted: set[str] = set()
 
     def includes(self, planned: Planned) -> bool:
-        """Return whether the live object is known to be as the manifest describes it."""
+        """Return whether the live object is known to match the manifest."""
         known = self._digests.get(planned.object_key)
         if known is None or known[0] != planned.fingerprint:
             return False
@@ -32,29 +32,29 @@ class Settled:
         return seen is not None and seen.digest == known[1]
 
     def was_reached(self, planned: Planned) -> bool:
-        """Whether the object was once as this very manifest describes it, so that it drifted."""
+        """Return whether the object once matched this very manifest, and so has drifted."""
         known = self._digests.get(planned.object_key)
         return known is not None and known[0] == planned.fingerprint
 
     def is_expected(self, gvk: GroupVersionKind, key: Key, digest: bytes) -> bool:
-        """Whether a live object with this digest is as this process last found or left it."""
+        """Return whether an object with this digest is as this process last found or left it."""
         known = self._digests.get(object_key_of(gvk, key))
         return known is not None and known[1] == digest
 
     def remember(self, planned: Planned, live: JsonObject) -> None:
-        """Note that the live object is as the manifest describes it."""
+        """Record that the live object matches the manifest."""
         self._distrusted.discard(planned.object_key)
         self._digests[planned.object_key] = (planned.fingerprint, content_digest(live))
         self._target.observe(live)
 
     def forget(self, object_keys: Iterable[str]) -> None:
-        """Drop what is remembered of objects that are no longer managed."""
+        """Forget objects that are no longer managed."""
         for object_key in object_keys:
             self._digests.pop(object_key, None)
             self._distrusted.discard(object_key)
 
     def distrust(self, object_keys: Iterable[str]) -> None:
-        """Have the next run read the objects from the server, whatever the watch shows."""
+        """Make the next run read the objects from the server, whatever the watch shows."""
         keys = list(object_keys)
         self.forget(keys)
         self._distrusted.update(keys)

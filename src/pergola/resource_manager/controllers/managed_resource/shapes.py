@@ -1,4 +1,4 @@
-"""When two forms of one value mean the same, although their JSON differs (spec 10 B7).
+"""Equality of values whose JSON differs but whose meaning is the same (spec 10 B7).
 
 A shape describes the fields of a kind as far as they need describing. In the shape of a map, the
 value of a field is one of
@@ -74,14 +74,14 @@ class Default(_Special):
 
 @dataclass(frozen=True, slots=True)
 class Derived(_Special):
-    """A default that follows from the fields beside it; None where there is none."""
+    """A default that depends on sibling fields; None if there is none."""
 
     value: Callable[[Beside], JsonValue]
 
 
 @dataclass(frozen=True, slots=True)
 class Present(_Special):
-    """An object that means something else when it is empty than when it is absent."""
+    """An object that has a different meaning empty than absent."""
 
     fields: Mapping[str, Shape]
 
@@ -154,7 +154,7 @@ def _same_or_default(live: JsonValue, desired: JsonValue, default: JsonValue, sh
 
 
 def _says_nothing(value: JsonValue, shape: Shape) -> bool:
-    """Return whether a value that only one side has means the same as its absence."""
+    """Return whether a value that only one side has is equivalent to its absence."""
     if isinstance(value, list):
         return not value and shape is not EXACT
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Which events trigger the ManagedResource controller (spec 10 §4.1), as pure functions.
+"""Triggers of the ManagedResource controller (spec 10 §4.1), as pure functions.
 
 A ManagedResource is reconciled after a change of itself, of a Secret that it names, or of an object
 that it manages. The periodic run is a safety net.

@@ -1,4 +1,4 @@
-"""The ManagedResource controller as a unit: what triggers it, and what it is made of."""
+"""The unit of the ManagedResource controller: its triggers and parts."""
 
 import asyncio
 from typing import Final

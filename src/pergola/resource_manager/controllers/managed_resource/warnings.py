@@ -1,4 +1,4 @@
-"""The newest warnings that were reported for a Service, for the messages about it.
+"""The newest warnings about a Service, for messages about it.
 
 A load balancer that cannot be made or removed shows only there (spec 10 §4.6, §8.2).
 """

@@ -1,4 +1,4 @@
-"""What one run for a ManagedResource has to do, by comparing its plan with its status."""
+"""The work of one run for a ManagedResource: the difference between its plan and its status."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from pergola.resource_manager.controllers.managed_resource.references import (
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What one run has to do.
+    """The work of one run.
 
     Attributes:
         desired: the objects to apply.
@@ -30,7 +30,7 @@ class Work:
 
     @classmethod
     def of(cls, resource: JsonObject, plan: Plan) -> "Work":
-        """Compare a plan with what the status says was managed before (spec 10 §4.5)."""
+        """Compare a plan with the previously managed objects in the status (spec 10 §4.5)."""
         equivalences = Equivalences.of(map_at(resource, "spec"))
         before = equivalences.index(maps_at(resource, "status", "resources"))
         desired = [planned.after(before.take(planned.reference)) for planned in plan.objects]
@@ -43,7 +43,7 @@ class Work:
         return cls(desired, sort_references(references), left, released)
 
     def union(self, present: Sequence[JsonObject]) -> list[JsonObject]:
-        """Return what was managed, unchanged, and what will be managed in addition."""
+        """Return the previously managed objects, unchanged, and the additional ones."""
         known = {object_key(reference) for reference in present}
         new = [r for r in self.recorded if object_key(r) not in known]
         return sort_references([*present, *new])

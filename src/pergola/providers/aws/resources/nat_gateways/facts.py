@@ -1,4 +1,4 @@
-"""What the description of a NAT gateway says, and which gateways belong to a zone."""
+"""Facts about NAT gateways, and the gateways of a zone."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Which rules the managed security group has, and the ranges in them (spec 30 §6.1). Pure."""
+"""The desired rules of the managed security group, and their ranges (spec 30 §6.1). Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple

@@ -1,4 +1,4 @@
-"""Which subnets a zone should have, and with which properties (spec 30 §3.2, §3.5, §3.6)."""
+"""The desired subnets of a zone (spec 30 §3.2, §3.5, §3.6)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

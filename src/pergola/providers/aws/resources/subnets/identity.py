@@ -1,4 +1,4 @@
-"""Which existing subnet is which, and the `zN` of a zone (spec 30 §3.2)."""
+"""Identification of existing subnets, and the `zN` of a zone (spec 30 §3.2)."""
 
 from collections.abc import Iterator
 

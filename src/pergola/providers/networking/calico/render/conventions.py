@@ -1,4 +1,4 @@
-"""What Calico's objects have in common beyond the manifest kit: the original's conventions."""
+"""Common parts of Calico's objects beyond the manifest kit: the original's conventions."""
 
 from collections.abc import Sequence
 from typing import Final

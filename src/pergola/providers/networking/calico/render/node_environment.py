@@ -91,7 +91,7 @@ def _ipv6(pool: Pool | None) -> list[JsonObject]:
 
 
 def _encapsulation(values: Values) -> list[JsonObject]:
-    """Felix creates the tunnels; the pools decide what uses them."""
+    """Return variables for Felix, which creates tunnels; the pools decide what uses them."""
     if values.ipv4 is not None and values.ipv4.encapsulation == "vxlan":
         return env(FELIX_VXLANENABLED=flag(values.ipv4.mode != "Never"))
     return env(FELIX_IPINIPENABLED=flag(values.felix_ipip))

@@ -35,7 +35,7 @@ def _ipv4(values: Values, pool: Pool) -> JsonObject:
 
 
 def _no_snat(values: Values) -> list[JsonObject]:
-    """Calico translates addresses of packets to whatever is not a pool, so nodes become one."""
+    """Return a pool of the nodes, because Calico translates addresses of packets to non-pools."""
     if values.overlay is not False or values.node_range is None:
         return []
     return [

@@ -61,7 +61,7 @@ def _node() -> list[JsonObject]:
 
 
 def _typha() -> list[JsonObject]:
-    """Typha reads on behalf of all nodes, and creates the tiers that every policy needs."""
+    """Return Typha's role: it reads on behalf of all nodes, and creates the tiers of policies."""
     rules = [
         *_synced(),
         rule(CALICO, ["clusterinformations"], ["create", "update"]),
@@ -127,7 +127,7 @@ def _kube_controllers() -> list[JsonObject]:
 
 
 def _tier_getter() -> list[JsonObject]:
-    """The garbage collector reads policies, which Calico allows to readers of their tier."""
+    """Return the role for reading policies, which Calico allows only to readers of their tier."""
     subject: JsonObject = {
         "apiGroup": "rbac.authorization.k8s.io",
         "kind": "User",

@@ -62,7 +62,7 @@ def container(values: Values, image: Images) -> JsonObject:
 
 
 def _client_env() -> list[JsonObject]:
-    """Agents of all nodes back off together when the API server is away, for up to two minutes."""
+    """Return backoff settings: agents back off for up to two minutes if the API server is away."""
     memory: JsonObject = {"resourceFieldRef": {"resource": "limits.memory", "divisor": "1"}}
     return env(
         CILIUM_CLUSTERMESH_CONFIG=f"{CLUSTER_MESH}/",

@@ -65,7 +65,7 @@ def volumes(values: Values) -> list[JsonObject]:
 
 
 def _cluster_mesh() -> JsonObject:
-    """Secrets that users create to connect the Shoot with other clusters of cilium."""
+    """Return the volume of Secrets that users create to connect the Shoot to other clusters."""
     return projected(
         "clustermesh-secrets",
         {"secret": {"name": "cilium-clustermesh", "optional": True}},

@@ -1,4 +1,4 @@
-"""What cilium's pods have in common: labels, environment, probes and the namespace."""
+"""Common parts of cilium's pods: labels, environment, probes and the namespace."""
 
 from collections.abc import Mapping
 from functools import partial

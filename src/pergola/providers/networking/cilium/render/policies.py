@@ -23,7 +23,7 @@ def policies(values: Values) -> list[JsonObject]:
 
 
 def _dns_from_remote_nodes() -> JsonObject:
-    """Policies count a pod in the network of its node as the node; it needs DNS as well."""
+    """Allow DNS from nodes, which policies cannot tell from pods in the network of their node."""
     allowed = {
         "fromEntities": ["remote-node"],
         "toPorts": _ports([(_CLUSTER_DNS_PORT, "TCP"), (_CLUSTER_DNS_PORT, "UDP")]),

@@ -65,7 +65,7 @@ def _sidecar(
 def _rules(
     chain: str, inside: Sequence[Network], pods: Sequence[Network], matches: Sequence[str]
 ) -> str:
-    """The input of iptables-restore: only parsed ranges and constants, never a user's text."""
+    """Return the input of iptables-restore: parsed ranges and constants, never a user's text."""
     lines = ["*nat", f":{chain} - [0:0]", *_chain(chain, inside, pods, matches), "COMMIT"]
     return "\n".join(lines)
 
