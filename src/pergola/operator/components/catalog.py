@@ -6,6 +6,7 @@ from pergola.operator.components.component import Component
 from pergola.operator.components.etcd_druid import ETCD_DRUID
 from pergola.operator.components.etcds.etcds import ETCDS
 from pergola.operator.components.kube_controller_manager.deployment import KUBE_CONTROLLER_MANAGER
+from pergola.operator.components.observability.catalog import OBSERVABILITY
 from pergola.operator.components.observability.fluent_operator import FLUENT_OPERATOR
 from pergola.operator.components.observability.opentelemetry_operator import OPENTELEMETRY_OPERATOR
 from pergola.operator.components.observability.perses_operator import PERSES_OPERATOR
@@ -33,6 +34,7 @@ CATALOG: Final[tuple[Component, ...]] = (
     OPENTELEMETRY_OPERATOR,
     FLUENT_OPERATOR,
     VIRTUAL_RESOURCE_MANAGER,
+    *OBSERVABILITY,
 )
 
 

@@ -65,6 +65,10 @@ class Landscape:
             the runtime cluster has it.
         new_key_known_by: Deployments of API servers all of whose replicas know the new encryption
             key while it is rotated.
+        seed_domains: The ingress domains of the Seeds whose networks can be reached.
+        own_seed_domain: The ingress domain of the Seed that is the runtime cluster; empty if none.
+        seed_password: The name of the Secret with the password of the Seeds' observability hosts;
+            empty until it exists.
         credentials: Grows while the landscape is built: CAs first, then those of each component.
     """
 
@@ -85,6 +89,9 @@ class Landscape:
     wildcard_certificate: JsonObject | None = None
     gardener_api_server_address: str = ""
     new_key_known_by: frozenset[str] = frozenset()
+    seed_domains: tuple[str, ...] = ()
+    own_seed_domain: str = ""
+    seed_password: str = ""
     credentials: Credentials = field(default_factory=Credentials)
 
     @property

@@ -1,0 +1,26 @@
+"""The components of observability, in the order in which a reader expects them (spec 20 §12.3)."""
+
+from typing import Final
+
+from pergola.operator.components.component import Component
+from pergola.operator.components.observability.alertmanager import ALERTMANAGER
+from pergola.operator.components.observability.fluent_operator import FLUENT_OPERATOR
+from pergola.operator.components.observability.opentelemetry_operator import OPENTELEMETRY_OPERATOR
+from pergola.operator.components.observability.perses_operator import PERSES_OPERATOR
+from pergola.operator.components.observability.prometheus_garden.component import PROMETHEUS_GARDEN
+from pergola.operator.components.observability.prometheus_longterm.component import (
+    PROMETHEUS_LONGTERM,
+)
+from pergola.operator.components.observability.prometheus_operator import PROMETHEUS_OPERATOR
+from pergola.operator.components.observability.victoria_operator import VICTORIA_OPERATOR
+
+OBSERVABILITY: Final[tuple[Component, ...]] = (
+    FLUENT_OPERATOR,
+    PROMETHEUS_OPERATOR,
+    OPENTELEMETRY_OPERATOR,
+    PERSES_OPERATOR,
+    VICTORIA_OPERATOR,
+    ALERTMANAGER,
+    PROMETHEUS_GARDEN,
+    PROMETHEUS_LONGTERM,
+)
