@@ -4,10 +4,10 @@ from collections import Counter
 
 import pytest
 
-from pergola.api.objects import JsonObject, Key, map_at
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at
 from pergola.bundle import references
 from pergola.operator.components.catalog import CATALOG
-from pergola.operator.components.component import Component
+from pergola.operator.components.component import Component, Identity, always
 from pergola.testing.garden import HIGHLY_AVAILABLE, landscape
 
 each_component = pytest.mark.parametrize("component", CATALOG, ids=lambda each: each.name)
@@ -54,3 +54,14 @@ def test_components_and_their_tasks_have_names_of_their_own() -> None:
     tasks = [name for each in CATALOG for name in (each.deploy, each.wait) if name]
     assert Counter(each.name for each in CATALOG).most_common(1)[0][1] == 1
     assert Counter(tasks).most_common(1)[0][1] == 1
+
+
+@each_component
+def test_a_component_that_can_be_absent_leaves_nothing_behind(component: Component) -> None:
+    if component.absent is always:
+        return
+    rendered = component.objects(landscape())
+    managed = {Key(each.namespace, each.name) for each in rendered.managed}
+    direct = {Identity(GroupVersionKind.of(obj), Key.of(obj)) for obj in rendered.direct}
+    assert managed <= set(component.leftovers.managed)
+    assert direct <= set(component.leftovers.direct)

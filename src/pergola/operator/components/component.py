@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Self
+from typing import NamedTuple, Self
 
-from pergola.api.objects import JsonObject
+from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.bundle import annotate, references
 from pergola.operator.garden.credentials import Credential
 from pergola.operator.garden.landscape import NAMESPACE, Landscape
@@ -63,6 +63,26 @@ class Rendered:
         return replace(self, managed=tuple(managed), direct=tuple(map(_annotated, self.direct)))
 
 
+class Identity(NamedTuple):
+    """An object of the runtime cluster."""
+
+    gvk: GroupVersionKind
+    key: Key
+
+
+@dataclass(frozen=True, slots=True)
+class Removable:
+    """What a component leaves behind when a Garden does not have it any more.
+
+    Attributes:
+        managed: Its ManagedResources.
+        direct: The objects that the operator applied itself.
+    """
+
+    managed: tuple[Key, ...] = ()
+    direct: tuple[Identity, ...] = ()
+
+
 def always(landscape: Landscape) -> None:
     """Keep a component in every Garden."""
     del landscape
@@ -87,6 +107,7 @@ class Component:
             removed.
         credentials: Returns what to generate before it is rendered.
         render: Returns its objects. Pure: equal landscapes give equal objects.
+        removable: What to remove if it is absent. By default the ManagedResource of its name.
         waits: Whether anything waits until it is ready.
         limit: Seconds until waiting for it fails.
     """
@@ -98,12 +119,18 @@ class Component:
     after: tuple[str, ...] = ()
     absent: Callable[[Landscape], str | None] = always
     credentials: Callable[[Landscape], Iterable[Credential]] = no_credentials
+    removable: Removable | None = None
     waits: bool = True
     limit: float = 300.0
 
     def objects(self, landscape: Landscape) -> Rendered:
         """Return its objects as they are applied."""
         return self.render(landscape).annotated()
+
+    @property
+    def leftovers(self) -> Removable:
+        """What to remove if it is absent."""
+        return self.removable or Removable(managed=(Key(NAMESPACE, self.name),))
 
     @property
     def ready(self) -> str:

@@ -1,8 +1,21 @@
 """What can go wrong while a Garden is reconciled."""
 
+from pergola.api.objects import Key
+
 
 class OperatorError(Exception):
     """A Garden cannot be reconciled; the text says why and what to do."""
+
+
+class NotReady(OperatorError):
+    """An object is not what it should be after the time that it has for it."""
+
+    def __init__(self, kind: str, key: Key, seconds: float, problem: str) -> None:
+        """Make the error of an object, with what is wrong with it."""
+        super().__init__(f"{kind} {key} is not ready after {seconds:g} s: {problem}")
+        self.kind = kind
+        self.key = key
+        self.problem = problem
 
 
 class ReferenceMissing(OperatorError):
