@@ -1,0 +1,158 @@
+"""Objects of components are applied, awaited and removed on a real API server."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from pergola.api.kinds import CONFIG_MAP, DEPLOYMENT
+from pergola.api.objects import JsonObject, Key, labels_of, map_at
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.bundle import WaitTimeout
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import load
+from pergola.operator.components.component import (
+    Identity,
+    Managed,
+    Removable,
+    Rendered,
+    Target,
+)
+from pergola.operator.garden.deploy import Deployer
+from pergola.operator.garden.errors import NotReady
+from pergola.sandbox import Sandbox
+from pergola.testing.crds import install_crds
+from pergola.testing.world import RecordingClient, World, config_map
+
+
+@pytest.fixture
+async def recorder(sandbox: Sandbox, cluster_client: Client) -> AsyncIterator[RecordingClient]:
+    await install_crds(cluster_client)
+    async with RecordingClient.connect(load(sandbox.kubeconfig)) as client:
+        yield client
+
+
+@pytest.fixture
+async def world(
+    cluster_client: Client, recorder: RecordingClient, namespace: str
+) -> AsyncIterator[World]:
+    """A namespace with the resource manager of the runtime cluster."""
+    found = World(cluster_client, cluster_client, namespace)  # type: ignore[arg-type] # no record
+    yield found
+    await found.stop()
+
+
+def deployment(namespace: str, replicas: int) -> JsonObject:
+    labels = {"app": "direct"}
+    containers = [{"name": "a", "image": "registry.k8s.io/pause"}]
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "direct", "namespace": namespace},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": containers}},
+        },
+    }
+
+
+def rendered(namespace: str, text: str = "1", **attributes: object) -> Rendered:
+    kept = {**config_map("kept", namespace), "data": {"text": text}}
+    managed = Managed(name="demo", namespace=namespace, objects=(kept,), **attributes)  # type: ignore[arg-type]
+    return Rendered(managed=(managed,), direct=(deployment(namespace, 0),))
+
+
+async def test_objects_are_applied_once_and_again_when_they_change(
+    recorder: RecordingClient, namespace: str
+) -> None:
+    deployer = Deployer(recorder)
+    await deployer.apply(rendered(namespace))
+    writes = recorder.taken()
+    assert f"apply Deployment {namespace}/direct" in writes
+    assert f"create ManagedResource {namespace}/demo" in writes
+
+    await deployer.apply(rendered(namespace))
+    assert recorder.taken() == []
+
+    await deployer.apply(rendered(namespace, "2"))
+    assert not any("Deployment" in write for write in recorder.taken())
+
+
+async def test_a_direct_object_that_somebody_changed_is_repaired(
+    recorder: RecordingClient, namespace: str
+) -> None:
+    deployer, key = Deployer(recorder), Key(namespace, "direct")
+    await deployer.apply(rendered(namespace))
+    await recorder.patch(DEPLOYMENT, key, {"spec": {"replicas": 3}})
+    await deployer.apply(rendered(namespace))
+    assert map_at(await recorder.get(DEPLOYMENT, key), "spec")["replicas"] == 0
+
+
+async def test_a_component_is_ready_when_the_resource_manager_says_so(
+    world: World, recorder: RecordingClient, namespace: str
+) -> None:
+    await world.start(resource_class="seed")
+    deployer = Deployer(recorder)
+    await deployer.apply(rendered(namespace, rolled_out=True))
+    await deployer.wait(rendered(namespace, rolled_out=True), 60)
+    assert (await recorder.get(CONFIG_MAP, Key(namespace, "kept")))["data"] == {"text": "1"}
+
+
+async def test_waiting_in_vain_names_the_object_and_what_is_wrong(
+    recorder: RecordingClient, namespace: str
+) -> None:
+    deployer = Deployer(recorder)
+    waiting = Rendered(direct=(deployment(namespace, 1),))
+    with pytest.raises(ExceptionGroup) as missing:
+        await deployer.wait(waiting, 0.5)
+    [error] = missing.value.exceptions
+    assert isinstance(error, NotReady)
+    assert str(error) == (
+        f"Deployment {namespace}/direct is not ready after 0.5 s: it does not exist"
+    )
+
+    managed = Rendered(managed=rendered(namespace).managed)
+    await deployer.apply(managed)
+    with pytest.raises(ExceptionGroup) as unserved:
+        await deployer.wait(managed, 0.5)
+    [error] = unserved.value.exceptions
+    assert isinstance(error, WaitTimeout)
+    assert f"ManagedResource {namespace}/demo is not ready after 0.5 s" in str(error)
+
+
+async def test_what_an_absent_component_left_is_removed(
+    world: World, recorder: RecordingClient, namespace: str
+) -> None:
+    await world.start(resource_class="seed")
+    deployer = Deployer(recorder)
+    await deployer.apply(rendered(namespace))
+    await deployer.wait(rendered(namespace), 60)
+    left = Removable(
+        managed=(Key(namespace, "demo"),),
+        direct=(Identity(DEPLOYMENT, Key(namespace, "direct")),),
+    )
+    await deployer.remove(left)
+    await deployer.wait_removed(left, 60)
+    assert await recorder.find(CONFIG_MAP, Key(namespace, "kept")) is None
+    assert await recorder.find(DEPLOYMENT, Key(namespace, "direct")) is None
+
+    recorder.taken()
+    await deployer.remove(left)
+    await deployer.wait_removed(left, 60)
+    assert recorder.taken() == []
+
+
+async def test_objects_of_the_virtual_cluster_are_left_to_its_resource_manager(
+    recorder: RecordingClient, namespace: str
+) -> None:
+    deployer = Deployer(recorder)
+    condition = "VirtualComponentsHealthy"
+    await deployer.apply(rendered(namespace, target=Target.VIRTUAL, condition=condition, keep=True))
+    resource = await recorder.get(MANAGED_RESOURCE, Key(namespace, "demo"))
+    assert labels_of(resource) == {
+        "origin": "gardener",
+        "care.gardener.cloud/condition-type": condition,
+    }
+    assert "class" not in resource["spec"]
+    assert resource["spec"]["keepObjects"] is True
+    assert resource["spec"]["injectLabels"] == {"shoot.gardener.cloud/no-cleanup": "true"}
