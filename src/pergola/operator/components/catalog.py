@@ -7,11 +7,6 @@ from pergola.operator.components.etcd_druid import ETCD_DRUID
 from pergola.operator.components.etcds.etcds import ETCDS
 from pergola.operator.components.kube_controller_manager.deployment import KUBE_CONTROLLER_MANAGER
 from pergola.operator.components.observability.catalog import OBSERVABILITY
-from pergola.operator.components.observability.fluent_operator import FLUENT_OPERATOR
-from pergola.operator.components.observability.opentelemetry_operator import OPENTELEMETRY_OPERATOR
-from pergola.operator.components.observability.perses_operator import PERSES_OPERATOR
-from pergola.operator.components.observability.prometheus_operator import PROMETHEUS_OPERATOR
-from pergola.operator.components.observability.victoria_operator import VICTORIA_OPERATOR
 from pergola.operator.components.priority_classes import PRIORITY_CLASSES
 from pergola.operator.components.resource_manager.runtime import RESOURCE_MANAGER
 from pergola.operator.components.resource_manager.virtual import VIRTUAL_RESOURCE_MANAGER
@@ -28,11 +23,6 @@ CATALOG: Final[tuple[Component, ...]] = (
     ETCDS,
     GENERIC_KUBECONFIG,
     KUBE_CONTROLLER_MANAGER,
-    PROMETHEUS_OPERATOR,
-    PERSES_OPERATOR,
-    VICTORIA_OPERATOR,
-    OPENTELEMETRY_OPERATOR,
-    FLUENT_OPERATOR,
     VIRTUAL_RESOURCE_MANAGER,
     *OBSERVABILITY,
 )
