@@ -57,7 +57,9 @@ def _struct(cls: type, above: Above) -> JsonObject:
     info = types.type_info(cls)
     if not isinstance(info, types.StructType):
         raise SchemaError(f"{cls.__name__} is not a Struct")
-    schema: JsonObject = {"type": "object", "properties": _properties(info, (*above, cls))}
+    schema: JsonObject = {"type": "object"}
+    if properties := _properties(info, (*above, cls)):
+        schema["properties"] = properties
     if required := sorted(field.encode_name for field in info.fields if field.required):
         schema["required"] = required
     return _described(schema, type_description(cls))

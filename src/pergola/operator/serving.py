@@ -1,0 +1,78 @@
+"""The operator's webhooks: where they are served, and how they are registered (spec 21 §6).
+
+Every replica serves them; the leader renews their certificate and keeps them registered.
+"""
+
+from typing import Final
+from urllib.parse import urlsplit
+
+from pergola.admission.configurations import Endpoint as Address
+from pergola.admission.configurations import by_service, by_url, configurations
+from pergola.admission.serving import Listening, OwnIdentity, WebhookServer
+from pergola.admission.webhook import endpoints, registrations
+from pergola.api.objects import JsonObject, Key
+from pergola.api.operator_config import OperatorConfiguration
+from pergola.kube.client import Client
+from pergola.operator.webhooks.catalog import CONFIGURATION_NAME, Dependencies, webhooks
+from pergola.operator.webhooks.namespace import GARDEN_NAMESPACE
+from pergola.pki import Plan
+from pergola.runtime.metrics import Metrics
+
+SERVICE: Final = Key(GARDEN_NAMESPACE, "gardener-operator")
+IDENTITY: Final = Key(GARDEN_NAMESPACE, "gardener-operator-webhook-server")
+"""The Secret with the certificates of the server and of its authority."""
+
+
+class WebhookServing(WebhookServer):
+    """The webhooks of one process.
+
+    Args:
+        client: of the runtime cluster, whose API server calls the webhooks.
+        url: where the API server reaches them, such as `https://10.0.0.1`; empty for the Service.
+    """
+
+    def __init__(
+        self,
+        config: OperatorConfiguration,
+        client: Client,
+        dependencies: Dependencies,
+        metrics: Metrics,
+        *,
+        url: str = "",
+    ) -> None:
+        found = webhooks(dependencies)
+        self._registrations = registrations(found)
+        self._url = url
+        server = config.server.webhooks
+        identity = OwnIdentity(
+            client=client,
+            secret=IDENTITY,
+            plan=Plan(SERVICE.name, _hosts(url)),
+            name=CONFIGURATION_NAME,
+            render=self.configurations,
+            clock=dependencies.clock,
+        )
+        listening = Listening(host=server.bind_address, port=server.port)
+        super().__init__(endpoints(found, metrics), listening, metrics, identity)
+
+    def configurations(self, bundle: bytes) -> list[JsonObject]:
+        """Return the webhook configurations.
+
+        Args:
+            bundle: the certificates that the API server has to trust, PEM.
+        """
+        return configurations(CONFIGURATION_NAME, {}, self._registrations, self._address(), bundle)
+
+    def _address(self) -> Address:
+        if not self._url:
+            return by_service(SERVICE.name, SERVICE.namespace)
+        has_port = urlsplit(self._url).port is not None
+        return by_url(self._url if has_port else f"{self._url.rstrip('/')}:{self.port}")
+
+
+def _hosts(url: str) -> tuple[str, ...]:
+    """Return the names by which the server is reached."""
+    service = f"{SERVICE.name}.{SERVICE.namespace}"
+    names = (SERVICE.name, service, f"{service}.svc", f"{service}.svc.cluster.local")
+    host = urlsplit(url).hostname
+    return (*names, host) if host else names

@@ -1,0 +1,67 @@
+"""A cluster whose API server calls the operator's webhooks, as tests see it."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from pergola.admission.configurations import configuration_keys
+from pergola.api.operator_config import API_VERSION, KIND, configuration_from
+from pergola.kube.client import Client
+from pergola.kube.errors import ApiError
+from pergola.operator.serving import WebhookServing
+from pergola.operator.webhooks.catalog import CONFIGURATION_NAME, Dependencies
+from pergola.operator.webhooks.lookups import ClusterLookups
+from pergola.runtime.clock import SystemClock
+from pergola.runtime.metrics import Metrics
+from pergola.testing.gardens import GARDENER, MINIMAL, with_values
+from pergola.testing.waiting import PATIENCE, running, until
+
+
+class OperatorSite:
+    """A cluster in which the operator's webhooks are registered, as long as they are served.
+
+    Attributes:
+        client: the administrator's.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncGenerator[WebhookServing]:
+        """Serve the webhooks until the block ends; return when the API server calls them."""
+        config = configuration_from(
+            {
+                "apiVersion": API_VERSION,
+                "kind": KIND,
+                "server": {"webhooks": {"bindAddress": "127.0.0.1", "port": 0}},
+            }
+        ).config
+        dependencies = Dependencies(ClusterLookups(self.client), SystemClock())
+        serving = WebhookServing(
+            config, self.client, dependencies, Metrics(), url="https://127.0.0.1"
+        )
+        async with serving.served():
+            async with running(*serving.units, *serving.leading()):
+                for gvk, key in configuration_keys(CONFIGURATION_NAME):
+                    await until(self.client, gvk, key, lambda _: True)
+                await self._until(self._is_reviewed, wanted=True)
+                yield serving
+            await serving.unregister()
+            await self._until(self._is_reviewed, wanted=False)
+
+    async def _until(self, probe: Callable[[], Awaitable[bool]], *, wanted: bool) -> None:
+        """Return when the API server acts on what is registered: it learns of it by watching."""
+        async with asyncio.timeout(PATIENCE):
+            while await probe() != wanted:
+                await self.client.get_raw("/version")
+
+    async def _is_reviewed(self) -> bool:
+        """Return whether a Garden that the schema allows is refused."""
+        at = f"{GARDENER}.gardenerDashboard"
+        values = {"metadata.name": "probe", at: {"enableTokenLogin": False}}
+        try:
+            await self.client.create(with_values(MINIMAL, values), dry_run=True)
+        except ApiError:
+            return True
+        return False
