@@ -107,7 +107,7 @@ async def test_a_chunked_body_is_read(served: Served) -> None:
         (b"GET / HTTP/1.1\r\nX: " + b"y" * 100_000 + b"\r\n\r\n", b"HTTP/1.1 431"),
     ],
 )
-async def test_what_is_no_post_of_a_review_has_a_defined_answer(
+async def test_a_request_that_is_not_a_posted_review_has_a_defined_answer(
     served: Served, raw: bytes, starts: bytes
 ) -> None:
     assert (await served.send(raw)).startswith(starts)
@@ -236,7 +236,7 @@ async def test_a_thousand_connections_are_held_and_one_more_is_served(tmp_path: 
         assert await served.works()
 
 
-async def test_nonsense_instead_of_a_handshake_harms_nobody(served: Served) -> None:
+async def test_garbage_instead_of_a_handshake_does_no_harm(served: Served) -> None:
     for nonsense in (b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01" + b"\xff" * 200):
         reader, writer = await asyncio.open_connection("localhost", served.port)
         writer.write(nonsense)
@@ -370,7 +370,7 @@ async def test_what_is_under_way_at_the_end_is_answered(tmp_path: Path) -> None:
     await ending
 
 
-async def test_an_end_waits_for_nobody_longer_than_it_may(tmp_path: Path) -> None:
+async def test_a_shutdown_never_waits_longer_than_its_limit(tmp_path: Path) -> None:
     write_pair(tmp_path)
     async with serving(tmp_path, grace=0.1) as served:
         reader, writer = await served.connect()

@@ -189,9 +189,7 @@ async def test_a_new_authority_is_registered_before_anything_is_signed_by_it(
                 await installed.client.get_raw("/version")
 
 
-async def test_a_secret_that_somebody_broke_is_made_anew(
-    installed: Installed, cluster_client: Client
-) -> None:
+async def test_a_broken_secret_is_recreated(installed: Installed, cluster_client: Client) -> None:
     server = installed.server()
     await server.prepare()
     await cluster_client.patch(SECRET, installed.secret, {"data": {"tls.key": None}})

@@ -143,7 +143,7 @@ async def test_adoption_warns_that_it_will_not_be_ready(site: Site) -> None:
     assert "--yes skips this question" in said
 
 
-async def test_a_retry_of_the_provider_right_after_the_adoption_is_no_failure(
+async def test_a_retry_of_the_provider_right_after_the_adoption_is_not_a_failure(
     site: Site,
 ) -> None:
     await site.describe(NETWORK)

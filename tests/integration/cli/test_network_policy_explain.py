@@ -102,7 +102,7 @@ def states(answer: JsonObject) -> dict[str, str]:
     return {policy["name"]: policy["state"] for policy in answer["policies"]}
 
 
-async def test_each_caller_is_told_with_its_reason_and_its_policies(
+async def test_each_caller_is_listed_with_its_reason_and_its_policies(
     asking: Asking, peer: str
 ) -> None:
     here, alias = asking.namespace, "from-scrapers-allowed-ports"
@@ -147,7 +147,7 @@ async def test_each_caller_is_told_with_its_reason_and_its_policies(
     assert set(states(answer).values()) == {"present"}
 
 
-async def test_policies_that_are_not_as_they_should_be_are_told_apart(asking: Asking) -> None:
+async def test_each_kind_of_wrong_policy_has_a_state_of_its_own(asking: Asking) -> None:
     await asking.client.create(
         {
             "apiVersion": NETWORK_POLICY.api_version,

@@ -393,7 +393,7 @@ async def test_another_address_is_one_finding_with_both_values(
     )
 
 
-async def test_a_server_that_nobody_reaches_is_found(site: Site, said: Said) -> None:
+async def test_an_unreachable_server_is_found(site: Site, said: Said) -> None:
     async with site.served(HINTS):
         await site.apply(HINTS)
     said()

@@ -691,7 +691,9 @@ async def test_credentials_that_aws_does_not_accept_are_reported_and_nothing_is_
         await site.until_ready("True", "NetworkReady")
 
 
-async def test_credentials_without_the_permission_are_told_which_one(site: Site, vpc: Vpc) -> None:
+async def test_credentials_without_a_permission_are_reported_with_the_missing_one(
+    site: Site, vpc: Vpc
+) -> None:
     site.double.fail(
         "DescribeVpcs",
         "UnauthorizedOperation",

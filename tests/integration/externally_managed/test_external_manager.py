@@ -352,7 +352,7 @@ async def test_a_users_endpoint_that_is_not_a_host_is_never_declared_ready(site:
         assert not is_provisioned(obj, site.contract.version)
 
 
-async def test_an_empty_host_that_somebody_wrote_is_filled(site: Site) -> None:
+async def test_an_empty_host_of_another_writer_is_filled(site: Site) -> None:
     await site.describe()
     empty = {"host": "", "port": 0} if site.gvk == OLD else None
     await site.create(controlPlaneEndpoint=empty)

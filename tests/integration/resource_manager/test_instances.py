@@ -134,7 +134,7 @@ async def target_account(sandbox: Sandbox, world: World) -> AsyncIterator[Cluste
     await world.client.delete(CLUSTER_ROLE_BINDING, binding)
 
 
-async def test_a_revoked_target_token_is_told_and_loses_nothing(
+async def test_a_revoked_target_token_is_reported_and_loses_nothing(
     world: World, target_account: ClusterConfig
 ) -> None:
     # As for a Shoot: what equals is sent too, once in a sync period.

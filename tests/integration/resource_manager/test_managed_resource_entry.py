@@ -105,7 +105,7 @@ async def test_a_class_change_hands_over_only_when_the_former_instance_is_done(
 
 
 @pytest.mark.parametrize("keep", [True, False])
-async def test_the_former_instance_cleans_up_unless_it_shall_keep_the_objects(
+async def test_the_former_instance_cleans_up_unless_objects_are_kept(
     world: World, keep: bool
 ) -> None:
     await world.start()
@@ -184,7 +184,7 @@ async def test_wait_for_state_changes_neither_objects_nor_status(world: World) -
     assert not await world.exists(CONFIG_MAP, "greeting")
 
 
-async def test_a_changed_secret_triggers_its_readers_and_nobody_else(world: World) -> None:
+async def test_a_changed_secret_triggers_only_its_readers(world: World) -> None:
     await world.start()
     await world.create("demo", world.config_map("greeting", text="hello"))
     await world.create("other", world.config_map("other"))

@@ -93,7 +93,7 @@ async def test_a_node_may_read_its_own_configuration_and_what_that_names(pool: P
     assert not await pool.may_read(pool.foreign)
 
 
-async def test_a_node_gains_nothing_by_naming_a_secret_that_is_no_configuration(
+async def test_a_node_gains_nothing_by_naming_a_secret_that_is_not_a_configuration(
     pool: Pool,
 ) -> None:
     await pool.join({SECRET_NAME_LABEL: pool.foreign})
@@ -101,7 +101,7 @@ async def test_a_node_gains_nothing_by_naming_a_secret_that_is_no_configuration(
     assert not await pool.may_read(pool.configuration)
 
 
-async def test_what_is_not_there_is_nobodys(pool: Pool) -> None:
+async def test_objects_that_do_not_exist_belong_to_no_agent(pool: Pool) -> None:
     assert await pool.lookups.requester("gone") is None
     assert await pool.lookups.node_of_pod(Key("kube-system", "gone")) is None
     agent = await pool.lookups.agent(pool.node)

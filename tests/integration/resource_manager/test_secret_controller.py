@@ -97,7 +97,7 @@ async def test_the_finalizer_goes_when_the_class_changes_to_another_one(world: W
     await world.until("demo", lambda r: not finalizers_of(r))
 
 
-async def test_a_secret_that_nobody_names_is_never_touched(world: World) -> None:
+async def test_an_unreferenced_secret_is_never_touched(world: World) -> None:
     await world.start()
     await put_secret(world, "unnamed", FOREIGN)
     await world.client.patch(SECRET, world.key("unnamed"), {"stringData": {"a": "b"}})
@@ -227,7 +227,7 @@ async def nothing_is_orphaned(world: World) -> None:
 # The safeguards, and Beyond
 
 
-async def test_a_secret_that_somebody_deletes_stays_as_long_as_it_is_needed(world: World) -> None:
+async def test_a_deleted_secret_stays_as_long_as_it_is_needed(world: World) -> None:
     await world.start()
     await world.create("demo", world.config_map("greeting", text="hello"))
     await world.healthy("demo")
@@ -262,7 +262,7 @@ async def test_a_secret_keeps_the_finalizer_while_another_managed_resource_names
     await until_finalizers(world, "shared")
 
 
-async def test_a_managed_resource_that_is_deleted_brings_no_finalizer_onto_a_secret(
+async def test_a_managed_resource_under_deletion_adds_no_finalizer_to_a_secret(
     world: World,
 ) -> None:
     await world.start()

@@ -153,7 +153,7 @@ async def test_taints_follow_the_nodes_for_system_components(
         assert asked.taken() == []
 
 
-async def test_hvpas_are_not_asked_about_where_nobody_serves_them(cluster_client: Client) -> None:
+async def test_hvpas_are_not_requested_where_they_are_not_served(cluster_client: Client) -> None:
     assert not await serves_hvpas(cluster_client)
 
 

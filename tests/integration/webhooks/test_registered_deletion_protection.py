@@ -136,7 +136,7 @@ async def test_definitions_are_protected_by_their_label(runtime: WebhookSite) ->
     await until_gone(runtime.client, CRD, held)
 
 
-async def test_a_collection_of_definitions_asks_for_the_protected_ones_only(
+async def test_a_collection_of_definitions_requires_confirmation_of_protected_ones_only(
     runtime: WebhookSite,
 ) -> None:
     one = await add_crd(runtime, "One", protected=True)
@@ -219,7 +219,9 @@ async def test_bastions_and_pods_are_deleted_without_a_word(runtime: WebhookSite
         await runtime.client.get(POD, Key(namespace, "web"))
 
 
-async def test_a_deletion_that_passes_is_told_and_a_dry_run_is_not(runtime: WebhookSite) -> None:
+async def test_an_allowed_deletion_becomes_an_event_and_a_dry_run_does_not(
+    runtime: WebhookSite,
+) -> None:
     namespace = await runtime.add_namespace()
     key = Key.of(await runtime.client.create(valid(NETWORK, namespace)))
     await confirm(runtime, NETWORK, key)

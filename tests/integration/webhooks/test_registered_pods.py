@@ -258,7 +258,7 @@ def is_invalid(secret: JsonObject) -> bool:
     return map_at(secret, "data").get("token") == INVALID and CONSIDER in labels_of(secret)
 
 
-async def test_tokens_that_nobody_needs_are_overwritten_and_come_back_on_demand(
+async def test_unused_tokens_are_overwritten_and_come_back_on_demand(
     runtime: WebhookSite,
 ) -> None:
     client, namespace = runtime.client, await runtime.add_namespace(**ROLES)

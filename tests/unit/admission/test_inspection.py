@@ -128,7 +128,7 @@ def test_a_good_certificate_has_no_findings() -> None:
     assert trust() == []
 
 
-def test_certificates_that_end_are_told_in_time() -> None:
+def test_expiring_certificates_are_reported_in_time() -> None:
     (soon,) = trust(at=NOW + 21 * DAY)
     assert soon.endswith("ends 2030-01-31 00:00 and should have been renewed")
     assert trust(at=NOW + 31 * DAY) == [

@@ -122,7 +122,7 @@ async def test_an_answer_has_the_version_and_uid_of_the_question(version: str) -
         (review(operation="PATCH"), JSON, 'operation is "PATCH"'),
     ],
 )
-async def test_what_is_no_review_is_a_bad_request(
+async def test_a_body_that_is_not_a_review_is_a_bad_request(
     body: bytes, content_type: str, message: str
 ) -> None:
     served = Served()

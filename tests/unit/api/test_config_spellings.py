@@ -68,7 +68,7 @@ def test_both_names_may_hold_different_settings() -> None:
     assert (resources.sync_period, resources.concurrent_syncs) == (timedelta(hours=1), 9)
 
 
-def test_the_same_duration_written_differently_is_no_contradiction() -> None:
+def test_the_same_duration_written_differently_is_not_a_contradiction() -> None:
     blocks = {
         "managedResource": {"syncPeriod": "60s"},
         "managedResources": {"syncPeriod": "1m"},

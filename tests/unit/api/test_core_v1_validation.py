@@ -12,7 +12,7 @@ def test_label_values(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["-a", "a-", "a b", "ä", "x" * 64, "a\n"])
-def test_what_is_no_label_value(text: str) -> None:
+def test_texts_that_are_not_label_values(text: str) -> None:
     assert not rules.is_label_value(text)
 
 
@@ -22,7 +22,7 @@ def test_label_keys(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "/a", "a/", "a/b/c", "Example.org/a", "-x.org/a", "a b"])
-def test_what_is_no_label_key(text: str) -> None:
+def test_texts_that_are_not_label_keys(text: str) -> None:
     assert not rules.is_label_key(text)
 
 

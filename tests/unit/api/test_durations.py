@@ -47,7 +47,7 @@ def test_durations_are_read_as_go_reads_them(text: str, duration: timedelta) -> 
         "9" * 10_000 + "h",
     ],
 )
-def test_anything_else_is_no_duration(text: str) -> None:
+def test_anything_else_is_not_a_duration(text: str) -> None:
     with pytest.raises(DurationError, match="invalid duration"):
         parse_duration(text)
 

@@ -29,7 +29,7 @@ HEALTHY = ("ResourcesHealthy", "True", "ResourcesHealthy", "All resources are he
 ROLLED_OUT = ("ResourcesProgressing", "False", "ResourcesRolledOut", "All rolled out.")
 
 
-def test_applied_healthy_and_rolled_out_is_no_problem() -> None:
+def test_applied_healthy_and_rolled_out_is_not_a_problem() -> None:
     ready = resource(APPLIED, HEALTHY, ROLLED_OUT)
     assert applied_problem(ready) is None
     assert healthy_problem(ready) is None

@@ -379,7 +379,7 @@ def test_without_leader_election_its_other_fields_do_not_count() -> None:
 
 
 @pytest.mark.parametrize("value", [None, [], "text", 3])
-def test_a_file_that_is_no_map_is_refused(value: JsonValue) -> None:
+def test_a_file_that_is_not_a_map_is_refused(value: JsonValue) -> None:
     assert problems(value) == ["must be a map"]
 
 

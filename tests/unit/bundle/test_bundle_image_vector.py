@@ -141,7 +141,7 @@ def test_an_image_that_fits_no_version_is_answered_with_all_candidates() -> None
     assert "IMAGEVECTOR_OVERWRITE" in text
 
 
-def test_a_version_that_is_none_is_refused_even_if_no_entry_asks_for_it() -> None:
+def test_an_invalid_version_is_refused_even_if_no_entry_needs_it() -> None:
     with pytest.raises(VersionError, match='"new" is not a version'):
         vector("name: a, ref: 'r:1'").find("a", version="new")
 
@@ -183,7 +183,7 @@ def test_former_files_have_the_range_in_version() -> None:
     assert images.find("pause", version="1.31.0") == "mirror/pause:3.5"
 
 
-def test_a_version_that_is_no_range_says_only_what_is_in_the_image() -> None:
+def test_a_version_that_is_not_a_range_only_describes_the_image() -> None:
     images = vector(f"name: a, repository: r, tag: '{DIGEST}', version: v1.2.3")
     assert images.find("a") == images.find("a", version="1.30.0") == f"r@{DIGEST}"
 
@@ -290,11 +290,11 @@ def test_fields_of_later_versions_are_no_mistake() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "images: {}", "image: []"])
-def test_what_is_no_image_vector_is_refused(text: str) -> None:
+def test_a_file_that_is_not_an_image_vector_is_refused(text: str) -> None:
     assert [path for path, _ in findings(text)] == ["images"]
 
 
-def test_broken_yaml_is_told_with_its_line() -> None:
+def test_broken_yaml_is_reported_with_its_line() -> None:
     with pytest.raises(ImageVectorError, match=r"images.yaml: file: line 3"):
         ImageVector.load("images:\n- {", "images.yaml")
 

@@ -127,7 +127,7 @@ def test_names_that_differ_only_in_colons_are_different_objects() -> None:
     "manifest",
     [{}, obj("", "a"), obj("ConfigMap", ""), {**obj("ConfigMap", "a"), "apiVersion": ""}],
 )
-def test_an_object_that_nothing_could_be_told_of_is_refused(manifest: JsonObject) -> None:
+def test_an_object_without_an_identity_is_refused(manifest: JsonObject) -> None:
     with pytest.raises(InvalidObject, match=r"object number 2 .* needs apiVersion"):
         Registry(obj("ConfigMap", "first"), manifest)
 

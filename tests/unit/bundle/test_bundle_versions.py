@@ -46,7 +46,7 @@ def test_a_version_can_be_written_in_several_ways(text: str, same: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "v", "1.x", "1.2.3.4", "one", "1..2", "1.2.3-", ">= 1.2"])
-def test_what_is_no_version_is_refused(text: str) -> None:
+def test_a_text_that_is_not_a_version_is_refused(text: str) -> None:
     with pytest.raises(VersionError, match="is not a version"):
         Version.parse(text)
 
@@ -114,7 +114,7 @@ def test_what_vendors_append_makes_no_difference(version: str) -> None:
     assert not fits("< 1.30.2", version)
 
 
-def test_a_range_that_names_a_prerelease_tells_them_apart() -> None:
+def test_a_range_that_names_a_prerelease_distinguishes_prereleases() -> None:
     constraint = ">= 1.30.0-beta.2, < 1.31"
     assert not fits(constraint, "1.30.0-beta.1")
     assert fits(constraint, "1.30.0-beta.11")
@@ -140,7 +140,7 @@ def test_a_range_that_names_a_prerelease_tells_them_apart() -> None:
         "x.y",
     ],
 )
-def test_what_is_no_range_is_refused(constraint: str) -> None:
+def test_a_text_that_is_not_a_range_is_refused(constraint: str) -> None:
     with pytest.raises(VersionError, match="is not a version range"):
         VersionRange.parse(constraint)
 

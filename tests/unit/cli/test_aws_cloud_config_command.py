@@ -86,7 +86,7 @@ def test_a_subnet_found_by_its_tags_switches_the_service_controller_on(
     assert 'SubnetID="subnet-tagged"' in found["configMap"]["data"]["cloudprovider.conf"]
 
 
-def test_yaml_can_be_applied_and_tells_the_rest_in_comments(
+def test_yaml_can_be_applied_and_has_the_rest_in_comments(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     objects = reconciled("pattern-2-byo.yaml")
@@ -115,7 +115,7 @@ def test_what_is_assumed_without_a_cluster_is_told(
     )
 
 
-def test_without_a_status_the_user_is_told_to_wait(tmp_path: Path) -> None:
+def test_without_a_status_the_command_asks_the_user_to_wait(tmp_path: Path) -> None:
     objects = reconciled(PRIVATE)
     del objects[0]["status"]
 
@@ -148,6 +148,6 @@ def test_only_an_infrastructure_can_be_named() -> None:
         app(["aws", "cloud-config", "shoot/web"], exit_on_error=False)
 
 
-def test_it_is_a_command_and_asks_for_an_infrastructure() -> None:
+def test_the_command_requires_an_infrastructure() -> None:
     with pytest.raises(AwsCheckError, match="give either --file or the name"):
         app(["aws", "cloud-config"], exit_on_error=False)

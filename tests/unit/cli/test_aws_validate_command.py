@@ -76,7 +76,9 @@ def printed(capsys: pytest.CaptureFixture[str]) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
-def test_a_valid_shoot_is_told_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_valid_shoot_is_reported_as_valid(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     validate(file=file(tmp_path, GOOD))
 
     assert printed(capsys) == ["Shoot garden-dev/web is valid"]
@@ -148,7 +150,7 @@ def test_what_admission_would_set_itself_is_not_missed(
     assert printed(capsys) == ["Shoot garden-dev/web is valid"]
 
 
-def test_a_cluster_beside_an_infrastructure_tells_the_families(
+def test_a_cluster_beside_an_infrastructure_provides_the_families(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     validate(file=file(tmp_path, INFRASTRUCTURE + CLUSTER))
@@ -222,7 +224,7 @@ def test_no_finding_is_an_empty_list(tmp_path: Path, capsys: pytest.CaptureFixtu
         ),
     ],
 )
-def test_a_file_without_what_is_asked_for_is_told_in_a_sentence(
+def test_a_file_that_lacks_required_objects_is_reported_in_a_sentence(
     tmp_path: Path, content: str, problem: str
 ) -> None:
     with pytest.raises(AwsFileError, match=problem):

@@ -189,7 +189,7 @@ async def test_one_throttled_request_slows_all_of_its_service(
     assert sleep.waits == sorted(sleep.waits)
 
 
-async def test_what_is_no_operation_or_parameter_is_the_callers_mistake(
+async def test_an_unknown_operation_or_parameter_is_the_callers_mistake(
     client: AwsClient, ec2: Ec2
 ) -> None:
     with pytest.raises(InvalidRequest, match="has no operation Nothing"):
@@ -199,7 +199,7 @@ async def test_what_is_no_operation_or_parameter_is_the_callers_mistake(
     assert ec2.requests == []
 
 
-async def test_an_address_where_nobody_is_cannot_be_reached(sleep: Waiting) -> None:
+async def test_an_address_without_a_server_cannot_be_reached(sleep: Waiting) -> None:
     async with AwsClient(
         "eu-west-1",
         credentials=Credentials("AKIA1", "s3cret"),

@@ -75,9 +75,7 @@ def test_every_code_has_its_class(code: str, kind: type[CloudError]) -> None:
 
 
 @pytest.mark.parametrize(("status", "kind"), [(429, Throttled), (502, Unreachable)])
-def test_a_code_that_nobody_knows_is_judged_by_the_status(
-    status: int, kind: type[CloudError]
-) -> None:
+def test_an_unknown_code_is_judged_by_the_status(status: int, kind: type[CloudError]) -> None:
     assert kind_of_error("SomethingNew", status) is kind
 
 
@@ -133,7 +131,7 @@ def test_failures_that_are_no_answers_have_classes_too(
     assert "token=abc" not in str(found)
 
 
-def test_an_answer_that_makes_no_sense_is_no_problem_of_the_network() -> None:
+def test_a_meaningless_answer_is_not_a_problem_of_the_network() -> None:
     error = made(ResponseParserError("<html>"))
     assert "check the network" not in str(error)
     assert "the answer is not one of AWS's" in str(error)
@@ -149,7 +147,7 @@ def test_a_resource_that_is_taken_is_reported_with_what_to_do() -> None:
     )
 
 
-def test_a_bug_is_no_failure() -> None:
+def test_a_bug_is_not_a_failure() -> None:
     assert failure(KeyError("x"), "ec2", "DescribeVpcs", "eu-west-1") is None
 
 

@@ -142,7 +142,7 @@ def test_an_update_of_a_network_that_is_being_deleted_is_neither_changed_nor_ref
 # What a mutator promises
 
 
-def test_a_value_that_works_is_kept_and_so_are_fields_that_nobody_knows() -> None:
+def test_a_value_that_works_is_kept_and_so_are_unknown_fields() -> None:
     config = CONFIG | {"backend": "vxlan", "future": {"a": [1]}, "vethMTU": "1440"}
     assert ask(WEBHOOK, network(config)).edits == ()
     changed = after(WEBHOOK, network(config | {"backend": "bird"}))
@@ -193,7 +193,7 @@ def test_a_rule_can_spare_clusters_that_exist() -> None:
     assert ask(webhook, new, network({"mtu": 1400})).edits != ()
 
 
-def test_a_rule_whose_remedy_is_no_remedy_cannot_be_declared() -> None:
+def test_a_rule_whose_replacement_is_unfit_cannot_be_declared() -> None:
     with pytest.raises(WebhookError, match="backend: 'none' would replace itself"):
         ConfigRule(path=("backend",), unfit=("bird", "none"), instead="none", because="b")
 
@@ -219,7 +219,7 @@ def test_a_review_without_an_object_is_a_bad_request() -> None:
     assert (verdict.allowed, verdict.code) == (False, 400)
 
 
-def test_a_body_that_is_no_review_is_a_bad_request_and_the_server_lives_on() -> None:
+def test_a_body_that_is_not_a_review_is_a_bad_request_and_the_server_lives_on() -> None:
     metrics = Metrics().webhook("/network")
     reviewer = Reviewer("/network", WEBHOOK.handler, metrics)
     answer = reviewer("application/json", b"{]")

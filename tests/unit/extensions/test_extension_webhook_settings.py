@@ -76,7 +76,7 @@ def test_webhooks_are_switched_off_by_the_first_part_of_their_name() -> None:
     ]
 
 
-def test_an_unknown_name_to_be_switched_off_is_told_with_the_known_ones() -> None:
+def test_an_unknown_name_to_disable_is_reported_with_the_known_ones() -> None:
     with pytest.raises(WebhookError, match="netwrok, but the webhooks are mutator, network"):
         enabled([NETWORK, SHOOT], {"netwrok"})
 

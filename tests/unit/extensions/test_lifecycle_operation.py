@@ -75,7 +75,7 @@ def test_the_operation_follows_from_the_state(obj: JsonObject, expected: str) ->
         network("", ("Reconcile", "Succeeded"), deleting=True, finalizers=(OTHER,)),
     ],
 )
-def test_what_has_left_or_was_never_touched_is_passed_over(obj: JsonObject) -> None:
+def test_migrated_and_untouched_objects_are_skipped(obj: JsonObject) -> None:
     assert next_operation(obj, OWN) is None
 
 

@@ -118,7 +118,7 @@ class Cluster:
     ("obj", "mine", "theirs"),
     [(infra(), [KEY], []), (infra(EXTERNAL[0]), [], [KEY]), (None, [], [])],
 )
-async def test_an_event_of_a_cluster_wakes_whoever_manages_its_infrastructure(
+async def test_an_event_of_a_cluster_triggers_the_manager_of_its_infrastructure(
     obj: JsonObject | None, mine: list[Key], theirs: list[Key]
 ) -> None:
     read = Cluster(obj).read
@@ -127,7 +127,7 @@ async def test_an_event_of_a_cluster_wakes_whoever_manages_its_infrastructure(
     assert external == theirs
 
 
-async def test_what_cannot_be_read_or_is_of_another_kind_wakes_nobody() -> None:
+async def test_an_unreadable_object_or_another_kind_triggers_nothing() -> None:
     broken = Cluster(None, KubeError("the API server is not there"))
     assert await cluster_to_infra_cluster(cluster(REFERENCE), KIND, broken.read) == []
     read = Cluster(infra()).read

@@ -47,7 +47,7 @@ def test_a_tree_has_each_task_once_below_the_last_one_that_it_waits_for() -> Non
     ]
 
 
-def test_a_table_has_a_line_for_each_task_in_an_order_in_which_they_could_run() -> None:
+def test_a_table_has_a_line_for_each_task_in_a_possible_order() -> None:
     assert table(infrastructure(), NOTES) == (
         "TASK              WHAT          WHY                 AFTER\n"
         "DHCP options      keep          dopt-1\n"

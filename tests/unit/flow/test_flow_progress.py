@@ -97,7 +97,7 @@ async def test_forty_tasks_within_a_second_are_three_reports_at_most() -> None:
     assert [percent for _, percent, _ in status.reports] == [0, 100]
 
 
-async def test_what_was_told_is_not_told_again() -> None:
+async def test_a_report_is_not_repeated() -> None:
     status = await followed(chain("demo", {"a": 1, "b": 60, "c": 1}), Status())
     assert [percent for _, percent, _ in status.reports] == [0, 33, 66, 100]
 

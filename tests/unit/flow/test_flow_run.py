@@ -116,7 +116,7 @@ async def test_a_skipped_task_counts_as_done_for_those_after_it() -> None:
 # Spec 30 §2 and §3.1.
 
 
-async def test_an_exception_becomes_the_task_s_error_and_says_its_type_if_nobody_wrote_it() -> None:
+async def test_an_exception_becomes_the_task_s_error_with_its_type_if_it_is_built_in() -> None:
     graph = Graph("demo")
     graph.add("ensure VPC", fails(CloudError("no more addresses")))
     graph.add("ensure IAM role", fails(KeyError("Role")))
@@ -253,7 +253,7 @@ async def test_the_sentence_can_be_the_one_that_users_know() -> None:
     assert str(error) == 'task "Deploying {etcd}" failed: {no} quorum'
 
 
-async def test_observers_are_told_what_starts_and_ends() -> None:
+async def test_observers_are_notified_of_starts_and_ends() -> None:
     graph, watcher = Graph("demo"), Watcher()
     graph.add("a", fails())
     graph.add("b", fails(), after=["a"], skip="off")

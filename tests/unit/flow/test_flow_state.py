@@ -60,7 +60,7 @@ def test_what_is_forgotten_is_gone() -> None:
     assert state.version == 1
 
 
-def test_a_value_that_is_there_already_is_no_change() -> None:
+def test_setting_the_same_value_is_not_a_change() -> None:
     state = State({"VPC": "vpc-1", "EFS": ""})
     state.set("VPC", "vpc-1")
     state.created("VPC", "vpc-1")
@@ -197,7 +197,7 @@ async def test_a_write_counts_only_for_what_was_there_when_it_began() -> None:
         assert now() == pytest.approx(4)
 
 
-async def test_who_waits_is_told_when_writing_fails_for_long_and_writing_goes_on() -> None:
+async def test_waiting_tasks_get_a_lasting_write_failure_and_writing_continues() -> None:
     store, state = Store(failures=4), State()
     saver = Saver(state, store.write, retry=Retry(attempts=3, first_seconds=1, jitter=0))
     async with saver.running():

@@ -38,7 +38,7 @@ def test_an_extension_whose_last_operation_succeeded_is_healthy() -> None:
     assert check_extension(extension(lastError=None)) is None
 
 
-def test_the_last_error_is_told_with_its_codes() -> None:
+def test_the_last_error_is_reported_with_its_codes() -> None:
     error = {"description": "no quota left", "codes": ["ERR_INFRA_QUOTA_EXCEEDED", "ERR_OTHER"]}
 
     assert check_extension(extension(lastError=error)) == ExtensionFailure(

@@ -226,7 +226,7 @@ BEHIND = "observed generation 2 is behind generation 3"
         (issuer(None), "state is unknown, expected Ready"),
     ],
 )
-def test_the_failure_text_tells_what_is_wrong(obj: JsonObject, words: str) -> None:
+def test_the_failure_text_names_the_problem(obj: JsonObject, words: str) -> None:
     assert words in (check(obj) or "")
 
 

@@ -216,7 +216,7 @@ def test_a_certificate_and_a_key_must_belong_together() -> None:
         Certificate(b"nonsense", b"more nonsense")
 
 
-def test_an_encrypted_key_is_refused_and_nobody_is_asked_for_its_password() -> None:
+def test_an_encrypted_key_is_refused_without_a_password_prompt() -> None:
     pair = pem_pair()
     key = serialization.load_pem_private_key(pair.key, None)
     encrypted = key.private_bytes(
@@ -351,7 +351,7 @@ async def test_a_program_runs_again_when_the_server_rejected_its_answer(tmp_path
     assert runs.read_text() == "run\n" * 2
 
 
-async def test_a_program_is_told_what_it_may_know() -> None:
+async def test_a_program_gets_the_cluster_info_that_it_may_have() -> None:
     script = (
         "info = json.loads(os.environ['KUBERNETES_EXEC_INFO'])\n"
         "token = info['kind'], info['spec']['interactive'], info['spec']['cluster']['server'],"

@@ -119,7 +119,7 @@ def test_a_pod_without_a_token_says_which_file_is_missing(tmp_path: Path) -> Non
         in_cluster(environ=environ, folder=tmp_path)
 
 
-def test_outside_of_a_pod_there_is_no_in_cluster_configuration() -> None:
+def test_outside_of_a_pod_no_in_cluster_configuration_exists() -> None:
     with pytest.raises(ConfigurationError, match="this is not a pod"):
         in_cluster(environ={})
 
@@ -129,7 +129,7 @@ def test_where_nothing_is_configured_the_error_names_the_ways(tmp_path: Path) ->
         load(environ={"HOME": str(tmp_path)})
 
 
-def test_a_pod_is_used_where_there_is_no_file(
+def test_the_pod_s_account_is_used_if_no_file_exists(
     tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pod = load(write(cluster={"server": "https://pod"}))
@@ -377,7 +377,7 @@ def test_an_exec_plugin_that_cannot_run_is_refused(
     ("content", "problem"),
     [(b"[]", "is a map"), (b"\xff\xfe\x00", "UTF-8"), (b"a: [", "config: "), (b"", "not set")],
 )
-def test_a_file_that_is_no_kubeconfig_is_refused(
+def test_a_file_that_is_not_a_kubeconfig_is_refused(
     tmp_path: Path, content: bytes, problem: str
 ) -> None:
     path = tmp_path / "config"
@@ -446,7 +446,7 @@ def test_an_insecure_server_is_believed(write: Write) -> None:
 
 
 @pytest.mark.parametrize("ca", [b"no PEM", b"\xff\xff"])
-def test_an_authority_that_is_no_certificate_is_refused(write: Write, ca: bytes) -> None:
+def test_an_authority_that_is_not_a_certificate_is_refused(write: Write, ca: bytes) -> None:
     config = load(write(cluster={"certificate-authority-data": b64(ca)}))
     with pytest.raises(ConfigurationError, match='context "here": the certificate authority'):
         ssl_context(config)

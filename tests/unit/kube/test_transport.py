@@ -167,7 +167,7 @@ async def test_a_server_that_is_busy_for_a_moment_is_asked_again() -> None:
     assert [asked.body for asked in player.asked] == [b"content"] * 3
 
 
-async def test_each_try_asks_for_permission_right_before_it_is_sent() -> None:
+async def test_each_attempt_requires_permission_right_before_it_is_sent() -> None:
     asked: list[int] = []
 
     def permission() -> None:
@@ -182,7 +182,7 @@ async def test_each_try_asks_for_permission_right_before_it_is_sent() -> None:
     assert len(player.asked) == 1
 
 
-async def test_the_time_that_a_busy_server_asks_for_is_waited() -> None:
+async def test_a_busy_server_s_retry_after_is_honoured() -> None:
     loop = asyncio.get_running_loop()
     busy = Answer(429, b"", {"Retry-After": "1"})
     async with playing(busy, OK) as player, transport_to(player) as transport:
@@ -226,7 +226,7 @@ async def test_fresh_credentials_are_tried_once() -> None:
     assert [asked.authorization for asked in player.asked] == ["Bearer token-0", "Bearer token-1"]
 
 
-async def test_who_stays_unknown_is_told_so() -> None:
+async def test_credentials_that_stay_rejected_are_reported() -> None:
     credentials = Renewed()
     async with (
         playing(status(401, "Unauthorized")) as player,
@@ -269,7 +269,7 @@ async def test_a_stream_that_is_refused_is_opened_with_fresh_credentials_the_nex
 
 
 @pytest.mark.parametrize("code", [500, 502, 503, 504])
-async def test_an_error_that_is_no_json_is_told_with_its_text(code: int) -> None:
+async def test_an_error_that_is_not_json_is_reported_with_its_text(code: int) -> None:
     answer = Answer(code, b"<html>upstream is away\xff</html>\n")
     async with playing(answer) as player, transport_to(player) as transport:
         with pytest.raises(ApiError, match="upstream is away") as caught:
@@ -378,7 +378,7 @@ async def test_a_server_that_is_not_there_is_named() -> None:
         await transport.close()
 
 
-async def test_an_answer_that_takes_too_long_is_no_answer() -> None:
+async def test_an_answer_that_takes_too_long_counts_as_none() -> None:
     async with (
         playing(Answer(body=b"{", then="hang")) as player,
         transport_to(player, timeout=0.1) as transport,
@@ -387,7 +387,7 @@ async def test_an_answer_that_takes_too_long_is_no_answer() -> None:
             await transport.request("GET", "/x")
 
 
-async def test_an_answer_that_breaks_off_is_no_answer() -> None:
+async def test_an_answer_that_breaks_off_counts_as_none() -> None:
     answer = Answer(body=b"{", headers={"Content-Length": "100"}, then="break")
     async with playing(answer) as player, transport_to(player) as transport:
         with pytest.raises(Unreachable, match=player.url):
@@ -412,7 +412,7 @@ async def test_lines_of_a_stream_may_be_longer_than_a_mebibyte() -> None:
         assert await lines(transport) == [b"a", long, long, b"b"]
 
 
-async def test_a_stream_that_goes_silent_is_no_answer() -> None:
+async def test_a_stream_that_goes_silent_counts_as_ended() -> None:
     async with (
         playing(Answer(body=b"1\n", then="hang")) as player,
         transport_to(player) as transport,

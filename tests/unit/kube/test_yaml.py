@@ -188,7 +188,7 @@ def test_an_error_names_line_and_column_in_the_whole_stream(
         "a: @hunter2",
     ],
 )
-def test_an_error_never_tells_what_the_document_says(text: str) -> None:
+def test_an_error_never_quotes_the_document(text: str) -> None:
     error = next(d.error for d in parse_documents(text) if d.error)
     assert "hunter" not in str(error) + repr(error) + str(vars(error))
 
@@ -199,7 +199,7 @@ def test_the_only_document_is_found_among_empty_ones(text: str | bytes) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "# c", "---\n", "null", "---\n---\n# c"])
-def test_no_document_is_no_value(text: str) -> None:
+def test_an_empty_stream_has_no_value(text: str) -> None:
     assert parse(text) is None
 
 

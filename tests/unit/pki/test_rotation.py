@@ -58,7 +58,7 @@ def test_a_new_authority_is_trusted_before_it_signs_and_the_old_one_until_it_end
     assert is_trusted(alone, alone.bundle, NOW + 30 * DAY)
 
 
-def test_after_a_sleep_longer_than_everything_lasted_there_is_no_waiting() -> None:
+def test_after_a_sleep_longer_than_all_validities_nothing_waits() -> None:
     later = NOW + 90 * DAY
     awake = advance(advance(None, PLAN, NOW), PLAN, later)
     assert is_trusted(awake, awake.bundle, later)

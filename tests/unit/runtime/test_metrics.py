@@ -107,7 +107,7 @@ def test_a_controller_counts_its_runs_by_result() -> None:
     assert of("reconcile_time_seconds_bucket", le="60.0") == 1
 
 
-def test_a_queue_tells_how_long_its_work_takes_at_the_time_of_asking() -> None:
+def test_a_queue_reports_how_long_its_work_takes_when_scraped() -> None:
     ticks = Ticks()
     metrics = Metrics(monotonic=ticks)
     queue = metrics.queue("mr")

@@ -34,7 +34,7 @@ async def test_failures_of_tasks_that_are_started_on_the_way_count_too() -> None
     assert failures.last is THROTTLED
 
 
-async def test_what_succeeded_in_the_end_is_no_cause() -> None:
+async def test_an_operation_that_finally_succeeded_is_not_a_cause() -> None:
     with collect_failures() as failures:
         with retrying() as failed:
             failed(THROTTLED)
@@ -45,7 +45,7 @@ async def test_what_succeeded_in_the_end_is_no_cause() -> None:
     assert failures.last is None
 
 
-async def test_what_failed_for_good_is_no_cause_of_a_later_timeout() -> None:
+async def test_a_final_failure_is_not_the_cause_of_a_later_timeout() -> None:
     async def fail_once() -> None:
         with retrying() as failed:
             failed(THROTTLED)
@@ -65,6 +65,6 @@ async def test_every_deadline_around_a_retry_knows_it() -> None:
     assert (outer.last, inner.last) == (THROTTLED, THROTTLED)
 
 
-async def test_a_retry_without_any_deadline_is_no_mistake() -> None:
+async def test_a_retry_without_a_deadline_is_allowed() -> None:
     with retrying() as failed:
         failed(THROTTLED)

@@ -27,7 +27,7 @@ def write(path: Path, *objs: JsonObject) -> Path:
     return path
 
 
-def test_the_infra_cluster_is_told_from_what_it_needs(tmp_path: Path) -> None:
+def test_the_infra_cluster_is_distinguished_from_what_it_needs(tmp_path: Path) -> None:
     secret: JsonObject = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "identity"}}
     managed, external = read_manifests(
         write(tmp_path / "managed.yaml", secret, infra_cluster()),

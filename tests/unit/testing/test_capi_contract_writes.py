@@ -16,7 +16,7 @@ def state(version: int, *managers: str, **parts: Any) -> JsonObject:
     return {"metadata": metadata, **parts}
 
 
-def test_what_others_wrote_is_told_with_its_paths_and_their_names() -> None:
+def test_foreign_writes_are_reported_with_paths_and_names() -> None:
     states = [
         state(1, "test", spec={}),
         state(2, "test", "provider", spec={}, metadata={"finalizers": ["x"]}),

@@ -348,7 +348,7 @@ async def test_in_a_namespace_that_is_going_the_policies_go(site: PolicySite) ->
     assert sorted(await site.rest()) == written(site, "delete", pair())
 
 
-async def test_a_peer_that_is_going_is_no_peer(site: PolicySite, other: str) -> None:
+async def test_a_terminating_namespace_is_not_a_peer(site: PolicySite, other: str) -> None:
     await site.label(other, {PEER: other})
     await site.start()
     await site.serve(annotations={"namespace_selectors": chosen(team=other)})
@@ -366,7 +366,7 @@ def has_spec(spec: JsonObject) -> Callable[[JsonObject], bool]:
     return lambda policy: bool(policy["spec"] == spec)
 
 
-async def test_what_somebody_edits_or_deletes_is_restored(site: PolicySite) -> None:
+async def test_an_edited_or_deleted_policy_is_restored(site: PolicySite) -> None:
     await site.start()
     await site.serve(annotations={"from_world_to_ports": []})
     names = [*pair(), "ingress-to-web-from-world"]

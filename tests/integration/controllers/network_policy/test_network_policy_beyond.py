@@ -55,7 +55,7 @@ async def site(
         yield site
 
 
-async def test_a_policy_of_somebody_else_is_told_and_replaced_when_it_is_gone(
+async def test_a_foreign_policy_is_reported_and_replaced_when_it_is_gone(
     site: PolicySite,
 ) -> None:
     await site.put_policy(f"ingress-to-{X}", {})
@@ -89,7 +89,7 @@ async def test_two_services_that_want_one_name_do_not_fight(site: PolicySite, ot
     await site.names(*pair(), ingress, egress)
 
 
-async def test_a_mistake_in_an_annotation_is_told_and_cuts_nobody_off(
+async def test_a_mistake_in_an_annotation_is_reported_and_cuts_no_connection(
     site: PolicySite, other: str
 ) -> None:
     await site.label(other, {PEER: other})
@@ -146,7 +146,7 @@ async def test_the_pods_of_policies_can_be_others_than_those_of_the_service(
     assert live["spec"]["podSelector"] == selector
 
 
-async def test_an_instance_for_some_namespaces_tells_which_it_does_not_reach(
+async def test_an_instance_for_some_namespaces_reports_those_it_does_not_reach(
     site: PolicySite, other: str
 ) -> None:
     await site.label(other, {PEER: other})
@@ -161,7 +161,9 @@ async def test_an_instance_for_some_namespaces_tells_which_it_does_not_reach(
     await site.client.get(NETWORK_POLICY, site.key("of-another-instance"))
 
 
-async def test_what_the_api_server_refuses_is_told_and_tried_again(site: PolicySite) -> None:
+async def test_a_policy_that_the_api_server_refuses_is_reported_and_retried(
+    site: PolicySite,
+) -> None:
     hard = {"count/networkpolicies.networking.k8s.io": "0"}
     metadata = {"name": "none", "namespace": site.namespace}
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata}
@@ -193,7 +195,7 @@ async def until_refused(site: PolicySite) -> None:
         await asyncio.sleep(0.05)
 
 
-async def test_a_namespace_that_goes_while_it_is_written_to_is_no_failure(
+async def test_a_namespace_that_terminates_during_a_write_is_not_a_failure(
     site: PolicySite, other: str
 ) -> None:
     await site.serve()

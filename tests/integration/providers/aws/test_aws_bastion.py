@@ -226,7 +226,7 @@ async def test_a_second_run_writes_nothing(site: BastionSite) -> None:
     assert site.aws.writes() == []
 
 
-async def test_whoever_may_reach_it_follows_the_bastion(site: BastionSite) -> None:
+async def test_the_allowed_sources_follow_the_bastion(site: BastionSite) -> None:
     await site.reconcile()
     site.ingress = ["198.51.100.0/24"]
     site.aws.writes()
@@ -355,7 +355,7 @@ async def test_a_rule_of_the_user_for_the_bastion_is_asked_to_be_removed(
     assert await site.group(group) == before
 
 
-async def test_an_instance_that_somebody_terminated_is_started_again(site: BastionSite) -> None:
+async def test_a_terminated_instance_is_replaced(site: BastionSite) -> None:
     await site.reconcile()
     (before,) = await site.instances()
     await site.client.call("ec2", "TerminateInstances", InstanceIds=[before["InstanceId"]])
@@ -367,7 +367,7 @@ async def test_an_instance_that_somebody_terminated_is_started_again(site: Basti
     assert after["InstanceId"] != before["InstanceId"]
 
 
-async def test_what_is_wrong_in_a_bastion_is_told_before_anything_is_made(
+async def test_an_invalid_bastion_is_reported_before_anything_is_created(
     site: BastionSite,
 ) -> None:
     site.ingress = ["10.0.0.0/8", "nowhere"]

@@ -139,7 +139,7 @@ async def test_tags_of_the_user_stay_as_they_are(aws: CorrectedAws, client: AwsC
     assert (await tags_of_subnets(client))[network.workers["a"]] == present
 
 
-async def test_who_may_not_create_tags_is_told_which_are_missing(
+async def test_without_permission_to_create_tags_the_missing_ones_are_reported(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.complete(client, zones=("a",))

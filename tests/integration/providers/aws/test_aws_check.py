@@ -238,7 +238,7 @@ async def test_the_keys_of_a_secret_beside_it_are_used(
     assert any("AKIAOFTHESECRET" in identity for identity in aws.identities)
 
 
-async def test_missing_permissions_are_no_findings_and_told_all_at_once(
+async def test_missing_permissions_are_not_findings_and_are_reported_together(
     aws: CorrectedAws, client: AwsClient, tmp_path: Path
 ) -> None:
     network = await Network.create(client)

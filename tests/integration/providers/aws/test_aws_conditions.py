@@ -95,7 +95,7 @@ async def test_aws_is_asked_once_in_a_period_and_after_each_reconciliation(
     assert aws.taken() == ["ec2 DescribeSecurityGroups"]
 
 
-async def test_a_group_that_somebody_deleted_is_missed(client: AwsClient, network: Network) -> None:
+async def test_a_deleted_group_is_reported(client: AwsClient, network: Network) -> None:
     group = await network.security_group()
     await client.call("ec2", "DeleteSecurityGroup", GroupId=group)
 

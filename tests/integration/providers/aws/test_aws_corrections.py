@@ -245,9 +245,7 @@ async def test_an_answer_can_be_lost_after_the_call_was_carried_out(
     assert [vpc["CidrBlock"] for vpc in vpcs].count("10.9.0.0/16") == 1
 
 
-async def test_somebody_else_can_act_before_and_after_a_call(
-    aws: CorrectedAws, client: AwsClient
-) -> None:
+async def test_hooks_run_before_and_after_a_call(aws: CorrectedAws, client: AwsClient) -> None:
     network = await Network.create(client)
     seen: list[str] = []
 
@@ -263,7 +261,7 @@ async def test_somebody_else_can_act_before_and_after_a_call(
     assert seen == [f"DescribeSubnets {[subnet]}"] * 2
 
 
-async def test_writes_are_told_apart_from_reads(aws: CorrectedAws, client: AwsClient) -> None:
+async def test_writes_are_distinguished_from_reads(aws: CorrectedAws, client: AwsClient) -> None:
     network = await Network.create(client)
     await network.file_system("a")
     aws.taken()

@@ -196,7 +196,7 @@ async def test_a_second_deletion_writes_nothing(mortal: MortalAws, client: AwsCl
     assert mortal.writes() == []
 
 
-async def test_what_somebody_else_has_deleted_counts_as_deleted(
+async def test_resources_that_others_deleted_count_as_deleted(
     mortal: MortalAws, client: AwsClient
 ) -> None:
     config = managed_config(REGION)
@@ -223,7 +223,7 @@ async def test_what_somebody_else_has_deleted_counts_as_deleted(
     assert await cluster.things() == {}
 
 
-async def test_what_the_state_knows_and_nobody_finds_is_forgotten(
+async def test_recorded_resources_that_no_longer_exist_are_forgotten(
     mortal: MortalAws, client: AwsClient
 ) -> None:
     cluster = await created(mortal, client, managed_config(REGION))
@@ -388,7 +388,7 @@ async def test_load_balancers_are_looked_for_once(mortal: MortalAws, client: Aws
     assert "elasticloadbalancing DescribeLoadBalancers" not in mortal.taken()
 
 
-async def test_a_group_that_rules_of_the_user_name_is_told_with_the_command(
+async def test_a_group_named_in_rules_of_the_user_is_reported_with_the_command(
     mortal: MortalAws, client: AwsClient
 ) -> None:
     network, group, cluster = await in_user_provided_subnets(mortal, client, "a")

@@ -172,7 +172,9 @@ async def test_what_is_created_may_be_invisible_for_a_while(
     await known.is_gone()
 
 
-async def test_a_quota_is_told_as_one(mortal: MortalAws, known: Undisturbed) -> None:
+async def test_an_exhausted_quota_is_reported_as_such(
+    mortal: MortalAws, known: Undisturbed
+) -> None:
     mortal.exhaust("AllocateAddress")
 
     with pytest.raises(FlowFailed, match="a quota of the account is exhausted"):
@@ -247,7 +249,7 @@ VANISHING = {
 
 
 @pytest.mark.parametrize("created", sorted(VANISHING))
-async def test_what_somebody_deletes_while_the_flow_runs_is_created_again(
+async def test_a_resource_deleted_during_the_flow_is_created_again(
     mortal: MortalAws, client: AwsClient, known: Undisturbed, created: str
 ) -> None:
     async def vanish(call: Call) -> None:
@@ -264,7 +266,7 @@ async def test_what_somebody_deletes_while_the_flow_runs_is_created_again(
 
 
 @pytest.mark.parametrize("created", sorted(VANISHING))
-async def test_what_somebody_deletes_between_two_runs_is_created_again(
+async def test_a_resource_deleted_between_two_runs_is_created_again(
     client: AwsClient, known: Undisturbed, created: str
 ) -> None:
     await known.cluster.run(creation)
@@ -275,7 +277,7 @@ async def test_what_somebody_deletes_between_two_runs_is_created_again(
     await known.is_whole()
 
 
-async def test_tags_that_somebody_removes_come_back(client: AwsClient, known: Undisturbed) -> None:
+async def test_removed_tags_are_restored(client: AwsClient, known: Undisturbed) -> None:
     await known.cluster.run(creation)
     names = [name for name in map(ec2_name, (await known.cluster.things()).values()) if name]
 

@@ -203,7 +203,9 @@ async def test_a_mount_target_that_the_user_removed_is_forgotten(
     assert set(remembered(cluster)) == {f"{users}_{network.workers['a']}"}
 
 
-async def test_without_a_wish_there_is_no_file_system(aws: CorrectedAws, client: AwsClient) -> None:
+async def test_no_file_system_is_created_unless_requested(
+    aws: CorrectedAws, client: AwsClient
+) -> None:
     cluster = await StepsOf.managed(client)
     aws.taken()
 

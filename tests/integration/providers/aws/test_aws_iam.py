@@ -140,7 +140,7 @@ async def test_what_nodes_may_do_follows_the_config(
     assert absent not in actions
 
 
-async def test_whoever_else_was_allowed_to_take_the_role_is_not_any_more(
+async def test_foreign_principals_are_removed_from_the_trust_policy(
     aws: CorrectedAws, client: AwsClient, cluster: StepsOf
 ) -> None:
     await cluster.ensure(iam.steps)

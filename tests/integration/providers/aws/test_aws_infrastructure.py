@@ -43,7 +43,7 @@ def came(before: dict[str, JsonObject], after: dict[str, JsonObject]) -> Counter
     return Counter(key.partition("/")[0] for key in after if key not in before)
 
 
-async def test_a_new_infrastructure_is_created_and_tells_what_it_is(
+async def test_a_new_infrastructure_is_created_and_described_in_its_status(
     site: AwsSite, client: AwsClient
 ) -> None:
     before = await everything(client)
@@ -126,7 +126,7 @@ async def test_a_config_that_cannot_be_read_is_a_configuration_problem(site: Aws
         ("CreateVpc", "InvalidParameterValue", 400, "ERR_CONFIGURATION_PROBLEM"),
     ],
 )
-async def test_what_aws_refuses_is_told_with_its_code(
+async def test_a_refusal_of_aws_is_reported_with_its_code(
     site: AwsSite, operation: str, code: str, status: int, told: str
 ) -> None:
     site.aws.fail(operation, code, status=status, times=30)
@@ -139,7 +139,7 @@ async def test_what_aws_refuses_is_told_with_its_code(
     assert description.startswith('Error reconciling Infrastructure: failed to "ensure VPC": ')
 
 
-async def test_a_throttled_check_is_no_configuration_problem(
+async def test_a_throttled_check_is_not_a_configuration_problem(
     site: AwsSite, client: AwsClient
 ) -> None:
     network = await Network.create(client)
@@ -164,7 +164,7 @@ async def test_an_account_that_throttles_every_call_has_its_code_when_the_deadli
     assert "AWS is throttling requests" in failed["status"]["lastError"]["description"]
 
 
-async def test_all_that_failed_is_told_at_once(site: AwsSite) -> None:
+async def test_all_failures_are_reported_together(site: AwsSite) -> None:
     site.aws.fail("CreateVpc", "VpcLimitExceeded", times=30)
     site.aws.fail("CreateRole", "AccessDenied", status=403, times=30)
     async with running(site.controller()):
@@ -279,7 +279,7 @@ async def test_a_control_plane_moves_without_a_write_to_aws(site: AwsSite) -> No
     assert restored["status"]["providerStatus"] == migrated["status"]["providerStatus"]
 
 
-async def test_what_may_be_wrong_is_told_as_an_event(site: AwsSite, client: AwsClient) -> None:
+async def test_possible_problems_become_events(site: AwsSite, client: AwsClient) -> None:
     network = await Network.create(client)  # without routes, nor subnets for load balancers
     async with running(site.controller()):
         await site.ask(network.config())

@@ -80,7 +80,7 @@ async def test_a_rotation_is_one_deletion_and_one_import(
     assert planned.why == f"{NAME}: the public key is another one"
 
 
-async def test_a_key_that_somebody_changed_in_aws_is_replaced(
+async def test_a_key_that_was_changed_in_aws_is_replaced(
     aws: CorrectedAws, client: AwsClient, cluster: StepsOf
 ) -> None:
     before = await fingerprint(client)
@@ -151,7 +151,7 @@ def only_key_pair(wanted: Wanted, state: State) -> list[Step]:
     return key_pair.steps(wanted)
 
 
-async def test_without_a_public_key_there_is_no_key_pair(
+async def test_without_a_public_key_no_key_pair_exists(
     aws: CorrectedAws, client: AwsClient, cluster: StepsOf
 ) -> None:
     cluster.want(ssh_public_key=b"")
@@ -166,7 +166,7 @@ async def test_without_a_public_key_there_is_no_key_pair(
         await fingerprint(client)
 
 
-async def test_a_key_that_is_not_seen_yet_is_no_obstacle(
+async def test_a_key_that_is_not_visible_yet_is_not_an_obstacle(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     cluster = StepsOf.byo(client, await Network.create(client))

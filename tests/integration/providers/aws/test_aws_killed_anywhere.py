@@ -87,7 +87,7 @@ async def nothing_is_left(cluster: Flows) -> None:
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-async def test_whoever_creates_and_deletes_may_be_killed_after_any_write(
+async def test_creation_and_deletion_survive_a_kill_after_any_write(
     mortal: MortalAws, client: AwsClient, part: int
 ) -> None:
     cluster = await flows(mortal, client, with_everything())
@@ -125,7 +125,7 @@ async def test_a_creation_that_was_killed_after_any_write_can_be_deleted(
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-async def test_whoever_changes_may_be_killed_after_any_write(
+async def test_a_change_survives_a_kill_after_any_write(
     mortal: MortalAws, client: AwsClient, part: int
 ) -> None:
     answer = await client.call("ec2", "AllocateAddress", Domain="vpc")
@@ -181,7 +181,7 @@ async def test_with_a_network_that_is_user_provided_one_may_be_killed_after_any_
 
 
 @pytest.mark.parametrize("every", [3, 5])
-async def test_whoever_is_killed_again_and_again_arrives_all_the_same(
+async def test_a_flow_that_is_killed_repeatedly_still_completes(
     mortal: MortalAws, client: AwsClient, every: int
 ) -> None:
     cluster = await flows(mortal, client, with_everything())

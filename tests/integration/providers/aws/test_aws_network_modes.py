@@ -313,7 +313,7 @@ async def places_of(found: StepsOf) -> list[int]:
     return [[part(block, 64, place) for place in range(PLACES)].index(each) for each in ranges]
 
 
-async def test_ranges_of_ipv6_that_are_taken_are_passed_over(client: AwsClient) -> None:
+async def test_occupied_ipv6_ranges_are_skipped(client: AwsClient) -> None:
     found = await in_existing_vpc(client, ipv6=True)
     found.want(families=DUAL)
     await found.network.add_egress_only_gateway()
@@ -324,7 +324,7 @@ async def test_ranges_of_ipv6_that_are_taken_are_passed_over(client: AwsClient) 
     assert await places_of(found) == [3, 1, 2]
 
 
-async def test_ranges_of_ipv6_that_somebody_just_took_are_passed_over(
+async def test_ipv6_ranges_that_were_just_taken_are_skipped(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     found = cluster(client, managed_config(REGION), families=DUAL)
@@ -394,7 +394,7 @@ async def test_the_range_of_services_is_reserved_once_and_stays(
 # In trouble
 
 
-async def test_a_nat_gateway_that_failed_is_told_and_another_one_is_made(
+async def test_a_failed_nat_gateway_is_reported_and_replaced(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     found = cluster(client, managed_config(REGION))

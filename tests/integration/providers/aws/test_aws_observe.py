@@ -150,7 +150,7 @@ async def test_an_account_without_a_vpc_is_not_asked_for_what_is_in_it(
     assert found.key_pair is None
 
 
-async def test_a_vpc_that_is_not_there_is_no_error(client: AwsClient) -> None:
+async def test_a_missing_vpc_is_not_an_error(client: AwsClient) -> None:
     config = managed_config(REGION, vpc="vpc-00000000")
 
     found = await observe(client, wanted(config), State())
@@ -247,7 +247,7 @@ async def test_throttling_that_does_not_end_stays_what_it_is(
         await observe(client, wanted(network.config()), State())
 
 
-async def test_all_permissions_that_are_missing_are_told_at_once(
+async def test_all_missing_permissions_are_reported_together(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     network = await Network.create(client)

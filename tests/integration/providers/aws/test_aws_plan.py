@@ -119,7 +119,7 @@ async def test_what_is_there_would_be_kept(
     assert await everything(client) == before
 
 
-async def test_a_deletion_tells_what_would_go(
+async def test_the_plan_of_a_deletion_lists_what_would_be_deleted(
     aws: CorrectedAws, client: AwsClient, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = managed_config(REGION)
@@ -167,7 +167,7 @@ async def test_the_graph_is_drawn(
     assert "ensure VPC" in printed
 
 
-async def test_what_forbids_to_go_on_is_told_with_what_repairs_it(
+async def test_blocking_findings_are_printed_with_their_fix(
     aws: CorrectedAws, client: AwsClient, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     network = await Network.create(client, dns=False)

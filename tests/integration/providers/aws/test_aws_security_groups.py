@@ -239,7 +239,7 @@ async def test_of_two_groups_with_the_same_tags_none_is_chosen(
     assert await cluster.groups() == before
 
 
-async def test_a_group_of_somebody_else_with_our_name_is_not_taken(
+async def test_a_foreign_group_with_our_name_is_not_adopted(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     cluster = await StepsOf.managed(client)
@@ -252,9 +252,7 @@ async def test_a_group_of_somebody_else_with_our_name_is_not_taken(
     assert await cluster.groups() == before
 
 
-async def test_a_group_that_somebody_deleted_is_created_again(
-    aws: CorrectedAws, client: AwsClient
-) -> None:
+async def test_a_deleted_group_is_created_again(aws: CorrectedAws, client: AwsClient) -> None:
     cluster = await StepsOf.managed(client)
     await cluster.ensure(security_group.steps)
     before = cluster.saved[NODES_SECURITY_GROUP]
@@ -279,7 +277,7 @@ async def test_a_group_that_is_not_seen_yet_is_not_created_twice(
     assert len([name for name in groups if name == NODES]) == 1
 
 
-async def test_a_rule_that_somebody_allowed_meanwhile_is_no_failure(
+async def test_a_rule_that_was_authorized_concurrently_is_not_a_failure(
     aws: CorrectedAws, client: AwsClient
 ) -> None:
     cluster = await StepsOf.managed(client)

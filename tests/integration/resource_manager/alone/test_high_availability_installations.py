@@ -110,7 +110,7 @@ async def kube_system(lone_client: Client) -> AsyncIterator[str]:
 
 
 @pytest.mark.parametrize("config", [ORIGINAL, OF_A_SHOOT], ids=["runtime", "shoot"])
-async def test_a_namespace_needs_no_label_but_the_one_that_asks_for_it(
+async def test_a_namespace_needs_only_the_label_that_requests_it(
     lone_client: Client, recorder: RecordingClient, fresh: str, config: JsonObject
 ) -> None:
     await join(lone_client, "one")

@@ -279,7 +279,7 @@ async def test_what_is_edited_by_hand_is_repaired(
         assert content(await istio.get(ENVOY_FILTER, where)) == content(before)
 
 
-async def test_an_envoy_filter_of_somebody_else_is_not_overwritten(
+async def test_a_foreign_envoy_filter_is_not_overwritten(
     istio: Client, recorder: RecordingClient, gateways: str, fresh: str
 ) -> None:
     where = key(gateways, fresh)

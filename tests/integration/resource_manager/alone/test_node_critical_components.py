@@ -290,7 +290,7 @@ async def test_the_drivers_that_pods_name_are_awaited(
 # 6
 
 
-async def test_a_taint_that_somebody_else_removed_needs_nothing_more(
+async def test_a_taint_that_others_removed_needs_no_write(
     lone_client: Client, recorder: RecordingClient, fresh: str
 ) -> None:
     node = await put_node(lone_client)
@@ -331,7 +331,7 @@ class Interrupted(RecordingClient):
         return await super().patch(gvk, key, body, subresource=subresource)
 
 
-async def test_no_taint_that_somebody_adds_at_the_same_time_is_lost(
+async def test_no_taint_that_is_added_concurrently_is_lost(
     lone_client: Client, lone_sandbox: Sandbox, fresh: str
 ) -> None:
     node = await put_node(lone_client)
@@ -365,7 +365,7 @@ async def test_a_taint_that_appears_again_is_removed_again_and_never_added(
 # Beyond
 
 
-async def test_all_that_a_node_waits_for_is_told_and_only_once_in_a_backoff(
+async def test_everything_that_a_node_waits_for_is_reported_once_per_backoff(
     lone_client: Client, recorder: RecordingClient, fresh: str
 ) -> None:
     node = await put_node(lone_client)
@@ -410,7 +410,7 @@ async def test_a_pod_that_goes_is_not_awaited_when_its_daemon_set_has_another(
     assert map_at(await lone_client.get(POD, going), "metadata")["deletionTimestamp"]
 
 
-async def test_a_daemon_set_that_lacks_the_toleration_is_told_so(
+async def test_a_daemon_set_that_lacks_the_toleration_is_reported(
     lone_client: Client, recorder: RecordingClient, fresh: str
 ) -> None:
     await put_daemon_set(lone_client, fresh, tolerations=[])

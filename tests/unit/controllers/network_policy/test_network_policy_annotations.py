@@ -194,13 +194,13 @@ def test_a_mistake_is_one_sentence_that_names_the_annotation_and_the_field(
     assert found.broken == {L + annotation}
 
 
-def test_a_mistake_in_the_legacy_alias_is_told_of_the_annotation_that_has_it() -> None:
+def test_a_mistake_in_the_legacy_alias_is_reported_for_its_annotation() -> None:
     found = view({"from-policy-pod-label-selector": "a b", "from-policy-allowed-ports": GOOD})
     assert found.broken == {L + "from-policy-pod-label-selector"}
     assert [alias.name for alias in found.aliases] == ["policy"]
 
 
-def test_all_mistakes_are_told_and_what_is_right_counts() -> None:
+def test_all_mistakes_are_reported_and_valid_parts_count() -> None:
     found = view(
         {
             ALIAS: '[{"port": 1}, {"port": 0}, {"port": "B"}]',

@@ -143,7 +143,7 @@ def test_v4_an_alias_is_one_label_for_many_services() -> None:
         assert found[f"a/egress-to-{base}"]["podSelector"] == callers("to-all-bars")
 
 
-def test_v5_from_world_nobody_needs_a_label_and_a_number_in_quotes_is_a_number() -> None:
+def test_v5_from_world_needs_no_label_and_a_number_in_quotes_is_a_number() -> None:
     view = service(ports=[], from_world_to_ports=[{"port": "10250", "protocol": "TCP"}])
     assert policies(view) == {
         f"a/ingress-to-{GRM}-from-world": {

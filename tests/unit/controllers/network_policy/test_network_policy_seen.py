@@ -266,6 +266,6 @@ def test_what_is_not_wanted_goes_unless_it_is_kept() -> None:
     assert plan(some, present(wanted()), kept).delete.keys() == rest - set(kept)
 
 
-def test_a_policy_belongs_to_nobody_if_a_label_is_empty() -> None:
+def test_a_policy_has_no_owner_if_a_label_is_empty() -> None:
     labels = {L + "service-name": "", L + "service-namespace": "a"}
     assert keep_policy({"metadata": {"labels": labels}}).owner is None

@@ -110,7 +110,7 @@ async def test_an_error_that_comes_late_ends_the_wait_at_the_next_look() -> None
     assert monotonic() == pytest.approx(65)
 
 
-async def test_an_error_between_two_looks_is_passed_over() -> None:
+async def test_an_error_between_two_checks_is_ignored() -> None:
     assert await ready((0, PROCESSING), (61, FAILED), (2, READY)) == READY
 
 

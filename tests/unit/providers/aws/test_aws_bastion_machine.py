@@ -89,7 +89,7 @@ def test_what_the_profile_lacks_is_told(bastion: JsonObject, region: str, text: 
         machine_of(profile(bastion), region)
 
 
-def test_without_machine_types_there_is_no_bastion() -> None:
+def test_without_machine_types_no_bastion_is_possible() -> None:
     with pytest.raises(ExtensionError, match="no machine type for a bastion"):
         machine_of(None, REGION)
 

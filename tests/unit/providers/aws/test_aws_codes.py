@@ -41,7 +41,7 @@ from pergola.providers.aws.codes import codes_of_error, codes_of_text, diagnose,
         (ExtensionError("no", Code.CLEANUP), Code.CLEANUP),
     ],
 )
-def test_an_error_is_told_by_its_class_before_its_text(error: Exception, code: Code) -> None:
+def test_an_error_is_classified_by_its_class_before_its_text(error: Exception, code: Code) -> None:
     assert codes_of_error(error) == (code,)
 
 
@@ -74,7 +74,7 @@ def test_a_text_speaks_of_codes(text: str, codes: set[Code]) -> None:
 
 
 @pytest.mark.parametrize("kind", [CloudError, AlreadyExists])
-def test_what_has_no_code_by_its_class_is_told_by_its_text(kind: type[CloudError]) -> None:
+def test_an_error_without_a_code_by_class_is_classified_by_its_text(kind: type[CloudError]) -> None:
     assert codes_of_error(kind("some Conflict")) == (Code.DEPENDENCIES,)
     assert codes_of_error(kind("something else")) == ()
 
@@ -107,7 +107,7 @@ def test_a_task_is_not_tried_again_where_only_a_person_can_help(
     assert diagnose(error).may_pass is may_pass
 
 
-async def test_a_flow_that_failed_is_told_with_the_codes_of_its_tasks() -> None:
+async def test_a_failed_flow_is_reported_with_the_codes_of_its_tasks() -> None:
     async def create() -> None:
         raise QuotaExceeded("ec2 CreateVpc in eu-west-1: a quota is exhausted")
 
@@ -139,7 +139,7 @@ async def test_a_flow_that_failed_is_told_with_the_codes_of_its_tasks() -> None:
         ),
     ],
 )
-def test_other_errors_are_told_in_one_sentence(
+def test_other_errors_are_reported_in_one_sentence(
     error: Exception, text: str, codes: tuple[Code, ...]
 ) -> None:
     with pytest.raises(ExtensionError) as caught, explained():

@@ -182,7 +182,7 @@ def test_a_switch_that_is_neither_on_nor_off_is_named() -> None:
         (NAME, {"kind": "InfrastructureStatus"}, "is not an InfrastructureStatus.aws.provider"),
     ],
 )
-def test_an_infrastructure_that_tells_nothing_of_a_network_in_aws_is_refused(
+def test_an_infrastructure_without_a_network_in_aws_is_refused(
     namespace: str, provider_status: JsonObject, said: str
 ) -> None:
     infrastructure: JsonObject = {

@@ -566,7 +566,7 @@ def test_every_finding_has_one_line_that_repairs_it() -> None:
 # Hints
 
 
-def test_workers_without_a_way_out_are_told_for_each_zone() -> None:
+def test_workers_without_a_way_out_are_reported_for_each_zone() -> None:
     def change(snapshot: Snapshot) -> None:
         snapshot.route_tables["rtb-w"]["Routes"].pop()
 
@@ -688,7 +688,7 @@ def test_tagged_subnets_in_every_zone_are_enough() -> None:
     assert hints(wanted(untagged()), tagged("internal-elb", "subnet-ai", "subnet-bi")) == []
 
 
-def test_zones_without_tagged_subnets_are_told_when_others_have_some() -> None:
+def test_zones_without_tagged_subnets_are_reported_when_others_have_some() -> None:
     found = hints(wanted(untagged()), tagged("elb", "subnet-ap"))
 
     assert [finding.cause.field for finding in found] == [

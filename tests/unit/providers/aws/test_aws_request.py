@@ -38,7 +38,7 @@ def test_without_a_cluster_it_is_as_for_ipv4_alone() -> None:
     assert asked.config.networks.zones[0].workers == "10.180.0.0/24"
 
 
-def test_the_shoot_tells_families_ranges_and_whether_there_is_an_overlay() -> None:
+def test_the_shoot_provides_families_ranges_and_the_overlay() -> None:
     cluster = shoot(
         ipFamilies=["IPv6", "IPv4"],
         nodes="10.0.0.0/16",

@@ -143,7 +143,7 @@ def test_ranges_of_ipv6_are_counted_in_the_vpcs_block() -> None:
     assert found[1].public == ()
 
 
-def test_a_subnet_that_is_there_tells_its_range_itself() -> None:
+def test_an_existing_subnet_provides_its_own_range() -> None:
     state = State({"VPCIPv6CidrBlock": BLOCK, "Zones/a/SubnetPrivateUtility": "subnet-1"})
     block = {
         "Ipv6CidrBlock": "2001:db8:1234:1a77::/64",

@@ -102,7 +102,7 @@ def test_nothing_is_known_of_overlays_of_other_network_plugins() -> None:
     assert changes(a_shoot(network="other")) == {}
 
 
-def test_what_a_control_plane_config_says_besides_is_kept() -> None:
+def test_other_fields_of_a_control_plane_config_are_kept() -> None:
     config = CONTROL_PLANE | {"storage": {"managedDefaultClass": False}, "unknown": 1}
 
     shoot = after(a_shoot(control_plane=config))
@@ -248,7 +248,7 @@ def test_the_mutator_patches_shoots_on_aws() -> None:
     }
 
 
-def test_shoots_on_other_clouds_are_nobodys_business_here() -> None:
+def test_shoots_on_other_clouds_are_ignored() -> None:
     shoot = a_shoot(infrastructure={})
     shoot["spec"]["provider"]["type"] = "gcp"
 

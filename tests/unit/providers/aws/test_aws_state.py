@@ -22,7 +22,7 @@ WRITTEN = {
 }
 
 
-def test_what_is_read_is_written_unchanged_with_keys_that_nobody_knows() -> None:
+def test_a_state_is_written_as_it_was_read_with_unknown_keys() -> None:
     assert keys.state_object(keys.read_state(WRITTEN).snapshot()) == WRITTEN
 
 
@@ -63,7 +63,7 @@ def test_a_state_of_unset_values_is_empty() -> None:
         ({**WRITTEN, "data": {"VPC": 1}}, "not a map of strings"),
     ],
 )
-def test_what_is_no_state_is_refused_with_what_to_do(raw: dict[str, object], said: str) -> None:
+def test_an_invalid_state_is_refused_with_a_remedy(raw: dict[str, object], said: str) -> None:
     with pytest.raises(ExtensionError, match=said) as caught:
         keys.read_state(raw)
 

@@ -132,7 +132,7 @@ def test_v3_subnets_that_exist_and_subnets_to_be_created_cannot_be_mixed() -> No
     assert found(mixed) == {(FORBIDDEN, "networks.zones")}
 
 
-def test_v3_zones_without_any_workers_are_told_as_a_whole_too() -> None:
+def test_v3_zones_without_any_workers_are_also_reported_as_a_whole() -> None:
     assert found(managed({"name": "eu-west-1a"})) == {
         (REQUIRED, "networks.zones"),
         (REQUIRED, "networks.zones[0]"),
@@ -554,7 +554,7 @@ def test_added_security_groups_are_named_as_aws_names_them_and_once() -> None:
     assert found(value) == {(INVALID, f"{MORE}[1]"), (DUPLICATE, f"{MORE}[2]")}
 
 
-def test_all_findings_are_told_at_once() -> None:
+def test_all_findings_are_reported_together() -> None:
     value = {
         "networks": {
             "vpc": {"cidr": "10.250.0.1/16", "gatewayEndpoints": ["S3"]},

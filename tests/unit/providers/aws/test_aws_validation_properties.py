@@ -103,7 +103,7 @@ def test_every_finding_about_a_config_has_a_path_that_is_in_it(
 
 
 @given(new=CONFIGS, facts=FACTS)
-def test_a_config_is_no_change_of_itself(new: JsonObject, facts: ShootFacts) -> None:
+def test_a_config_is_not_a_change_of_itself(new: JsonObject, facts: ShootFacts) -> None:
     config = decoded(new)
 
     assert list(check_update(config, decoded(copy.deepcopy(new)))) == []

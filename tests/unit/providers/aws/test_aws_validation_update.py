@@ -128,7 +128,7 @@ def test_the_rest_may_change_in_all_directions(
 
 
 @pytest.mark.parametrize("config", [MANAGED, BYO])
-def test_an_unchanged_config_is_no_change(config: JsonObject) -> None:
+def test_an_unchanged_config_is_not_a_change(config: JsonObject) -> None:
     assert causes(copy.deepcopy(config), config) == []
 
 

@@ -114,7 +114,7 @@ def test_a_good_shoot_passes() -> None:
 # Must hold
 
 
-def test_disabling_kube_proxy_is_denied_where_nobody_else_routes_services() -> None:
+def test_disabling_kube_proxy_is_denied_if_nothing_else_routes_services() -> None:
     verdict = ask(shoot(proxy=False))
     assert (verdict.allowed, verdict.code) == (False, 422)
     assert verdict.causes == (Cause("FieldValueForbidden", f"Forbidden: {TEXT}", PROXY),)
@@ -186,7 +186,7 @@ def test_a_plugin_is_asked_with_the_families_of_the_shoot() -> None:
     assert fields(ask(both)) == ["spec.networking.providerConfig.backend"]
 
 
-def test_all_findings_are_told_at_once() -> None:
+def test_all_findings_are_reported_together() -> None:
     verdict = ask(shoot({"backend": "x"}, proxy=False, pods="x"))
     assert fields(verdict) == [
         "spec.networking.pods",

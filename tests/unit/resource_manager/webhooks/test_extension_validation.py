@@ -611,7 +611,7 @@ def test_the_example_of_the_specification() -> None:
     )
 
 
-def test_other_operations_pass_and_what_is_no_object_is_a_bad_request() -> None:
+def test_other_operations_pass_and_a_missing_object_is_a_bad_request() -> None:
     handler = ExtensionValidation(BY_NAME["Worker"], "relaxed")
     request = Request(
         uid="u",

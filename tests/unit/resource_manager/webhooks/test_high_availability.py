@@ -191,7 +191,7 @@ def test_when_pods_are_pinned_to_zones(
         assert term == {"matchExpressions": [requirement]}
 
 
-def test_each_term_asks_for_the_zones_once_and_keeps_the_rest() -> None:
+def test_each_term_requires_the_zones_once_and_keeps_the_rest() -> None:
     other = {"key": "other", "operator": "Exists"}
     old = {"key": ZONE, "operator": "In", "values": ["x"]}
     fields = [{"key": "metadata.name", "operator": "In", "values": ["n"]}]
@@ -268,7 +268,7 @@ def test_the_matrix_of_constraints(
     assert (found.get(HOST, ""), found.get(ZONE, "")) == chosen
 
 
-def test_an_object_may_ask_for_hosts_and_a_single_node_is_no_reason_to_wait() -> None:
+def test_an_object_may_request_hosts_and_a_single_node_does_not_block_it() -> None:
     asking = workload(2, annotations={"host-spread": "true"})
     around = Around(NamespaceSettings(None, zones(2)), 4)
     assert constraints(changed(asking, around, TODAY)) == {HOST: "DNS/3/1", ZONE: "DNS/2/1"}
@@ -438,7 +438,7 @@ def test_a_controller_without_tolerance_has_one_replica_unless_it_is_scaled(
 
 
 @pytest.mark.parametrize("value", ["x", "-1", "1.5", "99999999999", "1_0", "٣"])
-def test_an_annotation_that_is_no_number_refuses_the_request(value: str) -> None:
+def test_an_annotation_that_is_not_a_number_refuses_the_request(value: str) -> None:
     verdict = ask(workload(2, "server", annotations={"replicas": value}))
     assert (verdict.allowed, verdict.code) == (False, 403)
     assert value in verdict.message
@@ -468,7 +468,7 @@ def test_other_kinds_versions_and_operations() -> None:
 
 
 @pytest.mark.parametrize("spec", [7, {"template": {"spec": {"tolerations": "x"}}}])
-def test_what_is_no_workload_is_a_bad_request(spec: Any) -> None:
+def test_an_invalid_workload_is_a_bad_request(spec: Any) -> None:
     verdict = ask({"metadata": {}, "spec": spec}, not_ready=60)
     assert (verdict.allowed, verdict.code) == (False, 400)
 

@@ -80,7 +80,7 @@ def test_a_selector_that_selects_everything_takes_the_template_hash() -> None:
         ({"spec": {"template": {"spec": {"affinity": 1}}}}, "affinity: expected a map"),
     ],
 )
-def test_what_is_no_deployment_is_refused_with_the_field(change: JsonObject, field: str) -> None:
+def test_an_invalid_deployment_is_refused_with_the_field(change: JsonObject, field: str) -> None:
     verdict = said({**deployment(), **change})
     assert (verdict.allowed, verdict.code) == (False, 400)
     assert verdict.message.startswith("cannot decode the Deployment.apps: ")

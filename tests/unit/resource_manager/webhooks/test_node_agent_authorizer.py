@@ -226,7 +226,9 @@ async def test_a_refusal_says_why_and_no_opinion_says_nothing() -> None:
         (b'{"apiVersion":"authorization.k8s.io/v1","kind":"X"}', "application/json", "400 "),
     ],
 )
-async def test_what_is_no_review_is_an_error(body: bytes, content_type: str, error: str) -> None:
+async def test_a_body_that_is_not_a_review_is_an_error(
+    body: bytes, content_type: str, error: str
+) -> None:
     found = await status(body, content_type)
     assert found["allowed"] is False
     assert found["evaluationError"].startswith(error)

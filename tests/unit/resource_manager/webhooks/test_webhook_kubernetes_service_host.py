@@ -60,7 +60,7 @@ def test_pods_and_namespaces_opt_out_by_one_value_only(value: str, *, wanted: bo
     assert selected({}, {INJECT: value}) is wanted
 
 
-def test_pods_wait_two_seconds_at_most_while_nobody_answers() -> None:
+def test_pods_wait_at_most_two_seconds_for_an_answer() -> None:
     (entry,) = registrations(Installation("target"))
     assert (entry.failure_policy, entry.timeout_seconds) == ("Ignore", 2)
 

@@ -25,7 +25,7 @@ def test_another_scheduler_stays() -> None:
     assert verdict.because == "the pod chose the scheduler bar-scheduler"
 
 
-def test_pods_are_created_while_nobody_answers() -> None:
+def test_pods_are_created_while_the_webhook_is_down() -> None:
     (entry,) = registrations(Installation("target"))
     assert (entry.failure_policy, entry.namespace_selector) == ("Ignore", {})
 

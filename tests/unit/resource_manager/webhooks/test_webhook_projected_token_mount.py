@@ -107,7 +107,7 @@ async def test_an_annotation_sets_the_expiration(value: str, seconds: int) -> No
 
 
 @pytest.mark.parametrize("value", ["abc", "", "12h", "1_000", " 600", "9223372036854775808"])
-async def test_an_annotation_that_is_no_number_is_refused(value: str) -> None:
+async def test_an_annotation_that_is_not_a_number_is_refused(value: str) -> None:
     verdict = await reviewed(annotated(value))
     assert (verdict.allowed, verdict.code, verdict.reason) == (False, 403, "Forbidden")
     assert verdict.message.endswith(
@@ -193,7 +193,7 @@ async def test_the_namespace_is_that_of_the_request() -> None:
 
 
 @pytest.mark.parametrize("path", [MOUNT["mountPath"], f"{MOUNT['mountPath']}/"])
-async def test_containers_that_mount_something_there_are_passed_over(path: str) -> None:
+async def test_containers_that_mount_something_there_are_skipped(path: str) -> None:
     own = {"name": "a", "volumeMounts": [{"name": "mine", "mountPath": path}]}
     given = web(containers=[own, {"name": "b"}])
     assert patched(given, await reviewed(given))["spec"]["containers"] == [

@@ -342,7 +342,7 @@ ANYTHING = st.recursive(
 
 @each_webhook
 @given(metadata=ANYTHING, spec=ANYTHING, other=ANYTHING)
-def test_what_is_no_such_object_is_refused_and_never_raises(
+def test_an_object_of_another_shape_is_refused_and_never_raises(
     name: str, metadata: Any, spec: Any, other: Any
 ) -> None:
     handler = CASES[name][0]
@@ -364,7 +364,7 @@ def test_what_is_no_such_object_is_refused_and_never_raises(
 
 
 @pytest.mark.parametrize("name", sorted(CASES.keys() - OF_OTHER_KINDS.keys()))
-def test_a_spec_that_is_no_map_is_refused_with_400(name: str) -> None:
+def test_a_spec_that_is_not_a_map_is_refused_with_400(name: str) -> None:
     handler = CASES[name][0]
     obj = {"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": "x"}
     verdict = said(handler, obj)

@@ -31,7 +31,7 @@ async def test_a_key_that_is_added_while_it_runs_runs_again_afterwards_and_not_b
     assert len(queue) == 1
 
 
-async def test_keys_come_in_the_order_in_which_they_were_added() -> None:
+async def test_keys_come_in_the_order_of_their_addition() -> None:
     queue: Queue[str] = Queue()
     for key in "cab":
         queue.add(key)

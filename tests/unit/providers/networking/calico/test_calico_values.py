@@ -82,7 +82,7 @@ def test_the_options_matrix_of_ipv4(
 
 
 @pytest.mark.parametrize("families", [V6, DUAL])
-def test_with_ipv6_there_is_no_overlay_by_default(families: tuple[str, ...]) -> None:
+def test_with_ipv6_the_overlay_is_off_by_default(families: tuple[str, ...]) -> None:
     computed = values({}, families)
 
     assert computed.backend == "none"
@@ -342,7 +342,7 @@ def test_contradictions_are_warnings(
 
 @pytest.mark.parametrize("families", [V4, V6, DUAL])
 @pytest.mark.parametrize("config", [{}, ON, OFF, ON_VXLAN, ROUTES])
-def test_there_is_no_advice_without_a_contradiction(
+def test_no_advice_is_given_without_a_contradiction(
     config: JsonObject, families: tuple[str, ...]
 ) -> None:
     assert list(advice(plan(config, families))) == []

@@ -82,7 +82,7 @@ def test_an_empty_config_is_right() -> None:
         ),
     ],
 )
-def test_what_is_no_config_is_refused_with_its_path(config: JsonObject, path: str) -> None:
+def test_an_invalid_config_is_refused_with_its_path(config: JsonObject, path: str) -> None:
     with pytest.raises(Malformed, match=path.replace(".", r"\.")):
         read_strict(NetworkConfig, config, NETWORK_CONFIG)
 

@@ -318,6 +318,6 @@ def test_the_digest_sees_what_we_write_and_nothing_else() -> None:
         assert keep_filter(edited).digest != digest(wanted)
 
 
-def test_a_filter_s_name_tells_its_source() -> None:
+def test_a_filter_s_name_contains_its_source() -> None:
     assert source_of(filter_name("shoot--a--b")) == "shoot--a--b"
     assert source_of("something-else") == ""

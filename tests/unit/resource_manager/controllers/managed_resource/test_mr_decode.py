@@ -201,7 +201,7 @@ def test_another_mode_is_none(mode: str) -> None:
     assert names(decoded({"a": value})) == ["a"]
 
 
-def test_an_object_without_a_kind_is_no_decoding_error() -> None:
+def test_an_object_without_a_kind_is_not_a_decoding_error() -> None:
     result = decoded({"a": b"metadata: {name: a}"})
 
     assert result.errors == []
@@ -269,7 +269,7 @@ def test_a_name_beside_a_generated_one_counts() -> None:
 @pytest.mark.parametrize(
     ("data", "expected"), [({}, False), ({"a": b" \n"}, False), ({"a": b"# gone"}, True)]
 )
-def test_data_without_objects_is_told_from_no_data(
+def test_data_without_objects_is_distinguished_from_no_data(
     data: dict[str, bytes],
     expected: bool,
 ) -> None:

@@ -48,11 +48,11 @@ def test_the_templates_of_cron_jobs_are_not_reached() -> None:
 
 
 @pytest.mark.parametrize("template", [None, "text", [{}]])
-def test_a_template_that_is_no_map_is_left_alone(template: object) -> None:
+def test_a_template_that_is_not_a_map_is_left_alone(template: object) -> None:
     assert inject_labels({"spec": {"template": template}}, LABELS)["spec"] == {"template": template}
 
 
-def test_a_claim_template_that_is_no_map_is_an_error_with_its_place() -> None:
+def test_a_claim_template_that_is_not_a_map_is_an_error_with_its_place() -> None:
     with pytest.raises(LabelError, match=r"spec\.volumeClaimTemplates\[1\] must be a map"):
         inject_labels({"spec": {"volumeClaimTemplates": [{}, "text"]}}, LABELS)
 

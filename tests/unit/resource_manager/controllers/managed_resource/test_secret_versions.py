@@ -67,7 +67,7 @@ def observing() -> tuple[Source, Server, list[Change[SeenSecret]]]:
     return source, server, changes
 
 
-def test_a_write_of_ours_keeps_the_version_and_wakes_nobody() -> None:
+def test_our_own_write_keeps_the_version_and_triggers_nothing() -> None:
     source, _, changes = observing()
     source.observe_secret(secret("2", "ours"), seen(source))
     source.observe_secret(secret("3"), seen(source))
@@ -76,7 +76,7 @@ def test_a_write_of_ours_keeps_the_version_and_wakes_nobody() -> None:
     assert not [key for change in changes for key in secret_triggers(change, source)]
 
 
-def test_a_write_of_somebody_else_is_a_new_version_and_wakes_the_reader() -> None:
+def test_a_foreign_write_is_a_new_version_and_triggers_the_reader() -> None:
     source, _, changes = observing()
     source.observe_secret(secret("2", "ours"), seen(source))
     (cache,) = source.secrets
@@ -85,7 +85,7 @@ def test_a_write_of_somebody_else_is_a_new_version_and_wakes_the_reader() -> Non
     assert list(secret_triggers(changes[-1], source)) == [KEY]
 
 
-def test_a_write_of_somebody_else_between_wakes_the_reader_too() -> None:
+def test_a_foreign_write_in_between_triggers_the_reader_too() -> None:
     source, _, changes = observing()
     before = seen(source)
     (cache,) = source.secrets

@@ -65,7 +65,7 @@ def test_a_node_waits_for_nothing_where_nothing_is_critical() -> None:
     assert problems({}, {}) == []
 
 
-def test_all_checks_that_fail_are_told_in_their_order() -> None:
+def test_all_failing_checks_are_reported_in_order() -> None:
     daemon_sets = {key("b"): daemon_set("b"), key("a"): daemon_set("a"), key("c"): daemon_set("c")}
     pods = {
         key("y"): pod("c", ready=False, drivers=frozenset({"two", "one", "three"})),
@@ -217,7 +217,7 @@ def test_what_is_kept_of_a_pod() -> None:
         {"apiVersion": "other/v1", "kind": "DaemonSet", "uid": "d", "controller": True},
     ],
 )
-def test_who_is_no_controlling_daemon_set(owner: JsonObject) -> None:
+def test_owners_that_are_not_controlling_daemon_sets(owner: JsonObject) -> None:
     assert keep_pod({"metadata": {"ownerReferences": [owner]}}).daemon_set == ""
 
 

@@ -137,7 +137,7 @@ def test_an_unavailable_network_is_tolerated_only_on_the_host_s(host_network: bo
     assert untolerated(tolerations, [taint]) == ([] if host_network else [taint])
 
 
-def test_a_soft_taint_keeps_nobody_away() -> None:
+def test_a_soft_taint_repels_no_pods() -> None:
     assert untolerated([], [{"key": "a", "effect": "PreferNoSchedule"}]) == []
 
 
