@@ -5,6 +5,7 @@ from typing import Final
 from pergola.operator.components.component import Component
 from pergola.operator.components.etcd_druid import ETCD_DRUID
 from pergola.operator.components.etcds.etcds import ETCDS
+from pergola.operator.components.kube_apiserver_exposure.services import API_SERVER_SERVICE
 from pergola.operator.components.kube_controller_manager.deployment import KUBE_CONTROLLER_MANAGER
 from pergola.operator.components.observability.catalog import OBSERVABILITY
 from pergola.operator.components.priority_classes import PRIORITY_CLASSES
@@ -22,6 +23,7 @@ CATALOG: Final[tuple[Component, ...]] = (
     ISTIO,
     ETCDS,
     GENERIC_KUBECONFIG,
+    API_SERVER_SERVICE,
     KUBE_CONTROLLER_MANAGER,
     VIRTUAL_RESOURCE_MANAGER,
     *OBSERVABILITY,

@@ -57,14 +57,17 @@ def gateway(name: str, labels: Mapping[str, str], *servers: JsonObject) -> JsonO
     return _networking(GATEWAY, name, labels, {"selector": INGRESS_PODS, "servers": list(servers)})
 
 
-def https_server(hosts: Sequence[str], secret: str, mode: str = "SIMPLE") -> JsonObject:
+def https_server(
+    hosts: Sequence[str], secret: str, mode: str = "SIMPLE", *, port: str = "tls"
+) -> JsonObject:
     """Return a server whose connections the gateway decrypts.
 
     Args:
         secret: The name of the Secret with the certificate, in the namespace of the gateway.
         mode: `OPTIONAL_MUTUAL` if clients may present a certificate.
+        port: Its name; unique in the `Gateway`.
     """
-    return _server(hosts, "HTTPS", {"credentialName": secret, "mode": mode})
+    return _server(hosts, "HTTPS", {"credentialName": secret, "mode": mode}, port)
 
 
 def tls_server(hosts: Sequence[str]) -> JsonObject:
@@ -72,9 +75,9 @@ def tls_server(hosts: Sequence[str]) -> JsonObject:
     return _server(hosts, "TLS", {"mode": "PASSTHROUGH"})
 
 
-def _server(hosts: Sequence[str], protocol: str, tls: JsonObject) -> JsonObject:
-    port = {"name": "tls", "number": _HTTPS, "protocol": protocol}
-    return {"hosts": list(hosts), "port": port, "tls": tls}
+def _server(hosts: Sequence[str], protocol: str, tls: JsonObject, port: str = "tls") -> JsonObject:
+    listener = {"name": port, "number": _HTTPS, "protocol": protocol}
+    return {"hosts": list(hosts), "port": listener, "tls": tls}
 
 
 def http_routes(

@@ -28,6 +28,7 @@ WebhookConfigurations = Callable[[JsonObject, bytes], Sequence[JsonObject]]
 of the authority of its server, to the configurations of its webhooks."""
 
 SEVERAL: Final = 2
+_SAME_ZONE: Final = Version(1, 34)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +116,11 @@ class Landscape:
         return tuple(domain.name for domain in self.virtual.dns.domains)
 
     @property
+    def api_hosts(self) -> tuple[str, ...]:
+        """The names of the virtual cluster's API server, those of the main domain first."""
+        return tuple(f"{name}.{domain}" for domain in self.domains for name in ("api", "gardener"))
+
+    @property
     def ingress_domain(self) -> str:
         """The first domain under which components of the runtime cluster are reached."""
         return self.runtime.ingress.domains[0].name
@@ -128,6 +134,12 @@ class Landscape:
     def has_several_zones(self) -> bool:
         """Whether components can be spread over zones."""
         return len(self.runtime.provider.zones) >= SEVERAL
+
+    @property
+    def traffic_distribution(self) -> str:
+        """What Services of the runtime cluster set to keep requests in their zone."""
+        renamed = Version.parse(self.runtime_version) >= _SAME_ZONE
+        return "PreferSameZone" if renamed else "PreferClose"
 
     @property
     def version(self) -> Version:

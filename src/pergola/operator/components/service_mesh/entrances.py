@@ -3,7 +3,6 @@
 from typing import Final
 
 from pergola.api.objects import JsonObject
-from pergola.bundle.versions import Version
 from pergola.manifests import service, service_port
 from pergola.operator.components.conventions import (
     FROM_WORLD,
@@ -30,7 +29,6 @@ _ALIAS: Final = {
     "networking.resources.gardener.cloud/pod-label-selector-namespace-alias": "all-istio-ingresses"
 }
 _BOTH: Final = 2
-_RENAMED: Final = Version(1, 34)
 
 
 def load_balancer(landscape: Landscape) -> JsonObject:
@@ -71,7 +69,7 @@ def internal(landscape: Landscape) -> JsonObject:
             **_neighbours(),
             **landscape.runtime.settings.load_balancer_services.annotations,
         },
-        trafficDistribution=_distribution(landscape),
+        trafficDistribution=landscape.traffic_distribution,
         **_families(landscape),
     )
 
@@ -89,9 +87,3 @@ def _families(landscape: Landscape) -> JsonObject:
     if len(families) < _BOTH:
         return {}
     return {"ipFamilyPolicy": "PreferDualStack", "ipFamilies": list(families)}
-
-
-def _distribution(landscape: Landscape) -> str:
-    """Return the name that the version of the runtime cluster has for it."""
-    renamed = Version.parse(landscape.runtime_version) >= _RENAMED
-    return "PreferSameZone" if renamed else "PreferClose"

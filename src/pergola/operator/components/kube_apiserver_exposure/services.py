@@ -1,0 +1,75 @@
+"""The Services of the virtual cluster's API server.
+
+Where the gateway decrypts connections there are three for the same pods, because the gateway's
+settings of a connection are those of a Service: it presents its own certificate for clients with
+one, and speaks HTTP/1.1 where a connection is to be upgraded.
+"""
+
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.manifests import service, service_port
+from pergola.operator.components.component import Component, Rendered
+from pergola.operator.components.conventions import (
+    GARDEN_SCRAPES,
+    open_ports,
+    open_to_namespaces,
+)
+from pergola.operator.components.istio import EXPORTED
+from pergola.operator.components.virtual_access import API_SERVER
+from pergola.operator.garden.landscape import NAMESPACE, Landscape
+
+LABELS: Final = {"app": "kubernetes", "role": "apiserver"}
+MUTUAL: Final = f"{API_SERVER}-mtls"
+UPGRADED: Final = f"{API_SERVER}-connection-upgrade"
+PORT: Final = 443
+GATE: Final = "IstioTLSTermination"
+
+_ACCESS: Final = {"matchLabels": {"networking.gardener.cloud/access-target-apiserver": "allowed"}}
+
+
+def terminates_tls(landscape: Landscape) -> bool:
+    """Return whether the ingress gateway decrypts connections to the API server."""
+    return landscape.feature_gates.get(GATE, False)
+
+
+def render(landscape: Landscape) -> Rendered:
+    """Return the Service, and those that only the gateway uses."""
+    if not terminates_tls(landscape):
+        return Rendered(direct=(_service(landscape, API_SERVER),))
+    names = (API_SERVER, MUTUAL, UPGRADED)
+    return Rendered(direct=tuple(_service(landscape, name) for name in names))
+
+
+def _service(landscape: Landscape, name: str) -> JsonObject:
+    scraped = {"metrics-scrape-target": "true"} if name == API_SERVER else {}
+    return service(
+        name,
+        NAMESPACE,
+        LABELS,
+        service_port("kube-apiserver", PORT),
+        labels={**LABELS, **scraped},
+        annotations={
+            **EXPORTED,
+            **open_ports(GARDEN_SCRAPES, PORT),
+            **open_to_namespaces(_ACCESS),
+        },
+        ipFamilyPolicy="PreferDualStack",
+        **_routing(landscape),
+    )
+
+
+def _routing(landscape: Landscape) -> JsonObject:
+    """Return what keeps requests in their zone; a gateway that decrypts spreads them itself."""
+    routing = landscape.runtime.settings.topology_aware_routing
+    if routing is None or not routing.enabled or terminates_tls(landscape):
+        return {}
+    return {"trafficDistribution": landscape.traffic_distribution}
+
+
+API_SERVER_SERVICE: Final = Component(
+    name="kube-apiserver-service",
+    deploy="Deploying and waiting for kube-apiserver service in the runtime cluster",
+    render=render,
+    limit=600.0,
+)

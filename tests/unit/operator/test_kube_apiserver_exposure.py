@@ -1,0 +1,168 @@
+"""The API server's Services and its names (spec 20 §15.3)."""
+
+from typing import Any
+
+import pytest
+
+from pergola.api.objects import JsonObject, Key, labels_of, map_at, name_of
+from pergola.operator.components.component import Rendered
+from pergola.operator.components.kube_apiserver_exposure import services, sni, termination
+from pergola.operator.components.kube_apiserver_exposure.hosts import (
+    CertificateMissing,
+    hosts_of,
+    other_certificate,
+)
+from pergola.operator.garden.credentials import Credentials
+from pergola.operator.garden.landscape import Landscape
+from pergola.testing.garden import landscape
+
+API = "api.virtual-garden.local.gardener.cloud"
+GARDENER = "gardener.virtual-garden.local.gardener.cloud"
+PASSTHROUGH = {"IstioTLSTermination": False}
+CERTIFICATE: JsonObject = {
+    "metadata": {"name": "sni", "namespace": "garden"},
+    "data": {"tls.crt": "Yw==", "tls.key": "aw=="},
+}
+
+
+def with_names(*patterns: str, secret: str | None = None) -> JsonObject:
+    server = {"sni": {"domainPatterns": list(patterns), "secretName": secret}}
+    return {"spec": {"virtualCluster": {"kubernetes": {"kubeAPIServer": server}}}}
+
+
+def built(*patches: JsonObject, **attributes: Any) -> Landscape:
+    """Return a landscape with the credentials of all that comes before."""
+    bare = landscape(*patches, **attributes)
+    found = dict(bare.credentials.generated)
+    for name in (termination.SERVER, termination.CLIENT):
+        found.setdefault(name, found["etcd-druid-webhook"])
+    return bare.with_credentials(Credentials(found))
+
+
+def named(rendered: Rendered, kind: str) -> dict[str, JsonObject]:
+    return {name_of(obj): map_at(obj, "spec") for obj in rendered.direct if obj["kind"] == kind}
+
+
+def managed(rendered: Rendered) -> dict[str, tuple[JsonObject, ...]]:
+    return {each.name: each.objects for each in rendered.managed}
+
+
+def test_the_service_is_open_to_namespaces_that_may_reach_the_api_server() -> None:
+    [service, *_] = services.render(landscape()).direct
+    assert map_at(service, "metadata", "annotations") == {
+        "networking.istio.io/exportTo": "virtual-garden-istio-ingress",
+        "networking.resources.gardener.cloud/from-all-garden-scrape-targets-allowed-ports": (
+            '[{"protocol":"TCP","port":443}]'
+        ),
+        "networking.resources.gardener.cloud/namespace-selectors": (
+            '[{"matchLabels":{"networking.gardener.cloud/access-target-apiserver":"allowed"}}]'
+        ),
+    }
+
+
+def test_only_a_gateway_that_decrypts_needs_more_services() -> None:
+    names = [name_of(obj) for obj in services.render(landscape()).direct]
+    assert names == [
+        "virtual-garden-kube-apiserver",
+        "virtual-garden-kube-apiserver-mtls",
+        "virtual-garden-kube-apiserver-connection-upgrade",
+    ]
+    assert len(services.render(landscape(feature_gates=PASSTHROUGH)).direct) == 1
+
+
+def test_only_the_service_that_is_not_the_gateways_is_scraped() -> None:
+    scraped = [
+        name_of(obj)
+        for obj in services.render(landscape()).direct
+        if "metrics-scrape-target" in labels_of(obj)
+    ]
+    assert scraped == ["virtual-garden-kube-apiserver"]
+
+
+def test_requests_stay_in_their_zone_only_if_connections_are_not_decrypted() -> None:
+    routing = {"settings": {"topologyAwareRouting": {"enabled": True}}}
+    patch: JsonObject = {"spec": {"runtimeCluster": routing}}
+    [service] = services.render(landscape(patch, feature_gates=PASSTHROUGH)).direct
+    assert map_at(service, "spec")["trafficDistribution"] == "PreferSameZone"
+    for each in services.render(landscape(patch)).direct:
+        assert "trafficDistribution" not in map_at(each, "spec")
+
+
+def test_without_patterns_all_names_have_the_certificate_of_the_api_server() -> None:
+    assert hosts_of(landscape(with_names())).own == (API, GARDENER)
+    assert hosts_of(landscape(with_names())).other == ()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "other"),
+    [
+        (GARDENER, (GARDENER,)),
+        ("*.virtual-garden.local.gardener.cloud", (API, GARDENER)),
+        ("*.local.gardener.cloud", ()),
+        ("api.example.com", ()),
+    ],
+)
+def test_names_that_a_pattern_covers_have_the_other_certificate(
+    pattern: str, other: tuple[str, ...]
+) -> None:
+    assert hosts_of(landscape(with_names(pattern))).other == other
+
+
+def test_a_certificate_that_is_not_there_is_an_error_that_names_it() -> None:
+    with pytest.raises(CertificateMissing, match="Secret garden/sni"):
+        other_certificate(landscape(with_names(GARDENER, secret="sni")))
+    with pytest.raises(CertificateMissing, match=r"gardener\.cloud/role=garden-cert"):
+        other_certificate(landscape(with_names(GARDENER)))
+
+
+def test_a_gateway_that_does_not_decrypt_passes_connections_on() -> None:
+    rendered = sni.render(built(feature_gates=PASSTHROUGH))
+    [gateway] = named(rendered, "Gateway").values()
+    assert gateway["servers"][0]["tls"] == {"mode": "PASSTHROUGH"}
+    assert gateway["servers"][0]["hosts"] == [API, GARDENER]
+    assert rendered.managed == ()
+
+
+def test_a_gateway_that_decrypts_verifies_clients_and_servers() -> None:
+    rendered = sni.render(built())
+    secrets = {name_of(obj): obj["data"] for obj in managed(rendered)["istio-tls-secrets"]}
+    assert set(secrets) == {"garden-kube-apiserver-tls", "garden-kube-apiserver-istio-mtls"}
+    assert all(set(data) == {"cacert", "cert", "key"} for data in secrets.values())
+
+
+def test_only_clients_with_a_certificate_go_over_the_gateways_own_connection() -> None:
+    rules = named(sni.render(built()), "DestinationRule")
+    modes = {name: map_at(spec, "trafficPolicy", "tls")["mode"] for name, spec in rules.items()}
+    assert modes == {
+        "virtual-garden-kube-apiserver": "SIMPLE",
+        "virtual-garden-kube-apiserver-mtls": "MUTUAL",
+        "virtual-garden-kube-apiserver-connection-upgrade": "SIMPLE",
+    }
+
+
+def test_other_certificates_get_a_gateway_and_routes_of_their_own() -> None:
+    chosen = built(
+        with_names(GARDENER, secret="sni"),
+        references={("Secret", Key("garden", "sni")): CERTIFICATE},
+    )
+    rendered = sni.render(chosen)
+    gateways = named(rendered, "Gateway")
+    hosts = {name: spec["servers"][0]["hosts"] for name, spec in gateways.items()}
+    assert hosts == {
+        "virtual-garden-kube-apiserver": [API],
+        "virtual-garden-kube-apiserver-wildcard": [GARDENER],
+    }
+    assert set(named(rendered, "VirtualService")) == set(gateways)
+    secrets = {name_of(obj): obj["data"] for obj in managed(rendered)["istio-tls-secrets"]}
+    assert secrets["garden-kube-apiserver-wildcard-tls"]["cert"] == "Yw=="
+
+
+def test_every_name_has_a_route_for_clients_with_a_certificate() -> None:
+    chosen = built(with_names(GARDENER), wildcard_certificate=CERTIFICATE)
+    [filters] = managed(sni.render(chosen))["kube-apiserver-sni"]
+    routes = [
+        patch["patch"]["value"]["match"]["dynamic_metadata"][0]["value"]["string_match"]["exact"]
+        for patch in map_at(filters, "spec")["configPatches"]
+        if patch["patch"]["operation"] == "INSERT_BEFORE"
+    ]
+    assert routes == [API, GARDENER]
