@@ -3,12 +3,23 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.bundle import annotate, references
 from pergola.operator.garden.credentials import Credential
 from pergola.operator.garden.landscape import NAMESPACE, Landscape
+
+SYNC_POINT: Final = (
+    "Generating generic token kubeconfig",
+    "Generating observability ingress password",
+    "Reconciling Kubernetes vertical pod autoscaler",
+    "Deploying ETCD Druid",
+    "Deploying Istio",
+    "Deploying nginx-ingress controller",
+    "Reconcile Istio internal load balancing ConfigMap",
+)
+"""The tasks after which the runtime cluster is ready for what faces outwards (spec 20 §12)."""
 
 
 class Target(Enum):
@@ -108,6 +119,7 @@ class Component:
         credentials: Returns what to generate before it is rendered.
         render: Returns its objects. Pure: equal landscapes give equal objects.
         removable: What to remove if it is absent. By default the ManagedResource of its name.
+        is_setup: Whether it belongs to the flow that prepares the runtime cluster (spec 20 §11).
         waits: Whether anything waits until it is ready.
         limit: Seconds until waiting for it fails.
     """
@@ -120,6 +132,7 @@ class Component:
     absent: Callable[[Landscape], str | None] = always
     credentials: Callable[[Landscape], Iterable[Credential]] = no_credentials
     removable: Removable | None = None
+    is_setup: bool = False
     waits: bool = True
     limit: float = 300.0
 

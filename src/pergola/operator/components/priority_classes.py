@@ -42,5 +42,10 @@ def _priority_class(name: str, value: int) -> JsonObject:
 
 
 PRIORITY_CLASSES: Final = Component(
-    name="garden-system", deploy="Deploying runtime system resources", render=render, limit=120.0
+    name="garden-system",
+    deploy="Deploying runtime system resources",
+    after=("Deploying gardener-resource-manager",),
+    render=render,
+    is_setup=True,
+    limit=120.0,
 )

@@ -88,6 +88,7 @@ def _spread(landscape: Landscape) -> list[JsonObject]:
 RESOURCE_MANAGER: Final = Component(
     name=NAME,
     deploy="Deploying gardener-resource-manager",
+    is_setup=True,
     wait="Waiting for gardener-resource-manager to be healthy",
     credentials=credentials,
     render=render,

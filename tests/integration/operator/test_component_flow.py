@@ -1,0 +1,106 @@
+"""Tasks of components on a real API server: order, waiting, removal, and one task that fails."""
+
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+
+from pergola.api.kinds import CONFIG_MAP
+from pergola.api.objects import JsonObject, Key
+from pergola.flow import FlowFailed, Graph, run
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import load
+from pergola.operator.components.component import Component, Managed, Rendered
+from pergola.operator.garden.component_tasks import add_components
+from pergola.operator.garden.deploy import Deployer
+from pergola.operator.garden.landscape import Landscape
+from pergola.sandbox import Sandbox
+from pergola.testing.crds import install_crds
+from pergola.testing.garden import landscape
+from pergola.testing.world import RecordingClient, World, config_map
+
+
+@pytest.fixture
+async def recorder(sandbox: Sandbox, cluster_client: Client) -> AsyncIterator[RecordingClient]:
+    await install_crds(cluster_client)
+    async with RecordingClient.connect(load(sandbox.kubeconfig)) as client:
+        yield client
+
+
+@pytest.fixture
+async def world(
+    cluster_client: Client, recorder: RecordingClient, namespace: str
+) -> AsyncIterator[World]:
+    found = World(cluster_client, cluster_client, namespace)  # type: ignore[arg-type] # no record
+    yield found
+    await found.stop()
+
+
+class Parts:
+    """Components of one ConfigMap each, in a namespace."""
+
+    def __init__(self, namespace: str) -> None:
+        self.namespace = namespace
+        self.absent: dict[str, str] = {}
+        self.broken: set[str] = set()
+
+    def component(self, name: str, *after: str, limit: float = 60) -> Component:
+        return Component(
+            name=name,
+            deploy=f"Deploying {name}",
+            wait=f"Waiting for {name}",
+            after=after,
+            absent=lambda _: self.absent.get(name),
+            removable=None,
+            render=lambda _: self.render(name),
+            limit=limit,
+        )
+
+    def render(self, name: str) -> Rendered:
+        obj: JsonObject = config_map(name, self.namespace)
+        if name in self.broken:
+            obj["apiVersion"] = "example.org/v1"
+        managed = Managed(name=name, namespace=self.namespace, objects=(obj,))
+        return Rendered(managed=(managed,))
+
+
+async def flow(components: Sequence[Component], client: Client) -> None:
+    site: Landscape = landscape()
+    graph = Graph("Garden reconciliation")
+    add_components(graph, components, lambda: site, Deployer(client))
+    await run(graph)
+
+
+async def test_a_component_starts_when_what_it_needs_is_ready(
+    world: World, recorder: RecordingClient, namespace: str
+) -> None:
+    await world.start(resource_class="seed")
+    parts = Parts(namespace)
+    first = parts.component("first")
+    second = parts.component("second", first.ready)
+    await flow([second, first], recorder)
+    created = [write for write in recorder.taken() if write.startswith("create ManagedResource")]
+    assert created == [
+        f"create ManagedResource {namespace}/first",
+        f"create ManagedResource {namespace}/second",
+    ]
+    assert await recorder.find(CONFIG_MAP, Key(namespace, "second"))
+
+    await flow([second, first], recorder)
+    assert recorder.taken() == []
+
+
+async def test_a_component_that_fails_stops_only_what_needs_it(
+    world: World, recorder: RecordingClient, namespace: str
+) -> None:
+    await world.start(resource_class="seed")
+    parts = Parts(namespace)
+    parts.broken.add("broken")
+    broken = parts.component("broken", limit=2)
+    dependent = parts.component("dependent", broken.ready)
+    independent = parts.component("independent")
+    with pytest.raises(FlowFailed) as failed:
+        await flow([broken, dependent, independent], recorder)
+    assert [failure.task for failure in failed.value.failures] == ["Waiting for broken"]
+    assert f"ManagedResource {namespace}/broken is not ready after 2 s" in str(failed.value)
+    assert await recorder.find(CONFIG_MAP, Key(namespace, "independent"))
+    assert await recorder.find(CONFIG_MAP, Key(namespace, "dependent")) is None
