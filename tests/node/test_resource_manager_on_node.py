@@ -1,12 +1,13 @@
 """The resource manager as pods on a real node: its webhooks, its certificates, and its outages."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
 
 from pergola.admission.configurations import MUTATING, configuration_keys
 from pergola.api import marks
-from pergola.api.kinds import CRD, LEASE, NAMESPACE, SECRET
+from pergola.api.kinds import CRD, LEASE, NAMESPACE, SECRET, SERVICE
 from pergola.api.objects import GroupVersionKind, Key, map_at, maps_at, name_of
 from pergola.kube.errors import ApiError
 from pergola.kube.kubeconfig import load
@@ -20,6 +21,7 @@ from pergola.testing.deployed_manager import (
     recovered,
 )
 from pergola.testing.namespaces import create_namespace, delete_namespace
+from pergola.testing.node_connections import CONNECTED, REFUSED, connect
 from pergola.testing.objects import definition
 from pergola.testing.world import RecordingClient, World
 
@@ -91,6 +93,21 @@ async def test_the_api_server_trusts_the_authority_that_the_manager_made(world: 
             found = map_at(webhook, "clientConfig")
             assert found["caBundle"] == secret["data"]["ca.crt"]
             assert Key(found["service"]["namespace"], found["service"]["name"]) == MANAGER
+
+
+async def test_webhooks_are_open_to_all_and_metrics_to_pods_with_the_label(world: World) -> None:
+    service = await world.client.get(SERVICE, MANAGER)
+    host = map_at(service, "spec")["clusterIP"]
+    reader = {f"networking.resources.gardener.cloud/to-{MANAGER.name}-tcp-8080": "allowed"}
+
+    outcomes = await asyncio.gather(
+        connect(world.client, world.namespace, host, 443),
+        connect(world.client, world.namespace, host, 8080, reader),
+        connect(world.client, world.namespace, host, 8080),
+        connect(world.client, world.namespace, host, 8081, reader),
+    )
+
+    assert list(outcomes) == [CONNECTED, CONNECTED, REFUSED, REFUSED]
 
 
 async def test_a_registration_that_was_removed_by_hand_comes_back(fragile: World) -> None:

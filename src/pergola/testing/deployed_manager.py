@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from pergola.api import marks
-from pergola.api.kinds import DEPLOYMENT, POD
+from pergola.api.kinds import DEPLOYMENT, NETWORK_POLICY, POD
 from pergola.api.objects import JsonObject, Key, generation_of, map_at, maps_at
 from pergola.kube import yaml
 from pergola.kube.client import Client
@@ -38,14 +38,14 @@ def manifests(chart: Path) -> Iterator[JsonObject]:
 async def install(client: Client, chart: Path) -> None:
     """Apply the chart, and return when the API server reaches the webhooks.
 
-    Its namespace has a role, as in a Garden, so that webhooks could block its own pods, and admits
-    only pods without privileges.
+    Its namespace has a role, as in a Garden, so that webhooks could block its own pods. It admits
+    only pods without privileges, and denies all traffic that the chart does not allow.
     """
     await install_crds(client)
     labels = {marks.ROLE: "garden", "pod-security.kubernetes.io/enforce": "restricted"}
     metadata: JsonObject = {"name": MANAGER.namespace, "labels": labels}
     namespace: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
-    for obj in (namespace, *manifests(chart)):
+    for obj in (namespace, _deny_all(), *manifests(chart)):
         # Workers of one test run may install at the same time.
         await client.apply(obj, manager=_FIELD_MANAGER, force=True)
     await recovered(client)
@@ -57,6 +57,15 @@ def turn(sandbox: Sandbox, *, exclusive: bool) -> Iterator[None]:
     with (sandbox.directory / "manager.turn").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
         yield
+
+
+def _deny_all() -> JsonObject:
+    return {
+        "apiVersion": NETWORK_POLICY.api_version,
+        "kind": NETWORK_POLICY.kind,
+        "metadata": {"name": "deny-all", "namespace": MANAGER.namespace},
+        "spec": {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]},
+    }
 
 
 async def recovered(client: Client) -> None:

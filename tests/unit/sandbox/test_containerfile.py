@@ -1,0 +1,130 @@
+"""The Containerfile, compared with the image that the sandbox makes: nothing here can build it."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from pergola.sandbox.images import pergola
+from pergola.sandbox.images.oci import Recipe
+from pergola.sandbox.images.offer import BASE
+from pergola.sandbox.images.pergola import PergolaImage
+
+ROOT = Path(__file__).parents[3]
+UV = Path(sys.executable).with_name("uv")
+
+
+class Instruction(NamedTuple):
+    """An instruction of a Containerfile, and its arguments as one text."""
+
+    word: str
+    rest: str
+
+
+def stages() -> list[list[Instruction]]:
+    """Return the instructions of each stage, which starts with its FROM."""
+    text = re.sub(r"^#.*\n", "", (ROOT / "Containerfile").read_text(), flags=re.MULTILINE)
+    found: list[list[Instruction]] = []
+    for line in re.sub(r"\\\n\s*", "", text).splitlines():
+        word, _, rest = line.partition(" ")
+        if word == "FROM":
+            found.append([])
+        if found and word:
+            found[-1].append(Instruction(word, rest))
+    return found
+
+
+def of(stage: list[Instruction], word: str) -> list[str]:
+    return [found.rest for found in stage if found.word == word]
+
+
+@pytest.fixture
+def recipe(monkeypatch: pytest.MonkeyPatch) -> Recipe:
+    """The recipe of the sandbox's image, with files as they are."""
+    monkeypatch.setattr(pergola, "_slim", list)
+    monkeypatch.setattr(pergola, "_compiled", list)
+    monkeypatch.setattr(pergola, "system_libraries", lambda binaries: [])
+    return PergolaImage().recipe(lambda line: None, {})
+
+
+def test_both_images_have_the_same_entry_point_user_and_variables(recipe: Recipe) -> None:
+    _, final = stages()
+
+    (entrypoint,) = of(final, "ENTRYPOINT")
+    assert json.loads(entrypoint) == list(recipe.entrypoint)
+    assert of(final, "USER") == [recipe.user]
+    variables = dict(text.split("=", 1) for text in of(final, "ENV"))
+    # The loader of the sandbox's image has no cache that names this folder.
+    assert variables | {"LD_LIBRARY_PATH": "/usr/local/lib"} == recipe.variables
+
+
+def test_both_images_have_the_same_layout(recipe: Recipe) -> None:
+    build, final = stages()
+    paths = {f"/{entry.path}" for layer in recipe.layers for entry in layer}
+
+    copied = [text.split() for text in of(final, "COPY")]
+    assert {source for source, *_ in copied} == {"--from=build"}
+    targets = {path.removeprefix("/installed"): target for _, path, target in copied}
+    assert targets == {"/lib": "/usr/local/lib", "/bin/pergola": "/usr/local/bin/pergola"}
+    assert "/usr/local/bin/pergola" in paths
+    packages = f"/usr/local/lib/python3.{sys.version_info.minor}/site-packages"
+    assert {f"{packages}/pergola/py.typed", f"{packages}/aiohttp/__init__.py"} <= paths
+    installs = [line for line in of(build, "RUN") if line.startswith("uv pip install")]
+    assert all("--prefix /installed" in line for line in installs)
+    assert all("--python /usr/local/bin/python3" in line for line in installs)
+    assert all("--compile-bytecode" in line for line in installs)
+
+
+def test_both_images_have_the_user_nonroot(recipe: Recipe) -> None:
+    (created,) = of(stages()[1], "RUN")
+    (users,) = (e.content for e in BASE if e.path == "etc/passwd")
+
+    uid, _, gid = recipe.user.partition(":")
+    assert f"--gid {gid} nonroot" in created
+    assert f"useradd --uid {uid} --gid {gid} " in created
+    assert f"nonroot:x:{uid}:{gid}:".encode() in bytes(users)  # type: ignore[arg-type]
+
+
+def test_both_images_have_the_packages_of_the_lock_file() -> None:
+    export = "export --frozen --no-dev --no-emit-project --quiet"
+    build, _ = stages()
+    assert f"uv {export} --output-file requirements.txt" in of(build, "RUN")
+    (install,) = (line for line in of(build, "RUN") if "--requirement" in line)
+    assert "--require-hashes" in install
+
+    answer = subprocess.run(
+        [UV, *export.split(), "--offline", "--format", "requirements.txt"],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    lines = answer.stdout.replace("\\\n", "").splitlines()
+    locked = [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    assert all("--hash=sha256:" in line for line in locked)
+    names = {line.partition("==")[0].lower() for line in locked if "== 'win32'" not in line}
+    assert names == pergola._required("pergola") - {"pergola"}
+
+
+def test_everything_that_is_copied_into_the_build_is_sent_to_it() -> None:
+    ignored = (ROOT / ".containerignore").read_text().splitlines()
+    build, _ = stages()
+
+    assert ignored[0] == "*"
+    for line in of(build, "COPY"):
+        *sources, _ = line.split()
+        for source in sources:
+            assert f"!{source}" in ignored
+            assert (ROOT / source).exists()
+
+
+def test_the_base_has_the_oldest_supported_version_of_python() -> None:
+    containerfile = (ROOT / "Containerfile").read_text()
+    (base,) = re.findall(r"^ARG PYTHON=.*python:(\S+?)-slim", containerfile, re.MULTILINE)
+    (required,) = re.findall(r'requires-python = ">=(\S+)"', (ROOT / "pyproject.toml").read_text())
+
+    assert base == required
