@@ -8,6 +8,8 @@ from pergola.sandbox.errors import SandboxError
 from pergola.sandbox.node import requirements
 from pergola.testing.shared import require_node
 
+MISSING_OF_KERNEL = requirements._missing_of_kernel
+
 
 @pytest.fixture(autouse=True)
 def everything_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,6 +35,23 @@ def test_missing_root_and_packages_are_named_in_one_sentence(
     assert str(error.value) == (
         "a node cannot run on this machine: it needs root (sudo); nft not found"
         " (apt-get install nftables). Without --node, nodes are simulated"
+    )
+
+
+def test_missing_features_of_the_kernel_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requirements, "_missing_of_kernel", MISSING_OF_KERNEL)
+    monkeypatch.setattr(requirements, "_NAMESPACES", ("pid", "dream"))
+    monkeypatch.setattr(requirements, "_file_systems", lambda: {"tmpfs"})
+    monkeypatch.setattr(requirements, "_controllers", lambda: {"cpu", "cpuset"})
+
+    with pytest.raises(SandboxError) as error:
+        requirements.check()
+
+    assert str(error.value) == (
+        "a node cannot run on this machine: the kernel lacks namespaces: dream;"
+        " the kernel lacks file systems: overlay;"
+        " the kernel lacks cgroup controllers: memory, pids."
+        " Without --node, nodes are simulated"
     )
 
 

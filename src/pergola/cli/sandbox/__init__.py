@@ -127,8 +127,9 @@ def _print_node(running: Sandbox) -> None:
     nodes, pods = asyncio.run(observe(running.kubeconfig))
     for node in nodes:
         print(f'node "{node.name}": {node.condition} ({node.versions})')
+    longest = max((len(str(pod.key)) for pod in pods), default=0)
     for pod in pods:
-        print(f"  {pod.key!s:<48} {pod.state:<12} {', '.join(pod.images)}")
+        print(f"  {pod.key!s:<{longest}} {pod.state:<12} {', '.join(pod.images)}")
 
 
 def _running(name: str) -> Sandbox:

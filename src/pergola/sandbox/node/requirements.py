@@ -1,6 +1,7 @@
 """Requirements for running a node, checked before anything starts."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -57,8 +58,7 @@ def _missing() -> Iterator[str]:
 
 def _missing_of_kernel() -> Iterator[str]:
     namespaces = [n for n in _NAMESPACES if not Path(f"/proc/self/ns/{n}").exists()]
-    known = Path("/proc/filesystems").read_text().split()
-    file_systems = [name for name in _FILE_SYSTEMS if name not in known]
+    file_systems = [name for name in _FILE_SYSTEMS if name not in _file_systems()]
     controllers = [name for name in _CONTROLLERS if name not in _controllers()]
     for names, noun in (
         (namespaces, "namespaces"),
@@ -67,6 +67,15 @@ def _missing_of_kernel() -> Iterator[str]:
     ):
         if names:
             yield f"the kernel lacks {noun}: {', '.join(names)}"
+
+
+def _file_systems() -> set[str]:
+    """Return the file systems of the kernel and its modules, which a mount loads."""
+    known = set(Path("/proc/filesystems").read_text().split())
+    modules = Path("/lib/modules", os.uname().release, "modules.dep")
+    if modules.exists():
+        known |= set(re.findall(r"/(\w+)\.ko", modules.read_text()))
+    return known
 
 
 def _controllers() -> set[str]:
