@@ -4,7 +4,11 @@ from typing import Final
 
 from pergola.operator.components.component import Component
 from pergola.operator.components.observability.alertmanager import ALERTMANAGER
+from pergola.operator.components.observability.blackbox_exporter import BLACKBOX_EXPORTER
 from pergola.operator.components.observability.fluent_operator import FLUENT_OPERATOR
+from pergola.operator.components.observability.kube_state_metrics.component import (
+    KUBE_STATE_METRICS,
+)
 from pergola.operator.components.observability.opentelemetry_operator import OPENTELEMETRY_OPERATOR
 from pergola.operator.components.observability.perses_operator import PERSES_OPERATOR
 from pergola.operator.components.observability.prometheus_garden.component import PROMETHEUS_GARDEN
@@ -23,4 +27,6 @@ OBSERVABILITY: Final[tuple[Component, ...]] = (
     ALERTMANAGER,
     PROMETHEUS_GARDEN,
     PROMETHEUS_LONGTERM,
+    KUBE_STATE_METRICS,
+    BLACKBOX_EXPORTER,
 )

@@ -1,0 +1,281 @@
+"""blackbox-exporter: probes the endpoints of the garden as users reach them (spec 20 §16.8)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from pergola.api.objects import JsonObject, name_of
+from pergola.bundle import make_unique
+from pergola.kube.yaml import dump
+from pergola.manifests import (
+    RUNTIME_DEFAULT,
+    config_map_volume,
+    disruption_budget,
+    manifest,
+    mount,
+    port,
+    projected,
+    requests,
+    secret_files,
+    selector,
+    service,
+    service_account,
+    target_reference,
+    vertical_pod_autoscaler,
+)
+from pergola.manifests.labels import HIGH_AVAILABILITY
+from pergola.operator.components import authorities
+from pergola.operator.components.component import Component, Rendered
+from pergola.operator.components.conventions import (
+    GARDEN_SCRAPES,
+    TO_DNS,
+    TO_PRIVATE_NETWORKS,
+    TO_PUBLIC_NETWORKS,
+    open_ports,
+    to_service,
+)
+from pergola.operator.components.monitoring import (
+    ACCESS,
+    GARDEN,
+    job,
+    kept_metrics,
+    replace,
+    scrape_config,
+    static,
+)
+from pergola.operator.components.observability.conventions import host, managed
+from pergola.operator.components.observability.prometheus_garden.component import (
+    DEPLOY as PROMETHEUS_DEPLOYED,
+)
+from pergola.operator.components.priority_classes import P100
+from pergola.operator.garden.landscape import NAMESPACE, Landscape
+
+NAME: Final = "blackbox-exporter"
+PORT: Final = 9115
+
+_LABELS: Final = {"app": NAME, "gardener.cloud/role": "monitoring"}
+_PODS: Final = {"app": NAME}
+_ORIGIN: Final = {"origin": "gardener"}
+_POD_LABELS: Final = {
+    **_LABELS,
+    **_ORIGIN,
+    **TO_DNS,
+    **TO_PUBLIC_NETWORKS,
+    **TO_PRIVATE_NETWORKS,
+    **to_service("gardener-apiserver", 8443),
+    **to_service("gardener-discovery-server", 8081),
+    **to_service("all-istio-ingresses-istio-ingressgateway", 9443),
+}
+_CONFIG_VOLUME: Final = "blackbox-exporter-config"
+_CONFIG_PATH: Final = "/etc/blackbox_exporter"
+_FILE: Final = "blackbox.yaml"
+_ACCESS_VOLUME: Final = "cluster-access"
+_CA_VOLUME: Final = "gardener-ca"
+_SECRETS: Final = "/var/run/secrets/blackbox_exporter"
+_ACCESS_PATH: Final = f"{_SECRETS}/{_ACCESS_VOLUME}"
+_CA_PATH: Final = f"{_SECRETS}/{_CA_VOLUME}"
+_BUNDLE: Final = "bundle.crt"
+_READABLE: Final = 0o644
+_USER: Final = 65534
+_METRICS: Final = ("probe_success", "probe_http_status_code", "probe_http_duration_seconds")
+_ANYTHING: Final = {"regex": "(.*)", "separator": ";"}
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What to probe.
+
+    Attributes:
+        name: The last part of the names of its job and of its ScrapeConfig.
+        module: Of the exporter.
+        targets: URLs.
+    """
+
+    name: str
+    module: str
+    targets: tuple[str, ...]
+
+
+def render(landscape: Landscape) -> Rendered:
+    """Return the exporter, and what Prometheus has it probe."""
+    config = make_unique(_config_map(landscape))
+    objects = (
+        service_account(NAME, NAMESPACE, {**_LABELS, **_ORIGIN}),
+        config,
+        _deployment(landscape, name_of(config)),
+        _service(),
+        disruption_budget(NAME, NAMESPACE, _PODS, _LABELS),
+        _autoscaler(),
+        *(_scrape(probe) for probe in probes(landscape)),
+    )
+    return Rendered(managed=(managed(NAME, *objects),))
+
+
+def probes(landscape: Landscape) -> Iterator[Probe]:
+    """Yield what is probed."""
+    yield Probe("apiserver", "http_kube_apiserver", tuple(_api_servers(landscape)))
+    gardener = f"https://gardener-apiserver.{NAMESPACE}.svc/healthz"
+    yield Probe("gardener-apiserver", "http_gardener_apiserver", (gardener,))
+    dashboard = f"https://{host(landscape, 'dashboard')}/healthz"
+    yield Probe("dashboard", "http_gardener_dashboard", (dashboard,))
+    if landscape.virtual.gardener.discovery_server is not None:
+        discovery = f"http://gardener-discovery-server.{NAMESPACE}.svc.cluster.local:8081/healthz"
+        yield Probe("discovery-server", "http_gardener_discovery_server", (discovery,))
+
+
+def _api_servers(landscape: Landscape) -> Iterator[str]:
+    yield f"https://gardener.{landscape.domains[0]}/healthz"
+    sni = landscape.api_server.sni
+    for pattern in sni.domain_patterns if sni else ():
+        if "*" not in pattern:
+            yield f"https://{pattern}/healthz"
+
+
+def modules(landscape: Landscape) -> JsonObject:
+    """Return the modules of the exporter's configuration file: how to probe what.
+
+    The certificate of the dashboard is signed by Gardener unless there is one for all hosts.
+    """
+    gardener_ca = {"tls_config": {"ca_file": f"{_CA_PATH}/{_BUNDLE}"}}
+    cluster_ca = {"tls_config": {"ca_file": f"{_ACCESS_PATH}/{_BUNDLE}"}}
+    token = {"bearer_token_file": f"{_ACCESS_PATH}/token"}
+    found = {
+        "http_gardener_apiserver": _module(gardener_ca),
+        "http_kube_apiserver": _module({**cluster_ca, **token}),
+        "http_kube_apiserver_root_cas": _module(token),
+        "http_gardener_dashboard": _module({} if landscape.wildcard_certificate else gardener_ca),
+    }
+    if landscape.virtual.gardener.discovery_server is not None:
+        found["http_gardener_discovery_server"] = _module({})
+    return found
+
+
+def _module(client: JsonObject) -> JsonObject:
+    headers = {"Accept": "*/*", "Accept-Language": "en-US"}
+    http = {"headers": headers, "preferred_ip_protocol": "ipv4", **client}
+    return {"prober": "http", "timeout": "10s", "http": http}
+
+
+def _config_map(landscape: Landscape) -> JsonObject:
+    return manifest(
+        "v1",
+        "ConfigMap",
+        _CONFIG_VOLUME,
+        namespace=NAMESPACE,
+        labels={"app": "prometheus", "role": "monitoring"},
+        data={_FILE: dump({"modules": modules(landscape)})},
+    )
+
+
+def _deployment(landscape: Landscape, config: str) -> JsonObject:
+    return manifest(
+        "apps/v1",
+        "Deployment",
+        NAME,
+        namespace=NAMESPACE,
+        labels={**_LABELS, **_ORIGIN, HIGH_AVAILABILITY: "server"},
+        spec={
+            "replicas": 1,
+            "revisionHistoryLimit": 2,
+            "selector": selector(_PODS),
+            "template": {"metadata": {"labels": _POD_LABELS}, "spec": _pod(landscape, config)},
+        },
+    )
+
+
+def _pod(landscape: Landscape, config: str) -> JsonObject:
+    return {
+        "priorityClassName": P100,
+        "serviceAccountName": NAME,
+        "dnsConfig": {"options": [{"name": "ndots", "value": "3"}]},
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": _USER,
+            "fsGroup": _USER,
+            "supplementalGroups": [1],
+            "seccompProfile": RUNTIME_DEFAULT,
+        },
+        "containers": [_container(landscape)],
+        "volumes": _volumes(landscape, config),
+    }
+
+
+def _container(landscape: Landscape) -> JsonObject:
+    return {
+        "name": NAME,
+        "image": landscape.image(NAME),
+        "imagePullPolicy": "IfNotPresent",
+        "args": [f"--config.file={_CONFIG_PATH}/{_FILE}", "--log.level=debug"],
+        "ports": [port("probe", PORT)],
+        "resources": requests(memory="15M"),
+        "securityContext": {"allowPrivilegeEscalation": False},
+        "volumeMounts": [
+            mount(_CONFIG_VOLUME, _CONFIG_PATH),
+            mount(_ACCESS_VOLUME, _ACCESS_PATH),
+            mount(_CA_VOLUME, _CA_PATH),
+        ],
+    }
+
+
+def _volumes(landscape: Landscape, config: str) -> list[JsonObject]:
+    cluster = landscape.credentials.bundle_name(authorities.CLUSTER)
+    gardener = landscape.credentials.bundle_name(authorities.GARDENER)
+    return [
+        config_map_volume(_CONFIG_VOLUME, config),
+        projected(
+            _ACCESS_VOLUME,
+            secret_files(cluster, {_BUNDLE: _BUNDLE}),
+            secret_files(ACCESS, {"token": "token"}),
+            mode=_READABLE,
+        ),
+        {"name": _CA_VOLUME, "secret": {"secretName": gardener}},
+    ]
+
+
+def _service() -> JsonObject:
+    opened = open_ports(GARDEN_SCRAPES, PORT)
+    probe: JsonObject = {"name": "probe", "port": PORT, "protocol": "TCP"}
+    return service(NAME, NAMESPACE, _PODS, probe, labels=_PODS, annotations=opened)
+
+
+def _autoscaler() -> JsonObject:
+    target = target_reference("Deployment", NAME)
+    autoscaler = vertical_pod_autoscaler(NAME, NAMESPACE, target, NAME)
+    policy = autoscaler["spec"]["resourcePolicy"]["containerPolicies"][0]
+    policy["controlledResources"] = ["memory"]
+    return autoscaler
+
+
+def _scrape(probe: Probe) -> JsonObject:
+    """Return a scrape of the exporter whose target is an argument."""
+    name = f"blackbox-{probe.name}"
+    by_address = replace("__param_target", "$1", "__address__") | _ANYTHING
+    by_target = replace("instance", "$1", "__param_target") | _ANYTHING
+    through = replace("__address__", f"{NAME}:{PORT}") | _ANYTHING
+    return scrape_config(
+        GARDEN,
+        name,
+        {
+            "metricsPath": "/probe",
+            "params": {"module": [probe.module]},
+            "staticConfigs": static(*probe.targets, purpose="availability"),
+            "relabelings": [*_publicly_signed(probe), by_address, by_target, through, job(name)],
+            "metricRelabelings": kept_metrics(*_METRICS),
+        },
+    )
+
+
+def _publicly_signed(probe: Probe) -> Iterator[JsonObject]:
+    """Yield what lets API servers with a certificate for users be verified as users do."""
+    if probe.name == "apiserver":
+        module = "http_kube_apiserver_root_cas"
+        step = replace("__param_module", module, "__address__", regex=r"https://api\..*")
+        yield step | {"separator": ";"}
+
+
+BLACKBOX_EXPORTER: Final = Component(
+    name=NAME,
+    deploy="Deploying blackbox-exporter",
+    after=("Waiting until Kubernetes API server rolled out", PROMETHEUS_DEPLOYED),
+    render=render,
+)
