@@ -38,6 +38,22 @@ ENCRYPTION: list[tuple[str, dict[str, Any], list[tuple[str, str]]]] = [
         [("Forbidden", f"{SERVER}.encryptionConfig.resources[0]")],
     ),
     (
+        "resources of Kubernetes exist, those of other groups may",
+        {
+            f"{SERVER}.encryptionConfig.resources": [
+                "configmap",
+                "deployments.apps",
+                "toasters.apps",
+                "widgets.example.org",
+                "volumeattributesclasses.storage.k8s.io",
+            ]
+        },
+        [
+            ("Invalid", f"{SERVER}.encryptionConfig.resources[0]"),
+            ("Invalid", f"{SERVER}.encryptionConfig.resources[2]"),
+        ],
+    ),
+    (
         "resources to encrypt are unique",
         {f"{SERVER}.encryptionConfig.resources": ["configmaps", "configmaps"]},
         [("Duplicate", f"{SERVER}.encryptionConfig.resources[1]")],

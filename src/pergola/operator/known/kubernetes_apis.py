@@ -3,6 +3,7 @@
 from functools import cache
 from typing import Final
 
+from pergola.operator.known.kubernetes_versions import Minor, Version, tabled
 from pergola.operator.known.version_ranges import Range, range_of, rows
 
 REQUIRED: Final = (
@@ -76,6 +77,27 @@ def required_by(name: str) -> str | None:
         if required in (name, of_version) or required.startswith(f"{name}/"):
             return required
     return None
+
+
+def is_unknown_resource(name: str, version: Version) -> bool:
+    """Return whether a version lacks a resource of its own API groups.
+
+    Args:
+        name: `resource` of the core group, or `resource.group`; other groups may be custom ones.
+    """
+    resource, _, group = name.partition(".")
+    known = _resources_by_group(tabled(version)).get(group)
+    return known is not None and resource not in known
+
+
+@cache
+def _resources_by_group(version: Minor) -> dict[str, frozenset[str]]:
+    found: dict[str, set[str]] = {}
+    for name, versions in _table().items():
+        if has_resource(name) and version in versions:
+            *group, _, resource = name.split("/")
+            found.setdefault("".join(group), set()).add(resource)
+    return {group: frozenset(resources) for group, resources in found.items()}
 
 
 @cache

@@ -13,6 +13,8 @@ from pergola.operator.garden.encryption_at_rest import (
     is_served_by_gardener,
     resource_keys,
 )
+from pergola.operator.known.kubernetes_apis import is_unknown_resource
+from pergola.operator.known.kubernetes_versions import Version
 
 KUBERNETES: Final = "spec.virtualCluster.kubernetes.kubeAPIServer.encryptionConfig"
 GARDENER: Final = "spec.virtualCluster.gardener.gardenerAPIServer.encryptionConfig"
@@ -20,12 +22,20 @@ _PROVIDERS: Final = ("aescbc", "aesgcm", "secretbox")
 _WITHOUT_API: Final = ("apiserveripinfo", "serviceipallocations", "servicenodeportallocations")
 
 
-def check_encryption(spec: GardenSpec) -> Iterator[Cause]:
-    """Yield the findings about what both API servers encrypt."""
+def check_encryption(spec: GardenSpec, version: Version | None) -> Iterator[Cause]:
+    """Yield the findings about what both API servers encrypt.
+
+    Args:
+        version: of Kubernetes, whose own resources are known; None if it cannot be read.
+    """
     kubernetes, gardener = encryption_configs(spec)
     yield from _common(kubernetes.resources, ALWAYS_BY_KUBERNETES, KUBERNETES)
     for index, resource in enumerate(kubernetes.resources):
-        yield from _of_kubernetes(resource, f"{KUBERNETES}.resources[{index}]")
+        at = f"{KUBERNETES}.resources[{index}]"
+        problems = list(_of_kubernetes(resource, at))
+        yield from problems
+        if not problems and version is not None:
+            yield from _unknown(resource, version, at)
     if kubernetes.provider.type not in _PROVIDERS:
         yield unsupported(f"{KUBERNETES}.provider.type", kubernetes.provider.type, _PROVIDERS)
     yield from _common(gardener.resources, ALWAYS_BY_GARDENER, GARDENER)
@@ -76,6 +86,16 @@ def _common(resources: list[str], always: tuple[str, ...], path: str) -> Iterato
         if key in always:
             yield forbidden(at, f'"{resource}" are always encrypted')
         seen.add(key)
+
+
+def _unknown(resource: str, version: Version, path: str) -> Iterator[Cause]:
+    """Kubernetes' own resources are known; those of other groups may be custom ones."""
+    if resource.lower() != resource or "*" in resource:
+        return  # reported already
+    if is_unknown_resource(resource, version):
+        minor = version.of_minor
+        problem = f"Kubernetes {minor} has no such resource, so that nothing would be encrypted"
+        yield invalid(path, resource, problem)
 
 
 def _of_kubernetes(resource: str, path: str) -> Iterator[Cause]:

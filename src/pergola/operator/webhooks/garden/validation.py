@@ -65,6 +65,6 @@ def _check(garden: Garden, facts: Facts, before: ServiceAccountConfig | None) ->
     if version is not None:
         yield from check_kube_api_server(spec, version, before)
         yield from check_controller_manager(kubernetes.kube_controller_manager, version)
-    yield from check_encryption(spec)
+    yield from check_encryption(spec, version)
     yield from check_gardener(spec)
     yield from check_dashboard(spec)
