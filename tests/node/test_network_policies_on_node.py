@@ -14,6 +14,8 @@ from pergola.api.objects import JsonObject, Key, map_at
 from pergola.controllers.network_policy import Settings, network_policy
 from pergola.kube.client import Client
 from pergola.runtime.metrics import Metrics
+from pergola.sandbox import Sandbox
+from pergola.sandbox.components import FELIX
 from pergola.testing.namespaces import create_namespace, delete_namespace
 from pergola.testing.node_connections import CONNECTED, REFUSED, UNKNOWN_NAME, connect
 from pergola.testing.node_workloads import etcd_pod, etcd_with_a_claim, is_ready
@@ -73,6 +75,28 @@ async def test_a_default_deny_admits_only_callers_with_the_allowed_label(
     assert list(outcomes) == [CONNECTED, REFUSED]
     pod = await node_client.get(POD, Key(node_namespace, "etcd"))
     assert is_ready(pod)  # probes come from the node, which no policy refuses
+
+
+async def test_policies_hold_while_felix_restarts(
+    node_sandbox: Sandbox, node_client: Client, node_namespace: str
+) -> None:
+    host = await serve(node_client, node_namespace)
+    await node_client.create(policy(node_namespace, "deny-all", policyTypes=["Ingress"]))
+    assert await connect(node_client, node_namespace, host, PORT) == REFUSED
+
+    await node_sandbox.kill(FELIX)
+    try:
+        # A new policy has to wait, and this pod has no rules yet.
+        callers = {"podSelector": {"matchLabels": {"caller": "welcome"}}}
+        await node_client.create(policy(node_namespace, "allow", ingress=[{"from": [callers]}]))
+        attempts = [
+            asyncio.create_task(connect(node_client, node_namespace, host, PORT, labels))
+            for labels in ({"caller": "welcome"}, {"caller": "stranger"})
+        ]
+    finally:
+        await node_sandbox.restart(FELIX)
+
+    assert await asyncio.gather(*attempts) == [CONNECTED, REFUSED]
 
 
 async def test_egress_is_refused_except_to_dns(node_client: Client, node_namespace: str) -> None:

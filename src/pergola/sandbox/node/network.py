@@ -109,6 +109,8 @@ def _felix(layout: Layout, node: str, address: str) -> str:
         "IpInIpEnabled": "false",
         "Ipv6Support": "false",
         "LogFilePath": "none",
+        # It warns every 30 seconds until it finds an interface; the plugin has its own setting.
+        "MTUIfacePattern": "^lo$",
         "LogSeverityFile": "none",
         "LogSeveritySys": "none",
         "LogSeverityScreen": "WARNING",
