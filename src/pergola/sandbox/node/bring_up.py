@@ -48,7 +48,8 @@ async def bring_up(
             group.create_task(readiness.of_apiserver())
     except ExceptionGroup as failed:
         raise failed.exceptions[0] from None  # the first one cancelled the other task
-    await readiness.of_objects(network.objects(directory / "bin"))
+    await readiness.of_objects(network.definitions(directory / "bin"))
+    await readiness.of_objects(network.permissions())
     progress("starting kube-controller-manager, kube-scheduler, kubelet, kube-proxy and Felix")
     await _start(directory, *(c for c in components if c not in _FIRST))
     await readiness.of_path(network.INITIALIZED, "Felix to start")

@@ -16,9 +16,24 @@ from pergola.sandbox.components import FELIX, PODS, Flags, Layout
 from pergola.sandbox.files import Identity
 from pergola.sandbox.module import CALICO_CNI, CALICO_CRDS
 
-# What both programs read; the other definitions are of features that the node does not use.
-_KINDS: Final = ("clusterinformations", "ippools", "tiers")
-_PERMISSIONS: Final = Path(__file__).with_name("network.yaml")
+# All kinds that Felix reads: it watches those that exist, and lists the others every five seconds.
+_KINDS: Final = (
+    "bgpconfigurations",
+    "bgppeers",
+    "clusterinformations",
+    "felixconfigurations",
+    "globalnetworkpolicies",
+    "globalnetworksets",
+    "hostendpoints",
+    "ipamblocks",
+    "ippools",
+    "networkpolicies",
+    "networksets",
+    "stagedglobalnetworkpolicies",
+    "stagedkubernetesnetworkpolicies",
+    "stagednetworkpolicies",
+    "tiers",
+)
 _CNI_KUBECONFIG: Final = f"{CALICO_CNI}.kubeconfig"
 _FELIX_KUBECONFIG: Final = f"{FELIX}.kubeconfig"
 _FELIX_SETTINGS: Final = f"{FELIX}.cfg"
@@ -57,17 +72,25 @@ def configurations(layout: Layout, node: str, address: str) -> dict[str, str]:
     }
 
 
-def objects(programs: Path) -> Iterator[JsonObject]:
-    """Yield the definitions of the kinds and the permissions of both programs.
+def definitions(programs: Path) -> Iterator[JsonObject]:
+    """Yield the definitions of Calico's kinds.
 
     Args:
         programs: the folder with all programs, and with Calico's definitions.
     """
-    files = [programs / CALICO_CRDS / f"crd.projectcalico.org_{kind}.yaml" for kind in _KINDS]
-    for file in (*files, _PERMISSIONS):
-        for document in yaml.parse_documents(file.read_text()):
-            if isinstance(document.value, dict):
-                yield document.value
+    for kind in _KINDS:
+        yield from _content(programs / CALICO_CRDS / f"crd.projectcalico.org_{kind}.yaml")
+
+
+def permissions() -> Iterator[JsonObject]:
+    """Yield the roles of both programs, and their bindings."""
+    yield from _content(Path(__file__).with_name("network.yaml"))
+
+
+def _content(file: Path) -> Iterator[JsonObject]:
+    for document in yaml.parse_documents(file.read_text()):
+        if isinstance(document.value, dict):
+            yield document.value
 
 
 def _plugins(layout: Layout, node: str) -> str:

@@ -18,6 +18,7 @@ from pergola.extensions.provider_config import read_strict
 from pergola.providers.networking.calico import Calico, FeatureGates, NetworkConfig
 from pergola.providers.networking.calico.lint_exceptions import EXCEPTIONS
 from pergola.providers.networking.plugin import Plan, Rendered
+from pergola.sandbox.node import network
 
 V4 = ("IPv4",)
 V6 = ("IPv6",)
@@ -311,6 +312,33 @@ def test_nftables_like_kube_proxy() -> None:
     rendered = render(of=shoot(mode="NFTables"))
 
     assert environment(rendered)["FELIX_NFTABLESMODE"] == "Enabled"
+
+
+def permitted(role: JsonObject) -> set[tuple[str, str, str]]:
+    return {
+        triple
+        for rule in role["rules"]
+        if "resourceNames" not in rule
+        for triple in itertools.product(rule["apiGroups"], rule["resources"], rule["verbs"])
+    }
+
+
+@pytest.mark.parametrize(
+    ("account", "on_the_node"),
+    [("calico-node", "sandbox:felix"), ("calico-cni-plugin", "sandbox:cni-plugin")],
+)
+def test_the_roles_suffice_for_what_works_on_a_sandboxes_node(
+    account: str, on_the_node: str
+) -> None:
+    [proven] = [
+        obj
+        for obj in network.permissions()
+        if (obj["kind"], name_of(obj)) == ("ClusterRole", on_the_node)
+    ]
+
+    granted = permitted(named(render(), "ClusterRole", account))
+
+    assert permitted(proven) - granted == set()
 
 
 def test_the_pod_template_changes_with_the_config_map() -> None:
