@@ -21,7 +21,8 @@ from pergola.testing.node_connections import CONNECTED, REFUSED, UNKNOWN_NAME, c
 from pergola.testing.node_workloads import etcd_pod, etcd_with_a_claim, is_ready
 from pergola.testing.waiting import running, until
 
-pytestmark = pytest.mark.node
+# The first caller may have to wait for its image to be built.
+pytestmark = [pytest.mark.node, pytest.mark.timeout(240)]
 
 PORT = 2379
 L = "networking.resources.gardener.cloud/"
