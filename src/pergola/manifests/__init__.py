@@ -26,7 +26,16 @@ from pergola.manifests.containers import (
     restricted,
 )
 from pergola.manifests.objects import KUBE_SYSTEM, Images, manifest, selector
-from pergola.manifests.rbac import READ, account, cluster_role, role, rule, service_account
+from pergola.manifests.rbac import (
+    READ,
+    account,
+    cluster_role,
+    group,
+    role,
+    rule,
+    service_account,
+    user,
+)
 from pergola.manifests.services import HEADLESS, service, service_port
 from pergola.manifests.token_access import token_mount, token_volume
 from pergola.manifests.volumes import (
@@ -71,6 +80,7 @@ __all__ = [
     "flag",
     "from_config_map",
     "from_pod",
+    "group",
     "host_path",
     "host_port",
     "http_probe",
@@ -93,5 +103,6 @@ __all__ = [
     "target_reference",
     "token_mount",
     "token_volume",
+    "user",
     "vertical_pod_autoscaler",
 ]

@@ -32,6 +32,16 @@ def account(name: str, namespace: str) -> JsonObject:
     return {"kind": "ServiceAccount", "name": name, "namespace": namespace}
 
 
+def user(name: str) -> JsonObject:
+    """Return a user as the subject of a binding."""
+    return {"apiGroup": _GROUP, "kind": "User", "name": name}
+
+
+def group(name: str) -> JsonObject:
+    """Return all users of a group as the subject of a binding."""
+    return {"apiGroup": _GROUP, "kind": "Group", "name": name}
+
+
 def rule(
     group: str, resources: Sequence[str], verbs: Sequence[str], names: Sequence[str] = ()
 ) -> JsonObject:

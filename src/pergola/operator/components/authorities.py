@@ -57,6 +57,18 @@ def runtime_server(name: str, *hosts: str) -> Credential:
     return Credential(config, Options(signed_by=SigningCA(RUNTIME, Use.CURRENT)))
 
 
+def gardener_server(name: str, *hosts: str, use: Use = Use.DEFAULT) -> Credential:
+    """Return the certificate of a server of Gardener that the virtual cluster calls.
+
+    Args:
+        use: The authority that signs it while there are two.
+    """
+    config = Certificate(
+        name=name, common_name=hosts[0], hosts=hosts, for_server=True, publish_ca=False
+    )
+    return Credential(config, Options(signed_by=SigningCA(GARDENER, use)))
+
+
 def service_hosts(service: str, namespace: str) -> tuple[str, ...]:
     """Return the names under which clients of any namespace reach a Service."""
     return (

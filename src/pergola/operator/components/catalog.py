@@ -5,6 +5,13 @@ from typing import Final
 from pergola.operator.components.component import Component
 from pergola.operator.components.etcd_druid import ETCD_DRUID
 from pergola.operator.components.etcds.etcds import ETCDS
+from pergola.operator.components.gardener_access import GARDENER_ACCESS
+from pergola.operator.components.gardener_admission_controller.workload import (
+    GARDENER_ADMISSION_CONTROLLER,
+)
+from pergola.operator.components.gardener_apiserver.component import GARDENER_APISERVER
+from pergola.operator.components.gardener_controller_manager import GARDENER_CONTROLLER_MANAGER
+from pergola.operator.components.gardener_scheduler import GARDENER_SCHEDULER
 from pergola.operator.components.kube_apiserver_exposure.services import API_SERVER_SERVICE
 from pergola.operator.components.kube_controller_manager.deployment import KUBE_CONTROLLER_MANAGER
 from pergola.operator.components.observability.catalog import OBSERVABILITY
@@ -14,6 +21,7 @@ from pergola.operator.components.resource_manager.virtual import VIRTUAL_RESOURC
 from pergola.operator.components.service_mesh.objects import ISTIO
 from pergola.operator.components.vertical_pod_autoscaler.objects import VERTICAL_POD_AUTOSCALER
 from pergola.operator.components.virtual_access import GENERIC_KUBECONFIG
+from pergola.operator.components.virtual_system.component import VIRTUAL_SYSTEM
 
 CATALOG: Final[tuple[Component, ...]] = (
     RESOURCE_MANAGER,
@@ -27,6 +35,12 @@ CATALOG: Final[tuple[Component, ...]] = (
     KUBE_CONTROLLER_MANAGER,
     VIRTUAL_RESOURCE_MANAGER,
     *OBSERVABILITY,
+    GARDENER_APISERVER,
+    GARDENER_ADMISSION_CONTROLLER,
+    GARDENER_CONTROLLER_MANAGER,
+    GARDENER_SCHEDULER,
+    GARDENER_ACCESS,
+    VIRTUAL_SYSTEM,
 )
 
 

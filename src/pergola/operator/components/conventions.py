@@ -5,6 +5,7 @@ from typing import Final
 import orjson
 
 from pergola.api.objects import JsonObject
+from pergola.operator.garden.landscape import Landscape
 
 GARDEN_SCRAPES: Final = (
     "networking.resources.gardener.cloud/from-all-garden-scrape-targets-allowed-ports"
@@ -47,3 +48,10 @@ def open_to_namespaces(*selectors: JsonObject) -> dict[str, str]:
         selectors: Label selectors of these namespaces.
     """
     return {_NAMESPACES: orjson.dumps(selectors).decode()}
+
+
+def nearest_first(landscape: Landscape) -> JsonObject:
+    """Return the part of a Service's spec by which clients prefer pods in their own zone."""
+    routing = landscape.runtime.settings.topology_aware_routing
+    is_on = routing is not None and routing.enabled
+    return {"trafficDistribution": "PreferClose"} if is_on else {}

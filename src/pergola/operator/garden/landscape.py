@@ -64,6 +64,8 @@ class Landscape:
         wildcard_certificate: The Secret with the wildcard certificate of the garden, if any.
         gardener_api_server_address: The cluster IP of the Service `gardener-apiserver`; empty until
             the runtime cluster has it.
+        access_tokens: Those that the kubeconfigs of the Secrets `gardener` and `gardener-internal`
+            have now, by the name of the Secret.
         new_key_known_by: Deployments of API servers all of whose replicas know the new encryption
             key while it is rotated.
         seed_domains: The ingress domains of the Seeds whose networks can be reached.
@@ -89,6 +91,7 @@ class Landscape:
     backup_secret: str = ""
     wildcard_certificate: JsonObject | None = None
     gardener_api_server_address: str = ""
+    access_tokens: Mapping[str, str] = field(default_factory=dict)
     new_key_known_by: frozenset[str] = frozenset()
     seed_domains: tuple[str, ...] = ()
     own_seed_domain: str = ""

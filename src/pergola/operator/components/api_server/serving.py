@@ -12,25 +12,9 @@ from pergola.operator.components.api_server.part import (
     feature_gates,
     mounted_secret,
 )
+from pergola.operator.components.etcds import access
+from pergola.operator.components.tls import CIPHER_SUITES
 from pergola.operator.garden.landscape import Landscape
-
-ETCD_CLIENT: Final = "etcd-client"
-"""The credential with which API servers authenticate at etcd."""
-ETCD_MAIN: Final = "virtual-garden-etcd-main-client"
-"""The Service of the etcd for everything but Events."""
-ETCD_PORT: Final = 2379
-CIPHER_SUITES: Final = (
-    "TLS_AES_128_GCM_SHA256",
-    "TLS_AES_256_GCM_SHA384",
-    "TLS_CHACHA20_POLY1305_SHA256",
-    "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
-    "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
-    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305",
-    "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
-    "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
-    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305",
-)
-"""All suites of TLS 1.3, and those of TLS 1.2 with forward secrecy and authenticated encryption."""
 
 _GROUP_READABLE: Final = 0o640
 _ETCD_CA: Final = "/srv/kubernetes/etcd/ca"
@@ -55,7 +39,7 @@ def serving(
     files = (
         mounted_secret("ca-etcd", _ETCD_CA, credentials.bundle_name(authorities.ETCD)),
         mounted_secret(
-            "etcd-client", _ETCD_CLIENT, credentials.name(ETCD_CLIENT), mode=_GROUP_READABLE
+            "etcd-client", _ETCD_CLIENT, credentials.name(access.CLIENT), mode=_GROUP_READABLE
         ),
         mounted_secret("server", _SERVER, credentials.name(certificate), mode=_GROUP_READABLE),
     )
@@ -68,7 +52,7 @@ def _fixed() -> tuple[str, ...]:
         f"--etcd-cafile={_ETCD_CA}/bundle.crt",
         f"--etcd-certfile={_ETCD_CLIENT}/tls.crt",
         f"--etcd-keyfile={_ETCD_CLIENT}/tls.key",
-        f"--etcd-servers=https://{ETCD_MAIN}:{ETCD_PORT}",
+        f"--etcd-servers=https://{access.client_service(access.MAIN)}:{access.CLIENT_PORT}",
         "--livez-grace-period=1m",
         "--profiling=false",
         "--shutdown-delay-duration=15s",

@@ -1,0 +1,207 @@
+"""The workload of gardener-admission-controller, and its permissions in the virtual cluster."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from pergola.api.objects import JsonObject, name_of
+from pergola.bundle import make_unique
+from pergola.kube.yaml import dump
+from pergola.manifests import (
+    READ,
+    cluster_role,
+    config_map_volume,
+    http_probe,
+    manifest,
+    mount,
+    requests,
+    rule,
+    service,
+    service_port,
+)
+from pergola.operator.components import authorities, monitoring
+from pergola.operator.components.component import Component, Rendered
+from pergola.operator.components.conventions import (
+    GARDEN_SCRAPES,
+    WEBHOOK_TARGETS,
+    nearest_first,
+    open_ports,
+)
+from pergola.operator.components.gardener_admission_controller.webhooks import NAME, webhooks
+from pergola.operator.components.gardener_program import (
+    CLIENT_CONNECTION,
+    SERVER,
+    Program,
+    autoscaler,
+    budget,
+    deployment,
+    gardener_labels,
+)
+from pergola.operator.components.priority_classes import P400
+from pergola.operator.components.virtual_access import KUBECONFIG_PATH, access_secret
+from pergola.operator.garden.credentials import Credential
+from pergola.operator.garden.landscape import NAMESPACE, Landscape
+from pergola.secrets_manager import Use
+
+PORT: Final = 2719
+METRICS_PORT: Final = 2723
+
+_PROGRAM: Final = Program(
+    name=NAME, labels=gardener_labels("admission-controller"), priority=P400, kind=SERVER
+)
+_HEALTH_PORT: Final = 2722
+_CERTIFICATE: Final = f"{NAME}-cert"
+_CERTIFICATE_PATH: Final = f"/etc/{NAME}/srv"
+_CONFIG_VOLUME: Final = f"{NAME}-config"
+_CONFIG_PATH: Final = f"/etc/{NAME}/config"
+_CONFIG_KEY: Final = "config.yaml"
+_ROLE: Final = "gardener.cloud:system:admission-controller"
+_BINDING: Final = "gardener.cloud:admission-controller"
+_METRICS: Final = (
+    "gardener_admission_controller_.+",
+    "rest_client_.+",
+    "controller_runtime_.+",
+    "go_.+",
+)
+
+
+def credentials(landscape: Landscape) -> Iterator[Credential]:
+    """Yield its certificate; the API server gets the new bundle before it."""
+    del landscape
+    hosts = authorities.service_hosts(NAME, NAMESPACE)
+    yield authorities.gardener_server(_CERTIFICATE, *hosts, use=Use.CURRENT)
+
+
+def render(landscape: Landscape) -> Rendered:
+    """Return the workload, its permissions and its webhooks."""
+    config = make_unique(_config_map(landscape))
+    runtime = _PROGRAM.runtime(
+        config,
+        deployment(
+            _PROGRAM, landscape, _container(landscape), _volumes(landscape, name_of(config))
+        ),
+        budget(_PROGRAM),
+        _service(landscape),
+        _service_monitor(),
+        autoscaler(_PROGRAM, memory="25Mi"),
+    )
+    virtual = _PROGRAM.virtual(*_permissions(), *webhooks(landscape))
+    return Rendered(managed=(runtime, virtual), direct=(access_secret(NAME),))
+
+
+def _config_map(landscape: Landscape) -> JsonObject:
+    return manifest(
+        "v1",
+        "ConfigMap",
+        NAME,
+        namespace=NAMESPACE,
+        labels=_PROGRAM.labels,
+        data={_CONFIG_KEY: dump(configuration(landscape))},
+    )
+
+
+def configuration(landscape: Landscape) -> JsonObject:
+    """Return its configuration file."""
+    settings = landscape.virtual.gardener.admission_controller
+    server: JsonObject = {
+        "webhooks": {"port": PORT, "tls": {"serverCertDir": _CERTIFICATE_PATH}},
+        "healthProbes": {"port": _HEALTH_PORT},
+        "metrics": {"port": METRICS_PORT},
+    }
+    if settings.resource_admission_configuration is not None:
+        limits = settings.resource_admission_configuration.to_json()
+        server["resourceAdmissionConfiguration"] = limits
+    return {
+        "apiVersion": "admissioncontroller.config.gardener.cloud/v1alpha1",
+        "kind": "AdmissionControllerConfiguration",
+        "gardenClientConnection": {"kubeconfig": KUBECONFIG_PATH, **CLIENT_CONNECTION},
+        "logLevel": settings.log_level,
+        "logFormat": "json",
+        "server": server,
+    }
+
+
+def _container(landscape: Landscape) -> JsonObject:
+    return {
+        "image": landscape.gardener_image(NAME),
+        "args": [f"--config={_CONFIG_PATH}/{_CONFIG_KEY}"],
+        "livenessProbe": http_probe(
+            "/healthz", _HEALTH_PORT, initialDelaySeconds=15, timeoutSeconds=5
+        ),
+        "readinessProbe": http_probe(
+            "/readyz", _HEALTH_PORT, initialDelaySeconds=10, timeoutSeconds=5
+        ),
+        "resources": requests(cpu="100m", memory="200Mi"),
+        "volumeMounts": [
+            mount(_CERTIFICATE, _CERTIFICATE_PATH, readOnly=True),
+            mount(_CONFIG_VOLUME, _CONFIG_PATH),
+        ],
+    }
+
+
+def _volumes(landscape: Landscape, config: str) -> list[JsonObject]:
+    certificate = {"secretName": landscape.credentials.name(_CERTIFICATE), "defaultMode": 0o640}
+    return [
+        {"name": _CERTIFICATE, "secret": certificate},
+        config_map_volume(_CONFIG_VOLUME, config),
+    ]
+
+
+def _service(landscape: Landscape) -> JsonObject:
+    return service(
+        NAME,
+        NAMESPACE,
+        _PROGRAM.labels,
+        service_port("https", 443, PORT),
+        service_port("metrics", METRICS_PORT),
+        labels=_PROGRAM.labels,
+        annotations={
+            **open_ports(GARDEN_SCRAPES, METRICS_PORT),
+            **open_ports(WEBHOOK_TARGETS, PORT),
+        },
+        **nearest_first(landscape),
+    )
+
+
+def _service_monitor() -> JsonObject:
+    scraped = monitoring.endpoint("metrics", metrics=monitoring.kept_metrics(*_METRICS))
+    return monitoring.service_monitor(monitoring.GARDEN, NAME, _PROGRAM.labels, scraped)
+
+
+def _permissions() -> list[JsonObject]:
+    role, binding = cluster_role(_ROLE, _rules(), _PROGRAM.account(), labels=_PROGRAM.labels)
+    metadata = {**binding["metadata"], "name": _BINDING}
+    return [role, {**binding, "metadata": metadata}]
+
+
+def _rules() -> list[JsonObject]:
+    core = (
+        "backupbuckets",
+        "backupentries",
+        "controllerdeployments",
+        "controllerinstallations",
+        "internalsecrets",
+        "secretbindings",
+        "seeds",
+        "shoots",
+        "shootstates",
+        "projects",
+    )
+    return [
+        rule("core.gardener.cloud", core, READ),
+        rule("seedmanagement.gardener.cloud", ["gardenlets", "managedseeds"], READ),
+        rule("operations.gardener.cloud", ["bastions"], READ),
+        rule("", ["configmaps", "namespaces", "secrets", "serviceaccounts"], READ),
+        rule("coordination.k8s.io", ["leases"], READ),
+        rule("certificates.k8s.io", ["certificatesigningrequests"], READ),
+        rule("security.gardener.cloud", ["credentialsbindings"], READ),
+        rule("authorization.k8s.io", ["subjectaccessreviews"], ["create"]),
+    ]
+
+
+GARDENER_ADMISSION_CONTROLLER: Final = Component(
+    name=NAME,
+    deploy="Deploying Gardener Admission Controller",
+    after=("Waiting until Gardener API server rolled out",),
+    credentials=credentials,
+    render=render,
+)

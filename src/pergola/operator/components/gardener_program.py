@@ -1,0 +1,179 @@
+"""What the programs of Gardener have in common (spec 20 §16).
+
+They run in the runtime cluster and work on the virtual one: each has a Deployment with the shared
+kubeconfig and a token of its own, what surrounds it, and permissions in the virtual cluster. So
+each has two ManagedResources.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from pergola.api.objects import JsonObject, map_at, maps_at
+from pergola.manifests import (
+    KUBE_SYSTEM,
+    account,
+    disruption_budget,
+    manifest,
+    selector,
+    target_reference,
+    vertical_pod_autoscaler,
+)
+from pergola.manifests.labels import HIGH_AVAILABILITY
+from pergola.operator.components.component import Managed, Target
+from pergola.operator.components.conventions import TO_DNS
+from pergola.operator.components.virtual_access import (
+    TO_VIRTUAL_API_SERVER,
+    kubeconfig_mount,
+    kubeconfig_volume,
+)
+from pergola.operator.garden.landscape import NAMESPACE, Landscape
+
+CONDITION: Final = "VirtualComponentsHealthy"
+CONTROLLER: Final = "controller"
+"""Has one replica that works, and one more in a highly available garden."""
+SERVER: Final = "server"
+"""Has several replicas that serve."""
+CLIENT_CONNECTION: Final = {"qps": 100, "burst": 130}
+"""How many requests a program may send."""
+METRICS: Final = ("rest_client_.+", "controller_runtime_.+", "workqueue_.+", "go_.+")
+"""Metrics that controllers have in common."""
+
+_USER: Final = 65532
+_NON_ROOT: Final[JsonObject] = {
+    "runAsNonRoot": True,
+    "runAsUser": _USER,
+    "runAsGroup": _USER,
+    "fsGroup": _USER,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A program of Gardener.
+
+    Attributes:
+        name: Of its Deployment, Service and container, and of its account in the virtual cluster.
+        labels: Of its pods and everything around them.
+        priority: Its priority class.
+        kind: `CONTROLLER` or `SERVER`; empty if the number of replicas is always the same.
+        managed: The beginning of the names of its ManagedResources, if not its name.
+        to: Labels of its pods that let them reach more than DNS and the virtual API server.
+    """
+
+    name: str
+    labels: Mapping[str, str]
+    priority: str
+    kind: str = ""
+    managed: str = ""
+    condition: str = CONDITION
+    to: Mapping[str, str] = field(default_factory=dict)
+
+    def account(self) -> JsonObject:
+        """Return its account in the virtual cluster, as the subject of bindings."""
+        return account(self.name, KUBE_SYSTEM)
+
+    def runtime(self, *objects: JsonObject, rolled_out: bool = False) -> Managed:
+        """Return the ManagedResource of the runtime cluster."""
+        return Managed(
+            name=f"{self.managed or self.name}-runtime",
+            objects=objects,
+            condition=self.condition,
+            rolled_out=rolled_out,
+        )
+
+    def virtual(self, *objects: JsonObject) -> Managed:
+        """Return the ManagedResource of the virtual cluster."""
+        return Managed(
+            name=f"{self.managed or self.name}-virtual",
+            objects=objects,
+            target=Target.VIRTUAL,
+            condition=self.condition,
+        )
+
+
+def gardener_labels(role: str) -> dict[str, str]:
+    """Return the labels of a program of Gardener."""
+    return {"app": "gardener", "role": role}
+
+
+def deployment(
+    program: Program,
+    landscape: Landscape,
+    container: JsonObject,
+    volumes: Sequence[JsonObject] = (),
+    *,
+    annotations: Mapping[str, str] | None = None,
+    pod: JsonObject | None = None,
+    **spec: object,
+) -> JsonObject:
+    """Return the Deployment: one replica, unless a webhook or the spec says otherwise.
+
+    Args:
+        container: Without what all containers have: name, pull policy, privileges, kubeconfig.
+        annotations: Of the pods.
+        pod: More fields of the pod spec, which win.
+        spec: More fields of the Deployment, which win.
+    """
+    replicas = {HIGH_AVAILABILITY: program.kind} if program.kind else {}
+    metadata: JsonObject = {
+        "labels": {**program.labels, **TO_DNS, **TO_VIRTUAL_API_SERVER, **program.to}
+    }
+    if annotations:
+        metadata["annotations"] = dict(annotations)
+    pod_spec = _pod(program, landscape, container, volumes)
+    return manifest(
+        "apps/v1",
+        "Deployment",
+        program.name,
+        namespace=NAMESPACE,
+        labels={**program.labels, **replicas},
+        spec={
+            "replicas": 1,
+            "revisionHistoryLimit": 2,
+            "selector": selector(program.labels),
+            **spec,
+            "template": {"metadata": metadata, "spec": {**pod_spec, **(pod or {})}},
+        },
+    )
+
+
+def _pod(
+    program: Program, landscape: Landscape, container: JsonObject, volumes: Sequence[JsonObject]
+) -> JsonObject:
+    mounts = [*maps_at(container, "volumeMounts"), kubeconfig_mount()]
+    security = {"allowPrivilegeEscalation": False, **map_at(container, "securityContext")}
+    common: JsonObject = {
+        "name": program.name,
+        "imagePullPolicy": "IfNotPresent",
+        **container,
+        "securityContext": security,
+        "volumeMounts": mounts,
+    }
+    return {
+        "automountServiceAccountToken": False,
+        "priorityClassName": program.priority,
+        "securityContext": _NON_ROOT,
+        "containers": [common],
+        "volumes": [*volumes, kubeconfig_volume(landscape, program.name)],
+    }
+
+
+def budget(program: Program) -> JsonObject:
+    """Return the budget of one evicted pod at a time."""
+    return disruption_budget(program.name, NAMESPACE, program.labels)
+
+
+def autoscaler(
+    program: Program, most: Mapping[str, int | str] | None = None, **least: int | str
+) -> JsonObject:
+    """Return the autoscaler of its container."""
+    return vertical_pod_autoscaler(
+        f"{program.name}-vpa",
+        NAMESPACE,
+        target_reference("Deployment", program.name),
+        program.name,
+        least,
+        most=most,
+        labels=program.labels,
+    )

@@ -1,0 +1,155 @@
+"""gardener-scheduler: finds a Seed for each Shoot (spec 20 §16.5)."""
+
+from typing import Final
+
+from pergola.api.objects import JsonObject, name_of
+from pergola.bundle import make_unique
+from pergola.kube.yaml import dump
+from pergola.manifests import (
+    KUBE_SYSTEM,
+    READ,
+    cluster_role,
+    config_map_volume,
+    http_probe,
+    manifest,
+    mount,
+    requests,
+    rule,
+    service,
+    service_port,
+)
+from pergola.operator.components import monitoring
+from pergola.operator.components.component import Component, Rendered
+from pergola.operator.components.conventions import GARDEN_SCRAPES, open_ports
+from pergola.operator.components.gardener_program import (
+    CLIENT_CONNECTION,
+    CONTROLLER,
+    METRICS,
+    Program,
+    autoscaler,
+    budget,
+    deployment,
+    gardener_labels,
+)
+from pergola.operator.components.priority_classes import P200
+from pergola.operator.components.virtual_access import KUBECONFIG_PATH, access_secret
+from pergola.operator.garden.landscape import NAMESPACE, Landscape
+
+NAME: Final = "gardener-scheduler"
+METRICS_PORT: Final = 19251
+
+_PROGRAM: Final = Program(
+    name=NAME, labels=gardener_labels("scheduler"), priority=P200, kind=CONTROLLER
+)
+_HEALTH_PORT: Final = 10251
+_ROLE: Final = "gardener.cloud:system:scheduler"
+_LEASE: Final = f"{NAME}-leader-election"
+_CONFIG: Final = f"{NAME}-config"
+_CONFIG_PATH: Final = f"/etc/{NAME}/config"
+_CONFIG_KEY: Final = "schedulerconfiguration.yaml"
+_CORE: Final = "core.gardener.cloud"
+
+
+def render(landscape: Landscape) -> Rendered:
+    """Return the workload, and its permissions in the virtual cluster."""
+    config = make_unique(_config_map(landscape))
+    runtime = _PROGRAM.runtime(
+        config,
+        deployment(
+            _PROGRAM,
+            landscape,
+            _container(landscape),
+            [config_map_volume(_CONFIG, name_of(config))],
+        ),
+        budget(_PROGRAM),
+        _service(),
+        _service_monitor(),
+        autoscaler(_PROGRAM, memory="25Mi"),
+    )
+    role = cluster_role(_ROLE, _rules(), _PROGRAM.account(), labels=_PROGRAM.labels)
+    return Rendered(managed=(runtime, _PROGRAM.virtual(*role)), direct=(access_secret(NAME),))
+
+
+def _config_map(landscape: Landscape) -> JsonObject:
+    return manifest(
+        "v1",
+        "ConfigMap",
+        _CONFIG,
+        namespace=NAMESPACE,
+        labels=_PROGRAM.labels,
+        data={_CONFIG_KEY: dump(configuration(landscape))},
+    )
+
+
+def configuration(landscape: Landscape) -> JsonObject:
+    """Return its configuration file."""
+    settings = landscape.virtual.gardener.scheduler
+    config: JsonObject = {
+        "apiVersion": "scheduler.config.gardener.cloud/v1alpha1",
+        "kind": "SchedulerConfiguration",
+        "clientConnection": {"kubeconfig": KUBECONFIG_PATH, **CLIENT_CONNECTION},
+        "leaderElection": {
+            "leaderElect": True,
+            "resourceName": _LEASE,
+            "resourceNamespace": KUBE_SYSTEM,
+        },
+        "logLevel": settings.log_level,
+        "logFormat": "json",
+        "server": {"healthProbes": {"port": _HEALTH_PORT}, "metrics": {"port": METRICS_PORT}},
+        "schedulers": {"shoot": {"candidateDeterminationStrategy": settings.strategy}},
+    }
+    if settings.feature_gates:
+        config["featureGates"] = dict(settings.feature_gates)
+    return config
+
+
+def _container(landscape: Landscape) -> JsonObject:
+    return {
+        "image": landscape.gardener_image(NAME),
+        "args": [f"--config={_CONFIG_PATH}/{_CONFIG_KEY}"],
+        "livenessProbe": http_probe(
+            "/healthz", _HEALTH_PORT, initialDelaySeconds=15, timeoutSeconds=5
+        ),
+        "readinessProbe": http_probe(
+            "/readyz", _HEALTH_PORT, initialDelaySeconds=10, timeoutSeconds=5
+        ),
+        "resources": requests(cpu="50m", memory="50Mi"),
+        "volumeMounts": [mount(_CONFIG, _CONFIG_PATH)],
+    }
+
+
+def _rules() -> list[JsonObject]:
+    events = {**rule("", ["events"], ["create", "patch", "update"])}
+    return [
+        {**events, "apiGroups": ["", "events.k8s.io"]},
+        rule("", ["configmaps"], ["create", "delete", *READ, "patch", "update"]),
+        rule(_CORE, ["cloudprofiles", "namespacedcloudprofiles", "projects", "seeds"], READ),
+        rule(_CORE, ["shoots", "shoots/status"], [*READ, "patch", "update"]),
+        rule(_CORE, ["shoots/binding"], ["update"]),
+        rule("coordination.k8s.io", ["leases"], ["create"]),
+        rule("coordination.k8s.io", ["leases"], ["get", "watch", "update"], [_LEASE]),
+    ]
+
+
+def _service() -> JsonObject:
+    return service(
+        NAME,
+        NAMESPACE,
+        _PROGRAM.labels,
+        service_port("metrics", METRICS_PORT),
+        labels=_PROGRAM.labels,
+        annotations=open_ports(GARDEN_SCRAPES, METRICS_PORT),
+    )
+
+
+def _service_monitor() -> JsonObject:
+    scraped = monitoring.endpoint("metrics", metrics=monitoring.kept_metrics(*METRICS))
+    return monitoring.service_monitor(monitoring.GARDEN, NAME, _PROGRAM.labels, scraped)
+
+
+GARDENER_SCHEDULER: Final = Component(
+    name=NAME,
+    deploy="Deploying Gardener Scheduler",
+    after=("Waiting until Gardener API server rolled out",),
+    render=render,
+)
