@@ -31,6 +31,7 @@ PROXY = "gcr.io/istio-release/proxyv2:1.29.6-distroless"
 # A stand-in: it has a certificate of its own, by which the test recognizes it.
 TLS_SERVER = "europe-docker.pkg.dev/gardener-project/releases/3rd/credativ/plutono:v7.5.50"
 SERVER_PORT = 3000
+ROOT = "istio-ca-root-cert"
 INGRESS = {"app": "istio-ingressgateway", "istio": "ingressgateway"}
 ROLE = GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRole")
 BINDING = GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding")
@@ -57,7 +58,11 @@ async def test_tls_connections_reach_the_server_that_their_name_selects(
     for name in ("one", "two"):
         for obj in (server(istio, name), *route(istio, name)):
             await node_client.create(obj)
-    for obj in (*control_plane(istio), *ingress(istio)):
+    for obj in control_plane(istio):
+        await node_client.create(obj)
+    # The kubelet looks for a missing ConfigMap more and more rarely.
+    await until(node_client, CONFIG_MAP, Key(istio, ROOT), lambda found: True, patience=60)
+    for obj in ingress(istio):
         await node_client.create(obj)
     for name in ("one", "two", "gateway"):
         await until(node_client, POD, Key(istio, name), is_ready, patience=60)
@@ -83,7 +88,7 @@ async def istio(node_client: Client, node_namespace: str) -> AsyncIterator[str]:
         await node_client.delete(kind, Key("", node_namespace))
     for namespace in await node_client.list(NAMESPACE, metadata_only=True):
         try:
-            key = Key(namespace["metadata"]["name"], "istio-ca-root-cert")
+            key = Key(namespace["metadata"]["name"], ROOT)
             await node_client.delete(CONFIG_MAP, key)
         except NotFound:
             continue
@@ -157,7 +162,7 @@ def ingress(namespace: str) -> list[JsonObject]:
         "containers": [container],
         "securityContext": user(),
         "volumes": [
-            {"name": "istiod-ca-cert", "configMap": {"name": "istio-ca-root-cert"}},
+            {"name": "istiod-ca-cert", "configMap": {"name": ROOT}},
             {"name": "podinfo", "downwardAPI": {"items": [labels]}},
         ],
     }
