@@ -41,6 +41,8 @@ func main() {
 	if os.Getenv(exitsVariable) == "true" {
 		return
 	}
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, syscall.SIGINT, syscall.SIGTERM)
 	config, err := selfSigned()
 	if err != nil {
 		log.Fatal(err)
@@ -51,11 +53,9 @@ func main() {
 			log.Print(err) // most likely another container of the pod has the port
 			continue
 		}
-		log.Printf("listening on %s", address)
+		log.Printf("listening on %s", listener.Addr())
 		go serve(listener, config)
 	}
-	stop := make(chan os.Signal, 1)
-	signal.Notify(stop, syscall.SIGINT, syscall.SIGTERM)
 	<-stop
 }
 

@@ -1,0 +1,67 @@
+"""The program in images without their real program: what probes see of it."""
+
+import http.client
+import ssl
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from pergola.sandbox import binaries
+from pergola.sandbox.module import PROBE_ANSWERS
+from pergola.testing.shared import require_images
+
+pytestmark = pytest.mark.node
+
+
+@pytest.fixture(autouse=True)
+def built() -> None:
+    require_images("plutono")
+
+
+@contextmanager
+def answering(*args: str, ports: str = "") -> Iterator[list[int]]:
+    """Run the program, and provide the ports that it says it listens on."""
+    program = binaries.find((PROBE_ANSWERS,))[PROBE_ANSWERS]
+    expected = len(args) + bool(ports)
+    with subprocess.Popen(
+        [program, *args], env={"PERGOLA_PORTS": ports}, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        process.stderr.readline()  # what it is
+        lines = [process.stderr.readline() for _ in range(expected)]
+        yield [int(line.rpartition(":")[2]) for line in lines]
+        process.terminate()
+        assert process.wait(10) == 0
+
+
+def test_a_port_answers_http_and_https() -> None:
+    trusting = ssl.create_default_context()
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+    with answering(ports="0") as (port,):
+        plain = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        secure = http.client.HTTPSConnection("127.0.0.1", port, timeout=10, context=trusting)
+        for connection in (plain, secure):
+            connection.request("GET", "/healthz")
+            assert connection.getresponse().status == 200
+            connection.close()
+
+
+@pytest.mark.parametrize(
+    "flag", ["--port=0", "--health-probe-bind-address=:0", "--web.listen-address=127.0.0.1:0"]
+)
+def test_the_ports_in_flags_are_answered(flag: str) -> None:
+    with answering(flag) as (port,):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        connection.request("GET", "/")
+        assert connection.getresponse().status == 200
+        connection.close()
+
+
+def test_an_init_container_ends_at_once() -> None:
+    program = binaries.find((PROBE_ANSWERS,))[PROBE_ANSWERS]
+    line = [str(program), "-c", "/vali-init.sh || true"]
+    done = subprocess.run(line, env={"PERGOLA_EXITS": "true"}, check=False, timeout=10)
+
+    assert done.returncode == 0
