@@ -1,4 +1,4 @@
-"""The admission server under load, as figures beside their targets (design §4).
+"""The admission server under load: figures and their targets (design §4).
 
     python -m bench admission                  # the product's server, and one that does nothing
     python -m bench admission --all            # also aiohttp, and a bare server in Go
@@ -43,7 +43,7 @@ TARGETS: Final = ("target", "≥ 6,000", "", "≤ 4 ms", "", "", "")
 
 
 class Figures(NamedTuple):
-    """What one server did; milliseconds, megabytes, and microseconds of CPU for each review."""
+    """The figures of one server; milliseconds, megabytes, and microseconds of CPU per review."""
 
     server: str
     per_second: float
@@ -224,7 +224,7 @@ def review() -> bytes:
 
 
 async def cost(endpoint: Endpoint, body: bytes, times: int = 3000) -> float:
-    """Microseconds from bytes to bytes."""
+    """Return the microseconds of CPU from bytes to bytes."""
     began = time.process_time()
     for _ in range(times):
         found = endpoint("application/json", body)
@@ -269,7 +269,7 @@ def pinned(core: int, line: list[str]) -> list[str]:
 
 @contextmanager
 def serving(line: list[str], folder: Path) -> Iterator[tuple[Process, int]]:
-    """Runs a server, and waits for its port."""
+    """Run a server, and yield once its port is open."""
     port = folder / "port"
     port.unlink(missing_ok=True)
     environment = {**os.environ, "GOMAXPROCS": "1"}

@@ -54,7 +54,7 @@ async def mounts_token(_: Key) -> bool:
 
 
 class Nothing:
-    """An endpoint that looks at nothing."""
+    """An endpoint that does not decode the request."""
 
     def __call__(self, content_type: str, body: bytes) -> bytes:
         del content_type, body
@@ -106,7 +106,7 @@ async def _answer(request: web.BaseRequest, endpoint: Endpoint) -> web.Response:
 async def aiohttp_application(
     served: dict[str, Endpoint], certificates: Certificates
 ) -> AsyncGenerator[int]:
-    """aiohttp as one uses it: with routes."""
+    """Serve with aiohttp as usual: with routes."""
 
     async def handle(request: web.Request) -> web.Response:
         return await _answer(request, served[request.path])
@@ -122,7 +122,7 @@ async def aiohttp_application(
 async def aiohttp_server(
     served: dict[str, Endpoint], certificates: Certificates
 ) -> AsyncGenerator[int]:
-    """aiohttp without application and routes."""
+    """Serve with aiohttp without application and routes."""
 
     async def handle(request: web.BaseRequest) -> web.Response:
         return await _answer(request, served[request.path])

@@ -1,4 +1,4 @@
-"""Infrastructure in AWS as figures: how many requests it takes, and how long.
+"""Figures of infrastructure in AWS: requests and durations.
 
     python -m bench aws-flow                  # 50 ms for each request, the table
     python -m bench aws-flow --latency 0.02
@@ -56,7 +56,7 @@ HEADINGS: Final = (
 
 
 class DistantAws(CorrectedAws):
-    """An AWS that is far away.
+    """An AWS with latency.
 
     Attributes:
         latency: seconds for which each request waits.
@@ -71,20 +71,20 @@ class DistantAws(CorrectedAws):
 
 @dataclass(slots=True)
 class Seed:
-    """Keeps a state, as the status of an Infrastructure does."""
+    """A store of a state, like the status of an Infrastructure."""
 
     data: dict[str, str]
     writes: int = 0
 
     async def write(self, data: dict[str, str]) -> None:
-        """Store it."""
+        """Store the state."""
         await asyncio.sleep(SAVE_SECONDS)
         self.writes += 1
         self.data = data
 
 
 class Case(NamedTuple):
-    """Something to be measured.
+    """A measurement.
 
     Attributes:
         target: how many requests it may take (spec 30 §13).
@@ -109,7 +109,7 @@ def wanted_by(config: JsonObject) -> Wanted:
 async def measure(
     aws: DistantAws, client: AwsClient, wanted: Wanted, seed: Seed, case: Case
 ) -> tuple[str, ...]:
-    """Return one run as the actuator does it: a look, the checks, the flow; a row of the table."""
+    """Run once like the actuator: observe, check, run the flow; return a row of the table."""
     aws.taken()
     seed.writes, state = 0, State(seed.data)
     began = asyncio.get_running_loop().time()
@@ -139,11 +139,11 @@ async def measure(
 
 
 async def unheard(_: Report) -> None:
-    """Nobody wants to know."""
+    """Ignore a warning."""
 
 
 async def managed(aws: DistantAws, client: AwsClient, zones: str) -> list[tuple[str, ...]]:
-    """Return a network that is created, looked at again, and deleted."""
+    """Measure a network that is created, reconciled again, and deleted."""
     wanted, seed = wanted_by(managed_config(REGION, zones=zones)), Seed({})
     number = len(zones)
     cases = (
@@ -155,7 +155,7 @@ async def managed(aws: DistantAws, client: AwsClient, zones: str) -> list[tuple[
 
 
 async def byo(aws: DistantAws, client: AwsClient, zones: str) -> list[tuple[str, ...]]:
-    """Return a user-provided network: tagged, observed again, and left."""
+    """Measure a user-provided network: tagged, reconciled again, and left."""
     latency, aws.latency = aws.latency, 0.0
     network = await Network.complete(client, zones=zones)
     group = await network.security_group()

@@ -1,4 +1,4 @@
-"""The resource manager under load, as figures beside their targets (design §4).
+"""The resource manager under load: figures and their targets (design §4).
 
     python bench/managed_resources.py                  # 300 ManagedResources, the table
     python bench/managed_resources.py --scale          # 100, 300, 1,000 and 3,000: is it linear?
@@ -45,7 +45,7 @@ PATIENCE = 600.0
 
 @dataclass
 class Figures:
-    """What one run measured; times in seconds."""
+    """The figures of one run; times in seconds."""
 
     count: int
     bare: float = 0.0
@@ -63,7 +63,7 @@ class Figures:
     repairs: list[float] = field(default_factory=list)
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """Figure, measured, target."""
+        """Return figure, measured value and target."""
         p99 = statistics.quantiles(self.repairs, n=100)[98] if len(self.repairs) > 1 else 0.0
         return [
             ("a bare client's creates alone", f"{self.bare:.1f} s", "4.9 s"),
@@ -215,14 +215,14 @@ async def requests(client: Client) -> tuple[int, int]:
 
 
 class Process:
-    """The resource manager, seen from outside."""
+    """The process of the resource manager."""
 
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         self._process = process
 
     @property
     def cpu(self) -> float:
-        """User and system seconds so far."""
+        """The user and system seconds so far."""
         fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -242,7 +242,7 @@ class Process:
 
 @contextmanager
 def resource_manager(kubeconfig: Path, folder: Path) -> Iterator[Process]:
-    """Runs `pergola resource-manager` with its defaults."""
+    """Run `pergola resource-manager` with its defaults."""
     config = {
         "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",
         "kind": "ResourceManagerConfiguration",
@@ -297,7 +297,7 @@ async def run(count: int, *, quiet: float, edits: int, until: float) -> Figures:
 async def measure(
     client: Client, process: Process, figures: Figures, began: float, before: int
 ) -> None:
-    """From the start of the process until all is applied, and until all is ready."""
+    """Measure from the start of the process until everything is applied, and until it is ready."""
     cache = Cache(client, MANAGED_RESOURCE, keep_resource, namespace=NAMESPACE)
     changed = asyncio.Event()
     waiting_applied: set[Key] = set()

@@ -1,4 +1,4 @@
-"""The NetworkPolicy controller under load, as figures: what it costs, and what an event costs.
+"""The NetworkPolicy controller under load: the cost of a start and of single events.
 
     python -m bench network-policies             # 500 Services over 100 namespaces, the table
     python -m bench network-policies --quiet 5   # without the minute of rest
@@ -143,7 +143,7 @@ async def requests(client: Client) -> Requests:
 
 
 class Policies:
-    """The NetworkPolicies that are there, seen from outside."""
+    """The existing NetworkPolicies, observed by a watch."""
 
     def __init__(self, cache: Cache[None]) -> None:
         self._cache = cache
@@ -152,7 +152,7 @@ class Policies:
         cache.subscribe(self._note)
 
     async def settled(self, count: int, process: Process) -> None:
-        """Wait until there are that many, and nothing changed for two seconds."""
+        """Wait until there are that many, and nothing changes for two seconds."""
         deadline = time.monotonic() + PATIENCE
         while await self._changes() or len(self._cache) != count:
             process.check()
@@ -173,7 +173,7 @@ class Policies:
 
 
 class Meter:
-    """Turns what happens into rows: how long it took, and what it cost."""
+    """A meter that records rows: durations and costs of events."""
 
     def __init__(self, client: Client, policies: Policies) -> None:
         self._client, self._policies = client, policies
@@ -182,7 +182,7 @@ class Meter:
         self.rows: list[tuple[str, ...]] = []
 
     async def begin(self) -> None:
-        """What is counted, is counted from here."""
+        """Start counting."""
         self._before = await requests(self._client)
         self._began = time.monotonic()
 
@@ -203,7 +203,7 @@ class Meter:
     async def note(
         self, name: str, process: Process, seconds: str, *, own: int = 0, cpu: float = 0.0
     ) -> None:
-        """A row about what happened since `begin`."""
+        """Record a row about everything since `begin`."""
         spent = process.cpu - cpu
         counted = await requests(self._client) - self._before
         policies = sum(n for (verb, kind), n in counted.items() if _writes(verb, kind))
@@ -245,7 +245,7 @@ async def events(client: Client, meter: Meter, process: Process, namespaces: int
 
 
 async def rest(meter: Meter, process: Process, seconds: float) -> None:
-    """What happens while nothing happens."""
+    """Measure a quiet period."""
     await meter.begin()
     cpu = process.cpu
     await asyncio.sleep(seconds)
@@ -290,7 +290,7 @@ async def creates_alone(namespaces: int, policies: list[JsonObject]) -> float:
 
 @asynccontextmanager
 async def cluster() -> AsyncGenerator[tuple[Client, Path]]:
-    """An API server of its own, and a client."""
+    """Yield an API server's kubeconfig and a client."""
     started = await sandbox.start(f"bench-{os.getpid()}", components=sandbox.API_ONLY)
     try:
         async with Client.connect(load(started.kubeconfig)) as client:
@@ -301,7 +301,7 @@ async def cluster() -> AsyncGenerator[tuple[Client, Path]]:
 
 @asynccontextmanager
 async def watched(client: Client) -> AsyncGenerator[Policies]:
-    """Follows the NetworkPolicies."""
+    """Watch the NetworkPolicies."""
     cache: Cache[None] = Cache(client, NETWORK_POLICY, lambda _: None, metadata_only=True)
     policies = Policies(cache)
     following = asyncio.create_task(cache.run())
@@ -315,7 +315,7 @@ async def watched(client: Client) -> AsyncGenerator[Policies]:
 
 @contextmanager
 def controller(kubeconfig: Path) -> Iterator[Process]:
-    """The controller as a process of its own."""
+    """Run the controller as a separate process."""
     command = [sys.executable, "-m", "bench.network_policies", "--control", str(kubeconfig)]
     # As it runs when installed: with compiled modules.
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
@@ -328,7 +328,7 @@ def controller(kubeconfig: Path) -> Iterator[Process]:
 
 
 async def control(kubeconfig: Path) -> None:
-    """What that process does."""
+    """Run the controller: the main function of that process."""
     configure("error", "text")
     async with Client.connect(load(kubeconfig)) as client:
         await network_policy(client, Settings(workers=20), metrics=Metrics()).run()

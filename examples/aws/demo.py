@@ -1,4 +1,4 @@
-"""Shows the extension of AWS at work: on a cluster of its own, and on an AWS that moto plays.
+"""The AWS extension at work, on a temporary cluster and an AWS simulated by moto.
 
     python examples/aws/demo.py
 
@@ -62,7 +62,7 @@ async def main(kubeconfig: Path | None) -> None:
 
 
 async def show(client: Client, environment: dict[str, str]) -> None:
-    """The five things that the README names."""
+    """Run the five steps of the README."""
     await prepare(client)
     print("\n1. pergola aws plan: nothing is there yet")
     await plan(environment)
@@ -93,7 +93,7 @@ async def show(client: Client, environment: dict[str, str]) -> None:
 
 
 async def prepare(client: Client) -> None:
-    """All that has to be there: manifests, credentials, a public key; nothing is asked yet."""
+    """Create the prerequisites: manifests, credentials, a public key."""
     await apply(client, FILE.read_bytes())
     await client.apply(credentials(), manager="demo", force=True)
     key = base64.b64encode(PUBLIC_KEY.encode()).decode()
@@ -108,14 +108,14 @@ async def apply(client: Client, text: bytes) -> None:
 
 
 async def ask(client: Client, gvk: GroupVersionKind, key: Key) -> None:
-    """Ask as a caller does, by annotations."""
+    """Request an operation as a caller does, by annotations."""
     now = datetime.now(UTC).isoformat()
     annotations = {marks.OPERATION: marks.OPERATION_RECONCILE, marks.TIMESTAMP: now}
     await client.patch(gvk, key, {"metadata": {"annotations": annotations}})
 
 
 async def finished(client: Client, gvk: GroupVersionKind, key: Key) -> JsonObject:
-    """Wait until it is made."""
+    """Wait until the resource is created."""
     return await until(
         client,
         gvk,
@@ -126,7 +126,7 @@ async def finished(client: Client, gvk: GroupVersionKind, key: Key) -> JsonObjec
 
 
 def credentials() -> JsonObject:
-    """Any will do."""
+    """Return credentials, which moto does not check."""
     return {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -136,14 +136,14 @@ def credentials() -> JsonObject:
 
 
 def told(obj: JsonObject) -> JsonObject:
-    """Return what others read of the status."""
+    """Return the part of the status that other components read."""
     status = map_at(obj, "status")
     return {name: status[name] for name in ("providerStatus", "egressCIDRs", "networking")}
 
 
 @asynccontextmanager
 async def extension(environment: dict[str, str]) -> AsyncIterator[None]:
-    """The extension as a process, ended with the block."""
+    """Run the extension as a process until the block ends."""
     process = await asyncio.create_subprocess_exec(
         *PERGOLA, *RUN, *NO_ENDPOINTS, env={**os.environ, **environment}, stderr=DEVNULL
     )
@@ -155,7 +155,7 @@ async def extension(environment: dict[str, str]) -> AsyncIterator[None]:
 
 
 async def plan(environment: dict[str, str], *options: str) -> None:
-    """Print what the command prints."""
+    """Print the output of `pergola aws plan`."""
     process = await asyncio.create_subprocess_exec(
         *PERGOLA, *PLAN, *options, env={**os.environ, **environment}, stdout=PIPE
     )

@@ -1,4 +1,4 @@
-"""Produces a ManagedResource: a web server and its configuration.
+"""A producer of a ManagedResource: a web server and its configuration.
 
     python examples/bundle/produce.py                  # apply, and wait until it is healthy
     python examples/bundle/produce.py --text goodbye   # new content: a new ConfigMap, a rollout
@@ -75,7 +75,7 @@ def greeter(text: str) -> Bundle:
 
 
 async def produce(client: Client, text: str) -> None:
-    """Applies, and waits until the last replica has the new content."""
+    """Apply, and wait until the last replica has the new content."""
     bundle = await asyncio.to_thread(greeter, text)
     await apply(client, bundle)
     print(f"applied ManagedResource {bundle.key}")
@@ -86,7 +86,7 @@ async def produce(client: Client, text: str) -> None:
 
 
 async def remove(client: Client) -> None:
-    """Deletes, and waits until the objects are gone as well."""
+    """Delete, and wait until the objects are gone as well."""
     await delete(client, Key(NAMESPACE, NAME))
     await wait_deleted(client, Key(NAMESPACE, NAME), timeout=120)
     print(f"deleted ManagedResource {NAMESPACE}/{NAME} and all its objects")

@@ -23,7 +23,7 @@ ANNOTATION = "example.org/keys"
 
 
 class Seen(NamedTuple):
-    """What the cache keeps of a ConfigMap."""
+    """The cached facts about a ConfigMap."""
 
     keys: int
     counted: str | None

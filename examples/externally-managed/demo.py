@@ -1,4 +1,4 @@
-"""Shows the external manager at work on a cluster of its own.
+"""The external manager at work, on a temporary cluster.
 
     python examples/externally-managed/demo.py
 
@@ -56,7 +56,7 @@ async def main(kubeconfig: Path | None) -> None:
 
 
 async def show(client: Client) -> None:
-    """The four things that the README names."""
+    """Run the four steps of the README."""
     print("\n1. Nothing describes the network yet:")
     await tell(client, lambda obj: reason(obj) == "SourceNotFound")
 
@@ -80,12 +80,12 @@ async def show(client: Client) -> None:
 
 
 async def describe(client: Client, description: JsonObject) -> None:
-    """Change what is said of the network."""
+    """Change the description of the network."""
     await client.patch(CONFIG_MAP, NETWORK, {"data": {"network.yaml": dump(description)}})
 
 
 async def apply(client: Client, file: str) -> None:
-    """Apply the manifests of a file beside this one."""
+    """Apply the manifests of a file in this folder."""
     for document in parse_documents((HERE / file).read_bytes()):
         if isinstance(document.value, dict):
             await client.apply(document.value, manager="demo", force=True)
@@ -105,7 +105,7 @@ async def served(client: Client) -> None:
 
 
 async def tell(client: Client, holds: Callable[[JsonObject], bool]) -> None:
-    """Wait until the InfraCluster is as `holds` says, and print how it is."""
+    """Wait until `holds` accepts the InfraCluster, and print its state."""
     obj = await until(client, DEMO, SHOP, holds)
     condition = get_condition(maps_at(obj, "status", "conditions"), "Ready") or {}
     endpoint = endpoint_of(obj)
@@ -117,7 +117,7 @@ async def tell(client: Client, holds: Callable[[JsonObject], bool]) -> None:
 
 
 def reason(obj: JsonObject) -> str:
-    """Of the condition Ready."""
+    """Return the reason of the condition Ready."""
     condition = get_condition(maps_at(obj, "status", "conditions"), "Ready") or {}
     return str(condition.get("reason", ""))
 

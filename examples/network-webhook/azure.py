@@ -11,7 +11,7 @@ from pergola.extensions.webhooks.provider_configs import config_mutator
 
 
 class Azure(Actuator):
-    """What a provider does for an Infrastructure is left out here."""
+    """A cloud provider, without the actual infrastructure."""
 
     kind = "Infrastructure"
     type = "azure"
@@ -27,7 +27,7 @@ class Azure(Actuator):
         """Keep nothing."""
 
     def webhooks(self) -> Sequence[Webhook]:
-        """Rules for calico's config; Networks of other types stay as they are."""
+        """Return the webhook with rules for calico's config; other Networks stay as they are."""
         return [
             network_mutator(self.name, "azure", {"calico": config_mutator(CALICO, AZURE_CALICO)})
         ]

@@ -1,4 +1,4 @@
-"""Shows a network come, change and go: the extension, the resource manager, and a Shoot.
+"""The life of a network: the extension, the resource manager, and a Shoot.
 
     python examples/network/demo.py calico      # or cilium, or gardenet
 
@@ -109,7 +109,7 @@ def works(plugin: str, seed: Client, shoot: Client) -> list[Any]:
 
 
 async def show(plugin: str, seed: Client, shoot: Client) -> None:
-    """The four things that the README names."""
+    """Run the four steps of the README."""
     case, network = CASES[plugin], document(plugin, "network.yaml", "Network")
     key = Key(namespace_of(plugin), network["metadata"]["name"])
     network["metadata"]["namespace"] = key.namespace
@@ -140,7 +140,7 @@ async def show(plugin: str, seed: Client, shoot: Client) -> None:
 
 
 async def reconcile(seed: Client, network: JsonObject) -> None:
-    """Ask for the network, and return when the extension is done."""
+    """Request the network, and return when the extension is done."""
     request = await caller.deploy(seed, caller.NETWORK, network, CLOCK)
     done = await caller.wait_ready(
         seed,
@@ -154,7 +154,7 @@ async def reconcile(seed: Client, network: JsonObject) -> None:
 
 
 async def healthy(seed: Client, key: Key) -> None:
-    """Return when the health checks say that everything runs."""
+    """Return when the health checks report that everything runs."""
 
     def condition(obj: JsonObject) -> JsonObject:
         found: list[JsonObject] = maps_at(obj, "status", "conditions")
@@ -168,12 +168,12 @@ async def healthy(seed: Client, key: Key) -> None:
 
 
 def report(progress: caller.Progress) -> None:
-    """Print how far the extension is."""
+    """Print the progress of the extension."""
     print(f"   {progress.percent:3d}% {progress.text}")
 
 
 def is_rolled_out(obj: JsonObject) -> bool:
-    """Return whether the agents run everywhere as they are wanted now."""
+    """Return whether the current version of the agents runs on all nodes."""
     status, wanted = map_at(obj, "status"), map_at(obj, "status").get("desiredNumberScheduled")
     return bool(
         wanted
@@ -194,7 +194,7 @@ def namespace_of(plugin: str) -> str:
 
 
 def priority_class(value: int) -> JsonObject:
-    """Return one of those that every Shoot has."""
+    """Return a PriorityClass that every Shoot has."""
     return {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",

@@ -1,4 +1,4 @@
-"""The resource manager as a process of its own, to be killed, beside a sandbox to be hurt."""
+"""Fixtures: resource managers as processes to kill, and a sandbox to disturb."""
 
 import random
 from collections.abc import AsyncIterator
@@ -16,7 +16,7 @@ from pergola.testing.world import RecordingClient, World
 
 @pytest.fixture
 async def instances(private_sandbox: Sandbox, tmp_path: Path) -> AsyncIterator[Instances]:
-    """Processes on the private sandbox; none is left at the end."""
+    """Yield processes on the private sandbox; none is left at the end."""
     instances = Instances(private_sandbox.kubeconfig, tmp_path)
     try:
         yield instances
@@ -26,7 +26,7 @@ async def instances(private_sandbox: Sandbox, tmp_path: Path) -> AsyncIterator[I
 
 @pytest.fixture
 async def world(private_sandbox: Sandbox) -> AsyncIterator[World]:
-    """ManagedResources on the private sandbox; nobody reconciles them yet."""
+    """Yield ManagedResources on the private sandbox, without a running resource manager."""
     config = load(private_sandbox.kubeconfig)
     async with Client.connect(config) as client, RecordingClient.connect(config) as recorder:
         await install_crds(client)
@@ -41,7 +41,7 @@ async def world(private_sandbox: Sandbox) -> AsyncIterator[World]:
 
 @pytest.fixture
 def chance() -> random.Random:
-    """Random moments that a failure can be repeated with."""
+    """Return a random source with a printed seed, so that a failure can be repeated."""
     seed = random.SystemRandom().randrange(1 << 32)
     print(f"seed {seed}")  # noqa: T201 - shown with a failure
     return random.Random(seed)  # noqa: S311

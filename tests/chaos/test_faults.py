@@ -1,4 +1,4 @@
-"""Whatever breaks: nothing is lost, nothing is deleted wrongly, and everything converges."""
+"""Faults of all kinds: nothing is lost, nothing is deleted wrongly, and everything converges."""
 
 import asyncio
 import random
@@ -19,7 +19,7 @@ BYSTANDER = "bystander"
 
 
 async def fill(world: World, count: int = COUNT) -> None:
-    """ManagedResources with two objects each, and an object that nobody manages."""
+    """Create ManagedResources with two objects each, and an unmanaged object."""
     await world.client.create(world.config_map(BYSTANDER, untouched="yes"))
     async with asyncio.TaskGroup() as group:
         for number in range(count):
@@ -35,7 +35,7 @@ def content(world: World, number: int, revision: int) -> list[JsonObject]:
 
 
 async def converged(world: World, revision: int, count: int = COUNT) -> None:
-    """Wait until all is as described, and look at the objects themselves."""
+    """Wait until everything is applied, and check the objects themselves."""
     async with asyncio.TaskGroup() as group:
         for number in range(count):
             group.create_task(world.until(f"mr-{number}", is_ready, patience=120))
@@ -56,7 +56,7 @@ async def converged(world: World, revision: int, count: int = COUNT) -> None:
 
 
 async def change_all(world: World, revision: int, count: int = COUNT) -> None:
-    """Write a new revision of every Secret, all at once; try again while the server is hurt."""
+    """Write a new revision of every Secret at once; retry while the server is disturbed."""
 
     async def one(number: int) -> None:
         while True:

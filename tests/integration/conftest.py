@@ -1,4 +1,4 @@
-"""A cluster that stands for a Shoot: with controllers and nodes, and nobody else in it."""
+"""Fixtures: a separate cluster as the Shoot, with controllers and nodes."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ from pergola.sandbox import Sandbox, start, stop
 
 @pytest.fixture(scope="session")
 def shoot_sandbox() -> Iterator[Sandbox]:
-    """One for each process that runs tests: they run one after the other in it."""
+    """Yield the Shoot's sandbox, one per test process, in which tests run one after another."""
     name = f"shoot-{os.getpid()}-{secrets.token_hex(3)}"
     with ThreadPoolExecutor(max_workers=1) as thread:
         yield thread.submit(asyncio.run, start(name)).result()
@@ -25,7 +25,7 @@ def shoot_sandbox() -> Iterator[Sandbox]:
 
 @pytest.fixture
 async def shoot(shoot_sandbox: Sandbox) -> AsyncIterator[Client]:
-    """The administrator of the Shoot."""
+    """Yield an administrator's client of the Shoot."""
     async with Client.connect(load(shoot_sandbox.kubeconfig)) as client:
         for value in range(500, 1000, 100):
             await client.apply(priority_class(value), manager="shoot-system")
@@ -33,7 +33,7 @@ async def shoot(shoot_sandbox: Sandbox) -> AsyncIterator[Client]:
 
 
 def priority_class(value: int) -> JsonObject:
-    """Return one of those that every Shoot has."""
+    """Return a PriorityClass that every Shoot has."""
     return {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",

@@ -1,4 +1,4 @@
-"""What many connections, and strangers, can make the admission server do."""
+"""The admission server under many connections, and with strangers."""
 
 import asyncio
 import socket

@@ -1,4 +1,4 @@
-"""The admission server on real sockets: what it answers to whom, and that it goes on."""
+"""The admission server on real sockets: its answers, and that it keeps running."""
 
 import asyncio
 import ssl

@@ -32,7 +32,7 @@ NOW = datetime.now(UTC).replace(microsecond=0)
 
 
 def registrations(namespace: str) -> list[Registration]:
-    """Harmless ones: nothing of the kind is ever created in the namespace."""
+    """Return harmless registrations: no object of the kind is ever created in the namespace."""
     rule = Rule(("CREATE",), ("apps",), ("v1",), ("controllerrevisions",))
     selector = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
     return [
@@ -56,7 +56,7 @@ def registrations(namespace: str) -> list[Registration]:
 
 
 class Installed:
-    """What a test installs: names of its own in a cluster of all."""
+    """The installation of one test, with unique names in the shared cluster."""
 
     def __init__(self, client: RecordingClient, namespace: str, directory: Path) -> None:
         self.client = client
@@ -87,13 +87,13 @@ class Installed:
         )
 
     async def passes(self, time: timedelta) -> None:
-        """Move the clock, and let the leader look at it."""
+        """Advance the clock, and let the leader notice."""
         self.clock.set(NOW + time)
         annotations = {"example.org/looked-at": str(time)}
         await self.client.patch(SECRET, self.secret, {"metadata": {"annotations": annotations}})
 
     def served(self) -> bytes:
-        """Return the certificate that the server would show."""
+        """Return the certificate that the server presents."""
         return (self.directory / "tls.crt").read_bytes()
 
 

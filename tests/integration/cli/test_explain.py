@@ -1,4 +1,4 @@
-"""`pergola explain` with a cluster: what the files do not say is read there, nothing is written."""
+"""`pergola explain` with a cluster: missing facts are read there, and nothing is written."""
 
 import asyncio
 from pathlib import Path

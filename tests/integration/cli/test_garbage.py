@@ -15,7 +15,7 @@ PERGOLA = Path(sys.executable).parent / "pergola"
 
 
 async def run(*arguments: str) -> tuple[int, str]:
-    """Exit code and output."""
+    """Return exit code and output."""
     process = await asyncio.create_subprocess_exec(
         PERGOLA,
         "garbage",

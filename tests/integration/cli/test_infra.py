@@ -1,4 +1,4 @@
-"""`pergola infra`: who manages cluster infrastructure, is it complete, and taking it over."""
+"""`pergola infra`: the manager of cluster infrastructure, its completeness, and adoption."""
 
 import asyncio
 import subprocess
@@ -56,7 +56,7 @@ class Site:
         await self.client.create({**described, "data": {"network.yaml": dump(network)}})
 
     def run(self, command: str, *arguments: str, answer: str = "") -> tuple[int, str]:
-        """Exit code, and all that was printed."""
+        """Return the exit code and the output."""
         kind = () if "--kind" in arguments else ("--kind", KIND)
         return self.run_plain(command, "demo", *kind, *arguments, answer=answer)
 

@@ -31,7 +31,7 @@ PERGOLA = Path(sys.executable).parent / "pergola"
 
 
 class Said(NamedTuple):
-    """What a command left behind."""
+    """The output of a command."""
 
     code: int
     out: str
@@ -39,7 +39,7 @@ class Said(NamedTuple):
 
 
 class Caller:
-    """A person with a manifest, at a terminal."""
+    """A user with a manifest at a terminal."""
 
     def __init__(self, site: ExtensionSite, kubeconfig: Path, folder: Path) -> None:
         self.site = site
@@ -61,7 +61,7 @@ class Caller:
         return await self.run_named(command, "-f", str(self.manifest), *arguments)
 
     async def run_named(self, command: str, *arguments: str) -> Said:
-        """Without the manifest, as with kubectl."""
+        """Run a command with a name instead of a manifest, as with kubectl."""
         line = ["network", command, *arguments]
         if "--kubeconfig" not in arguments:
             line += ["--kubeconfig", str(self.kubeconfig)]

@@ -1,4 +1,4 @@
-"""`pergola network-policy explain` says who may talk to a Service, and what is there of it."""
+"""`pergola network-policy explain`: the callers of a Service, and the existing policies."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ def named(name: str) -> JsonObject:
 
 @pytest.fixture
 async def peer(cluster_client: Client) -> AsyncIterator[str]:
-    """Another namespace."""
+    """Yield another namespace."""
     name = await create_namespace(cluster_client, "explain-peer")
     yield name
     await delete_namespace(cluster_client, name)
@@ -52,7 +52,7 @@ class Asking:
         )
 
     async def reconcile(self) -> None:
-        """Let the controller work until there is nothing to do."""
+        """Run the controller until there is nothing to do."""
         settings = Settings(namespace_selectors=(named(self.namespace),))
         unit = network_policy(self.client, settings, metrics=Metrics())
         async with running(unit):
@@ -63,7 +63,7 @@ class Asking:
         return answer
 
     async def table(self) -> list[list[str]]:
-        """Lines without what is between columns; a gap is at least three spaces."""
+        """Return the cells of each line; a gap between columns is at least three spaces."""
         said = await self._said()
         return [[c.strip() for c in line.split("   ") if c.strip()] for line in said.splitlines()]
 

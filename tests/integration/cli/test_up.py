@@ -1,4 +1,4 @@
-"""`pergola up`, end to end, as a newcomer runs it."""
+"""`pergola up`, end to end, as a new user runs it."""
 
 import asyncio
 import os

@@ -93,7 +93,7 @@ class Site:
         since: timedelta = timedelta(),
         host: str = "127.0.0.1",
     ) -> AsyncGenerator[None]:
-        """Serves some webhooks with a certificate of one day."""
+        """Serve some webhooks with a certificate that is valid for a day."""
         signer = signed_by or self.authority
         pair = signer.issue_server("server", (host,), datetime.now(UTC) - since, DAY)
         (self.folder / "tls.key").write_bytes(pair.private)
@@ -149,7 +149,7 @@ Said = Callable[[], list[str]]
 
 @pytest.fixture
 def said(capsys: pytest.CaptureFixture[str]) -> Said:
-    """The lines that were printed since it was asked last."""
+    """The lines that were printed since the last call."""
 
     def lines() -> list[str]:
         out = capsys.readouterr().out.splitlines()

@@ -1,4 +1,4 @@
-"""The tests of this folder have a cluster of their own."""
+"""Fixtures: the tests of this folder have a separate cluster."""
 
 from pergola.testing.lone_cluster import fresh, lone_client, lone_sandbox, other, recorder
 

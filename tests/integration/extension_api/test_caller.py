@@ -78,7 +78,7 @@ def actuator(site: ExtensionSite) -> RecordingActuator:
 
 
 def wanted(site: ExtensionSite, **spec: object) -> JsonObject:
-    """Return the Network of a site, as a caller wants it."""
+    """Return the Network of a site, as a caller creates it."""
     ranges = {"podCIDR": "100.64.0.0/11", "serviceCIDR": "100.96.0.0/13"}
     return {
         "metadata": {"name": site.key.name, "namespace": site.namespace},
@@ -249,7 +249,7 @@ async def test_a_missing_cluster_is_named(site: ExtensionSite) -> None:
 
 
 async def hint_of(site: ExtensionSite) -> str:
-    """Return the first that a waiter tells of the reason why nothing happens."""
+    """Return the first reported reason why nothing happens."""
     told: asyncio.Queue[Progress] = asyncio.Queue()
     waiting = Waiting(report=told.put_nowait, explain=explainer(site.client, CLOCK))
     await deploy(site.client, NETWORK, wanted(site), CLOCK)
@@ -473,7 +473,7 @@ async def allow_to_get_networks(site: ExtensionSite) -> None:
 
 
 async def until_it_may_get(client: Client, key: Key) -> None:
-    """Return when the authorizer, which learns of Roles by watching, has learnt."""
+    """Return when the Role is effective: the authorizer learns of it by watching."""
     async with asyncio.timeout(20):
         while True:
             try:

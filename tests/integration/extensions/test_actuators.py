@@ -1,4 +1,4 @@
-"""What actuators may do, and what becomes of it: spec 40 §3 and §10, on a real API server."""
+"""Actuators and the effects of their results: spec 40 §3 and §10, on a real API server."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -60,7 +60,7 @@ def last(obj: JsonObject) -> JsonObject:
 
 
 async def created(site: ExtensionSite, actuator: RecordingActuator) -> None:
-    """The resource was reconciled once."""
+    """Create the resource and wait until it is reconciled."""
     await site.create("reconcile")
     await site.until_operation("Create")
     actuator.taken()
@@ -387,6 +387,6 @@ def _cancelled() -> asyncio.Future[None]:
 
 
 async def settled_requests(site: ExtensionSite) -> None:
-    """Some round trips, in which a watch tells what was written before."""
+    """Make some round trips, so that a watch delivers earlier writes."""
     for _ in range(5):
         await site.client.get_raw("/version")

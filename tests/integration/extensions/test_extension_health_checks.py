@@ -94,7 +94,7 @@ def unit(
 
 
 async def put_resource(site: ExtensionSite, **conditions: str) -> None:
-    """Make the ManagedResource say this of itself, as the resource manager would."""
+    """Write the ManagedResource's status, as the resource manager would."""
     key = Key(site.namespace, RESOURCE)
     await site.client.apply(
         {
@@ -342,7 +342,7 @@ async def test_the_permissions_of_an_extension_are_all_it_needs(
 
 @asynccontextmanager
 async def restricted(site: ExtensionSite, admin: ClusterConfig) -> AsyncIterator[Client]:
-    """A client with the permissions of an extension that is installed in the site's namespace."""
+    """Yield a client with the permissions of an extension in the site's namespace."""
     name = f"x-{secrets.token_hex(3)}"
     installation = Installation(
         name=name, image="x", plurals=["networks"], references=[], namespace=site.namespace

@@ -1,4 +1,4 @@
-"""An extension whose process may do what its installation says, and nothing else (spec 40 §8)."""
+"""An extension's process with exactly the permissions of its installation (spec 40 §8)."""
 
 import asyncio
 import socket
@@ -45,7 +45,7 @@ SHOOT: JsonObject = {
 
 @dataclass
 class Installed:
-    """Cilium with a type of its own, a webhook at the seed besides, and its identity."""
+    """Cilium with a type of its own, an extra webhook at the seed, and its identity."""
 
     site: ExtensionSite
     actuator: Cilium
@@ -105,7 +105,7 @@ async def test_a_process_with_webhooks_works_with_just_what_its_roles_allow(
 
 
 async def works(site: ExtensionSite, name: str) -> None:
-    """The extension is alive, registered, and reconciles and deletes a Network."""
+    """Check that the extension is alive, registered, and reconciles and deletes a Network."""
     registered = Key("", f"gardener-extension-{name}")
     configuration = await until(site.client, MUTATING, registered, lambda _: True)
     [entry] = maps_at(configuration, "webhooks")

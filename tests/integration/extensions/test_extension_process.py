@@ -62,13 +62,13 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def cloud(file: Path) -> str:
-    """The reference of an actuator that has a webhook."""
+    """Return the reference of an actuator that has a webhook."""
     file.write_text(ACTUATOR + MUTATOR)
     return f"{file}:Cloud"
 
 
 class Replica:
-    """A process, and what it logged so far."""
+    """A process and its log so far."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process

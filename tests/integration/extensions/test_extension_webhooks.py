@@ -67,7 +67,7 @@ class Config(Value):
 
 
 class Weft(NetworkPlugin[Config]):
-    """A plugin; the type differs from test to test."""
+    """A plugin with a type that differs from test to test."""
 
     type = "weft"
     name = "networking-weft"
@@ -125,7 +125,7 @@ class Site:
 
     @asynccontextmanager
     async def serving(self, found: ExtensionWebhooks) -> AsyncIterator[list[Unit]]:
-        """Serves and leads with the units; what is registered stays afterwards."""
+        """Serve and lead with the units; registrations stay afterwards."""
         async with found.served():
             units = [*found.units, *found.leading()]
             async with running(*units):
@@ -141,7 +141,7 @@ class Site:
         return await until(self.client, gvk, Key("", self.name), lambda _: True)
 
     async def control_plane(self, network: str, cloud: str = "") -> str:
-        """Return a namespace with the labels that the caller puts on it."""
+        """Create a namespace with the labels that a caller sets."""
         name = f"shoot--{self.token}--{secrets.token_hex(2)}"
         labels = {
             "shoot.gardener.cloud/provider": cloud or self.cloud,
@@ -152,7 +152,7 @@ class Site:
         return name
 
     async def effective(self, namespace: str) -> None:
-        """Return when the API server asks the webhook about Networks."""
+        """Return when the API server calls the webhook for Networks."""
         probe = network(namespace, {"backend": "bird"}, name="probe")
         while True:
             with suppress(ApiError):
@@ -434,7 +434,7 @@ async def test_a_webhook_for_shoots_changes_objects_there(
 
 @asynccontextmanager
 async def restricted(site: Site, admin: ClusterConfig) -> AsyncIterator[Client]:
-    """A client that may do what the rules of webhooks say, and nothing else."""
+    """Yield a client with only the permissions of webhooks."""
     name, group = site.name, "rbac.authorization.k8s.io"
     subject = {"kind": "ServiceAccount", "name": name, "namespace": site.namespace}
     for kind, namespace, rules in (
@@ -466,7 +466,7 @@ async def restricted(site: Site, admin: ClusterConfig) -> AsyncIterator[Client]:
 
 
 def dns_webhook(site: Site) -> Webhook:
-    """Return what cilium does, on ConfigMaps with a label of the test."""
+    """Return cilium's webhook, for ConfigMaps with a label of the test."""
 
     def opened(obj: JsonObject) -> JsonObject:
         return obj | {"data": {"Corefile": "bind 0.0.0.0"}}
@@ -487,7 +487,7 @@ def dns_webhook(site: Site) -> Webhook:
 
 
 def created(client: Client, obj: JsonObject) -> AbstractAsyncContextManager[None]:
-    """Return an object that is there until the block ends."""
+    """Return a context in which an object exists."""
 
     @asynccontextmanager
     async def there() -> AsyncIterator[None]:
@@ -501,7 +501,7 @@ def created(client: Client, obj: JsonObject) -> AbstractAsyncContextManager[None
 
 
 async def until_changed(client: Client, token: str) -> JsonObject:
-    """Return the ConfigMap of a test as its API server stores it, once it asks the webhook."""
+    """Return the stored ConfigMap of a test, once the API server calls the webhook."""
     labels = {"k8s-app": f"node-local-dns-{token}"}
     obj: JsonObject = {
         "apiVersion": "v1",
@@ -526,7 +526,7 @@ def trusted(configuration: JsonObject) -> bytes:
 
 
 async def passes(site: Site, found: ExtensionWebhooks, clock: FakeClock, time: timedelta) -> None:
-    """Move the clock, and let the leader look at it."""
+    """Advance the clock, and let the leader notice."""
     clock.set(NOW + time)
     annotations = {"example.org/looked-at": str(time)}
     await site.client.patch(SECRET, found.secret, {"metadata": {"annotations": annotations}})
@@ -548,7 +548,7 @@ def shoot(namespace: str, kind: str, *, name: str = "web", proxy: bool | None = 
 
 
 async def refused(site: Site, obj: JsonObject) -> str:
-    """With which words the webhook refuses an object, once the API server asks it."""
+    """Return the webhook's refusal of an object, once the API server calls it."""
     while True:
         try:
             await site.client.create(obj, dry_run=True)
@@ -576,7 +576,7 @@ async def add_shoots(client: Client) -> None:
 
 @pytest.fixture
 async def second_sandbox_client(request: pytest.FixtureRequest) -> AsyncIterator[Client]:
-    """The administrator of the cluster that stands for a Shoot."""
+    """Yield an administrator's client of the Shoot's cluster."""
     shoot_cluster = request.getfixturevalue("second_sandbox")
     async with Client.connect(load(shoot_cluster.kubeconfig)) as client:
         yield client

@@ -53,7 +53,7 @@ KIND: Final = replace(caller.NETWORK, interval=0.5, severe=3.0)
 
 @dataclass
 class Gardenet:
-    """The extension of the tutorial, and what it works on.
+    """The extension of the tutorial, and its objects.
 
     Attributes:
         site: where its Network is, on the seed.
@@ -74,7 +74,7 @@ class Gardenet:
         )
 
     async def ask(self, **config: Any) -> JsonObject:
-        """Deploys the Network as a caller does, and waits as one."""
+        """Deploy the Network and wait for it, as a caller does."""
         wanted = {**self.network, "spec": dict(self.network["spec"])}
         wanted["spec"]["providerConfig"] = {**wanted["spec"]["providerConfig"], **config}
         request = await caller.deploy(self.site.client, KIND, wanted, CLOCK)

@@ -1,4 +1,4 @@
-"""What installs an extension, on a real API server: accepted, and with just enough rights (§8)."""
+"""Installations of extensions on a real API server: accepted, with minimal permissions (§8)."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -30,7 +30,7 @@ RBAC_KINDS = ("ServiceAccount", "Role", "RoleBinding", *CLUSTER_SCOPED)
 
 
 class Installed:
-    """A site, and an extension of its own that is installed beside it."""
+    """A site, and an extension that is installed beside it."""
 
     def __init__(self, site: ExtensionSite) -> None:
         self.site = site

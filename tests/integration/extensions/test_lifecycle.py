@@ -69,7 +69,7 @@ def last(obj: JsonObject) -> JsonObject:
 
 
 async def created(site: ExtensionSite, actuator: RecordingActuator) -> None:
-    """The resource was reconciled once."""
+    """Create the resource and wait until it is reconciled."""
     await site.create("reconcile")
     await site.until_operation("Create")
     actuator.taken()

@@ -54,7 +54,7 @@ def secret(key: Key, **data: str) -> JsonObject:
 
 
 def generic_kubeconfig(server: str, ca: bytes | None) -> str:
-    """As it is made for pods: the token is in a file that only they have."""
+    """Return a kubeconfig for pods: its token is in a file that only they have."""
     cluster: JsonObject = {"server": server}
     if ca:
         cluster["certificate-authority-data"] = base64.b64encode(ca).decode()
@@ -105,7 +105,7 @@ async def test_a_shoot_is_reached_with_the_token_of_the_access_secret(
 
 
 def kubeconfig_of(server: str, **user: JsonValue) -> str:
-    """Return one that contains its credentials, as Gardener stores it beside the control plane."""
+    """Return a kubeconfig with its credentials, as Gardener stores it beside the control plane."""
     return dump(
         {
             "apiVersion": "v1",
@@ -250,7 +250,7 @@ def context(recorder: RecordingClient, namespace: str, told: list[tuple[int, str
         told.append((percent, description))
 
     async def save(_status: JsonObject) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     return Context(
         client=recorder,

@@ -1,4 +1,4 @@
-"""What tests of InfraClusters share."""
+"""Fixtures for tests of InfraClusters."""
 
 import secrets
 from collections.abc import AsyncIterator, Generator
@@ -18,7 +18,7 @@ _CORE = pytest.StashKey[CoreManager]()
 
 @pytest.fixture
 async def infra_client(kubeconfig: Path) -> AsyncIterator[RecordingClient]:
-    """A client of a cluster that serves InfraClusters of both contracts."""
+    """Yield a client of a cluster that serves InfraClusters of both contracts."""
     async with RecordingClient.connect(load(kubeconfig)) as client:
         await install(client, cluster_crd(), infra_cluster_crd(OLD), infra_cluster_crd(NEW))
         yield client
@@ -38,7 +38,7 @@ async def core_sandbox() -> AsyncIterator[Sandbox]:
 async def core(
     core_sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> AsyncIterator[CoreManager]:
-    """The core manager, beside both kinds of InfraClusters."""
+    """Yield the core manager, in a cluster with both kinds of InfraClusters."""
     async with RecordingClient.connect(load(core_sandbox.kubeconfig)) as client:
         await install(client, infra_cluster_crd(OLD), infra_cluster_crd(NEW))
     directory = tmp_path_factory.mktemp("core")
@@ -53,7 +53,7 @@ async def core(
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show what the core manager said last when a test fails that needs it."""
+    """Append the end of the core manager's log to the report of a failed test."""
     report = yield
     manager = item.config.stash.get(_CORE, None)
     if report.failed and manager is not None and "core" in getattr(item, "fixturenames", ()):

@@ -52,7 +52,7 @@ QUICK = Retry(attempts=4, first_seconds=0.001)
 
 
 class Vpc:
-    """A network in AWS, made as its owner would make it."""
+    """A network in AWS, created as its owner would."""
 
     def __init__(self, aws: AwsClient, vpc: str) -> None:
         self.aws = aws
@@ -64,7 +64,7 @@ class Vpc:
 
     @classmethod
     async def create(cls, aws: AwsClient, **tags: str) -> "Vpc":
-        """A VPC with an internet gateway, and a public subnet in zone a with a NAT gateway."""
+        """Create a VPC with an internet gateway, and a public subnet with NAT in zone a."""
         answer = await aws.call("ec2", "CreateVpc", CidrBlock="10.0.0.0/16")
         vpc = cls(aws, answer["Vpc"]["VpcId"])
         if tags:
@@ -86,7 +86,7 @@ class Vpc:
     internet = ""
 
     async def subnet(self, zone: str, number: int, **target: str) -> str:
-        """A subnet with a route table of its own; its default route leads to the target, if any."""
+        """Create a subnet with its own route table and, if there is a target, a default route."""
         answer = await self.aws.call(
             "ec2",
             "CreateSubnet",
@@ -137,7 +137,7 @@ class Vpc:
         await self.aws.call("ec2", "CreateTags", Resources=[resource], Tags=pairs)
 
     async def balancer(self, name: str, *ports: int) -> JsonObject:
-        """Return a network load balancer in the public subnet."""
+        """Create a network load balancer in the public subnet."""
         answer = await self.aws.call(
             "elbv2",
             "CreateLoadBalancer",
@@ -186,14 +186,14 @@ async def double(moto_server: str) -> AsyncIterator[AwsDouble]:
 
 @pytest.fixture
 async def aws(double: AwsDouble) -> AsyncIterator[AwsClient]:
-    """Whoever owns the network."""
+    """Yield a client of the network's owner."""
     async with double.client(REGION) as client:
         yield client
 
 
 @pytest.fixture
 async def vpc(aws: AwsClient) -> Vpc:
-    """A complete network in zones a and b."""
+    """Create a complete network in zones a and b."""
     vpc = await Vpc.create(aws, Name="shop", stage="test")
     await vpc.add_private("a", 1)
     await vpc.add_private("b", 2)
@@ -233,14 +233,14 @@ class Site:
         await self.client.create(cluster("demo", self.namespace, AWS_CLUSTER))
 
     async def annotate(self, **annotations: str | None) -> None:
-        """Change annotations; any change makes the manager look at the network again."""
+        """Change annotations; any change makes the manager read the network again."""
         names = {"touch": "example.org/touch", "vpc": AWS_VPC, "balancer": AWS_LOAD_BALANCER}
         change = {names[name]: value for name, value in annotations.items()}
         await self.client.patch(AWS_CLUSTER, self.key, {"metadata": {"annotations": change}})
 
     @asynccontextmanager
     async def managing(self, *, resync_seconds: float = 600.0) -> AsyncIterator["Site"]:
-        """The external manager runs, with nothing but the credentials in the Secret."""
+        """Run the external manager, with only the credentials in the Secret."""
         aws = AwsSettings(self.credentials, endpoint_url=self.double.url, retry=QUICK)
         async with AwsSource(self.client, aws) as source:
             self.unit = external_manager(
@@ -391,7 +391,7 @@ async def test_nothing_but_describe_is_called_and_the_policy_permits_all_of_it(
 
 
 async def limited(site: Site, aws: AwsClient) -> Key:
-    """Return an identity with the policy that we ship, and the Secret that holds its keys."""
+    """Create an identity with our shipped policy, and return the Secret with its keys."""
     await aws.call("iam", "CreateUser", UserName="pergola")
     document = orjson.dumps(iam_policy()).decode()
     policy = await aws.call("iam", "CreatePolicy", PolicyName="pergola", PolicyDocument=document)
@@ -770,7 +770,7 @@ async def test_the_command_checks_a_network_with_the_keys_of_its_environment(
 
 
 async def check(site: Site, kubeconfig: Path) -> tuple[int, str]:
-    """Exit code and output of `pergola infra check`."""
+    """Return exit code and output of `pergola infra check`."""
     kind = f"{AWS_CLUSTER.kind}.{AWS_CLUSTER.group}"
     keys = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
     process = await asyncio.create_subprocess_exec(

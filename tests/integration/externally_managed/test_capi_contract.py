@@ -80,7 +80,7 @@ def labelled_crd() -> JsonObject:
 
 
 class Provider:
-    """A provider in few lines: a finalizer and a status for whatever it is responsible for.
+    """A small provider: it adds a finalizer and a status to objects that it is responsible for.
 
     Args:
         faults: where it does not care for the annotation: `finalizer`, `status`, `delete`,
@@ -170,7 +170,7 @@ class Provider:
 
 
 def machine_controller(client: Client, namespace: str) -> Unit:
-    """Return one that needs nothing but a Cluster with an endpoint."""
+    """Return a machine controller that only needs a Cluster with an endpoint."""
     machines = Cache(client, MACHINE, _whole, namespace=namespace)
 
     async def reconcile(key: Key) -> Outcome:
@@ -187,7 +187,7 @@ def machine_controller(client: Client, namespace: str) -> Unit:
 async def guarded(
     client: Client, managed: Managed, versions: list[str], namespace: str | None, directory: Path
 ) -> AsyncGenerator[None]:
-    """Serves the webhook for a namespace, or for all."""
+    """Serve the webhook for a namespace, or for all."""
     now, day = datetime.now(UTC), timedelta(days=1)
     authority = Authority.create("provider", now, day)
     pair = authority.issue_server("provider", ["127.0.0.1"], now, day)
@@ -211,7 +211,7 @@ async def guarded(
 
 
 class Result(NamedTuple):
-    """What a run of the suite said."""
+    """The result of a run of the suite."""
 
     code: int
     output: str

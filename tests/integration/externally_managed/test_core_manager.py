@@ -74,7 +74,7 @@ DOMAINS = [{"name": "a", "controlPlane": True}, {"name": "b", "controlPlane": Fa
 
 
 class Site:
-    """A namespace with one Cluster; Pergola's writes are told from those of the test."""
+    """A namespace with one Cluster; Pergola's writes are distinguished from those of the test."""
 
     def __init__(
         self, client: Client, pergola: RecordingClient, namespace: str, managed: Managed
@@ -94,7 +94,7 @@ class Site:
         return self.managed.contract
 
     def units(self) -> tuple[Unit, Unit]:
-        """Return what `pergola infra-manager` runs for a kind."""
+        """Return the units that `pergola infra-manager` runs for a kind."""
         settings, metrics = Settings(namespace=self.namespace), Metrics()
         sources = {"plain": PlainSource(self.pergola)}
         return (
@@ -110,7 +110,7 @@ class Site:
         await self.client.apply(obj, manager="test", force=True)
 
     async def create(self, annotations: dict[str, str], **spec: Any) -> None:
-        """Create both as a user does: nothing refers to the Cluster yet."""
+        """Create both objects as a user does, before core links them."""
         obj = infra_cluster(self.gvk, "demo", self.namespace, annotations, **spec)
         del obj["metadata"]["labels"]
         await self.client.create(obj)

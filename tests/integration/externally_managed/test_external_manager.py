@@ -43,7 +43,7 @@ NETWORK: JsonObject = {
 
 
 class Site:
-    """A namespace with InfraClusters, and a client that remembers its writes."""
+    """A namespace with InfraClusters, and a client that records its writes."""
 
     def __init__(self, client: RecordingClient, namespace: str, gvk: GroupVersionKind) -> None:
         self.client = client
@@ -108,7 +108,7 @@ def site(request: pytest.FixtureRequest, infra_client: RecordingClient, namespac
 
 
 def written(site: Site) -> list[str]:
-    """Return what was written to InfraClusters."""
+    """Return the writes to InfraClusters."""
     return [write for write in site.client.taken() if f" {site.gvk.kind} " in write]
 
 

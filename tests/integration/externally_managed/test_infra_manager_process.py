@@ -1,4 +1,4 @@
-"""`pergola infra-manager` as a process, with nothing but its ClusterRole."""
+"""`pergola infra-manager` as a process, with exactly its ClusterRole."""
 
 import asyncio
 import secrets
@@ -46,7 +46,7 @@ NETWORK: JsonObject = {
 async def restricted(
     infra_client: RecordingClient, kubeconfig: Path, namespace: str, tmp_path: Path
 ) -> AsyncIterator[Path]:
-    """The kubeconfig of an identity that has the ClusterRole, and nothing else."""
+    """Yield the kubeconfig of an identity with exactly the ClusterRole."""
     name = f"infra-manager-{namespace}"[:63]
     await bind(infra_client, "pergola:infra-manager", name, namespace, "ClusterRoleBinding")
     admin = load(kubeconfig)
@@ -62,7 +62,7 @@ async def restricted(
 
 
 async def bind(client: RecordingClient, role: str, name: str, namespace: str, binding: str) -> None:
-    """Grants a role of the chart, under another name, to the namespace's default account."""
+    """Grant a role of the chart, under another name, to the namespace's default account."""
     documents = [document.value for document in parse_documents(ROLE.read_bytes())]
     (found,) = (value for value in documents if isinstance(value, dict) and name_of(value) == role)
     await client.create({**found, "metadata": {"name": name}})
@@ -117,7 +117,7 @@ async def running(kubeconfig: Path, *arguments: str) -> AsyncIterator[asyncio.su
 
 
 async def health_port(process: asyncio.subprocess.Process) -> int:
-    """Return where the process serves its probes, as it says."""
+    """Return the port of the probes, from the log."""
     assert process.stdout is not None
     async with asyncio.timeout(30):
         async for line in process.stdout:
@@ -127,7 +127,7 @@ async def health_port(process: asyncio.subprocess.Process) -> int:
 
 
 async def until_ready(port: int) -> None:
-    """Return when the process says that it is ready; each answer takes a request."""
+    """Return when the process reports that it is ready."""
     async with asyncio.timeout(30), aiohttp.ClientSession() as session:
         while True:
             async with session.get(f"http://127.0.0.1:{port}/readyz") as answer:

@@ -1,4 +1,4 @@
-"""Infrastructure that a person declares ready: spec 50 §7."""
+"""Infrastructure that users declare ready: spec 50 §7."""
 
 import asyncio
 from typing import Any
@@ -24,7 +24,7 @@ FINALIZER = "infrastructure.example.org/cluster"
 
 
 class Site:
-    """One InfraCluster that somebody else manages."""
+    """One InfraCluster with another manager."""
 
     def __init__(self, client: RecordingClient, namespace: str, gvk: GroupVersionKind) -> None:
         self.client = client

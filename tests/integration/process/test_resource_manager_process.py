@@ -51,7 +51,7 @@ class Running:
 
 
 async def end(config: JsonObject | str, folder: Path, *arguments: str) -> tuple[int, str]:
-    """Run a process that is expected to end; return its exit code and what it said."""
+    """Run a process that is expected to end; return its exit code and output."""
     path = folder / "config.yaml"
     path.write_text(config if isinstance(config, str) else json.dumps(config))
     process = await asyncio.create_subprocess_exec(
@@ -70,7 +70,7 @@ async def end(config: JsonObject | str, folder: Path, *arguments: str) -> tuple[
 
 @asynccontextmanager
 async def running(config: JsonObject, folder: Path, **environment: str) -> AsyncIterator[Running]:
-    """Runs a process until the block ends."""
+    """Run a process until the block ends."""
     path = folder / "config.json"
     path.write_text(json.dumps(config))
     process = await asyncio.create_subprocess_exec(
@@ -107,7 +107,7 @@ async def running(config: JsonObject, folder: Path, **environment: str) -> Async
 
 @pytest.fixture
 async def world(sandbox: Sandbox, cluster_client: Client, namespace: str) -> AsyncIterator[World]:
-    """A namespace that processes of the test look after."""
+    """Yield a namespace that the test's processes manage."""
     await install_crds(cluster_client)
     async with RecordingClient.connect(load(sandbox.kubeconfig)) as recorder:
         yield World(cluster_client, recorder, namespace)
@@ -248,7 +248,7 @@ async def test_a_port_that_is_taken_is_named(
 
 
 async def get(url: str) -> tuple[int, str]:
-    """Status and text of an answer."""
+    """Return the status and text of an answer."""
     async with aiohttp.ClientSession() as session, session.get(url) as response:
         return response.status, await response.text()
 

@@ -49,6 +49,6 @@ async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
 
 @pytest.fixture
 async def second_client(second_sandbox: Sandbox) -> AsyncIterator[Client]:
-    """A client of the second cluster."""
+    """Yield a client of the second cluster."""
     async with Client.connect(load(second_sandbox.kubeconfig)) as client:
         yield client

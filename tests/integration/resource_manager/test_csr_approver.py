@@ -39,7 +39,7 @@ EXAMPLE = Path(__file__).parents[3] / "examples" / "csr-approver"
 
 @pytest.fixture
 async def site(kubeconfig: Path, cluster_client: Client, namespace: str) -> AsyncIterator[Site]:
-    """A site without Node and Machine."""
+    """Yield a site without Node and Machine."""
     async with certificate_site(load(kubeconfig), cluster_client, namespace) as site:
         yield site
 
@@ -166,7 +166,7 @@ async def test_an_unrelated_client_certificate_is_left_alone(site: Site) -> None
 
 
 class Ailing(OwnRequests):
-    """Looking up a kind of object fails some times; meanwhile nothing may be written."""
+    """Live lookups that fail for a while, during which nothing may be written."""
 
     kind = ""
     failures = 4
@@ -297,7 +297,7 @@ async def test_a_final_violation_is_denied_at_once(site: Site) -> None:
 
 
 class Blind(OwnRequests):
-    """Never hears of a Node or Machine."""
+    """Caches that never see a Node or Machine."""
 
     def stream(
         self, path: str, query: dict[str, str], *, accept: str, silence: float

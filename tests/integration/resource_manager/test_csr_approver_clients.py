@@ -1,4 +1,4 @@
-"""The approver of client certificates on a real API server (spec 11 §3.2), and its rights."""
+"""The approver of client certificates on a real API server (spec 11 §3.2), and its permissions."""
 
 import base64
 from collections import Counter
@@ -33,7 +33,7 @@ ROLES = Path(__file__).parents[3] / "charts" / "resource-manager" / "rbac" / "cs
 
 @pytest.fixture
 async def site(kubeconfig: Path, cluster_client: Client, namespace: str) -> AsyncIterator[Site]:
-    """A site without Node and Machine."""
+    """Yield a site without Node and Machine."""
     async with certificate_site(load(kubeconfig), cluster_client, namespace) as site:
         yield site
 
@@ -121,7 +121,7 @@ async def test_gardenadm_is_approved_by_a_bootstrap_token_for_the_group_of_shoot
 
 
 def roles(name: str) -> dict[str, JsonObject]:
-    """Return the ClusterRoles of the chart by the cluster that they are for, under other names."""
+    """Return the ClusterRoles of the chart by their cluster, under other names."""
     found: dict[str, JsonObject] = {}
     for document in parse_documents(ROLES.read_text()):
         role = document.value
@@ -132,7 +132,7 @@ def roles(name: str) -> dict[str, JsonObject]:
 
 
 async def grant(client: Client, namespace: str, name: str) -> None:
-    """Give the rights of the chart to the namespace's ServiceAccount `default`."""
+    """Grant the chart's permissions to the namespace's ServiceAccount `default`."""
     subject = {"kind": "ServiceAccount", "name": "default", "namespace": namespace}
     for place, role in roles(name).items():
         await client.create(role)

@@ -31,7 +31,7 @@ def collector(world: World, client: Client | None = None, minutes: int = 11) -> 
 
 
 async def put_garbage(world: World, name: str, kind: str = "ConfigMap") -> None:
-    """A labelled object."""
+    """Create a labelled object."""
     await world.client.create(
         {**world.config_map(name, labels=GARBAGE), "kind": kind, "immutable": True}
     )
@@ -65,7 +65,7 @@ def user(world: World, kind: str, annotations: JsonObject) -> JsonObject:
 
 
 async def collect(collector: GarbageCollector) -> None:
-    """Two runs: what is unused must be so twice."""
+    """Run twice, because an object must be unused in two runs."""
     first = await collector.reconcile("target")
     assert isinstance(first, Again)
     await collector.reconcile("target")

@@ -39,7 +39,7 @@ _SYNC_SECONDS = 2.0
 async def running(
     world: World, source: Client, target: Client, options: Options
 ) -> AsyncGenerator[ResourceManager]:
-    """An instance that runs until the block ends."""
+    """Run an instance until the block ends."""
     manager = world.manager = ResourceManager(source, target, options)
     task = asyncio.create_task(manager.run())
     try:
@@ -52,7 +52,7 @@ async def running(
 
 @pytest.fixture
 async def elsewhere(cluster_client: Client) -> AsyncIterator[str]:
-    """Another namespace of the same cluster."""
+    """Yield another namespace of the same cluster."""
     name = await create_namespace(cluster_client, "elsewhere")
     yield name
     await delete_namespace(cluster_client, name)
@@ -99,7 +99,7 @@ async def test_of_two_instances_exactly_one_handles_each_resource(
 
 
 def written(client: RecordingClient) -> set[Key]:
-    """What an instance wrote to since the last call; resources and objects have like names."""
+    """Return the keys that an instance wrote since the last call."""
     keys = (write.rpartition(" ")[2].partition("/") for write in client.taken())
     return {Key(namespace, name) for namespace, _, name in keys}
 
@@ -109,7 +109,7 @@ def written(client: RecordingClient) -> set[Key]:
 
 @pytest.fixture
 async def target_account(sandbox: Sandbox, world: World) -> AsyncIterator[ClusterConfig]:
-    """The sandbox, as a ServiceAccount that may do everything."""
+    """Yield a config of the sandbox for a ServiceAccount with all permissions."""
     key = world.key("target")
     account = {"name": key.name, "namespace": key.namespace}
     binding = Key("", world.namespace)

@@ -34,12 +34,12 @@ STUCK = "example.org/stuck"
 
 
 def names(resource: JsonObject) -> list[str]:
-    """The names in the status of a ManagedResource."""
+    """Return the names in the status of a ManagedResource."""
     return [reference["name"] for reference in maps_at(resource, "status", "resources")]
 
 
 async def unblock(world: World, name: str) -> None:
-    """Take the finalizers off a ConfigMap."""
+    """Remove the finalizers of a ConfigMap."""
     await world.client.patch(CONFIG_MAP, world.key(name), {"metadata": {"finalizers": None}})
 
 

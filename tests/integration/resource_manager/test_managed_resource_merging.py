@@ -11,14 +11,14 @@ from pergola.testing.world import World, is_applied
 
 
 async def reconcile(world: World) -> None:
-    """Ask for a run and wait until it is over."""
+    """Request a run and wait until it is over."""
     await world.edit("demo", {"metadata": {"annotations": {marks.OPERATION: "reconcile"}}})
     await world.until("demo", lambda r: marks.OPERATION not in annotations_of(r))
     await world.settled()
 
 
 def deployment(world: World, **annotations: str) -> JsonObject:
-    """Return a Deployment without replicas, whose container asks for something."""
+    """Return a Deployment without replicas, whose container has requests."""
     labels = {"app": "web"}
     container = {
         "name": "c",

@@ -1,4 +1,4 @@
-"""What the node-agent authorizer reads of real clusters: spec 12 §16."""
+"""Lookups of the node-agent authorizer in real clusters: spec 12 §16."""
 
 import base64
 from collections.abc import AsyncIterator
@@ -25,7 +25,7 @@ from pergola.resource_manager.webhooks.node_agent_authorizer.lookups import (
 
 
 class Pool:
-    """A node with two Secrets that it might want to read, under names of its own."""
+    """A node with two Secrets that its agent may try to read, under unique names."""
 
     def __init__(self, client: Client, name: str) -> None:
         self.client = client

@@ -1,4 +1,4 @@
-"""What node agents may do with and without their Node, in both modes: spec 12 §16."""
+"""Permissions of node agents with and without their Node, in both modes: spec 12 §16."""
 
 import base64
 from collections.abc import AsyncIterator
@@ -171,7 +171,7 @@ class Site:
             return "error"
 
     def expected(self, *conditions: Condition, otherwise: str = "deny") -> dict[str, str]:
-        """The answers where these conditions hold; `otherwise` for the ones that need a Node."""
+        """Return the expected answers; `otherwise` is the answer where a Node is required."""
         return {
             title: "allow" if condition in conditions else "deny" if never else otherwise
             for title, condition, _ in self.requests()

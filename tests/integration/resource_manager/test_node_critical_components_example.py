@@ -32,14 +32,14 @@ async def test_the_example_shows_what_it_says(cluster_client: Client) -> None:
 
 
 async def apply(client: Client, file: str) -> None:
-    """What kubectl would do."""
+    """Apply manifests as kubectl would."""
     for document in parse_documents((EXAMPLE / file).read_text()):
         assert isinstance(document.value, dict)
         await client.apply(document.value, manager="kubectl")
 
 
 async def until_told(client: Client, node: Key, reason: str) -> None:
-    """Wait for an Event, whose note is in the README if it is a warning."""
+    """Wait for an Event; the README has the note of warnings."""
     readme = (EXAMPLE / "README.md").read_text()
     fields = f"regarding.name={node.name},reason={reason}"
     async with asyncio.timeout(PATIENCE):

@@ -30,13 +30,13 @@ MANY = 24
 
 
 def manifests(file: str, namespace: str) -> list[dict[str, Any]]:
-    """Return the objects of a file, as somebody would write them for another namespace."""
+    """Return the objects of a file, adapted to another namespace."""
     text = (CHART / file).read_text().replace("namespace: garden", f"namespace: {namespace}")
     return [obj for d in parse_documents(text) if isinstance(obj := d.value, dict)]
 
 
 class Restricted(NamedTuple):
-    """A client that may do what the source Role says, and how often it got which HTTP status."""
+    """A client with the source Role, and a count of its HTTP statuses."""
 
     client: Client
     answers: Counter[str]
@@ -44,7 +44,7 @@ class Restricted(NamedTuple):
 
 @pytest.fixture
 async def restricted(sandbox: Sandbox, world: World) -> AsyncIterator[Restricted]:
-    """A client that may do what rbac-source.yaml says, in the world's namespace."""
+    """Yield a client with the permissions of rbac-source.yaml, in the world's namespace."""
     account = {"name": NAME, "namespace": world.namespace}
     await world.client.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account})
     for obj in manifests("rbac-source.yaml", world.namespace):
@@ -63,7 +63,7 @@ async def restricted(sandbox: Sandbox, world: World) -> AsyncIterator[Restricted
 
 @pytest.fixture
 async def led(world: World, restricted: Restricted) -> AsyncIterator[asyncio.Task[None]]:
-    """A leader in the world's namespace whose source client is the restricted one."""
+    """Yield a leader in the world's namespace with the restricted source client."""
     chosen = Options(source_namespaces=(world.namespace,), cluster_id="c1")
     manager = world.manager = ResourceManager(restricted.client, world.recorder, chosen)
     election = LeaderElection(restricted.client, world.namespace, NAME, "me")

@@ -1,4 +1,4 @@
-"""Secrets that ManagedResources name are protected, and never blocked: spec 11 §6."""
+"""Secrets that ManagedResources reference are protected, and never blocked: spec 11 §6."""
 
 import asyncio
 from collections import Counter
@@ -42,13 +42,13 @@ async def until_finalizers(world: World, name: str, *finalizers: str) -> None:
 
 
 async def put_secret(world: World, name: str, *finalizers: str) -> None:
-    """A Secret with finalizers."""
+    """Create a Secret with finalizers."""
     metadata = {"name": name, "namespace": world.namespace, "finalizers": [*finalizers]}
     await world.client.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata})
 
 
 async def release(world: World, name: str) -> None:
-    """Take all finalizers off a Secret, so that the namespace of the test can go."""
+    """Remove all finalizers of a Secret, so that the test's namespace can be deleted."""
     await world.client.patch(SECRET, world.key(name), {"metadata": {"finalizers": None}})
 
 
@@ -132,7 +132,7 @@ async def test_two_classes_manage_each_its_own_finalizer(world: World) -> None:
 
 
 class Stopping(RecordingClient):
-    """A client whose process dies right after a write: nobody hears the answer."""
+    """A client whose process dies right after a write, without reading the answer."""
 
     left = -1
     died: asyncio.Event
@@ -198,7 +198,7 @@ async def namespace_goes(client: Client, sandbox: Sandbox, writes: int) -> None:
 
 
 async def until_protected(world: World) -> None:
-    """Two ManagedResources that share a Secret, with nothing left to do."""
+    """Create two ManagedResources that share a Secret, and wait until everything is idle."""
     await world.start()
     for name in ("one", "two"):
         await world.put_secret(name, world.config_map(name))
@@ -212,7 +212,7 @@ async def until_protected(world: World) -> None:
 
 
 async def nothing_is_orphaned(world: World) -> None:
-    """Each Secret with the finalizer is named by a ManagedResource that cannot go without us."""
+    """Check that a ManagedResource with our finalizer references each Secret that has it."""
     secrets = await world.client.list(SECRET, world.namespace)
     resources = await world.client.list(MANAGED_RESOURCE, world.namespace)
     held = {
@@ -403,7 +403,7 @@ async def test_the_role_is_enough_for_the_controller(world: World, sandbox: Sand
 
 
 async def bind(world: World, role: JsonObject) -> None:
-    """The rules of a ClusterRole, in the world's namespace, for its default ServiceAccount."""
+    """Grant the rules of a ClusterRole in the world's namespace to its default ServiceAccount."""
     metadata = {"name": "restricted", "namespace": world.namespace}
     group = "rbac.authorization.k8s.io"
     await world.client.create({**role, "kind": "Role", "metadata": metadata})

@@ -67,7 +67,7 @@ class Place:
         await self.client.create(account)
 
     async def add_secret(self, name: str = "robot-token", account: str = "robot") -> JsonObject:
-        """Return a token Secret; returns when its token is there."""
+        """Create a token Secret; return it once it has a token."""
         metadata = {"name": name, "namespace": self.namespace, "annotations": {ACCOUNT: account}}
         await self.client.create(
             {
@@ -80,7 +80,7 @@ class Place:
         return await until(self.client, SECRET, self.key(name), has_token)
 
     async def add_pod(self, uses: JsonObject, name: str = "user") -> None:
-        """A pod that nobody schedules, and that uses what its spec says."""
+        """Create an unschedulable pod, which uses what its spec references."""
         container = {"name": "c", "image": "registry.example/c:1", **uses.get("container", {})}
         await self.client.create(
             {
@@ -305,7 +305,7 @@ async def test_after_a_restart_nothing_is_written(place: Place) -> None:
 
 
 async def test_a_concurrent_edit_is_not_overwritten(place: Place) -> None:
-    """The first patch is based on a state that is old when it arrives, and is repeated."""
+    """The first patch is based on an outdated state, and is repeated."""
     await place.add_account()
     await place.add_secret()
 
@@ -336,7 +336,7 @@ async def test_a_concurrent_edit_is_not_overwritten(place: Place) -> None:
 
 
 async def grant(place: Place) -> JsonObject:
-    """Give the rights of the chart, in the namespace only, to its ServiceAccount `default`."""
+    """Grant the chart's permissions, in the namespace only, to its ServiceAccount `default`."""
     (document,) = parse_documents(ROLES.read_text())
     assert isinstance(document.value, dict)
     name = f"{place.namespace}:{name_of(document.value)}"
@@ -393,7 +393,7 @@ async def test_the_rights_of_the_chart_suffice_and_none_is_superfluous(place: Pl
 
 
 def example(file: str, namespace: str) -> list[JsonObject]:
-    """The objects of a file of the example, as somebody would write them for another namespace."""
+    """Return the objects of the example's file, adapted to another namespace."""
     text = (EXAMPLE / file).read_text().replace("demo-tokens", namespace)
     return [d.value for d in parse_documents(text) if isinstance(d.value, dict)]
 

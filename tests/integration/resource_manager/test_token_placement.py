@@ -1,4 +1,4 @@
-"""Where the TokenRequestor puts tokens, on two real API servers: spec 11 §1.8, 6 to 8."""
+"""Placement of tokens by the TokenRequestor, on two real API servers: spec 11 §1.8, 6 to 8."""
 
 import base64
 from collections.abc import AsyncIterator
@@ -38,7 +38,7 @@ NEARLY = timedelta(seconds=30)
 async def clusters(
     kubeconfig: Path, cluster_client: Client, namespace: str, second_sandbox: Sandbox
 ) -> AsyncIterator[Clusters]:
-    """The sandbox as source; a second control plane as target."""
+    """Yield the sandbox as source and a second control plane as target."""
     target = load(second_sandbox.kubeconfig)
     async with token_clusters(load(kubeconfig), target, cluster_client, namespace) as clusters:
         yield clusters

@@ -34,7 +34,7 @@ NEARLY = timedelta(seconds=30)
 async def clusters(
     kubeconfig: Path, cluster_client: Client, namespace: str, second_sandbox: Sandbox
 ) -> AsyncIterator[Clusters]:
-    """The sandbox as source; a second control plane as target."""
+    """Yield the sandbox as source and a second control plane as target."""
     target = load(second_sandbox.kubeconfig)
     async with token_clusters(load(kubeconfig), target, cluster_client, namespace) as clusters:
         yield clusters

@@ -1,4 +1,4 @@
-"""The TokenRequestor with nothing but its ClusterRoles (spec 11 §9), and its example."""
+"""The TokenRequestor with exactly its ClusterRoles (spec 11 §9), and its example."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
@@ -33,14 +33,14 @@ IDENTITY = "token-requestor"
 async def clusters(
     kubeconfig: Path, cluster_client: Client, namespace: str, second_sandbox: Sandbox
 ) -> AsyncIterator[Clusters]:
-    """Two clusters, in which the instance may do what its ClusterRoles say, and no more."""
+    """Yield two clusters, in which the instance has exactly its ClusterRoles."""
     source, target = load(kubeconfig), load(second_sandbox.kubeconfig)
     async with token_clusters(source, target, cluster_client, namespace) as clusters:
         yield clusters
 
 
 class Restricted:
-    """Clients of an identity in both clusters, and how often they got which HTTP status."""
+    """Clients of an identity in both clusters, and a count of their HTTP statuses."""
 
     def __init__(self, source: Recording, target: Recording, answers: Counter[str]) -> None:
         self.source = source
@@ -83,14 +83,14 @@ async def identity(admin: Client, config: ClusterConfig, namespace: str) -> Clus
 
 
 async def bind(admin: Client, side: str, namespace: str) -> None:
-    """The ClusterRole of a side, for one namespace: as the Role that it is there."""
+    """Grant a cluster's ClusterRole in one namespace, as a Role."""
     metadata = {"name": IDENTITY, "namespace": namespace}
     await admin.create(role(side) | {"kind": "Role", "metadata": metadata})
     await admin.create(binding("Role", metadata, namespace))
 
 
 async def bind_reviews(admin: Client, namespace: str) -> str:
-    """Return the ClusterRole for reviews, under a name that no other test has."""
+    """Grant the ClusterRole for reviews under a unique name, and return that."""
     name = f"{IDENTITY}-{namespace}"
     await admin.create(role("target-reviews") | {"metadata": {"name": name}})
     await admin.create(binding("ClusterRole", {"name": name}, namespace))

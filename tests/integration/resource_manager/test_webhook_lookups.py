@@ -1,4 +1,4 @@
-"""What webhooks ask of a cluster, and their entries as a real API server takes them."""
+"""Lookups of webhooks in a cluster, and their registrations on a real API server."""
 
 import asyncio
 import builtins
@@ -40,7 +40,7 @@ X, Y = Taint("x", "1", "NoSchedule"), Taint("y", "", "NoExecute")
 
 
 class Asked(Client):
-    """A client that remembers what it read live."""
+    """A client that records its live reads."""
 
     read: list[str]
 
@@ -65,7 +65,7 @@ class Asked(Client):
         )
 
     def taken(self) -> Sequence[str]:
-        """Return what was read since the last time."""
+        """Return the reads since the last call."""
         read, self.read = getattr(self, "read", []), []
         return read
 
@@ -78,7 +78,7 @@ async def asked(kubeconfig: Path) -> AsyncIterator[Asked]:
 
 @pytest.fixture
 async def nodes(cluster_client: Client, namespace: str) -> AsyncIterator[str]:
-    """The label's value on the nodes of a test, and the end of their names; deleted after it."""
+    """Yield the label value and name suffix of a test's nodes, which are deleted afterwards."""
     yield namespace
     for node in await cluster_client.list(NODE, labels=POOL):
         if name_of(node).endswith(namespace):

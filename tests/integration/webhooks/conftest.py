@@ -22,7 +22,7 @@ from pergola.testing.webhook_site import HOME, WebhookSite, definitions
 
 @pytest.fixture(scope="session")
 def webhook_sandbox() -> Iterator[Sandbox]:
-    """etcd, API server, and the controllers that delete and issue tokens."""
+    """Yield etcd, the API server, and the controllers that delete and issue tokens."""
     name = f"webhooks-{os.getpid()}-{secrets.token_hex(3)}"
     components = (*API_ONLY, CONTROLLER_MANAGER)
     with ThreadPoolExecutor(max_workers=1) as thread:
@@ -34,7 +34,7 @@ def webhook_sandbox() -> Iterator[Sandbox]:
 
 @pytest.fixture(scope="session")
 def webhook_port() -> int:
-    """A port that is free, and that is the server's for the whole run."""
+    """Return a free port, which the server uses for the whole run."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port: int = found.getsockname()[1]
@@ -43,7 +43,7 @@ def webhook_port() -> int:
 
 @pytest.fixture
 async def site(webhook_sandbox: Sandbox, webhook_port: int) -> AsyncIterator[WebhookSite]:
-    """The cluster; nothing is registered before and after the test."""
+    """Yield the cluster; nothing is registered before and after the test."""
     async with Client.connect(load(webhook_sandbox.kubeconfig)) as client:
         found = WebhookSite(webhook_sandbox, client, webhook_port)
         yield found
@@ -53,7 +53,7 @@ async def site(webhook_sandbox: Sandbox, webhook_port: int) -> AsyncIterator[Web
 
 @pytest.fixture
 async def runtime(site: WebhookSite) -> AsyncIterator[WebhookSite]:
-    """The cluster while a runtime installation is registered and served."""
+    """Yield the cluster while a runtime installation is registered and served."""
     async with site.serving("runtime"):
         await site.effective(lambda: site.mutates(HOME))
         await site.effective(lambda: site.validates(HOME))
@@ -62,14 +62,14 @@ async def runtime(site: WebhookSite) -> AsyncIterator[WebhookSite]:
 
 @pytest.fixture
 async def target(site: WebhookSite) -> AsyncIterator[WebhookSite]:
-    """The cluster while a target installation is registered and served."""
+    """Yield the cluster while a target installation is registered and served."""
     async with site.serving("target"):
         await site.effective(lambda: site.mutates("kube-system"))
         yield site
 
 
 async def _prepare(sandbox: Sandbox) -> None:
-    """Add what no test takes away: all definitions, and the resource manager's namespace."""
+    """Add permanent objects: all definitions, and the resource manager's namespace."""
     async with Client.connect(load(sandbox.kubeconfig)) as client:
         site = WebhookSite(sandbox, client, 0)
         await site.add_definitions(definitions())

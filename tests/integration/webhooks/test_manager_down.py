@@ -45,7 +45,7 @@ GARDEN = ROLES | {marks.ROLE: "garden"}
 
 
 async def went_down(site: WebhookSite, kind: Where) -> WebhookSite:
-    """Registers, and serves no more once the API server acts on all of it."""
+    """Register webhooks, and stop serving once the API server acts on the registration."""
     async with site.serving(kind):
         await site.effective(lambda: site.mutates(HOME if kind == "runtime" else "kube-system"))
         if kind == "runtime":
@@ -73,7 +73,7 @@ async def registered(site: WebhookSite, kind: Where) -> dict[str, JsonObject]:
 
 
 def plain(api_version: str, kind: str, namespace: str = "", **fields: object) -> JsonObject:
-    """Return an object with nothing but what it must have."""
+    """Return an object with only its required fields."""
     metadata = {"generateName": "plain-"} | ({"namespace": namespace} if namespace else {})
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **fields}
 
@@ -101,7 +101,7 @@ def endpoints(namespace: str) -> JsonObject:
 
 
 def meant(namespace: str) -> dict[str, JsonObject]:
-    """For each entry that changes objects and fails closed, an object that it alone is asked of."""
+    """Return, for each mutating entry that fails closed, an object that only it reviews."""
     consider = {"endpoint-slice-hints.resources.gardener.cloud/consider": "true"}
     secret = plain("v1", "Secret", namespace)
     purpose = {"resources.gardener.cloud/purpose": "token-invalidator"}
@@ -114,7 +114,7 @@ def meant(namespace: str) -> dict[str, JsonObject]:
 
 
 def harmless(namespace: str) -> list[JsonObject]:
-    """Return what a cluster needs for its start, and what other people do."""
+    """Return objects that a cluster needs to start, and unrelated ones."""
     template = {"metadata": {"labels": OWN}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
     workload = {"selector": {"matchLabels": OWN}, "template": template}
     skips = dict.fromkeys(SKIPS.values(), "true")
@@ -324,7 +324,7 @@ async def test_a_restart_loses_nothing_that_should_pass(site: WebhookSite) -> No
 
 
 async def until_more(site: WebhookSite, answers: "Counter[str]", what: str) -> None:
-    """Return when there were ten more answers of a kind."""
+    """Return when there are ten more answers of a kind."""
     wanted = answers[what] + 10
     async with asyncio.timeout(30):
         while answers[what] < wanted:

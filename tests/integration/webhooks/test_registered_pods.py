@@ -28,14 +28,14 @@ INVALID = "AAAA"
 
 
 async def place(site: WebhookSite, **labels: str) -> str:
-    """A namespace with all that the webhooks read there; its labels are those of a shoot's."""
+    """Create a namespace with the labels of a shoot's and all objects that webhooks read."""
     name = await site.add_namespace(**(ROLES | labels))
     await furnish(site, name)
     return name
 
 
 async def furnish(site: WebhookSite, namespace: str) -> None:
-    """Add a quiet ServiceAccount, and a gateway to the API server."""
+    """Add a ServiceAccount without automounting, and a gateway to the API server."""
     await site.add_account(namespace, "quiet", automount=False)
     for obj in (
         {

@@ -34,7 +34,7 @@ def manifests(name: str) -> list[JsonObject]:
 
 @asynccontextmanager
 async def manager(site: WebhookSite, folder: Path) -> AsyncGenerator[None]:
-    """Runs the process of the example; asks it to end when the block ends."""
+    """Run the process of the example, and stop it when the block ends."""
     with (folder / "log").open("w") as output:
         process = await asyncio.create_subprocess_exec(
             PERGOLA,
@@ -57,7 +57,7 @@ async def manager(site: WebhookSite, folder: Path) -> AsyncGenerator[None]:
 
 
 async def check(site: WebhookSite) -> tuple[int | None, str]:
-    """Exit code and text of `pergola webhooks check`."""
+    """Return exit code and output of `pergola webhooks check`."""
     process = await asyncio.create_subprocess_exec(
         PERGOLA,
         *("webhooks", "check", "--config", str(CONFIG)),
@@ -76,7 +76,7 @@ def is_changed(pod: JsonObject) -> bool:
 
 
 async def create_all(site: WebhookSite) -> dict[str, JsonObject | str]:
-    """The pods of the example by their names; the text of the refusal instead, if there was one."""
+    """Return the example's pods by name, or the text of their refusal."""
     found: dict[str, JsonObject | str] = {}
     for obj in manifests("pod.yaml"):
         if obj["kind"] != "Pod":

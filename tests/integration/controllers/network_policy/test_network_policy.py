@@ -49,7 +49,7 @@ from pergola.testing.world import RecordingClient
 async def site(
     lone_client: Client, recorder: RecordingClient, fresh: str
 ) -> AsyncIterator[PolicySite]:
-    """A handled namespace; the controller is to be started."""
+    """Yield a handled namespace; tests start the controller."""
     async with PolicySite(lone_client, recorder, fresh) as site:
         yield site
 

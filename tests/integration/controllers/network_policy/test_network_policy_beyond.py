@@ -1,4 +1,4 @@
-"""NetworkPolicies where others go wrong, on a real API server: spec 11 §9 and Beyond."""
+"""NetworkPolicies beyond the original, on a real API server: spec 11 §9 and Beyond."""
 
 import asyncio
 from collections import Counter
@@ -50,7 +50,7 @@ RBAC = "rbac.authorization.k8s.io"
 async def site(
     lone_client: Client, recorder: RecordingClient, fresh: str
 ) -> AsyncIterator[PolicySite]:
-    """A handled namespace; the controller is to be started."""
+    """Yield a handled namespace; tests start the controller."""
     async with PolicySite(lone_client, recorder, fresh) as site:
         yield site
 
@@ -182,7 +182,7 @@ async def test_a_policy_that_the_api_server_refuses_is_reported_and_retried(
 
 
 async def until_refused(site: PolicySite) -> None:
-    """The quota's admission learns of it by watching."""
+    """Wait until the quota is effective: its admission learns of it by watching."""
     policy = {"apiVersion": NETWORK_POLICY.api_version, "kind": NETWORK_POLICY.kind}
     metadata = {"name": "attempt", "namespace": site.namespace}
     attempt = {**policy, "metadata": metadata, "spec": {"podSelector": {}}}

@@ -1,4 +1,4 @@
-"""What tests of infrastructure in AWS share: moto, with its gaps put right."""
+"""Fixtures for tests of infrastructure in AWS: moto, with its gaps corrected."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -13,20 +13,20 @@ REGION = "eu-west-1"
 
 @pytest.fixture(scope="session")
 def moto_server() -> Iterator[str]:
-    """moto's server; one for each process that runs tests."""
+    """Yield moto's server, one per test process."""
     with moto() as server:
         yield server
 
 
 @pytest.fixture
 async def aws(moto_server: str) -> AsyncIterator[CorrectedAws]:
-    """An account in which there is nothing."""
+    """Yield an empty account."""
     async with CorrectedAws(moto_server) as double:
         yield double
 
 
 @pytest.fixture
 async def client(aws: CorrectedAws) -> AsyncIterator[AwsClient]:
-    """A client of that account."""
+    """Yield a client of that account."""
     async with aws.client(REGION, retry=QUICK) as client:
         yield client

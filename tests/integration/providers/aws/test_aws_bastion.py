@@ -38,7 +38,7 @@ from pergola.testing.crds import install_extension_crds
 
 @dataclass
 class BastionSite:
-    """A control plane's namespace with an Infrastructure that is reconciled, and a Bastion."""
+    """A control plane namespace with a reconciled Infrastructure, and a Bastion."""
 
     kube: Client
     namespace: str
@@ -70,7 +70,7 @@ class BastionSite:
         return f"{self.namespace}-cli-1"
 
     async def infrastructure(self, *, public: bool = True, group: str = "") -> None:
-        """An Infrastructure as it is after a reconciliation."""
+        """Create an Infrastructure in the state after a reconciliation."""
         networks: JsonObject = {"vpc": {"id": self.network.id}}
         if group:
             self.nodes = networks["nodesSecurityGroupID"] = group
@@ -127,7 +127,7 @@ class BastionSite:
         )
 
     async def reconcile(self) -> Status:
-        """Until it is there."""
+        """Reconcile until the bastion exists."""
         while True:
             try:
                 status = await self.actuator.reconcile(self.context(), self.bastion)
@@ -137,7 +137,7 @@ class BastionSite:
             return status
 
     async def delete(self) -> list[float]:
-        """Until it is gone; the seconds after which it wanted to be called again."""
+        """Delete until the bastion is gone; return the requested retry intervals."""
         waits: list[float] = []
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Networks that users bring: spec 30 §4 and §7, with moto as AWS."""
+"""User-provided networks: spec 30 §4 and §7, with moto as AWS."""
 
 import pytest
 

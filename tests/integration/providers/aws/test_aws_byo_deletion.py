@@ -1,4 +1,4 @@
-"""Leaving a network that users byo: spec 30 §9.3, with moto as AWS."""
+"""Leaving a user-provided network: spec 30 §9.3, with moto as AWS."""
 
 import copy
 
@@ -366,7 +366,7 @@ def _infrastructure(site: AwsSite, config: JsonObject) -> JsonObject:
 
 
 def _context(site: AwsSite) -> tuple[Context, Status]:
-    """What an actuator works with, for a Shoot without overlay; and the status that it saves."""
+    """Return an actuator's context for a Shoot without overlay, and the status that it saves."""
     saved: Status = {}
 
     async def progress(percent: int, text: str) -> None:

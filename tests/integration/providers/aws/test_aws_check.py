@@ -1,4 +1,4 @@
-"""`pergola aws check` against an account: what it finds, and what repairs it (spec 30 §5)."""
+"""`pergola aws check` against an account: findings and their fixes (spec 30 §5)."""
 
 import asyncio
 from pathlib import Path
@@ -54,7 +54,7 @@ def cluster(nodes: str = "10.180.0.0/16", namespace: str = TECHNICAL_ID) -> Json
 
 
 async def serve_infrastructures(client: Client) -> None:
-    """Leave a definition alone that others have made."""
+    """Install the definition, unless it exists."""
     await install_extension_crds(client)
     try:
         await client.get(INFRASTRUCTURE, Key("default", "none"))
@@ -82,7 +82,7 @@ def written(path: Path, *objects: JsonObject) -> str:
 
 
 async def checked(aws: CorrectedAws, **options: Any) -> int:
-    """Run the command as a person would, in a thread with a loop of its own; its exit code."""
+    """Run the command in a thread with a loop of its own; return its exit code."""
 
     def run() -> int:
         try:

@@ -21,7 +21,7 @@ DONE: JsonObject = {"type": "Reconcile", "state": "Succeeded", "lastUpdateTime":
 
 
 class Conditions:
-    """The conditions of an Infrastructure, looked at whenever a test says."""
+    """The conditions of an Infrastructure, evaluated on demand."""
 
     def __init__(self, client: AwsClient, network: Network, group: str) -> None:
         self.client = client

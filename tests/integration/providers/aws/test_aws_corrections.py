@@ -1,4 +1,4 @@
-"""The AWS of our tests behaves where moto does not (spec 30 §12)."""
+"""The corrections of moto in our tests (spec 30 §12)."""
 
 from ipaddress import IPv6Network
 

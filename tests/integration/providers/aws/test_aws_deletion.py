@@ -1,4 +1,4 @@
-"""What is removed, what stays, and in which order (spec 30 §9)."""
+"""Deletion: what is removed, what stays, and the order (spec 30 §9)."""
 
 from collections.abc import AsyncIterator
 
@@ -50,7 +50,7 @@ def wanted(config: JsonObject) -> Wanted:
 
 
 async def created(mortal: MortalAws, client: AwsClient, config: JsonObject) -> Flows:
-    """Return a cluster in an account that has what it has by now."""
+    """Return a created cluster, excluding earlier contents of the account."""
     cluster = Flows(mortal, client, wanted(config))
     await cluster.remember()
     await cluster.run(creation)
@@ -61,7 +61,7 @@ async def created(mortal: MortalAws, client: AwsClient, config: JsonObject) -> F
 async def in_a_vpc_of_the_user(
     mortal: MortalAws, client: AwsClient, **config: object
 ) -> tuple[Network, Flows]:
-    """Return a cluster whose subnets are created in a VPC that exists."""
+    """Return a cluster with managed subnets in an existing VPC."""
     network = await Network.create(client, zones=())
     await network.add_gateway()
     return network, await created(
@@ -72,14 +72,14 @@ async def in_a_vpc_of_the_user(
 async def in_user_provided_subnets(
     mortal: MortalAws, client: AwsClient, *zones: str
 ) -> tuple[Network, str, Flows]:
-    """Return a cluster that is about to use what a user has."""
+    """Return a cluster that is about to use user-provided subnets."""
     network = await Network.complete(client, zones=zones)
     group = await network.security_group()
     return network, group, Flows(mortal, client, wanted(network.config(group=group)))
 
 
 async def planned(cluster: Flows) -> dict[str, Note]:
-    """Return what a deletion would do."""
+    """Return the plan of a deletion."""
     state = State(cluster.saved)
     snapshot = await observe(cluster.client, cluster.wanted, state)
     work = Work(aws=cluster.client, wanted=cluster.wanted, state=state, snapshot=snapshot)
@@ -119,7 +119,7 @@ async def classic(client: AwsClient, name: str, subnet: str, group: str = "", **
 
 
 async def network_balancer(client: AwsClient, name: str, vpc: str, subnet: str, **tags: str) -> str:
-    """Return a network load balancer with a target group that has no tags."""
+    """Create a network load balancer with a target group without tags."""
     answer = await client.call(
         "elbv2",
         "CreateLoadBalancer",

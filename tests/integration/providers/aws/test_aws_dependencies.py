@@ -1,4 +1,4 @@
-"""The AWS of our tests minds in which order things are deleted (spec 30 §12)."""
+"""The AWS of our tests enforces the order of deletions (spec 30 §12)."""
 
 import pytest
 

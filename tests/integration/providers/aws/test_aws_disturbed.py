@@ -1,4 +1,4 @@
-"""Flows in an AWS in which everything goes wrong that can: in the end all is as it should be."""
+"""Flows in an AWS where everything goes wrong: in the end, the result is correct."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -65,7 +65,7 @@ def wanted() -> Wanted:
 
 
 class Undisturbed:
-    """A cluster, and what its flows do and leave behind if nothing goes wrong.
+    """A cluster, and the writes and results of its flows without faults.
 
     Attributes:
         creating, deleting: the operations of the flows that change something.
@@ -207,7 +207,7 @@ Vanish = Callable[[AwsClient], Awaitable[None]]
 
 
 def vanishing(describe: str, items: str, name: str, delete: str, by: str = "Filters") -> Vanish:
-    """Somebody else deletes what a cluster has of a kind, as far as AWS lets it be deleted."""
+    """Return a hook that deletes a cluster's resources of a kind, as far as AWS allows it."""
 
     async def vanish(client: AwsClient) -> None:
         tagged = {by: [{"Name": "tag-key", "Values": [f"kubernetes.io/cluster/{TECHNICAL_ID}"]}]}
@@ -291,7 +291,7 @@ async def test_removed_tags_are_restored(client: AwsClient, known: Undisturbed) 
 
 
 def ec2_name(thing: JsonObject) -> str:
-    """Return how EC2 calls something that has tags; empty for what has none."""
+    """Return EC2's name of a taggable resource type; empty for others."""
     own = [str(thing[field]) for field in TAGGED_BY if field in thing and thing.get("Tags")]
     return next(iter(own), "")
 

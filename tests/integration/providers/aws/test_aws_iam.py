@@ -1,4 +1,4 @@
-"""What nodes may do in AWS: spec 30 §10.3, with moto as AWS."""
+"""Permissions of nodes in AWS: spec 30 §10.3, with moto as AWS."""
 
 import orjson
 import pytest
@@ -24,7 +24,7 @@ NODES = f"{TECHNICAL_ID}-nodes"
 
 @pytest.fixture
 async def cluster(client: AwsClient) -> StepsOf:
-    """A cluster whose subnets are user-provided."""
+    """Return a cluster whose subnets are user-provided."""
     return StepsOf.byo(client, await Network.create(client))
 
 

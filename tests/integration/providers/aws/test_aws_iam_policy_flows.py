@@ -16,7 +16,7 @@ EFS: JsonObject = {"enabled": True}
 
 
 async def live(aws: CorrectedAws, cluster: StepsOf) -> set[str]:
-    """A cluster is created, kept and deleted; the actions that it took."""
+    """Create, reconcile and delete a cluster; return the actions that this took."""
     aws.taken()
     for _ in range(2):
         await cluster.ensure(reconcile_steps)

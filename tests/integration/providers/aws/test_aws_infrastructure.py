@@ -39,7 +39,7 @@ async def site(cluster_client: Client, namespace: str, aws: CorrectedAws) -> Asy
 
 
 def came(before: dict[str, JsonObject], after: dict[str, JsonObject]) -> Counter[str]:
-    """Return how many of which kind came to an account."""
+    """Return the number of new resources in an account by kind."""
     return Counter(key.partition("/")[0] for key in after if key not in before)
 
 
@@ -293,7 +293,7 @@ async def test_possible_problems_become_events(site: AwsSite, client: AwsClient)
 
 
 class Forgetful(RecordingClient):
-    """Refuses the second write of a state."""
+    """A client that refuses the second write of a state."""
 
     states = 0
     refused = 0

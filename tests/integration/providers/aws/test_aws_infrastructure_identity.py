@@ -1,4 +1,4 @@
-"""As whom an Infrastructure is made, in AWS and in the seed (spec 30 §2 item 6)."""
+"""The identities that create an Infrastructure, in AWS and in the seed (spec 30 §2 item 6)."""
 
 import base64
 import re
@@ -53,7 +53,7 @@ async def test_what_was_never_created_goes_without_credentials(site: AwsSite) ->
 
 
 class Identified(CorrectedAws):
-    """Remembers who asked."""
+    """An AWS that records the identities of requests."""
 
     who: Sequence[str] = ()
 
@@ -169,7 +169,7 @@ async def test_the_chart_s_role_reads_no_secret_but_those_with_credentials(
 
 
 async def reachable_bastion(site: AwsSite) -> JsonObject:
-    """Return a Bastion beside the Infrastructure of a site, once it can be reached."""
+    """Create a Bastion for the Infrastructure of a site; return it once it is reachable."""
     profile: JsonObject = {"spec": {"cloudProfile": CLOUD_PROFILE}}
     await site.client.patch(CLUSTER, Key("", site.namespace), profile)
     asked = await site.client.create(

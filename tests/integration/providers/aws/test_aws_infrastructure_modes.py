@@ -1,4 +1,4 @@
-"""Every mode of an Infrastructure: its cost, its rest and its going (spec 30 §4, §13)."""
+"""Every mode of an Infrastructure: creation, idle reconciliation and deletion (spec 30 §4, §13)."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 
@@ -59,7 +59,7 @@ async def test_a_network_that_is_user_provided_costs_few_requests(
 
 
 def without_polls(calls: list[str]) -> list[str]:
-    """Return the calls with one look at NAT gateways: how often they are looked at is up to AWS."""
+    """Return the calls without repeated polls of NAT gateways, whose number depends on AWS."""
     polls = "ec2 DescribeNatGateways"
     return [call for call in calls if call != polls] + [polls] * (polls in calls)
 

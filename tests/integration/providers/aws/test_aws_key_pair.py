@@ -1,4 +1,4 @@
-"""The key with which nodes are entered: spec 30 §10.4, with moto as AWS."""
+"""The SSH key pair of nodes: spec 30 §10.4, with moto as AWS."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ REPLACED = ["ec2 DeleteKeyPair", "ec2 ImportKeyPair"]
 
 @pytest.fixture
 async def cluster(aws: CorrectedAws, client: AwsClient) -> StepsOf:
-    """A cluster with its key pair."""
+    """Return a cluster with its key pair."""
     cluster = StepsOf.byo(client, await Network.create(client))
     aws.writes()
     await cluster.ensure(key_pair.steps)

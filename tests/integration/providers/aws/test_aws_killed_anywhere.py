@@ -1,4 +1,4 @@
-"""Whoever is killed anywhere goes on from there: the same in the end, nothing twice or left."""
+"""Flows that are killed anywhere continue: the same result, nothing twice, nothing left over."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -48,7 +48,7 @@ def wanted(config: JsonObject, *families: str) -> Wanted:
 
 
 def with_everything() -> Wanted:
-    """Return a cluster with one of each kind of thing there is."""
+    """Return a cluster with a resource of every kind."""
     config = managed_config(REGION)
     config["networks"]["vpc"]["gatewayEndpoints"] = ["s3"]
     config["elasticFileSystem"] = {"enabled": True}
@@ -56,7 +56,7 @@ def with_everything() -> Wanted:
 
 
 def changed(address: str) -> Wanted:
-    """A plain cluster with a zone more, an endpoint, another key and an elastic IP of the user."""
+    """Return a changed cluster: an extra zone, an endpoint, another key and a user's elastic IP."""
     config = managed_config(REGION, zones=("a", "b"))
     config["networks"]["vpc"]["gatewayEndpoints"] = ["s3"]
     config["networks"]["zones"][0]["elasticIPAllocationID"] = address
@@ -71,7 +71,7 @@ async def flows(mortal: MortalAws, client: AwsClient, wanted: Wanted) -> Flows:
 
 
 async def is_killed_once(cluster: Flows, flow: Build, write: int) -> bool:
-    """Run a flow that is killed once, and then to its end; False if there was no such write."""
+    """Kill a flow once and then complete it; return False if it has no such write."""
     is_killed = await cluster.is_killed_after(write, flow)
     if is_killed:
         await cluster.run(flow)
@@ -79,7 +79,7 @@ async def is_killed_once(cluster: Flows, flow: Build, write: int) -> bool:
 
 
 async def nothing_is_left(cluster: Flows) -> None:
-    """After a deletion; then everything may begin anew, with an object that has no state."""
+    """Check that a deletion left nothing, and start over without a state."""
     left = [line for line in await cluster.picture() if not line.startswith("state ")]
     assert left == []
     assert await cluster.lost() == set()

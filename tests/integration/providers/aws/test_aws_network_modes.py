@@ -1,4 +1,4 @@
-"""Networks in VPCs that exist, private ones, with IPv6, and in trouble (spec 30 §3.4-3.6, §4.2)."""
+"""Networks in existing VPCs, private ones, with IPv6, and with faults (spec 30 §3.4-3.6, §4.2)."""
 
 from typing import Final
 
@@ -304,7 +304,7 @@ async def test_a_cluster_that_gets_ipv6_later_keeps_its_subnets(client: AwsClien
 
 
 async def places_of(found: StepsOf) -> list[int]:
-    """Which places in the VPC's IPv6 block the subnets have: for workers, internal and public."""
+    """Return the places of the worker, internal and public subnets in the VPC's IPv6 block."""
     world = await everything(found.client)
     subnets = (keys.SUBNET_WORKERS, keys.SUBNET_INTERNAL, keys.SUBNET_PUBLIC)
     described = [world[f"Subnets/{found.saved[in_zone(key)]}"] for key in subnets]

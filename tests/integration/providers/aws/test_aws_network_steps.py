@@ -1,4 +1,4 @@
-"""Networks that are created and kept, against moto (spec 30 §3, §4.2, §10.5, §13)."""
+"""Creation and reconciliation of networks, against moto (spec 30 §3, §4.2, §10.5, §13)."""
 
 from collections import Counter
 from typing import Final

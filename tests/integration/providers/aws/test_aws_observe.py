@@ -1,4 +1,4 @@
-"""One look at AWS: what is in it, and what it costs (spec 30 §13)."""
+"""Observation of AWS: its content and its cost (spec 30 §13)."""
 
 import orjson
 import pytest
@@ -36,7 +36,7 @@ def wanted(config: JsonObject, **more: tuple[str, ...] | str) -> Wanted:
 
 
 async def with_identity(client: AwsClient) -> None:
-    """What nodes need beside the network: a role in a profile, with a policy, and a key pair."""
+    """Create the identity of nodes: a role with a policy in a profile, and a key pair."""
     await client.call("iam", "CreateRole", RoleName=NODES, AssumeRolePolicyDocument="{}")
     await client.call("iam", "CreateInstanceProfile", InstanceProfileName=NODES)
     await client.call("iam", "AddRoleToInstanceProfile", InstanceProfileName=NODES, RoleName=NODES)

@@ -1,4 +1,4 @@
-"""`pergola aws plan`: tells what would happen, and changes nothing."""
+"""`pergola aws plan`: prints what would happen, and changes nothing."""
 
 import asyncio
 from base64 import b64encode
@@ -55,7 +55,7 @@ def infrastructure(config: JsonObject, state: JsonObject | None = None) -> JsonO
 
 
 async def created(client: AwsClient, config: JsonObject) -> JsonObject:
-    """Create it; the state."""
+    """Create the infrastructure; return its state."""
     wanted = wanted_of(infrastructure(config), Cluster.from_object(CLUSTER))
     state = read_state(None)
     name_zones(wanted, state)
@@ -78,7 +78,7 @@ async def planned(
     *objects: JsonObject,
     **flags: object,
 ) -> str:
-    """Return what the command prints, beside our event loop; it writes nothing to AWS."""
+    """Return the output of the command, which runs beside our event loop and writes nothing."""
     file = path / "infrastructure.yaml"
     file.write_text(yaml.safe_dump_all(objects))
     aws.taken()

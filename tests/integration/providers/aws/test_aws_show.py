@@ -28,7 +28,7 @@ async def shown(
     capsys: pytest.CaptureFixture[str],
     output: str = "tree",
 ) -> str:
-    """Return what the command prints; it writes nothing to AWS."""
+    """Return the output of the command, which writes nothing to AWS."""
     infrastructure: JsonObject = {
         "apiVersion": "extensions.gardener.cloud/v1alpha1",
         "kind": "Infrastructure",

@@ -39,7 +39,7 @@ def pergolas(variant: str) -> list[JsonObject]:
 
 
 def originals(variant: str) -> list[JsonObject]:
-    """The original's objects; its CRDs have the names of ours, and only that matters here."""
+    """Return the original's objects; only the names of its CRDs matter, and they equal ours."""
     return [
         takeover_object(name, of)
         for name, of in ORIGINAL.variant(variant).items()
@@ -64,7 +64,7 @@ async def shoot(shoot_cluster: Sandbox) -> AsyncIterator[Client]:
 
 
 async def existing(shoot: Client, objects: Sequence[JsonObject]) -> None:
-    """Make the Shoot have these objects, as another extension left them."""
+    """Create these objects in the Shoot, as another extension left them."""
     for obj in objects:
         if GroupVersionKind.of(obj) != CRD:
             await shoot.create(obj)

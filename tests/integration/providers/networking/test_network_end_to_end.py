@@ -1,4 +1,4 @@
-"""From a Network to agents on nodes: extension, resource manager and Shoot, all of them real."""
+"""From a Network to agents on nodes, with a real extension, resource manager and Shoot."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
@@ -111,7 +111,7 @@ async def gardenet(cluster_client: Client, namespace: str, shoot: Client) -> Asy
 
 
 def condition(obj: JsonObject) -> str:
-    """Status of `SystemComponentsHealthy`."""
+    """Return the status of `SystemComponentsHealthy`."""
     found = {c["type"]: c["status"] for c in maps_at(obj, "status", "conditions")}
     return str(found.get("SystemComponentsHealthy", ""))
 
@@ -236,7 +236,7 @@ async def test_a_network_moves_to_another_seed_and_the_shoot_notices_nothing(
 
 
 def remember(plugin: NetworkPlugin[Any]) -> list[JsonObject]:
-    """Make a plugin choose something once and keep it; the states that it was given."""
+    """Make a plugin choose a state once and keep it; return the states that it was given."""
     render = plugin.render
     seen: list[JsonObject] = []
 

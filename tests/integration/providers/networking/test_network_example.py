@@ -37,7 +37,7 @@ def commands(page: Path) -> list[str]:
 
 @asynccontextmanager
 async def started(command: str, sandbox: Sandbox) -> AsyncGenerator[asyncio.subprocess.Process]:
-    """A command of the README as a process, ended with the block."""
+    """Run a command of the README as a process until the block ends."""
     environment = {
         **os.environ,
         "KUBECONFIG": str(sandbox.kubeconfig),
@@ -60,7 +60,7 @@ async def started(command: str, sandbox: Sandbox) -> AsyncGenerator[asyncio.subp
 
 
 async def run(command: str, sandbox: Sandbox) -> str:
-    """Return what a command prints; it has to succeed."""
+    """Return the output of a command, which must succeed."""
     async with started(command, sandbox) as process:
         printed, _ = await process.communicate()
     assert process.returncode == 0, printed.decode()

@@ -44,7 +44,7 @@ async def served(cluster_client: Client) -> None:
 
 
 def network(namespace: str, **spec: Any) -> JsonObject:
-    """The calico manifest of the contract, of a type that nobody serves, with other fields."""
+    """Return the contract's calico manifest with an unserved type and changed fields."""
     obj = cast("JsonObject", parse(CALICO))
     merged = {**obj["spec"], "type": "unserved", **spec}
     present = {name: value for name, value in merged.items() if value is not None}

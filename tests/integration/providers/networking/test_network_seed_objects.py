@@ -33,7 +33,7 @@ async def there(client: Client, namespace: str) -> set[str]:
 
 
 def scrape_config(name: str) -> JsonObject:
-    """Of a kind that the sandbox does not serve."""
+    """Return an object of a kind that the sandbox does not serve."""
     return {
         "apiVersion": "monitoring.example.org/v1alpha1",
         "kind": "ScrapeConfig",

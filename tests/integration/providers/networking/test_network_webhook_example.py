@@ -26,7 +26,7 @@ REGISTRATION = Key("", "gardener-extension-provider-azure")
 
 @pytest.fixture
 async def provider(kubeconfig: Path, cluster_client: Client, namespace: str) -> AsyncIterator[None]:
-    """The command of the README, at another port."""
+    """Run the command of the README, on another port."""
     await install_extension_crds(cluster_client)
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
@@ -81,7 +81,7 @@ def objects(text: str) -> list[JsonObject]:
 
 
 async def created(client: Client, network: JsonObject) -> JsonObject:
-    """Return the Network as stored, once the API server asks the webhook."""
+    """Return the Network as stored, once the API server calls the webhook."""
     async with asyncio.timeout(60):
         while True:
             with suppress(ApiError):  # registered, but not reached yet

@@ -76,7 +76,7 @@ async def client(own: Sandbox) -> AsyncIterator[Client]:
 
 @pytest.fixture
 async def namespace(client: Client) -> str:
-    """Where an extension runs, and where Shoots of a project are."""
+    """Return the namespace of an extension, or of a project's Shoots."""
     name = f"ns-{secrets.token_hex(4)}"
     metadata = {"name": name}
     await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
@@ -87,7 +87,7 @@ async def namespace(client: Client) -> str:
 async def process(
     own: Sandbox, namespace: str, command: str, *arguments: str | Path
 ) -> AsyncGenerator[dict[str, object]]:
-    """A process that works; what it logged about its endpoints."""
+    """Run a process; yield its log lines about endpoints."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port: int = found.getsockname()[1]
@@ -333,7 +333,7 @@ async def deployed(client: Client, own: Sandbox, plugin: str) -> JsonObject:
 
 
 async def forget_managed_resources(client: Client, namespace: str) -> None:
-    """Do what a resource manager does, for a Shoot that is not there."""
+    """Act as the resource manager for a Shoot that does not exist."""
     for resource in await client.list(MANAGED_RESOURCE, namespace):
         patch: JsonObject = {"metadata": {"finalizers": []}}
         with suppress(KubeError):
@@ -385,7 +385,7 @@ def aws_shoot(namespace: str, name: str, *, zone: str, **spec: JsonObject) -> Js
 
 
 async def refused(client: Client, obj: JsonObject) -> str:
-    """With which words a webhook refuses an object, once the API server asks it."""
+    """Return a webhook's refusal of an object, once the API server calls it."""
     async with asyncio.timeout(30):
         while True:
             try:
@@ -397,7 +397,7 @@ async def refused(client: Client, obj: JsonObject) -> str:
 
 
 async def unregistered(client: Client, name: str) -> None:
-    """Nobody waits for a process that is gone."""
+    """Delete the registrations, so that no request waits for an ended process."""
     for gvk in (MUTATING, VALIDATING):
         with suppress(KubeError):
             await client.delete(gvk, Key("", name))

@@ -1,4 +1,4 @@
-"""What the high-availability webhook knows of a real cluster: spec 12 §3.3, and Beyond 2."""
+"""Lookups of the high-availability webhook in a real cluster: spec 12 §3.3, and Beyond 2."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -61,7 +61,7 @@ def hvpa(namespace: str, name: str, *, most: int, deploy: bool = True) -> JsonOb
 
 @pytest.fixture
 async def hvpas(lone_client: Client) -> AsyncIterator[None]:
-    """The API server serves Hvpas."""
+    """Install Hvpas for the duration of a test."""
     crd = definition(HVPA)
     crd["metadata"]["annotations"] = {"api-approved.kubernetes.io": "unapproved, it is for tests"}
     await lone_client.apply(crd, manager="tests", force=True)
@@ -73,7 +73,7 @@ async def hvpas(lone_client: Client) -> AsyncIterator[None]:
 
 
 async def until_discovered(client: Client, *, wanted: bool) -> None:
-    """Discovery is behind for a moment, in which a client of the next test would believe it."""
+    """Wait until discovery is up to date, so that the next test does not see stale data."""
     async with asyncio.timeout(PATIENCE):
         while await is_discovered(client) != wanted:
             pass
@@ -204,7 +204,7 @@ async def test_the_version_is_that_of_the_cluster(lone_client: Client) -> None:
 
 
 async def until_equal(client: Client, ask: Any, wanted: object) -> None:
-    """Wait until an answer is the one that is wanted."""
+    """Wait until an answer is the expected one."""
     async with asyncio.timeout(PATIENCE):
         while await ask() != wanted:
             await client.get_raw("/version")

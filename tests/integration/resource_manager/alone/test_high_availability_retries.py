@@ -1,4 +1,4 @@
-"""Asking the high-availability webhook again: what it does not give up, and what it does."""
+"""Retries of the high-availability retrigger, and their limits."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -54,7 +54,7 @@ def deployment(namespace: str, name: str, *, replicas: int = 1, **labels: str) -
 
 @pytest.fixture
 async def considered(lone_client: Client, fresh: str) -> AsyncIterator[str]:
-    """A namespace that the webhook would be asked about; not considered any more afterwards."""
+    """Yield a namespace that the webhook considers, until the end of the test."""
     label = {f"{PREFIX}/consider": "true"}
     await lone_client.patch(NAMESPACE, Key("", fresh), {"metadata": {"labels": label}})
     yield fresh
@@ -63,7 +63,7 @@ async def considered(lone_client: Client, fresh: str) -> AsyncIterator[str]:
 
 
 class Working:
-    """The controller, and what its handler knows."""
+    """The controller, and the lookups of its handler."""
 
     def __init__(self, client: RecordingClient, namespace: str, **settings: Any) -> None:
         self.recorder = client
@@ -184,7 +184,7 @@ async def until_forgotten(work: Working, namespace: str) -> None:
 
 
 async def until_refused(client: Client, key: Key) -> None:
-    """The API server learns of new policies by watching."""
+    """Wait until the policy is effective: the API server learns of it by watching."""
     async with asyncio.timeout(PATIENCE):
         while True:
             try:

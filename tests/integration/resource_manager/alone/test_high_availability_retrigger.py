@@ -1,4 +1,4 @@
-"""The API server is made to ask the high-availability webhook again: spec 11 §7.2."""
+"""The retrigger makes the API server call the high-availability webhook again: spec 11 §7.2."""
 
 import copy
 from collections.abc import AsyncIterator
@@ -40,7 +40,7 @@ class Site:
 
     @asynccontextmanager
     async def at_work(self, *, only_managed: bool = False) -> AsyncIterator[Unit]:
-        """The controller, after its first look at everything."""
+        """Yield the controller after its first pass over everything."""
         async with running(Unit(caches=self.around.caches)):
             chosen = Settings(only_managed=only_managed, pauses=(), settling=0.0)
             unit = high_availability_retrigger(
@@ -51,7 +51,7 @@ class Site:
                 yield unit
 
     async def patched(self, unit: Unit) -> list[str]:
-        """Which of our objects were patched since the last call; earlier tests left theirs."""
+        """Return which of our objects were patched since the last call, ignoring other tests'."""
         await settled(unit, self.client)
         taken = [write for write in self.recorder.taken() if f" {self.namespace}/" in write]
         return sorted(write.removeprefix("patch ") for write in taken)
@@ -85,7 +85,7 @@ class Site:
         await self.client.create(await self.webhooked(obj) if right else obj)
 
     async def webhooked(self, obj: JsonObject) -> JsonObject:
-        """Return the object as the webhook would make it."""
+        """Return the object as the webhook would change it."""
         verdict: Verdict = await self.handler(
             Request(
                 uid="",

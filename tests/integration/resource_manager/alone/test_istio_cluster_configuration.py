@@ -41,7 +41,7 @@ def unit(client: Client) -> Unit:
 
 @pytest.fixture
 async def istio(lone_client: Client) -> AsyncIterator[Client]:
-    """The cluster with the kinds of Istio, and without any object of them or gateways."""
+    """Yield a client of the cluster with Istio's kinds, but without any of their objects."""
     for crd in documents("1-crds.yaml"):
         await lone_client.apply(crd, manager="tests", force=True)
         await until(lone_client, CRD, Key("", crd["metadata"]["name"]), is_established)
@@ -70,7 +70,7 @@ async def is_served(client: Client, gvk: GroupVersionKind) -> bool:
 
 @pytest.fixture
 async def gateways(istio: Client) -> AsyncIterator[str]:
-    """A namespace with ingress gateways."""
+    """Yield a namespace with ingress gateways."""
     name = f"ingress-{secrets.token_hex(4)}"
     await put_namespace(istio, name, INGRESS)
     yield name
@@ -78,7 +78,7 @@ async def gateways(istio: Client) -> AsyncIterator[str]:
 
 
 async def put_namespace(client: Client, name: str, labels: JsonObject) -> None:
-    """A namespace."""
+    """Create a namespace."""
     metadata = {"name": name, "labels": labels}
     await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
 
@@ -86,7 +86,7 @@ async def put_namespace(client: Client, name: str, labels: JsonObject) -> None:
 async def put_service(
     client: Client, namespace: str, name: str = "api", exported: str = "*", port: int = 443
 ) -> None:
-    """A Service."""
+    """Create a Service."""
     metadata = {"name": name, "namespace": namespace, "annotations": {EXPORT_TO: exported}}
     spec = {"ports": [{"port": port}]}
     await client.create({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec})
@@ -95,7 +95,7 @@ async def put_service(
 async def put_rule(
     client: Client, namespace: str, name: str = "api", exported: str = "*", **policy: object
 ) -> None:
-    """A DestinationRule for the Service of its name."""
+    """Create a DestinationRule for the Service of its name."""
     spec = {
         "host": name,
         "exportTo": [exported],
@@ -112,12 +112,12 @@ async def put_rule(
 
 
 def clusters(envoy_filter: JsonObject) -> list[str]:
-    """The names of the clusters that it patches."""
+    """Return the names of the clusters that an EnvoyFilter patches."""
     return [p["match"]["cluster"]["name"] for p in envoy_filter["spec"]["configPatches"]]
 
 
 def key(gateways: str, source: str) -> Key:
-    """Return where the EnvoyFilter of a source namespace is."""
+    """Return the key of a source namespace's EnvoyFilter."""
     return Key(gateways, f"{source}-cluster-configuration")
 
 
@@ -330,6 +330,6 @@ async def test_the_example_shows_what_it_says(istio: Client, recorder: Recording
 
 
 def content(envoy_filter: JsonObject) -> tuple[object, ...]:
-    """Return what we care about."""
+    """Return the relevant parts of an EnvoyFilter."""
     metadata = envoy_filter["metadata"]
     return metadata.get("labels"), metadata.get("ownerReferences"), envoy_filter["spec"]

@@ -37,7 +37,7 @@ def unit(client: Client, *, settling: float = 0.0) -> Unit:
 
 
 async def put_node(client: Client, name: str, secret: str = "", delay: str = "") -> None:
-    """A Node, of the worker group with this operating system config."""
+    """Create a Node of the worker group with this operating system config."""
     metadata: JsonObject = {
         "name": name,
         "labels": {SECRET_NAME: secret} if secret else {},
@@ -48,7 +48,7 @@ async def put_node(client: Client, name: str, secret: str = "", delay: str = "")
 
 @pytest.fixture
 async def secret(lone_client: Client) -> AsyncIterator[Key]:
-    """An operating system config whose Nodes take turns."""
+    """Yield an operating system config whose Nodes take turns."""
     key = Key("kube-system", f"osc-{secrets.token_hex(4)}")
     metadata = {
         "name": key.name,

@@ -34,13 +34,13 @@ DONE_ONCE = (
 def unit(
     client: Client, namespace: str, backoff: float = FOREVER, metrics: Metrics | None = None
 ) -> Unit:
-    """Return the controller; only events wake it, unless told otherwise."""
+    """Return the controller; by default, only events trigger it."""
     settings = Settings(backoff=backoff, critical_namespaces=(namespace,))
     return node_critical_components(client, settings, metrics=metrics or Metrics())
 
 
 async def put_node(client: Client, *taints: JsonObject, labels: JsonObject | None = None) -> Key:
-    """Return a Node with the taints; with ours alone, if none are named."""
+    """Create a Node with the taints, by default only with ours."""
     name = f"node-{secrets.token_hex(4)}"
     spec = {"taints": [*taints] or [TAINT]}
     metadata = {"name": name, "labels": labels or {}}
@@ -56,7 +56,7 @@ async def put_daemon_set(
     label: str = "true",
     **pod_spec: object,
 ) -> JsonObject:
-    """Return a node-critical DaemonSet that tolerates the taint, and any other."""
+    """Create a node-critical DaemonSet that tolerates all taints."""
     labels = {"app": name, **(dict.fromkeys(CRITICAL, label) if label else {})}
     spec = {"tolerations": [{"operator": "Exists"}], "containers": [CONTAINER], **pod_spec}
     return await client.create(
@@ -81,7 +81,7 @@ async def put_pod(
     name: str = "pod",
     **metadata: object,
 ) -> Key:
-    """A node-critical Pod on a Node, as a DaemonSet's controller would make it; it is not ready."""
+    """Create a node-critical Pod on a Node, like a DaemonSet's controller; it is not ready."""
     controller = {
         "apiVersion": "apps/v1",
         "kind": "DaemonSet",
@@ -112,14 +112,14 @@ async def put_pod(
 
 
 async def set_status(client: Client, pod: Key, ready: str, phase: str = "Running") -> None:
-    """What a kubelet would report."""
+    """Write a status as a kubelet would report it."""
     conditions = [{"type": "Ready", "status": ready}]
     status = {"phase": phase, "conditions": conditions}
     await client.patch(POD, pod, {"status": status}, subresource="status")
 
 
 def taints_of(node: JsonObject) -> list[JsonObject]:
-    """A Node's taints without that which the API server gives to each Node that is not ready."""
+    """Return a Node's taints, without the one that the API server sets on unready Nodes."""
     taints = maps_at(node, "spec", "taints")
     return [taint for taint in taints if taint["key"] != "node.kubernetes.io/not-ready"]
 
@@ -130,7 +130,7 @@ def is_free(node: JsonObject) -> bool:
 
 
 async def stays_tainted(working: Unit, client: Client, node: Key) -> bool:
-    """Return whether a Node has the taint when the controller has nothing to do any more."""
+    """Return whether a Node still has the taint once the controller is idle."""
     await settled(working, client)
     return not is_free(await client.get(NODE, node))
 
@@ -145,7 +145,7 @@ async def events_of(client: Client, about: Key, count: int = 1) -> list[JsonObje
 
 
 def told(events: Sequence[JsonObject]) -> list[tuple[str, str, str]]:
-    """Type, reason and note of each."""
+    """Return type, reason and note of each Event."""
     return [(event["type"], event["reason"], event["note"]) for event in events]
 
 
@@ -309,7 +309,7 @@ async def test_a_taint_that_others_removed_needs_no_write(
 
 
 class Interrupted(RecordingClient):
-    """A client before whose first patch of a Node somebody else adds a taint."""
+    """A client before whose first patch of a Node another client adds a taint."""
 
     admin: Client
     added: JsonObject | None = None
@@ -322,7 +322,7 @@ class Interrupted(RecordingClient):
         *,
         subresource: str = "",
     ) -> JsonObject:
-        """Let the other one be first."""
+        """Let the other client be first."""
         if gvk == NODE and self.added is None:
             self.added = {"key": "added", "effect": "NoExecute"}
             node = await self.admin.get(NODE, key)

@@ -1,4 +1,4 @@
-"""Each controller works with the rights that its manifest gives, and no more: spec 11 §9."""
+"""Each controller works with exactly the permissions of its manifest: spec 11 §9."""
 
 import secrets
 from collections import Counter
@@ -223,7 +223,7 @@ def objects_of_an_agent(name: str) -> list[JsonObject]:
 
 
 async def refused(client: Client, gvk: GroupVersionKind, key: Key) -> None:
-    """What the role says nothing of."""
+    """Check that a request outside the role is refused."""
     with pytest.raises(Forbidden):
         await client.get(gvk, key)
 

@@ -1,4 +1,4 @@
-"""Caches survive whatever ends a watch, and tell only the differences."""
+"""Caches survive every end of a watch, and notify subscribers of differences only."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -18,13 +18,13 @@ MINE = "test=mine"
 
 
 def keep_data(obj: JsonObject) -> JsonObject:
-    """Return what the tests keep: the data."""
+    """Return the data, which the tests keep."""
     data: JsonObject = obj.get("data") or {}
     return data
 
 
 class Log:
-    """The changes of which a subscriber was notified, and a way to wait for one."""
+    """The notifications of a subscriber, and a way to wait for one."""
 
     def __init__(self) -> None:
         self.changes: list[Change[JsonObject]] = []
@@ -35,7 +35,7 @@ class Log:
         self._notified.set()
 
     async def until(self, count: int) -> list[Change[JsonObject]]:
-        """Wait until there were that many notifications."""
+        """Wait until there are that many notifications."""
         async with asyncio.timeout(20):
             while len(self.changes) < count:
                 self._notified.clear()
@@ -45,7 +45,7 @@ class Log:
 
 @asynccontextmanager
 async def running(cache: Cache[JsonObject]) -> AsyncIterator[Log]:
-    """Runs a cache and logs its changes."""
+    """Run a cache and log its changes."""
     log = Log()
     cache.subscribe(log)
     task = asyncio.create_task(cache.run())

@@ -1,4 +1,4 @@
-"""A network that fails between caches and the API server: nothing is lost or notified twice."""
+"""Network failures between caches and the API server: nothing is lost or notified twice."""
 
 import asyncio
 import random
@@ -22,20 +22,20 @@ MINE = "test=mine"
 
 @pytest.fixture
 async def proxy(kubeconfig: Path) -> AsyncIterator[CuttableProxy]:
-    """The way to the API server that the tests hurt."""
+    """Yield a proxy to the API server that tests disturb."""
     async with CuttableProxy(load(kubeconfig)) as proxy:
         yield proxy
 
 
 @pytest.fixture
 async def far_client(proxy: CuttableProxy) -> AsyncIterator[Client]:
-    """A client behind the proxy; `cluster_client` is not."""
+    """Yield a client behind the proxy, unlike `cluster_client`."""
     async with Client.connect(proxy.config) as client:
         yield client
 
 
 class Notified:
-    """The changes of which a subscriber was notified, and a way to wait for an object's."""
+    """The notifications of a subscriber, and a way to wait for one about an object."""
 
     def __init__(self) -> None:
         self.changes: list[Change[str]] = []
@@ -56,7 +56,7 @@ class Notified:
 
 @asynccontextmanager
 async def following(cache: Cache[str]) -> AsyncIterator[Notified]:
-    """Runs a cache; yields what changes after its first list."""
+    """Run a cache; yield the changes after its first list."""
     task = asyncio.create_task(cache.run())
     try:
         async with asyncio.timeout(20):
@@ -85,7 +85,7 @@ def mine(name: str, namespace: str, value: str) -> JsonObject:
 
 
 async def until(client: Client, holds: Callable[[], object]) -> None:
-    """Waits, with a request between two looks, so that the loop has something to do."""
+    """Wait, with a request between two checks, so that the loop has something to do."""
     async with asyncio.timeout(20):
         while not holds():
             await client.get_raw("/version")
@@ -96,12 +96,12 @@ async def until_longer(client: Client, writes: list[str], count: int) -> None:
 
 
 def relists(cache: Cache[str]) -> None:
-    """As after `410 Gone`: the next connection starts with a list."""
+    """Make the next connection start with a list, as after `410 Gone`."""
     cache._position = ""
 
 
 def resumes(cache: Cache[str]) -> None:
-    """The next connection goes on where the last one ended."""
+    """Make the next connection continue where the last one ended."""
 
 
 @pytest.mark.parametrize("how", [resumes, relists])
@@ -186,7 +186,7 @@ async def test_a_silent_connection_is_given_up_and_made_anew(
 async def far_world(
     proxy: CuttableProxy, cluster_client: Client, namespace: str
 ) -> AsyncIterator[World]:
-    """A namespace whose resource manager is behind the proxy; the test itself is not."""
+    """Yield a namespace whose resource manager is behind the proxy, unlike the test itself."""
     await install_crds(cluster_client)
     async with RecordingClient.connect(proxy.config) as recorder:
         world = World(cluster_client, recorder, namespace)
@@ -201,7 +201,7 @@ CUTS = 10
 
 
 def content(world: World, number: int, revision: int) -> list[JsonObject]:
-    """What a ManagedResource describes: one object that stays, one of another name each time."""
+    """Return a ManagedResource's objects: one that stays, and one with a new name each time."""
     return [
         world.config_map(f"stays-{number}", revision=str(revision)),
         world.config_map(f"moves-{number}-{revision}", revision=str(revision)),

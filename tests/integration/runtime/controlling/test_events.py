@@ -1,4 +1,4 @@
-"""Events as an API server stores them: one for many alike."""
+"""Events as an API server stores them: one for many equal ones."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -43,7 +43,7 @@ async def events(client: Client, namespace: str, count: int = 1) -> list[JsonObj
 
 
 async def writes(client: RecordingClient, count: int) -> list[str]:
-    """Wait until that many writes were begun, and a request after them was answered."""
+    """Wait until that many writes were started, and a later request was answered."""
     async with asyncio.timeout(PATIENCE):
         while len(getattr(client, "writes", [])) < count:
             await client.get_raw("/version")

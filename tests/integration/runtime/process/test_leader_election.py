@@ -16,7 +16,7 @@ MICRO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 
 
 def candidate(client: Client, namespace: str, identity: str) -> LeaderElection:
-    """Return one that is quick enough for a test, and never waits for chance."""
+    """Return a candidate with short times and without jitter."""
     return LeaderElection(
         client,
         namespace,

@@ -99,7 +99,7 @@ def settings(
 
 @pytest.fixture(scope="module")
 def asked() -> list[Mapping[str, str]]:
-    """Every environment that the options lead to, once."""
+    """Return each environment that the options lead to, once."""
     plugin = Calico()
     found = {}
     for plan in plans():

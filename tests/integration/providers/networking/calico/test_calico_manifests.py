@@ -71,7 +71,7 @@ def render(config: JsonObject, families: tuple[str, ...], namespace: str = "defa
 
 
 def open_crd(group: str, version: str, kind: str, plural: str) -> JsonObject:
-    """Of somebody else, whose schema is not what is tested here."""
+    """Return another project's CRD with an open schema."""
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     served = {
         "name": version,
@@ -103,14 +103,14 @@ OF_OTHERS = [
 
 @pytest.fixture(scope="module")
 def shoot_cluster() -> Iterator[Sandbox]:
-    """A cluster of one's own: Calico's objects have the names that they have."""
+    """Yield a separate cluster, because the names of Calico's objects are fixed."""
     with private() as own:
         yield own
 
 
 @pytest.fixture
 async def target(shoot_cluster: Sandbox) -> AsyncIterator[Client]:
-    """An API server that knows all kinds of Calico's objects."""
+    """Yield a client of an API server that serves all kinds of Calico's objects."""
     async with Client.connect(load(shoot_cluster.kubeconfig)) as client:
         for crd in [*calico_crds(), network_attachment_definition(), *OF_OTHERS]:
             await client.apply(crd, manager="test", force=True)
@@ -120,7 +120,7 @@ async def target(shoot_cluster: Sandbox) -> AsyncIterator[Client]:
 
 
 def lost(sent: JsonValue, got: JsonValue, path: str = "") -> Iterator[str]:
-    """Return the fields that the API server does not know: it drops them without a word."""
+    """Yield the fields that the API server does not know, and silently drops."""
     if isinstance(sent, dict) and isinstance(got, dict):
         for name, value in sent.items():
             if name not in got:

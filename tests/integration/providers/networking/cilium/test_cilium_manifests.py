@@ -78,14 +78,14 @@ def render(fields: JsonObject, shoot: Shoot, families: tuple[str, ...]) -> Rende
 
 @pytest.fixture(scope="module")
 def shoot_cluster() -> Iterator[Sandbox]:
-    """A cluster for this module alone: other tests store objects under the same names."""
+    """Yield a separate cluster, because other tests store objects under the same names."""
     with private() as own:
         yield own
 
 
 @pytest.fixture
 async def target(shoot_cluster: Sandbox) -> AsyncIterator[Client]:
-    """Its API server, which knows all kinds; nothing is stored but CRDs."""
+    """Yield a client of its API server, which serves all kinds; only CRDs are stored."""
     async with Client.connect(load(shoot_cluster.kubeconfig)) as client:
         await install(client, [*cilium_crds(), *OF_OTHERS])
         yield client
@@ -127,12 +127,12 @@ def test_the_example_is_right() -> None:
 
 
 def in_default(obj: JsonObject) -> JsonObject:
-    """For a dry run in a namespace that is there."""
+    """Return the object in an existing namespace, for a dry run."""
     return {**obj, "metadata": {**obj["metadata"], "namespace": "default"}}
 
 
 def lost(sent: JsonValue, got: JsonValue, path: str = "") -> Iterator[str]:
-    """Return the fields that the API server does not know: it drops them without a word."""
+    """Yield the fields that the API server does not know, and silently drops."""
     if isinstance(sent, dict) and isinstance(got, dict):
         for key, value in sent.items():
             if key not in got:

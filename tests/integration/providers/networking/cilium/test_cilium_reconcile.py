@@ -30,7 +30,7 @@ OLD: Final[JsonObject] = {"providerStatus": {"kind": "NetworkStatus"}}
 
 
 class Answers:
-    """A Shoot that says of its IPAM mode what a test wants."""
+    """A Shoot with an IPAM mode that a test chooses."""
 
     def __init__(self, mode: str | None = None, problem: str = "") -> None:
         self.mode = mode
@@ -219,7 +219,7 @@ async def test_a_new_network_of_a_shoot_without_cilium_gets_the_default(site: Si
 async def test_gardeners_kubeconfig_is_needed_to_read_the_mode(
     site: Site, status: JsonObject
 ) -> None:
-    """The reader of the product, in a namespace where nothing is prepared."""
+    """Use the product's reader, in a namespace without any Secrets."""
     with pytest.raises(RequeueAfter, match=f"Secret {site.namespace}/gardener-internal"):
         await Cilium().reconcile(site.context(), site.network(status=status))
 
