@@ -61,10 +61,10 @@ async def test_the_log_of_a_container_can_be_read(node_client: Client, node_name
     assert b"ready to serve client requests" in log
 
 
+@pytest.mark.parametrize("image", ["registry.k8s.io/etcd:3.5.21-0", "registry.k8s.io/etcd"])
 async def test_an_image_is_provided_under_any_tag_that_a_manifest_uses(
-    node_client: Client, node_namespace: str
+    node_client: Client, node_namespace: str, image: str
 ) -> None:
-    image = "registry.k8s.io/etcd:3.5.21-0"
     await node_client.create(etcd_pod(node_namespace, image=image))
 
     pod = await until(node_client, POD, Key(node_namespace, "etcd"), is_ready, patience=60)

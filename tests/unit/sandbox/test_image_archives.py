@@ -9,7 +9,13 @@ import pytest
 
 from pergola.sandbox.errors import SandboxError
 from pergola.sandbox.images import oci
-from pergola.sandbox.images.catalogue import CATALOGUE, named, repository_of, resolve
+from pergola.sandbox.images.catalogue import (
+    CATALOGUE,
+    named,
+    qualified,
+    repository_of,
+    resolve,
+)
 from pergola.sandbox.images.layers import Entry
 from pergola.sandbox.images.oci import Recipe
 from pergola.sandbox.images.offer import BASE, Program
@@ -106,6 +112,19 @@ def test_short_names_resolve_as_in_other_engines() -> None:
     assert repository_of("busybox") == "docker.io/library/busybox"
     assert repository_of("rancher/x:1") == "docker.io/rancher/x"
     assert repository_of("localhost:5000/x:1") == "localhost:5000/x"
+
+
+@pytest.mark.parametrize(
+    ("reference", "full"),
+    [
+        ("busybox", "docker.io/library/busybox:latest"),
+        ("rancher/x:1", "docker.io/rancher/x:1"),
+        ("localhost:5000/x", "localhost:5000/x:latest"),
+        ("registry.k8s.io/x@sha256:0123", "registry.k8s.io/x@sha256:0123"),
+    ],
+)
+def test_names_are_completed_as_containerd_does(reference: str, full: str) -> None:
+    assert qualified(reference) == full
 
 
 def test_names_and_repositories_of_the_catalogue_are_unique() -> None:

@@ -94,3 +94,11 @@ def repository_of(reference: str) -> str:
     if "." not in first and ":" not in first and first != "localhost":
         return f"docker.io/{repository}"
     return repository
+
+
+def qualified(reference: str) -> str:
+    """Return an image reference in full, as containerd looks it up: with registry and tag."""
+    name, at, digest = reference.partition("@")
+    tag = name.rpartition("/")[2].partition(":")[2]
+    ending = f":{tag}" if tag else "" if digest else ":latest"
+    return f"{repository_of(reference)}{ending}{at}{digest}"

@@ -8,6 +8,7 @@ from typing import Final
 
 from pergola.sandbox.errors import SandboxError
 from pergola.sandbox.images import build, oci
+from pergola.sandbox.images.catalogue import qualified
 from pergola.sandbox.images.offer import Offer
 from pergola.sandbox.images.store import Image
 from pergola.sandbox.module import CTR
@@ -38,7 +39,7 @@ async def import_as(directory: Path, reference: str, offer: Offer) -> None:
         SandboxError: the image cannot be built or imported.
     """
     images = await asyncio.to_thread(build.build, [offer])
-    await asyncio.to_thread(_import, directory, {reference: images[offer.reference]})
+    await asyncio.to_thread(_import, directory, {qualified(reference): images[offer.reference]})
 
 
 def _import(directory: Path, images: Mapping[str, Image]) -> None:
