@@ -127,7 +127,8 @@ def landscape(*patches: JsonObject, **attributes: Any) -> Landscape:
     found = dict(_generated(authorities(is_completing=False)))
     for component in CATALOG:
         so_far = bare.with_credentials(Credentials(found))
-        found = {**found, **dict(_generated(component.credentials(so_far)))}
+        if component.absent(so_far) is None:
+            found = {**found, **dict(_generated(component.credentials(so_far)))}
     return bare.with_credentials(Credentials(found))
 
 

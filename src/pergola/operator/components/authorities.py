@@ -26,7 +26,8 @@ FRONT_PROXY: Final = "ca-front-proxy"
 GARDENER: Final = "ca-gardener"
 
 _MONTHLY: Final = (RUNTIME, BASIC_AUTH)
-_ON_DEMAND: Final = (ETCD, ETCD_PEER, CLUSTER, CLIENT, FRONT_PROXY, GARDENER)
+ON_DEMAND: Final = (ETCD, ETCD_PEER, CLUSTER, CLIENT, FRONT_PROXY, GARDENER)
+"""Those that only users rotate."""
 _MONTH: Final = timedelta(days=30)
 _BOTH_TRUSTED: Final = timedelta(hours=24)
 
@@ -41,7 +42,7 @@ def authorities(*, is_completing: bool) -> Iterator[Credential]:
     for name in _MONTHLY:
         monthly = Options(rotate=Rotate.KEEP_OLD, validity=_MONTH, ignore_old_after=_BOTH_TRUSTED)
         yield Credential(CertificateAuthority(name), monthly)
-    for name in _ON_DEMAND:
+    for name in ON_DEMAND:
         on_demand = Options(rotate=Rotate.KEEP_OLD, persist=True, ignore_old=is_completing)
         yield Credential(CertificateAuthority(name), on_demand)
 

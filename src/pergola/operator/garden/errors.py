@@ -1,5 +1,7 @@
 """What can go wrong while a Garden is reconciled."""
 
+from collections.abc import Sequence
+
 from pergola.api.objects import Key
 
 
@@ -30,3 +32,19 @@ class ReferenceMissing(OperatorError):
         self.namespace = namespace
         self.name = name
         self.key = key
+
+
+class ReferencesMissing(OperatorError):
+    """The Garden names objects that do not exist."""
+
+    def __init__(self, missing: Sequence[str]) -> None:
+        """Make one sentence about all of them.
+
+        Args:
+            missing: Each with its field, such as `Secret garden/a (spec.dns.…)`.
+        """
+        super().__init__(
+            f"the Garden names objects that do not exist: {'; '.join(missing)}; create them, or "
+            "correct the fields"
+        )
+        self.missing = tuple(missing)
