@@ -140,21 +140,32 @@ def test_only_clients_with_a_certificate_go_over_the_gateways_own_connection() -
     }
 
 
-def test_other_certificates_get_a_gateway_and_routes_of_their_own() -> None:
+def test_names_with_another_certificate_have_a_server_of_their_own() -> None:
     chosen = built(
         with_names(GARDENER, secret="sni"),
         references={("Secret", Key("garden", "sni")): CERTIFICATE},
     )
     rendered = sni.render(chosen)
-    gateways = named(rendered, "Gateway")
-    hosts = {name: spec["servers"][0]["hosts"] for name, spec in gateways.items()}
-    assert hosts == {
-        "virtual-garden-kube-apiserver": [API],
-        "virtual-garden-kube-apiserver-wildcard": [GARDENER],
+    [gateway] = named(rendered, "Gateway").values()
+    assert {server["port"]["name"]: server["hosts"] for server in gateway["servers"]} == {
+        "tls": [API],
+        "wildcard-tls": [GARDENER],
     }
-    assert set(named(rendered, "VirtualService")) == set(gateways)
     secrets = {name_of(obj): obj["data"] for obj in managed(rendered)["istio-tls-secrets"]}
     assert secrets["garden-kube-apiserver-wildcard-tls"]["cert"] == "Yw=="
+
+
+def test_what_only_a_gateway_that_decrypts_needs_is_removed_with_the_gate() -> None:
+    decrypting, passing = built(), built(feature_gates=PASSTHROUGH)
+    removed = sni.TLS_SERVICES_CLEANUP.leftovers
+    needed = [services.render(decrypting), sni.render(decrypting)]
+    kept = [services.render(passing), sni.render(passing)]
+    assert {key.name for key in removed.managed} == set(managed(needed[1]))
+    assert {(each.gvk.kind, each.key.name) for each in removed.direct} == {
+        (obj["kind"], name_of(obj)) for rendered in needed for obj in rendered.direct
+    } - {(obj["kind"], name_of(obj)) for rendered in kept for obj in rendered.direct}
+    assert sni.TLS_SERVICES_CLEANUP.absent(decrypting) is None
+    assert sni.TLS_SERVICES_CLEANUP.absent(passing)
 
 
 def test_every_name_has_a_route_for_clients_with_a_certificate() -> None:

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from pergola.operator.components.basic_auth_server import BASIC_AUTH_SERVER
 from pergola.operator.components.component import Component
 from pergola.operator.components.etcd_druid import ETCD_DRUID
 from pergola.operator.components.etcds.etcds import ETCDS
@@ -11,11 +12,18 @@ from pergola.operator.components.gardener_admission_controller.workload import (
 )
 from pergola.operator.components.gardener_apiserver.component import GARDENER_APISERVER
 from pergola.operator.components.gardener_controller_manager import GARDENER_CONTROLLER_MANAGER
+from pergola.operator.components.gardener_operator import (
+    OPERATOR_AUTOSCALER,
+    OPERATOR_SERVICE_MONITOR,
+)
 from pergola.operator.components.gardener_scheduler import GARDENER_SCHEDULER
+from pergola.operator.components.internal_load_balancing import INTERNAL_LOAD_BALANCING
 from pergola.operator.components.kube_apiserver_exposure.services import API_SERVER_SERVICE
 from pergola.operator.components.kube_controller_manager.deployment import KUBE_CONTROLLER_MANAGER
+from pergola.operator.components.nginx_ingress.objects import NGINX_INGRESS
 from pergola.operator.components.observability.catalog import OBSERVABILITY
 from pergola.operator.components.priority_classes import PRIORITY_CLASSES
+from pergola.operator.components.pvc_autoscaler import PVC_AUTOSCALER
 from pergola.operator.components.resource_manager.runtime import RESOURCE_MANAGER
 from pergola.operator.components.resource_manager.virtual import VIRTUAL_RESOURCE_MANAGER
 from pergola.operator.components.service_mesh.objects import ISTIO
@@ -29,6 +37,10 @@ CATALOG: Final[tuple[Component, ...]] = (
     VERTICAL_POD_AUTOSCALER,
     ETCD_DRUID,
     ISTIO,
+    INTERNAL_LOAD_BALANCING,
+    NGINX_INGRESS,
+    OPERATOR_AUTOSCALER,
+    OPERATOR_SERVICE_MONITOR,
     ETCDS,
     GENERIC_KUBECONFIG,
     API_SERVER_SERVICE,
@@ -41,6 +53,8 @@ CATALOG: Final[tuple[Component, ...]] = (
     GARDENER_SCHEDULER,
     GARDENER_ACCESS,
     VIRTUAL_SYSTEM,
+    BASIC_AUTH_SERVER,
+    PVC_AUTOSCALER,
 )
 
 

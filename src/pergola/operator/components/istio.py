@@ -88,21 +88,26 @@ def http_routes(
     Args:
         name: Also that of the `Gateway`.
     """
-    return _virtual_service(name, labels, hosts, {"http": list(routes)})
+    return _virtual_service(name, labels, hosts, {"http": list(routes)}, name)
 
 
 def tls_route(
-    name: str, labels: Mapping[str, str], hosts: Sequence[str], service: str, port: int
+    name: str,
+    labels: Mapping[str, str],
+    hosts: Sequence[str],
+    service: str,
+    port: int,
+    *,
+    gateway: str = "",
 ) -> JsonObject:
     """Return the `VirtualService` of the hosts of a `tls_server`.
 
     Args:
-        name: Also that of the `Gateway`.
+        gateway: The name of the `Gateway`, unless it is the same.
     """
     match = {"port": _HTTPS, "sniHosts": list(hosts)}
-    return _virtual_service(
-        name, labels, hosts, {"tls": [{"match": [match], **route(service, port)}]}
-    )
+    routes = {"tls": [{"match": [match], **route(service, port)}]}
+    return _virtual_service(name, labels, hosts, routes, gateway or name)
 
 
 def route(service: str, port: int) -> JsonObject:
@@ -120,9 +125,9 @@ def refused(name: str, prefix: str) -> JsonObject:
 
 
 def _virtual_service(
-    name: str, labels: Mapping[str, str], hosts: Sequence[str], routes: JsonObject
+    name: str, labels: Mapping[str, str], hosts: Sequence[str], routes: JsonObject, gateway: str
 ) -> JsonObject:
-    spec = {"exportTo": [INGRESS_NAMESPACE], "gateways": [name], "hosts": list(hosts), **routes}
+    spec = {"exportTo": [INGRESS_NAMESPACE], "gateways": [gateway], "hosts": list(hosts), **routes}
     return _networking(VIRTUAL_SERVICE, name, labels, spec)
 
 

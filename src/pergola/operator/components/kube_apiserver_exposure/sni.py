@@ -1,14 +1,22 @@
 """The API server behind the ingress gateway, by the names of all domains (spec 20 §15.3)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
-from pergola.api.objects import JsonObject
+from pergola.api.kinds import DESTINATION_RULE, SERVICE
+from pergola.api.objects import JsonObject, Key
 from pergola.operator.components import istio
-from pergola.operator.components.component import Component, Managed, Rendered
+from pergola.operator.components.component import (
+    Component,
+    Identity,
+    Managed,
+    Removable,
+    Rendered,
+)
 from pergola.operator.components.kube_apiserver_exposure import termination
 from pergola.operator.components.kube_apiserver_exposure.hosts import hosts_of
 from pergola.operator.components.kube_apiserver_exposure.services import (
+    GATE,
     LABELS,
     MUTUAL,
     PORT,
@@ -17,8 +25,10 @@ from pergola.operator.components.kube_apiserver_exposure.services import (
 )
 from pergola.operator.components.virtual_access import API_SERVER
 from pergola.operator.garden.credentials import Credential
-from pergola.operator.garden.landscape import Landscape
+from pergola.operator.garden.landscape import NAMESPACE, Landscape
 
+_SECRETS: Final = "istio-tls-secrets"
+_ROUTES: Final = "kube-apiserver-sni"
 _CERTIFIED: Final = "kubernetes.default.svc.cluster.local"
 """A name that every certificate of the API server is for."""
 _AS_THE_CLIENT: Final[JsonObject] = {"useClientProtocol": True}
@@ -38,10 +48,21 @@ def render(landscape: Landscape) -> Rendered:
     return Rendered(
         direct=tuple(_decrypted(landscape)),
         managed=(
-            Managed(name="istio-tls-secrets", objects=tuple(termination.secrets(landscape))),
-            Managed(name="kube-apiserver-sni", objects=routes),
+            Managed(name=_SECRETS, objects=tuple(termination.secrets(landscape))),
+            Managed(name=_ROUTES, objects=routes),
         ),
     )
+
+
+def passes_tls_on(landscape: Landscape) -> str | None:
+    """Return that the gateway needs nothing to decrypt connections, or None."""
+    return None if terminates_tls(landscape) else f"feature gate {GATE} is off"
+
+
+def _nothing(landscape: Landscape) -> Rendered:
+    """Return nothing: the components before have applied what a gateway that decrypts needs."""
+    del landscape
+    return Rendered()
 
 
 def _encrypted(landscape: Landscape) -> Iterator[JsonObject]:
@@ -52,38 +73,52 @@ def _encrypted(landscape: Landscape) -> Iterator[JsonObject]:
 
 
 def _decrypted(landscape: Landscape) -> Iterator[JsonObject]:
-    for name, mode in ((API_SERVER, "SIMPLE"), (MUTUAL, "MUTUAL"), (UPGRADED, "SIMPLE")):
-        tls = istio.verified(termination.CLIENT_SECRET, _CERTIFIED, mode)
-        yield istio.spreading_rule(name, LABELS, name, tls, http=_AS_THE_CLIENT)
-    hosts = hosts_of(landscape)
-    if hosts.own:
-        yield from _exposed(API_SERVER, hosts.own, termination.SERVER_SECRET, "tls")
-    if hosts.other:
-        yield from _exposed(
-            termination.OTHER_GATEWAY,
-            hosts.other,
-            termination.OTHER_SECRET,
-            termination.OTHER_PORT,
-        )
-
-
-def _exposed(name: str, hosts: Sequence[str], secret: str, port: str) -> Iterator[JsonObject]:
-    server = istio.https_server(hosts, secret, "OPTIONAL_MUTUAL", port=port)
-    yield istio.gateway(name, LABELS, server)
+    yield istio.gateway(API_SERVER, LABELS, *_servers(landscape))
     headers = {"Connection": {"exact": "Upgrade"}, "Upgrade": {}}
     upgrade = {
         "name": termination.UPGRADE_ROUTE,
         "match": [{"headers": headers}],
         **istio.route(UPGRADED, PORT),
     }
-    yield istio.http_routes(name, LABELS, hosts, upgrade, istio.route(API_SERVER, PORT))
+    rest = istio.route(API_SERVER, PORT)
+    yield istio.http_routes(API_SERVER, LABELS, landscape.api_hosts, upgrade, rest)
+    for name, mode in ((API_SERVER, "SIMPLE"), (MUTUAL, "MUTUAL"), (UPGRADED, "SIMPLE")):
+        tls = istio.verified(termination.CLIENT_SECRET, _CERTIFIED, mode)
+        yield istio.spreading_rule(name, LABELS, name, tls, http=_AS_THE_CLIENT)
+
+
+def _servers(landscape: Landscape) -> Iterator[JsonObject]:
+    """Yield one server for each certificate; clients may present theirs to both."""
+    hosts = hosts_of(landscape)
+    for names, secret, port in (
+        (hosts.own, termination.SERVER_SECRET, termination.OWN_PORT),
+        (hosts.other, termination.OTHER_SECRET, termination.OTHER_PORT),
+    ):
+        if names:
+            yield istio.https_server(names, secret, "OPTIONAL_MUTUAL", port=port)
 
 
 API_SERVER_SNI: Final = Component(
-    name="kube-apiserver-sni",
+    name=_ROUTES,
     deploy="Deploying and waiting for Kubernetes API server service SNI",
     after=("Waiting until Kubernetes API server rolled out",),
     credentials=credentials,
     render=render,
     limit=120.0,
+)
+TLS_SERVICES_CLEANUP: Final = Component(
+    name="kube-apiserver-tls-services",
+    deploy="Cleaning up kube-apiserver TLS services",
+    after=(API_SERVER_SNI.deploy,),
+    absent=passes_tls_on,
+    render=_nothing,
+    removable=Removable(
+        managed=(Key(NAMESPACE, _SECRETS), Key(NAMESPACE, _ROUTES)),
+        direct=tuple(
+            Identity(gvk, Key(NAMESPACE, name))
+            for gvk in (SERVICE, DESTINATION_RULE)
+            for name in (MUTUAL, UPGRADED)
+        ),
+    ),
+    waits=False,
 )

@@ -28,7 +28,7 @@ SERVER: Final = "kube-apiserver"
 SERVER_SECRET: Final = f"{NAMESPACE}-kube-apiserver-tls"
 CLIENT_SECRET: Final = f"{NAMESPACE}-kube-apiserver-istio-mtls"
 OTHER_SECRET: Final = f"{NAMESPACE}-kube-apiserver-wildcard-tls"
-OTHER_GATEWAY: Final = f"{API_SERVER}-wildcard"
+OWN_PORT: Final = "tls"
 OTHER_PORT: Final = "wildcard-tls"
 UPGRADE_ROUTE: Final = "connection-upgrade"
 
@@ -74,15 +74,12 @@ def _secret(name: str, authority: str, certificate: str, key: str) -> JsonObject
 def routes_of_clients(landscape: Landscape) -> JsonObject:
     """Return what sends requests of authenticated clients over the gateway's own connection."""
     hosts = hosts_of(landscape)
+    ports = {OWN_PORT: hosts.own, OTHER_PORT: hosts.other}
     patches = [
-        *_authenticated(hosts.own, "tls", API_SERVER),
-        *_authenticated(hosts.other, OTHER_PORT, OTHER_GATEWAY),
+        *(patch for port, names in ports.items() for patch in _authenticated(names, port)),
         _http1(),
+        *(_upgrades(port) for port, names in ports.items() if names),
     ]
-    if hosts.own:
-        patches.append(_upgrades("tls", API_SERVER))
-    if hosts.other:
-        patches.append(_upgrades(OTHER_PORT, OTHER_GATEWAY))
     return manifest(
         ENVOY_FILTER.api_version,
         ENVOY_FILTER.kind,
@@ -92,7 +89,7 @@ def routes_of_clients(landscape: Landscape) -> JsonObject:
     )
 
 
-def _authenticated(hosts: Sequence[str], port: str, gateway: str) -> Iterator[JsonObject]:
+def _authenticated(hosts: Sequence[str], port: str) -> Iterator[JsonObject]:
     for host in hosts:
         metadata = {
             "filter": LUA,
@@ -103,7 +100,7 @@ def _authenticated(hosts: Sequence[str], port: str, gateway: str) -> Iterator[Js
             "match": {"prefix": "/", "dynamic_metadata": [metadata]},
             "route": {"cluster": _cluster(MUTUAL)},
         }
-        match = {"context": "GATEWAY", "routeConfiguration": {"name": _routes(port, gateway)}}
+        match = {"context": "GATEWAY", "routeConfiguration": {"name": _routes(port)}}
         yield _patch("HTTP_ROUTE", match, "INSERT_BEFORE", route)
 
 
@@ -118,11 +115,11 @@ def _http1() -> JsonObject:
     return _patch("CLUSTER", match, "MERGE", {"transportSocket": socket})
 
 
-def _upgrades(port: str, gateway: str) -> JsonObject:
+def _upgrades(port: str) -> JsonObject:
     """Return what lets `kubectl exec` and the like upgrade their connections."""
     kinds = [{"upgrade_type": kind} for kind in ("spdy/3.1", "websocket")]
     configuration = {
-        "name": _routes(port, gateway),
+        "name": _routes(port),
         "vhost": {"route": {"name": UPGRADE_ROUTE}},
     }
     match = {"context": "GATEWAY", "routeConfiguration": configuration}
@@ -138,5 +135,6 @@ def _cluster(service: str) -> str:
     return f"outbound|{PORT}||{service_host(service)}"
 
 
-def _routes(port: str, gateway: str) -> str:
-    return f"https.{PORT}.{port}.{gateway}.{NAMESPACE}"
+def _routes(port: str) -> str:
+    """Return the name that istiod gives to the routes of a server of the `Gateway`."""
+    return f"https.{PORT}.{port}.{API_SERVER}.{NAMESPACE}"

@@ -6,6 +6,7 @@ from pergola.operator.components.component import Component
 from pergola.operator.components.observability.alertmanager import ALERTMANAGER
 from pergola.operator.components.observability.blackbox_exporter import BLACKBOX_EXPORTER
 from pergola.operator.components.observability.fluent_operator import FLUENT_OPERATOR
+from pergola.operator.components.observability.ingress_password import INGRESS_PASSWORD
 from pergola.operator.components.observability.kube_state_metrics.component import (
     KUBE_STATE_METRICS,
 )
@@ -19,6 +20,7 @@ from pergola.operator.components.observability.prometheus_operator import PROMET
 from pergola.operator.components.observability.victoria_operator import VICTORIA_OPERATOR
 
 OBSERVABILITY: Final[tuple[Component, ...]] = (
+    INGRESS_PASSWORD,
     FLUENT_OPERATOR,
     PROMETHEUS_OPERATOR,
     OPENTELEMETRY_OPERATOR,

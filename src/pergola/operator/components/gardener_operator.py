@@ -1,0 +1,44 @@
+"""What the operator deploys for itself: how it is scaled and scraped (spec 20 §13)."""
+
+from typing import Final
+
+from pergola.manifests import target_reference, vertical_pod_autoscaler
+from pergola.operator.components import monitoring
+from pergola.operator.components.component import Component, Rendered
+from pergola.operator.garden.landscape import NAMESPACE, Landscape
+
+NAME: Final = "gardener-operator"
+
+_PODS: Final = {"app": "gardener", "role": "operator"}
+_LEAST: Final = {"memory": "200Mi"}
+_METRICS: Final = ("rest_client_.+", "controller_runtime_.+", "workqueue_.+", "go_.+")
+
+
+def autoscaler(landscape: Landscape) -> Rendered:
+    """Return the autoscaler of the operator's Deployment."""
+    del landscape
+    target = target_reference("Deployment", NAME)
+    return Rendered(
+        direct=(vertical_pod_autoscaler(f"{NAME}-vpa", NAMESPACE, target, NAME, _LEAST),)
+    )
+
+
+def service_monitor(landscape: Landscape) -> Rendered:
+    """Return what the garden Prometheus scrapes of the operator."""
+    del landscape
+    endpoint = monitoring.endpoint("metrics", metrics=monitoring.kept_metrics(*_METRICS))
+    return Rendered(direct=(monitoring.service_monitor(monitoring.GARDEN, NAME, _PODS, endpoint),))
+
+
+OPERATOR_AUTOSCALER: Final = Component(
+    name=f"{NAME}-vpa",
+    deploy="Deploying VPA for gardener-operator",
+    render=autoscaler,
+    waits=False,
+)
+OPERATOR_SERVICE_MONITOR: Final = Component(
+    name=f"{NAME}-service-monitor",
+    deploy="Deploying ServiceMonitor for gardener-operator",
+    render=service_monitor,
+    waits=False,
+)

@@ -1,0 +1,52 @@
+"""The server that asks users for a password (spec 20 §12.3)."""
+
+from pergola.api.objects import JsonObject, labels_of, map_at, maps_at
+from pergola.operator.components.basic_auth_server import BASIC_AUTH_SERVER, HOSTS
+from pergola.operator.components.catalog import CATALOG
+from pergola.operator.components.istio import basic_auth
+from pergola.operator.components.observability.conventions import CREDENTIAL, host
+from pergola.testing.garden import landscape
+
+
+def rendered(kind: str) -> JsonObject:
+    [managed] = BASIC_AUTH_SERVER.objects(landscape()).managed
+    [found] = [obj for obj in managed.objects if obj["kind"] == kind]
+    return found
+
+
+def test_every_host_that_needs_a_password_is_guarded() -> None:
+    built = landscape()
+    guarded = {host(built, name) for name in HOSTS}
+    labels = basic_auth(CREDENTIAL).items()
+    needing = {
+        name
+        for component in CATALOG
+        for managed in component.render(built).managed
+        for obj in managed.objects
+        if obj["kind"] == "VirtualService" and labels <= labels_of(obj).items()
+        for name in map_at(obj, "spec")["hosts"]
+    }
+    assert needing
+    assert needing <= guarded
+
+
+def test_the_gateway_asks_about_these_hosts_only() -> None:
+    patches = map_at(rendered("EnvoyFilter"), "spec")["configPatches"]
+    asked = [map_at(patch, "match", "listener", "filterChain")["sni"] for patch in patches]
+    assert asked == [host(landscape(), name) for name in HOSTS]
+
+
+def test_the_password_of_each_host_is_a_file_of_its_own() -> None:
+    pod = map_at(rendered("Deployment"), "spec", "template", "spec")
+    [container] = pod["containers"]
+    mounts = {each.get("subPath"): each["mountPath"] for each in container["volumeMounts"]}
+    assert {name: mounts[name] for name in HOSTS} == {name: f"/secrets/{name}" for name in HOSTS}
+    [_, secrets] = maps_at(pod, "volumes")
+    assert [each["key"] for each in map_at(secrets, "secret")["items"]] == ["auth"] * len(HOSTS)
+
+
+def test_only_ingress_gateways_reach_it() -> None:
+    annotations = map_at(rendered("Service"), "metadata", "annotations")
+    assert annotations["networking.resources.gardener.cloud/namespace-selectors"] == (
+        '[{"matchLabels":{"gardener.cloud/role":"istio-ingress"}}]'
+    )
