@@ -12,6 +12,7 @@ from pergola.operator.components.gardener_admission_controller.workload import (
 )
 from pergola.operator.components.gardener_apiserver.component import GARDENER_APISERVER
 from pergola.operator.components.gardener_controller_manager import GARDENER_CONTROLLER_MANAGER
+from pergola.operator.components.gardener_dashboard.component import GARDENER_DASHBOARD
 from pergola.operator.components.gardener_operator import (
     OPERATOR_AUTOSCALER,
     OPERATOR_SERVICE_MONITOR,
@@ -55,6 +56,7 @@ CATALOG: Final[tuple[Component, ...]] = (
     VIRTUAL_SYSTEM,
     BASIC_AUTH_SERVER,
     PVC_AUTOSCALER,
+    GARDENER_DASHBOARD,
 )
 
 

@@ -7,11 +7,19 @@ renews it in time. So applying the Secrets keeps the tokens that they have.
 import base64
 from typing import Final
 
-from pergola.api.objects import JsonObject
+from pergola.api.kinds import SECRET
+from pergola.api.objects import JsonObject, Key
 from pergola.kube.yaml import dump
 from pergola.manifests import KUBE_SYSTEM, account, manifest
 from pergola.operator.components import authorities
-from pergola.operator.components.component import Component, Managed, Rendered, Target
+from pergola.operator.components.component import (
+    Component,
+    Identity,
+    Managed,
+    Removable,
+    Rendered,
+    Target,
+)
 from pergola.operator.components.gardener_program import CONDITION
 from pergola.operator.components.virtual_access import API_SERVER, requests_token, token_of
 from pergola.operator.garden.landscape import NAMESPACE, Landscape
@@ -23,6 +31,7 @@ INTERNAL: Final = "gardener-internal"
 """The Secret whose kubeconfig works in the runtime cluster, even if DNS outside does not."""
 
 _NAME: Final = "gardener-access"
+_MANAGED: Final = "shoot-core-gardeneraccess"
 _RBAC: Final = "rbac.authorization.k8s.io"
 
 
@@ -33,7 +42,7 @@ def render(landscape: Landscape) -> Rendered:
         INTERNAL: f"https://{API_SERVER}.{NAMESPACE}.svc.cluster.local",
     }
     managed = Managed(
-        name="shoot-core-gardeneraccess",
+        name=_MANAGED,
         objects=(_binding(),),
         target=Target.VIRTUAL,
         condition=CONDITION,
@@ -74,5 +83,9 @@ GARDENER_ACCESS: Final = Component(
     deploy="Deploying resources for gardener-operator access to virtual garden",
     after=("Waiting until gardener-resource-manager for virtual garden rolled out",),
     render=render,
+    removable=Removable(
+        managed=(Key(NAMESPACE, _MANAGED),),
+        direct=tuple(Identity(SECRET, Key(NAMESPACE, name)) for name in (EXTERNAL, INTERNAL)),
+    ),
     limit=120.0,
 )

@@ -162,4 +162,5 @@ GARDENER_CONTROLLER_MANAGER: Final = Component(
     deploy="Deploying Gardener Controller Manager",
     after=("Waiting until Gardener API server rolled out",),
     render=render,
+    removable=_PROGRAM.removable(),
 )

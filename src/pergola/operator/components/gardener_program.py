@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from pergola.api.objects import JsonObject, map_at, maps_at
+from pergola.api.kinds import SECRET
+from pergola.api.objects import JsonObject, Key, map_at, maps_at
 from pergola.manifests import (
     KUBE_SYSTEM,
     account,
@@ -20,10 +21,11 @@ from pergola.manifests import (
     vertical_pod_autoscaler,
 )
 from pergola.manifests.labels import HIGH_AVAILABILITY
-from pergola.operator.components.component import Managed, Target
+from pergola.operator.components.component import Identity, Managed, Removable, Target
 from pergola.operator.components.conventions import TO_DNS
 from pergola.operator.components.virtual_access import (
     TO_VIRTUAL_API_SERVER,
+    access_secret_name,
     kubeconfig_mount,
     kubeconfig_volume,
 )
@@ -76,7 +78,7 @@ class Program:
     def runtime(self, *objects: JsonObject, rolled_out: bool = False) -> Managed:
         """Return the ManagedResource of the runtime cluster."""
         return Managed(
-            name=f"{self.managed or self.name}-runtime",
+            name=self._managed_names[0],
             objects=objects,
             condition=self.condition,
             rolled_out=rolled_out,
@@ -85,11 +87,22 @@ class Program:
     def virtual(self, *objects: JsonObject) -> Managed:
         """Return the ManagedResource of the virtual cluster."""
         return Managed(
-            name=f"{self.managed or self.name}-virtual",
+            name=self._managed_names[1],
             objects=objects,
             target=Target.VIRTUAL,
             condition=self.condition,
         )
+
+    def removable(self) -> Removable:
+        """Return what to remove of it; what else it had is collected as garbage."""
+        access = Identity(SECRET, Key(NAMESPACE, access_secret_name(self.name)))
+        managed = tuple(Key(NAMESPACE, name) for name in self._managed_names)
+        return Removable(managed=managed, direct=(access,))
+
+    @property
+    def _managed_names(self) -> tuple[str, str]:
+        prefix = self.managed or self.name
+        return f"{prefix}-runtime", f"{prefix}-virtual"
 
 
 def gardener_labels(role: str) -> dict[str, str]:

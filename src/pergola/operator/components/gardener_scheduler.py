@@ -152,4 +152,5 @@ GARDENER_SCHEDULER: Final = Component(
     deploy="Deploying Gardener Scheduler",
     after=("Waiting until Gardener API server rolled out",),
     render=render,
+    removable=_PROGRAM.removable(),
 )

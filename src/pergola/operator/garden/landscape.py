@@ -66,6 +66,8 @@ class Landscape:
             the runtime cluster has it.
         access_tokens: Those that the kubeconfigs of the Secrets `gardener` and `gardener-internal`
             have now, by the name of the Secret.
+        terminal_seed: The Seed on which the dashboard runs the terminals of administrators; empty
+            if there is none yet.
         new_key_known_by: Deployments of API servers all of whose replicas know the new encryption
             key while it is rotated.
         seed_domains: The ingress domains of the Seeds whose networks can be reached.
@@ -92,6 +94,7 @@ class Landscape:
     wildcard_certificate: JsonObject | None = None
     gardener_api_server_address: str = ""
     access_tokens: Mapping[str, str] = field(default_factory=dict)
+    terminal_seed: str = ""
     new_key_known_by: frozenset[str] = frozenset()
     seed_domains: tuple[str, ...] = ()
     own_seed_domain: str = ""

@@ -204,4 +204,5 @@ GARDENER_ADMISSION_CONTROLLER: Final = Component(
     after=("Waiting until Gardener API server rolled out",),
     credentials=credentials,
     render=render,
+    removable=_PROGRAM.removable(),
 )

@@ -59,4 +59,5 @@ GARDENER_APISERVER: Final = Component(
     ),
     credentials=credentials,
     render=render,
+    removable=PROGRAM.removable(),
 )

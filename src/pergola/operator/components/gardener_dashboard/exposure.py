@@ -1,0 +1,65 @@
+"""How users reach the dashboard: through Istio, which decrypts and encrypts again."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Final
+
+from pergola.api.objects import JsonObject, name_of
+from pergola.operator.components import authorities, istio
+from pergola.operator.components.gardener_dashboard.settings import (
+    NAME,
+    PORT,
+    PROGRAM,
+    dashboard_of,
+    hosts,
+    secret_object,
+)
+from pergola.operator.garden.credentials import Credential
+from pergola.operator.garden.landscape import Landscape
+from pergola.secrets_manager import Certificate, Options, SigningCA
+
+_GENERATED: Final = f"{NAME}-tls"
+_TWO_YEARS: Final = timedelta(days=730)
+
+
+def certificate(landscape: Landscape) -> Iterator[Credential]:
+    """Yield the certificate for users, unless the Garden or the wildcard certificate gives one."""
+    if dashboard_of(landscape).tls_secret_name or landscape.wildcard_certificate is not None:
+        return
+    names = hosts(landscape)
+    config = Certificate(name=_GENERATED, common_name=NAME, hosts=names, for_server=True)
+    signed = Options(signed_by=SigningCA(authorities.GARDENER), validity=_TWO_YEARS)
+    yield Credential(config, signed)
+
+
+def exposure(landscape: Landscape) -> tuple[JsonObject, ...]:
+    """Return what makes the gateway send requests to the dashboard.
+
+    Raises:
+        ReferenceMissing: The Secret with the certificate that the Garden names does not exist.
+    """
+    if not dashboard_of(landscape).ingress.enabled:
+        return ()
+    labels, names = PROGRAM.labels, hosts(landscape)
+    secret = _certificate(landscape)
+    served = istio.https_server(names, istio.certificate_name(NAME, name_of(secret)))
+    authority = istio.authority(
+        f"{_GENERATED}-ca", labels, landscape.credentials.bundle(authorities.RUNTIME)
+    )
+    encrypted = istio.verified(name_of(authority), istio.service_host(NAME))
+    return (
+        istio.gateway(NAME, labels, served),
+        istio.http_routes(NAME, labels, names, istio.route(NAME, PORT)),
+        istio.destination_rule(NAME, labels, NAME, encrypted),
+        istio.certificate(NAME, labels, secret),
+        authority,
+    )
+
+
+def _certificate(landscape: Landscape) -> JsonObject:
+    named = dashboard_of(landscape).tls_secret_name
+    if named:
+        return secret_object(landscape, named)
+    if landscape.wildcard_certificate is not None:
+        return landscape.wildcard_certificate
+    return landscape.credentials.current(_GENERATED).obj

@@ -1,0 +1,87 @@
+"""Under which hosts the dashboard is reached, and which API server it shows to users."""
+
+import base64
+from typing import Final
+
+from pergola.api.objects import JsonObject, Key
+from pergola.api.operator_v1alpha1.dashboard import Dashboard
+from pergola.api.operator_v1alpha1.kube_api_server import Sni
+from pergola.operator.components import authorities
+from pergola.operator.components.conventions import TO_PRIVATE_NETWORKS, TO_PUBLIC_NETWORKS
+from pergola.operator.components.gardener_program import SERVER, Program, gardener_labels
+from pergola.operator.components.priority_classes import P200
+from pergola.operator.garden.errors import ReferenceMissing
+from pergola.operator.garden.landscape import NAMESPACE, Landscape
+
+NAME: Final = "gardener-dashboard"
+PORT: Final = 8080
+METRICS_PORT: Final = 9050
+TERMINAL_ADMIN: Final = "dashboard-terminal-admin"
+"""The account of the virtual cluster with which terminals of administrators work."""
+PROGRAM: Final = Program(
+    name=NAME,
+    labels=gardener_labels("dashboard"),
+    priority=P200,
+    kind=SERVER,
+    to={**TO_PUBLIC_NETWORKS, **TO_PRIVATE_NETWORKS},
+)
+
+_CA_KEY: Final = "ca.crt"
+
+
+def dashboard_of(landscape: Landscape) -> Dashboard:
+    """Return the settings of a Garden that has a dashboard."""
+    return landscape.virtual.gardener.dashboard or Dashboard()
+
+
+def hosts(landscape: Landscape) -> tuple[str, ...]:
+    """Return the names under which users reach the dashboard."""
+    domain = dashboard_of(landscape).domain
+    if domain is not None:
+        return (domain.name,)
+    return tuple(f"dashboard.{domain.name}" for domain in landscape.runtime.ingress.domains)
+
+
+def api_server_url(landscape: Landscape) -> str:
+    """Return the address of the API server in kubeconfigs of users."""
+    sni = _sni(landscape)
+    return f"https://{sni.domain_patterns[0] if sni else f'api.{landscape.domains[0]}'}"
+
+
+def api_server_authority(landscape: Landscape) -> str:
+    """Return the authority of the API server for kubeconfigs of users, encoded.
+
+    Empty if their systems trust it already, as they do the certificate of SNI.
+    """
+    sni = _sni(landscape)
+    if sni is None:
+        bundle = landscape.credentials.bundle(authorities.CLUSTER).data["bundle.crt"]
+        return base64.b64encode(bundle).decode()
+    if not dashboard_of(landscape).propagate_ca_from_sni:
+        return ""
+    return base64.b64encode(_sni_authority(landscape, sni)).decode()
+
+
+def _sni_authority(landscape: Landscape, sni: Sni) -> bytes:
+    if sni.secret_name:
+        return landscape.referenced("Secret", sni.secret_name).get(_CA_KEY, b"")
+    wildcard = landscape.wildcard_certificate or {}
+    encoded = (wildcard.get("data") or {}).get(_CA_KEY, "")
+    return base64.b64decode(encoded)
+
+
+def _sni(landscape: Landscape) -> Sni | None:
+    sni = landscape.api_server.sni
+    return sni if sni and sni.domain_patterns else None
+
+
+def secret_object(landscape: Landscape, name: str) -> JsonObject:
+    """Return a Secret that the Garden names.
+
+    Raises:
+        ReferenceMissing: It does not exist.
+    """
+    found = landscape.references.get(("Secret", Key(NAMESPACE, name)))
+    if found is None:
+        raise ReferenceMissing("Secret", NAMESPACE, name)
+    return found
