@@ -12,11 +12,13 @@ from pergola.operator.components.observability.kube_state_metrics.component impo
 )
 from pergola.operator.components.observability.opentelemetry_operator import OPENTELEMETRY_OPERATOR
 from pergola.operator.components.observability.perses_operator import PERSES_OPERATOR
+from pergola.operator.components.observability.plutono.component import PLUTONO
 from pergola.operator.components.observability.prometheus_garden.component import PROMETHEUS_GARDEN
 from pergola.operator.components.observability.prometheus_longterm.component import (
     PROMETHEUS_LONGTERM,
 )
 from pergola.operator.components.observability.prometheus_operator import PROMETHEUS_OPERATOR
+from pergola.operator.components.observability.vali.component import VALI
 from pergola.operator.components.observability.victoria_operator import VICTORIA_OPERATOR
 
 OBSERVABILITY: Final[tuple[Component, ...]] = (
@@ -31,4 +33,6 @@ OBSERVABILITY: Final[tuple[Component, ...]] = (
     PROMETHEUS_LONGTERM,
     KUBE_STATE_METRICS,
     BLACKBOX_EXPORTER,
+    PLUTONO,
+    VALI,
 )

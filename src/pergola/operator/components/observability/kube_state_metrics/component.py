@@ -23,7 +23,7 @@ from pergola.manifests import (
     target_reference,
     vertical_pod_autoscaler,
 )
-from pergola.operator.components.component import Component, Rendered
+from pergola.operator.components.component import SYNC_POINT, Component, Rendered
 from pergola.operator.components.conventions import (
     GARDEN_SCRAPES,
     SEED_SCRAPES,
@@ -234,5 +234,6 @@ def _scrape() -> JsonObject:
 KUBE_STATE_METRICS: Final = Component(
     name=NAME,
     deploy="Deploying Kube State Metrics",
+    after=SYNC_POINT,
     render=render,
 )

@@ -1,0 +1,1 @@
+"""The dashboards of the garden, one module each; `panels` has the parts that they consist of."""
