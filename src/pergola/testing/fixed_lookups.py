@@ -27,7 +27,7 @@ class FixedLookups:
         return list(self.existing_extensions)
 
     async def config_map(self, key: Key) -> JsonObject | None:
-        """Return a ConfigMap, or None if there is no such one."""
+        """Return a ConfigMap, or None if it does not exist."""
         self._fail()
         return self.config_maps.get(key)
 

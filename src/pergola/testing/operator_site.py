@@ -27,9 +27,12 @@ class OperatorSite:
     def __init__(self, client: Client) -> None:
         self.client = client
 
-    @asynccontextmanager
-    async def serving(self) -> AsyncGenerator[WebhookServing]:
-        """Serve the webhooks until the block ends; return when the API server calls them."""
+    def webhooks(self, *, url: str) -> WebhookServing:
+        """Return the operator's webhooks, on a free port of this machine.
+
+        Args:
+            url: where the API server reaches them; empty for the Service.
+        """
         config = configuration_from(
             {
                 "apiVersion": API_VERSION,
@@ -38,22 +41,25 @@ class OperatorSite:
             }
         ).config
         dependencies = Dependencies(ClusterLookups(self.client), SystemClock())
-        serving = WebhookServing(
-            config, self.client, dependencies, Metrics(), url="https://127.0.0.1"
-        )
+        return WebhookServing(config, self.client, dependencies, Metrics(), url=url)
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncGenerator[WebhookServing]:
+        """Serve the webhooks until the block ends; return when the API server calls them."""
+        serving = self.webhooks(url="https://127.0.0.1")
         async with serving.served():
             async with running(*serving.units, *serving.leading()):
                 for gvk, key in configuration_keys(CONFIGURATION_NAME):
                     await until(self.client, gvk, key, lambda _: True)
-                await self._until(self._is_reviewed, wanted=True)
+                await self._until(self._is_reviewed, expected=True)
                 yield serving
             await serving.unregister()
-            await self._until(self._is_reviewed, wanted=False)
+            await self._until(self._is_reviewed, expected=False)
 
-    async def _until(self, probe: Callable[[], Awaitable[bool]], *, wanted: bool) -> None:
+    async def _until(self, probe: Callable[[], Awaitable[bool]], *, expected: bool) -> None:
         """Return when the API server acts on what is registered: it learns of it by watching."""
         async with asyncio.timeout(PATIENCE):
-            while await probe() != wanted:
+            while await probe() != expected:
                 await self.client.get_raw("/version")
 
     async def _is_reviewed(self) -> bool:

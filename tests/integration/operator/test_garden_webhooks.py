@@ -86,6 +86,17 @@ async def test_all_webhooks_are_registered_as_the_originals(
         assert webhook["sideEffects"] == "None"
 
 
+async def test_inside_the_cluster_webhooks_are_reached_by_the_service(runtime: Client) -> None:
+    for configuration in OperatorSite(runtime).webhooks(url="").configurations(b"authority"):
+        for webhook in configuration["webhooks"]:
+            service = webhook["clientConfig"]["service"]
+
+            assert webhook["clientConfig"]["caBundle"] == "YXV0aG9yaXR5"
+            assert (service["namespace"], service["name"]) == ("garden", "gardener-operator")
+            assert service["port"] == 443
+            assert service["path"].startswith("/webhooks/")
+
+
 async def test_a_minimal_garden_is_stored_with_all_defaults(site: OperatorSite) -> None:
     stored = await site.client.create(MINIMAL)
 

@@ -267,3 +267,11 @@ async def test_a_change_without_effect_causes_a_warning() -> None:
     [warning] = (await answer(handler(), review_of(new, "UPDATE", old_object=SAFE))).warnings
 
     assert warning.startswith("spec.virtualCluster.etcd.main.storage.capacity has no effect")
+
+
+async def test_a_refusal_carries_the_warnings_too() -> None:
+    broken = with_values(MINIMAL, {f"{SERVER}.eventTTL": "25h"})
+
+    verdict = await answer(handler(), review_of(broken))
+
+    assert (verdict.code, len(verdict.warnings)) == (422, 2)

@@ -14,81 +14,81 @@ class Syncs(Value):
     """A controller."""
 
     concurrent_syncs: int = 5
-    """How many objects it reconciles at once."""
+    """The number of objects reconciled in parallel."""
 
 
 class GardenController(Syncs):
-    """Reconciles the Garden."""
+    """The controller that reconciles the Garden."""
 
     concurrent_syncs: int = 1
-    """How many objects it reconciles at once."""
+    """The number of objects reconciled in parallel."""
     sync_period: Duration = Duration(hours=1)
-    """How long after a success the Garden is reconciled again."""
+    """The time between two reconciliations without a change."""
     etcd_config: EtcdConfig = field(default_factory=EtcdConfig)
     """Settings of etcd-druid."""
 
 
 class ConditionThreshold(Value):
-    """How long a condition stays `Progressing` before it becomes `False`."""
+    """The time for which a condition stays `Progressing` before it becomes `False`."""
 
     type: str
     """The type of the condition."""
     duration: Duration
-    """How long."""
+    """The time."""
 
 
 class GardenCareController(Value):
-    """Checks the health of the Garden."""
+    """The controller that checks the health of the Garden."""
 
     sync_period: Duration = Duration(minutes=1)
     """The time between two checks."""
     condition_thresholds: list[ConditionThreshold] = []
-    """How long conditions stay `Progressing`; not at all without an entry."""
+    """Times for which conditions stay `Progressing`; none without an entry."""
 
 
 class ExtensionCareController(Syncs):
-    """Checks the health of Extensions."""
+    """The controller that checks the health of Extensions."""
 
     sync_period: Duration = Duration(minutes=1)
     """The time between two checks."""
     condition_thresholds: list[ConditionThreshold] = []
-    """How long conditions stay `Progressing`; not at all without an entry."""
+    """Times for which conditions stay `Progressing`; none without an entry."""
 
 
 class GardenletDeployer(Syncs):
-    """Deploys the first gardenlet of unmanaged seeds."""
+    """The controller that deploys the first gardenlet of unmanaged seeds."""
 
     concurrent_syncs: int = 1
-    """How many objects it reconciles at once."""
+    """The number of objects reconciled in parallel."""
 
 
 class NetworkPolicies(Syncs):
-    """Creates the NetworkPolicies of the runtime cluster."""
+    """The controller that creates the NetworkPolicies of the runtime cluster."""
 
     additional_namespace_selectors: list[LabelSelector] = []
     """Namespaces beside the usual ones, by their labels."""
 
 
 class Controllers(Value):
-    """What the controllers do."""
+    """The settings of the controllers."""
 
     garden: GardenController = field(default_factory=GardenController)
-    """Reconciles the Garden."""
+    """The controller that reconciles the Garden."""
     garden_care: GardenCareController = field(default_factory=GardenCareController)
-    """Checks the health of the Garden."""
+    """The controller that checks the health of the Garden."""
     gardenlet_deployer: GardenletDeployer = field(default_factory=GardenletDeployer)
-    """Deploys the first gardenlet of unmanaged seeds."""
+    """The controller that deploys the first gardenlet of unmanaged seeds."""
     network_policy: NetworkPolicies = field(default_factory=NetworkPolicies)
-    """Creates the NetworkPolicies of the runtime cluster."""
+    """The controller that creates the NetworkPolicies of the runtime cluster."""
     vpa_eviction_requirements: Syncs = field(default_factory=Syncs)
-    """Restricts evictions by the vertical pod autoscaler to the maintenance window."""
+    """The controller that restricts VPA evictions to the maintenance window."""
     extension: Syncs = field(default_factory=Syncs)
-    """Installs Extensions."""
+    """The controller that installs Extensions."""
     extension_care: ExtensionCareController = field(default_factory=ExtensionCareController)
-    """Checks the health of Extensions."""
+    """The controller that checks the health of Extensions."""
     extension_reference: Syncs = field(default_factory=Syncs)
-    """Protects objects to which Extensions refer."""
+    """The controller that protects objects that Extensions reference."""
     extension_required_runtime: Syncs = field(default_factory=Syncs)
-    """Decides which Extensions the runtime cluster requires."""
+    """The controller that decides which Extensions the runtime cluster requires."""
     extension_required_virtual: Syncs = field(default_factory=Syncs)
-    """Decides which Extensions the virtual cluster requires."""
+    """The controller that decides which Extensions the virtual cluster requires."""

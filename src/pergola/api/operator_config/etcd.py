@@ -12,38 +12,38 @@ class EtcdController(Value):
     """The controller of etcd-druid that reconciles etcds."""
 
     workers: int = 50
-    """How many etcds it reconciles at once."""
+    """The number of etcds reconciled in parallel."""
 
 
 class CustodianController(Value):
     """The controller of etcd-druid that watches over the state of etcds."""
 
     workers: int = 10
-    """How many etcds it looks at at once."""
+    """The number of etcds checked in parallel."""
 
 
 class BackupCompactionController(Value):
     """The controller of etcd-druid that compacts backups."""
 
     workers: int = 3
-    """How many backups it compacts at once."""
+    """The number of backups compacted in parallel."""
     enable_backup_compaction: bool = False
     """Whether backups are compacted."""
     events_threshold: int = 1_000_000
     """After how many changes a backup is compacted."""
     active_deadline_duration: Duration = Duration(hours=3)
-    """How long a compaction may take."""
+    """The time limit of a compaction."""
     metrics_scrape_wait_duration: Duration = Duration(seconds=60)
-    """How long a compaction waits for its metrics to be read."""
+    """The time for which a compaction waits for its metrics to be scraped."""
 
 
 class BackupLeaderElection(Value):
-    """How the backup sidecars of an etcd elect a leader."""
+    """The leader election of an etcd's backup sidecars."""
 
     reelection_period: Duration | None = None
     """The time between two elections; etcd-druid's default if absent."""
     etcd_connection_timeout: Duration | None = None
-    """How long a sidecar waits for its etcd; etcd-druid's default if absent."""
+    """The time limit of a sidecar's connection to its etcd; etcd-druid's default if absent."""
 
 
 class EtcdConfig(Value):
@@ -58,8 +58,8 @@ class EtcdConfig(Value):
     )
     """The controller that compacts backups."""
     backup_leader_election: BackupLeaderElection | None = None
-    """How the backup sidecars elect a leader."""
+    """The leader election of the backup sidecars."""
     feature_gates: dict[str, bool] = {}
     """Feature gates of etcd-druid."""
     delta_snapshot_retention_period: Duration | None = None
-    """How long incremental snapshots are kept; etcd-druid's default if absent."""
+    """The lifetime of incremental snapshots; etcd-druid's default if absent."""

@@ -18,7 +18,7 @@ Seconds = Annotated[int, Meta(ge=0)]
 
 
 class ClientConnection(component_config.ClientConnection):
-    """How a cluster is reached."""
+    """A connection to a cluster."""
 
     qps: float | None = 100.0
     """Requests per second at most; 100 if 0."""
@@ -27,7 +27,7 @@ class ClientConnection(component_config.ClientConnection):
 
 
 class LeaderElection(component_config.LeaderElection):
-    """How replicas elect a leader."""
+    """Leader election between replicas."""
 
     resource_name: str = "gardener-operator-leader-election"
     """The name of the lock."""
@@ -36,48 +36,48 @@ class LeaderElection(component_config.LeaderElection):
 
 
 class WebhookServer(Address):
-    """Where webhooks are served."""
+    """The address of the webhook server."""
 
     port: Port = 2750
     """The port to listen on; any free port if 0."""
 
 
 class HealthProbes(Address):
-    """Where health and readiness are served."""
+    """The address of the health endpoints."""
 
     port: Port = 2751
     """The port to listen on; any free port if 0."""
 
 
 class MetricsServer(Address):
-    """Where metrics are served."""
+    """The address of the metrics endpoint."""
 
     port: Port = 2752
     """The port to listen on; any free port if 0."""
 
 
 class Server(Value):
-    """What the process serves."""
+    """The endpoints of the process."""
 
     webhooks: WebhookServer = field(default_factory=WebhookServer)
-    """Where webhooks are served."""
+    """The address of the webhook server."""
     health_probes: HealthProbes = field(default_factory=HealthProbes)
-    """Where health and readiness are served."""
+    """The address of the health endpoints."""
     metrics: MetricsServer = field(default_factory=MetricsServer)
-    """Where metrics are served."""
+    """The address of the metrics endpoint."""
 
 
 class NodeToleration(Value):
-    """For how long pods of the runtime cluster tolerate broken nodes."""
+    """Default tolerations of pods for broken nodes."""
 
     default_not_ready_toleration_seconds: Seconds | None = None
-    """For how long a node may be not ready; no toleration is added if absent."""
+    """The toleration of nodes that are not ready, in seconds; none is added if absent."""
     default_unreachable_toleration_seconds: Seconds | None = None
-    """For how long a node may be unreachable; no toleration is added if absent."""
+    """The toleration of unreachable nodes, in seconds; none is added if absent."""
 
 
 class OperatorConfiguration(Value):
-    """Configures an operator."""
+    """The configuration of an operator."""
 
     api_version: str = API_VERSION
     """The group and version of the configuration's schema."""
@@ -88,18 +88,18 @@ class OperatorConfiguration(Value):
     virtual_client_connection: ClientConnection = field(default_factory=ClientConnection)
     """The cluster that the garden provides; its address and credentials are those of the Garden."""
     leader_election: LeaderElection = field(default_factory=LeaderElection)
-    """How replicas elect a leader."""
+    """Leader election between replicas."""
     server: Server = field(default_factory=Server)
-    """What the process serves."""
+    """The endpoints of the process."""
     debugging: Debugging = field(default_factory=Debugging)
-    """How the running process can be examined."""
+    """Debugging options."""
     log_level: LogLevel = "info"
-    """The lowest level that is logged."""
+    """The lowest level to log."""
     log_format: LogFormat = "json"
     """The format of log lines."""
     feature_gates: dict[str, bool] = {}
     """Feature gates of the operator, such as `DefaultSeccompProfile`."""
     controllers: Controllers = field(default_factory=Controllers)
-    """What the controllers do."""
+    """The settings of the controllers."""
     node_toleration: NodeToleration = field(default_factory=NodeToleration)
-    """For how long pods of the runtime cluster tolerate broken nodes."""
+    """Default tolerations of pods for broken nodes."""

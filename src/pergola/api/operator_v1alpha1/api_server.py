@@ -26,32 +26,32 @@ class AdmissionPlugin(Value):
 
 
 class AuditPolicy(Value):
-    """What is recorded."""
+    """The policy of the audit log."""
 
     config_map_ref: Annotated[ObjectReference, ATOMIC] | None = None
     """The ConfigMap with the policy under the key `policy`."""
 
 
 class AuditConfig(Value):
-    """What the audit log records."""
+    """The configuration of the audit log."""
 
     audit_policy: AuditPolicy | None = None
-    """What is recorded."""
+    """The policy of the audit log."""
 
 
 class AuditWebhook(Value):
-    """Where the audit log is sent."""
+    """The webhook that receives the audit log."""
 
     kubeconfig_secret_name: Annotated[str, NOT_EMPTY]
     """The Secret with the kubeconfig of the receiver."""
     batch_max_size: Annotated[int, Meta(ge=1), INT32, default(30)] = 30
-    """How many events are sent at once at most."""
+    """The maximum number of events per request."""
     version: Annotated[Literal["audit.k8s.io/v1"], default("audit.k8s.io/v1")] = "audit.k8s.io/v1"
-    """The version in which events are sent."""
+    """The API version of the events."""
 
 
 class Logging(Value):
-    """How much is logged."""
+    """The verbosity of logs."""
 
     verbosity: Int32 | None = None
     """The level of logs."""
@@ -60,7 +60,7 @@ class Logging(Value):
 
 
 class Requests(Value):
-    """How many requests are served at once."""
+    """The limits of concurrent requests."""
 
     max_non_mutating_inflight: Int32 | None = None
     """Reading requests at once at most."""
@@ -89,16 +89,16 @@ class WatchCacheSizes(Value):
 
 
 class EncryptionProvider(Value):
-    """How data are encrypted."""
+    """The encryption provider."""
 
     type: str = "aescbc"
     """The algorithm: `aescbc`, `aesgcm` or `secretbox`."""
 
 
 class EncryptionConfig(Value):
-    """What is encrypted in etcd, and how."""
+    """The encryption of resources in etcd."""
 
     resources: list[str] = []
     """Resources to encrypt, as `resource` or `resource.group`, beside those that always are."""
     provider: EncryptionProvider = field(default_factory=EncryptionProvider)
-    """How data are encrypted."""
+    """The encryption provider."""

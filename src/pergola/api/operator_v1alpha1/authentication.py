@@ -18,20 +18,20 @@ class AuthenticationWebhook(Value):
     kubeconfig_secret_name: Annotated[str, NOT_EMPTY]
     """The Secret with the kubeconfig of the webhook."""
     cache_ttl: PositiveDuration | None = field(name="cacheTTL", default=None)
-    """How long answers are remembered."""
+    """The lifetime of cached answers."""
     version: Annotated[_WebhookVersion, default("v1beta1")] = "v1beta1"
-    """The version in which the webhook is asked."""
+    """The API version of the requests."""
 
 
 class Authentication(Value):
-    """Who recognizes users."""
+    """The authentication of users."""
 
     webhook: AuthenticationWebhook | None = None
     """A webhook that recognizes tokens."""
 
 
 class OidcClientAuthentication(Value):
-    """How clients authenticate at the OpenID provider."""
+    """The authentication of clients at the OpenID provider."""
 
     extra_config: dict[str, str] = {}
     """Additional settings of clients."""
@@ -45,13 +45,13 @@ class OidcConfig(Value):
     ca_bundle: str | None = None
     """The authorities of the provider's certificate, in PEM."""
     client_authentication: OidcClientAuthentication | None = None
-    """How clients authenticate at the provider."""
+    """The authentication of clients at the provider."""
     client_id: str | None = field(name="clientID", default=None)
     """The audience that tokens must have."""
     groups_claim: str | None = None
     """The claim with the groups of a user."""
     groups_prefix: str | None = None
-    """What is put before the names of groups."""
+    """The prefix of group names."""
     issuer_url: str | None = field(name="issuerURL", default=None)
     """The address of the provider."""
     required_claims: dict[str, str] = {}
@@ -61,11 +61,11 @@ class OidcConfig(Value):
     username_claim: str | None = None
     """The claim with the name of a user."""
     username_prefix: str | None = None
-    """What is put before the names of users."""
+    """The prefix of user names."""
 
 
 class StructuredAuthentication(Value):
-    """How users are recognized, in Kubernetes' own format."""
+    """Structured authentication, configured in Kubernetes' own format."""
 
     config_map_name: str
     """The ConfigMap with the configuration under the key `config.yaml`."""
@@ -81,7 +81,7 @@ class AuthorizerKubeconfig(Value):
 
 
 class StructuredAuthorization(Value):
-    """Who decides about requests, in Kubernetes' own format."""
+    """Structured authorization, configured in Kubernetes' own format."""
 
     config_map_name: str
     """The ConfigMap with the configuration under the key `config.yaml`."""

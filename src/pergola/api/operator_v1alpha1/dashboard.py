@@ -32,11 +32,11 @@ class DashboardGitHub(Value):
     api_url: Annotated[_Text, default(GITHUB)] = field(name="apiURL", default=GITHUB)
     """The address of GitHub's API."""
     poll_interval: PositiveDuration | None = None
-    """How often tickets are read; only on notification if absent."""
+    """The time between two reads of all tickets; only webhooks if absent."""
 
 
 class DashboardOidc(Value):
-    """How users log in with OpenID Connect."""
+    """Login with OpenID Connect."""
 
     secret_ref: LocalReference
     """The Secret with the client's ID and secret."""
@@ -45,7 +45,7 @@ class DashboardOidc(Value):
     issuer_url: _Text | None = field(name="issuerURL", default=None)
     """The address of the OpenID provider."""
     session_lifetime: PositiveDuration | None = None
-    """How long a user stays logged in."""
+    """The lifetime of a login."""
     additional_scopes: list[str] = []
     """Scopes to request beside the usual ones."""
     certificate_authority_secret_ref: LocalReference | None = None
@@ -58,7 +58,7 @@ class TerminalContainer(Value):
     image: str
     """The image of the container."""
     description: str | None = None
-    """What users read about the image."""
+    """The description shown to users."""
 
 
 class DashboardTerminal(Value):
@@ -91,7 +91,7 @@ class Dashboard(Value):
     log_level: Annotated[_Level, default("info")] = "info"
     """The lowest level that is logged."""
     oidc_config: DashboardOidc | None = None
-    """How users log in with OpenID Connect."""
+    """Login with OpenID Connect."""
     terminal: DashboardTerminal | None = None
     """Terminals in the dashboard; none if absent."""
     domain: DnsDomain | None = None

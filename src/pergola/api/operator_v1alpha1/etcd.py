@@ -20,10 +20,10 @@ class Storage(Value):
 
 
 class Backup(Value):
-    """Where the main etcd is backed up."""
+    """The backup of the main etcd."""
 
     provider: Annotated[str, rule("self == oldSelf", "Provider is immutable")]
-    """The provider of the object store; it cannot change."""
+    """The provider of the object store; immutable."""
     secret_ref: LocalReference
     """The Secret with the credentials of the object store."""
     bucket_name: Annotated[str, rule("self == oldSelf", "BucketName is immutable")] | None = None
@@ -39,7 +39,7 @@ class EtcdEvents(Value):
     """The etcd for Events."""
 
     autoscaling: Autoscaling | None = None
-    """How far it may be scaled down."""
+    """The lower limits of vertical autoscaling."""
     storage: Storage | None = None
     """Its volume."""
 
@@ -48,7 +48,7 @@ class EtcdMain(EtcdEvents):
     """The etcd for everything but Events."""
 
     backup: Backup | None = None
-    """Where it is backed up; it is not if absent, and a backup cannot be removed."""
+    """The backup; none if absent. A backup cannot be removed."""
 
 
 class Etcd(Value):

@@ -22,7 +22,7 @@ REQUIRED_VIRTUAL: Final = "RequiredVirtual"
 
 
 class OciRepository(Value):
-    """Where a Helm chart is in a registry: `ref`, or `repository` with `tag` or `digest`."""
+    """A Helm chart in a registry: `ref`, or `repository` with `tag` or `digest`."""
 
     ref: str | None = None
     """The whole reference of the chart."""
@@ -42,7 +42,7 @@ class Helm(Value):
     """A Helm chart."""
 
     oci_repository: OciRepository | None = None
-    """Where the chart is in a registry."""
+    """The chart in a registry."""
 
 
 class DeploymentSpec(Value):
@@ -60,9 +60,9 @@ class ExtensionDeployment(DeploymentSpec):
     runtime_cluster_values: JsonObject | None = None
     """Values of the chart in the runtime cluster."""
     policy: str | None = None
-    """When it is installed in seeds: `OnDemand`, `Always` or `AlwaysExceptNoShoots`."""
+    """The policy of installation in seeds: `OnDemand`, `Always` or `AlwaysExceptNoShoots`."""
     seed_selector: Annotated[LabelSelector, ATOMIC] | None = None
-    """The seeds in which it may be installed, by their labels."""
+    """The labels of seeds that may install it."""
     inject_garden_kubeconfig: bool | None = None
     """Whether its pods get a kubeconfig of the virtual cluster."""
 
@@ -71,15 +71,15 @@ class AdmissionDeployment(Value):
     """The deployment of the extension's admission component."""
 
     runtime_cluster: DeploymentSpec | None = None
-    """What runs in the runtime cluster."""
+    """The part in the runtime cluster."""
     virtual_cluster: DeploymentSpec | None = None
-    """What is needed in the virtual cluster."""
+    """The part in the virtual cluster."""
     values: JsonObject | None = None
     """Values of both charts."""
 
 
 class Deployment(Value):
-    """What to deploy, and where."""
+    """The deployment of an extension and its admission component."""
 
     extension: ExtensionDeployment | None = None
     """The extension itself."""
@@ -90,14 +90,14 @@ class Deployment(Value):
 
 
 class Lifecycle(Value):
-    """When an extension resource is served, relative to the kube-apiserver."""
+    """The order of operations relative to the kube-apiserver."""
 
     reconcile: str | None = None
-    """When it is reconciled: `AfterKubeAPIServer` if absent."""
+    """The time of reconciliation; `AfterKubeAPIServer` by default."""
     delete: str | None = None
-    """When it is deleted: `BeforeKubeAPIServer` if absent."""
+    """The time of deletion; `BeforeKubeAPIServer` by default."""
     migrate: str | None = None
-    """When it is migrated: `BeforeKubeAPIServer` if absent."""
+    """The time of migration; `BeforeKubeAPIServer` by default."""
 
 
 class ExtensionResource(Value):
@@ -108,32 +108,32 @@ class ExtensionResource(Value):
     type: str
     """The type of the resource, such as `aws`."""
     auto_enable: list[str] = []
-    """Clusters for which it is used without being asked for: `garden`, `seed`, `shoot`."""
+    """Clusters that use it by default: `garden`, `seed`, `shoot`."""
     cluster_compatibility: list[str] = []
-    """Clusters for which it can be used: `garden`, `seed`, `shoot`."""
+    """Clusters that can use it: `garden`, `seed`, `shoot`."""
     continuous_endpoint_update: bool | None = None
     """Whether changes of the control plane's nodes are reported to it."""
     lifecycle: Lifecycle | None = None
-    """When it is served, relative to the kube-apiserver."""
+    """The order of operations relative to the kube-apiserver."""
     primary: bool | None = None
     """Whether it is the one that is responsible for the resource, rather than one that helps."""
     reconcile_timeout: Duration | None = None
-    """How long a reconciliation may take."""
+    """The time limit of a reconciliation."""
     workerless_supported: bool | None = None
     """Whether it can be used for Shoots without workers."""
 
 
 class ExtensionSpec(Value):
-    """What an extension serves, and how it is deployed."""
+    """The resources and the deployment of an extension."""
 
     deployment: Deployment | None = None
-    """What to deploy, and where."""
+    """The deployment of an extension and its admission component."""
     resources: list[ExtensionResource] = []
     """The extension resources that it serves."""
 
 
 class ExtensionStatus(Value):
-    """What the operator has to say about an extension."""
+    """The observed state of an extension."""
 
     conditions: list[Condition] = []
     """Whether it is installed, required and healthy."""
@@ -160,9 +160,9 @@ class Extension(Object):
     """An extension of Gardener that the operator installs where it is required."""
 
     spec: ExtensionSpec = field(default_factory=ExtensionSpec)
-    """What it serves, and how it is deployed."""
+    """The resources and the deployment of the extension."""
     status: ExtensionStatus | None = None
-    """What the operator has to say about it."""
+    """The observed state, written by the operator."""
 
 
 def extension_crd() -> JsonObject:

@@ -31,7 +31,7 @@ class DnsDomain(Value):
 
 
 class Autoscaling(Value):
-    """How far an autoscaler may scale a component down."""
+    """The lower limits of a component's vertical autoscaling."""
 
     min_allowed: ResourceList
     """The lowest requests of CPU and memory."""

@@ -27,7 +27,7 @@ class DnsProvider(Value):
     """An account with a DNS provider."""
 
     name: _Text
-    """The name by which domains refer to it."""
+    """The name that domains use."""
     type: _Text
     """The type of the provider."""
     secret_ref: LocalReference
@@ -37,7 +37,7 @@ class DnsProvider(Value):
 
 
 class DnsManagement(Value):
-    """Who keeps the DNS records of the garden."""
+    """The management of the garden's DNS records."""
 
     providers: Annotated[list[DnsProvider], NOT_EMPTY]
     """The accounts; the first one is used where a domain names none."""
@@ -60,7 +60,7 @@ class GardenSpec(Value):
     virtual_cluster: VirtualCluster
     """The cluster that the garden provides."""
     dns: DnsManagement | None = None
-    """Who keeps the DNS records; no records are created if absent."""
+    """The management of DNS records; none are created if absent."""
     extensions: list[GardenExtension] = []
     """Extensions to use for the garden itself."""
     resources: list[NamedResourceReference] = []
@@ -90,7 +90,7 @@ class Garden(Object):
     spec: GardenSpec
     """The desired state of the garden."""
     status: GardenStatus | None = None
-    """What the operator has to say about it."""
+    """The observed state, written by the operator."""
 
 
 def garden_crd() -> JsonObject:

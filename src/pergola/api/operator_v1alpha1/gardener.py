@@ -32,19 +32,19 @@ class GardenerApiServer(Value):
     admission_plugins: list[AdmissionPlugin] = []
     """Admission plugins to configure or to switch off."""
     audit_config: AuditConfig | None = None
-    """What the audit log records."""
+    """The configuration of the audit log."""
     audit_webhook: AuditWebhook | None = None
-    """Where the audit log is sent."""
+    """The webhook that receives the audit log."""
     encryption_config: EncryptionConfig = field(default_factory=EncryptionConfig)
-    """What is encrypted in etcd; the provider must be that of the kube-apiserver."""
+    """The encryption of resources in etcd; the provider must be that of the kube-apiserver."""
     feature_gates: dict[str, bool] = {}
     """Feature gates of Gardener."""
     go_away_chance: Annotated[float, Meta(ge=0, le=0.02)] | None = None
     """The share of HTTP/2 connections that are ended at random, so that clients spread again."""
     logging: Logging | None = None
-    """How much is logged."""
+    """The verbosity of logs."""
     requests: Requests | None = None
-    """How many requests are served at once."""
+    """The limits of concurrent requests."""
     shoot_admin_kubeconfig_max_expiration: Duration | None = None
     """The longest lifetime of an administrator's kubeconfig of a Shoot."""
     watch_cache_sizes: WatchCacheSizes | None = None
@@ -52,7 +52,7 @@ class GardenerApiServer(Value):
 
 
 class ResourceLimit(Value):
-    """How large objects may be, and how many there may be."""
+    """A limit for the size and the number of objects."""
 
     resources: list[str]
     """The resources, in plural; `*` for all."""
@@ -72,9 +72,9 @@ class ResourceAdmissionConfiguration(Value):
     limits: list[ResourceLimit]
     """The limits."""
     operation_mode: str | None = None
-    """What happens above a limit: `block` refuses the object, `log` only reports it."""
+    """The reaction above a limit: `block` rejects the object, `log` only reports it."""
     unrestricted_subjects: list[Annotated[Subject, ATOMIC]] = []
-    """Who has no limits."""
+    """Subjects without limits."""
 
 
 class AdmissionController(Value):
@@ -114,7 +114,7 @@ class Scheduler(Value):
     log_level: _Level = "info"
     """The lowest level that is logged."""
     strategy: Annotated[_Strategy, default("SameRegion")] = "SameRegion"
-    """How a Seed is chosen for a Shoot."""
+    """The strategy that chooses a Seed for a Shoot."""
 
 
 class DiscoveryServer(Value):
@@ -137,7 +137,7 @@ class Gardener(Value):
     """The Gardener components of the virtual cluster."""
 
     cluster_identity: Annotated[str, NOT_EMPTY, rule("self == oldSelf", "Value is immutable")]
-    """Tells this garden from others; it cannot change."""
+    """The identity of this garden among others; immutable."""
     api_server: GardenerApiServer = field(
         name="gardenerAPIServer", default_factory=GardenerApiServer
     )

@@ -27,7 +27,7 @@ from pergola.api.schema.duration import Duration
 
 
 class ServiceAccountConfig(Value):
-    """How tokens of ServiceAccounts are issued."""
+    """Settings of ServiceAccount tokens."""
 
     issuer: str | None = None
     """The issuer that tokens name, a URL."""
@@ -40,7 +40,7 @@ class ServiceAccountConfig(Value):
 
 
 class GroupResource(Value):
-    """Names a resource, whatever version describes it."""
+    """A resource of an API group."""
 
     group: Annotated[str, NOT_EMPTY]
     """The API group."""
@@ -65,33 +65,33 @@ class KubeApiServer(Value):
     api_audiences: list[str] = []
     """The audiences of tokens; `kubernetes` and `gardener` if empty."""
     audit_config: AuditConfig | None = None
-    """What the audit log records."""
+    """The configuration of the audit log."""
     audit_webhook: AuditWebhook | None = None
-    """Where the audit log is sent."""
+    """The webhook that receives the audit log."""
     authentication: Authentication | None = None
-    """Who recognizes users."""
+    """The authentication of users."""
     autoscaling: Autoscaling | None = None
-    """How far it may be scaled down."""
+    """The lower limits of vertical autoscaling."""
     default_not_ready_toleration_seconds: int | None = None
-    """For how long pods tolerate a node that is not ready."""
+    """The toleration of nodes that are not ready, in seconds."""
     default_unreachable_toleration_seconds: int | None = None
-    """For how long pods tolerate a node that is unreachable."""
+    """The toleration of unreachable nodes, in seconds."""
     enable_anonymous_authentication: bool | None = None
     """Whether unauthenticated requests are served; not allowed as of Kubernetes 1.35."""
     encryption_config: EncryptionConfig = field(default_factory=EncryptionConfig)
-    """What is encrypted in etcd, and how."""
+    """The encryption of resources in etcd."""
     event_ttl: Duration = field(name="eventTTL", default=Duration(hours=1))
-    """How long Events are kept."""
+    """The lifetime of Events."""
     feature_gates: dict[str, bool] = {}
     """Feature gates of Kubernetes."""
     logging: Logging = field(default_factory=lambda: Logging(verbosity=2))
-    """How much is logged."""
+    """The verbosity of logs."""
     oidc_config: OidcConfig | None = None
     """An OpenID provider; superseded by `structuredAuthentication`, and not allowed beside it."""
     requests: Requests = field(
         default_factory=lambda: Requests(max_non_mutating_inflight=400, max_mutating_inflight=200)
     )
-    """How many requests are served at once."""
+    """The limits of concurrent requests."""
     resources_to_store_in_etcd_events: list[GroupResource] = field(
         name="resourcesToStoreInETCDEvents", default_factory=list
     )
@@ -99,13 +99,13 @@ class KubeApiServer(Value):
     runtime_config: dict[str, bool] = {}
     """APIs to switch on or off, such as `scheduling.k8s.io/v1alpha1`."""
     service_account_config: ServiceAccountConfig | None = None
-    """How tokens of ServiceAccounts are issued."""
+    """Settings of ServiceAccount tokens."""
     sni: Sni | None = None
     """Additional names of the API server, with a certificate of their own."""
     structured_authentication: StructuredAuthentication | None = None
-    """How users are recognized, in Kubernetes' own format."""
+    """Structured authentication, configured in Kubernetes' own format."""
     structured_authorization: StructuredAuthorization | None = None
-    """Who decides about requests, in Kubernetes' own format."""
+    """Structured authorization, configured in Kubernetes' own format."""
     tls_min_version: str | None = None
     """The lowest version of TLS: `VersionTLS12` or `VersionTLS13`."""
     watch_cache_sizes: WatchCacheSizes | None = None

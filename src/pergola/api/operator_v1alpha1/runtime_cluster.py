@@ -22,7 +22,7 @@ class IngressController(Value):
 
 
 class Ingress(Value):
-    """How components of the runtime cluster are reached from the outside."""
+    """The external access to components of the runtime cluster."""
 
     controller: IngressController
     """The ingress controller."""
@@ -31,22 +31,22 @@ class Ingress(Value):
 
 
 class RuntimeNetworking(Value):
-    """The networks of the runtime cluster. Ranges can be added at the end, but never change."""
+    """The networks of the runtime cluster; only more ranges can be appended."""
 
     pods: Annotated[list[str], NOT_EMPTY]
-    """Ranges of the addresses of pods."""
+    """Address ranges of pods."""
     services: Annotated[list[str], NOT_EMPTY]
-    """Ranges of the addresses of Services."""
+    """Address ranges of Services."""
     nodes: list[str] = []
-    """Ranges of the addresses of nodes."""
+    """Address ranges of nodes."""
     ip_families: list[str] = field(name="ipFamilies", default_factory=lambda: ["IPv4"])
     """The IP families: `IPv4`, `IPv6`, or both with the primary one first. IPv4 if absent."""
     block_cidrs: list[str] = field(name="blockCIDRs", default_factory=list)
-    """Ranges that pods must not reach."""
+    """Address ranges that pods must not reach."""
 
 
 class Provider(Value):
-    """Where the runtime cluster is."""
+    """The location of the runtime cluster."""
 
     region: str | None = None
     """The region, which backups use unless they name one."""
@@ -84,14 +84,14 @@ class VerticalPodAutoscaler(Value):
 
 
 class TopologyAwareRouting(Value):
-    """Keeps traffic in the zone in which it starts."""
+    """Topology-aware routing, which keeps traffic in its zone."""
 
     enabled: bool
     """Whether it does."""
 
 
 class PersistentVolumeClaimAutoscaler(Value):
-    """Enlarges volumes before they are full."""
+    """The autoscaler that enlarges volumes before they are full."""
 
     enabled: bool
     """Whether it is deployed."""
@@ -108,7 +108,7 @@ class Settings(Value):
     """Keeps traffic in the zone in which it starts; requires several zones and high availability.
     """
     persistent_volume_claim_autoscaler: PersistentVolumeClaimAutoscaler | None = None
-    """Enlarges volumes before they are full."""
+    """The autoscaler that enlarges volumes before they are full."""
 
 
 class Volume(Value):
@@ -122,11 +122,11 @@ class RuntimeCluster(Value):
     """The cluster that hosts the garden."""
 
     ingress: Ingress
-    """How components are reached from the outside."""
+    """The external access to components."""
     networking: RuntimeNetworking
     """The networks of the cluster."""
     provider: Provider
-    """Where the cluster is."""
+    """The location of the cluster."""
     settings: Settings = field(default_factory=Settings)
     """Settings of the cluster."""
     volume: Volume = field(default_factory=Volume)

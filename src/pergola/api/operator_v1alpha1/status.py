@@ -24,7 +24,7 @@ class AdvertisedAddress(Value):
     """An address of the virtual cluster."""
 
     name: str
-    """What is reached there."""
+    """The name of what the address serves."""
     url: str
     """The address."""
 
@@ -35,49 +35,49 @@ class PendingWorkersRollout(Value):
     name: str
     """The name of the worker pool."""
     last_initiation_time: Timestamp | None = None
-    """When the roll-out began."""
+    """The start of the roll-out."""
 
 
 class Rotation(Value):
-    """How far the rotation of a credential is."""
+    """The progress of a credential's rotation."""
 
     phase: str
     """One of `Preparing`, `Prepared`, `Completing` and `Completed`."""
     last_initiation_time: Timestamp | None = None
-    """When the last rotation began."""
+    """The start of the last rotation."""
     last_initiation_finished_time: Timestamp | None = None
-    """When the new credential was in use beside the old one."""
+    """The time since which old and new credential have both been valid."""
     last_completion_triggered_time: Timestamp | None = None
-    """When the removal of the old credential began."""
+    """The start of the old credential's removal."""
     last_completion_time: Timestamp | None = None
-    """When the last rotation was complete."""
+    """The completion of the last rotation."""
 
 
 class ClientRotation(Rotation):
-    """How far the rotation of a credential is that clients outside the garden know."""
+    """The progress of the rotation of a credential that external clients know."""
 
     pending_workers_rollouts: list[PendingWorkersRollout] = []
     """Always empty: only Shoots have worker pools."""
 
 
 class EncryptionKeyRotation(Rotation):
-    """How far the rotation of the encryption key of etcd is."""
+    """The progress of the rotation of etcd's encryption key."""
 
     auto_complete_after_prepared: bool | None = None
     """Whether the rotation completes by itself."""
 
 
 class ObservabilityRotation(Value):
-    """When the passwords of monitoring were rotated."""
+    """The rotation of the monitoring passwords."""
 
     last_initiation_time: Timestamp | None = None
-    """When the last rotation began."""
+    """The start of the last rotation."""
     last_completion_time: Timestamp | None = None
-    """When the last rotation was complete."""
+    """The completion of the last rotation."""
 
 
 class CredentialsRotation(Value):
-    """How far the rotations of all credentials are."""
+    """The progress of all rotations."""
 
     certificate_authorities: ClientRotation | None = None
     """The certificate authorities."""
@@ -92,32 +92,32 @@ class CredentialsRotation(Value):
 
 
 class EncryptionProviderStatus(Value):
-    """How the data in etcd are encrypted."""
+    """The encryption provider in use."""
 
     type: str
     """The algorithm."""
 
 
 class EncryptionAtRest(Value):
-    """What is encrypted in etcd."""
+    """The encryption in use."""
 
     resources: list[str] = []
     """The encrypted resources beside those that always are."""
     provider: EncryptionProviderStatus | None = None
-    """How they are encrypted."""
+    """The encryption provider in use."""
 
 
 class Credentials(Value):
     """The state of the credentials."""
 
     rotation: CredentialsRotation | None = None
-    """How far the rotations of all credentials are."""
+    """The progress of all rotations."""
     encryption_at_rest: EncryptionAtRest | None = None
-    """What is encrypted in etcd."""
+    """The encryption in use."""
 
 
 class GardenStatus(Value):
-    """What the operator has to say about the Garden."""
+    """The observed state of a Garden."""
 
     conditions: list[Condition] = []
     """The health of the garden, by aspect."""
@@ -126,7 +126,7 @@ class GardenStatus(Value):
     last_operation: LastOperation | None = None
     """The operation that runs now or ran last."""
     last_errors: list[LastError] = []
-    """Why the last operation failed, by task; empty if it did not."""
+    """The errors of the last operation, by task; empty if it succeeded."""
     observed_generation: int | None = None
     """The generation of the operation that runs now or ran last."""
     credentials: Credentials | None = None

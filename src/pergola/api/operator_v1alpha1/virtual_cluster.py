@@ -20,11 +20,11 @@ TimeOfDay = Annotated[
 
 
 class HighAvailability(Value):
-    """Spreads replicas over nodes or zones; it has no settings."""
+    """High availability, which spreads replicas over nodes or zones; it has no settings."""
 
 
 class ControlPlane(Value):
-    """How the control plane is set up."""
+    """Settings of the control plane."""
 
     high_availability: HighAvailability | None = None
     """Whether components survive the loss of a node or zone; it cannot be removed."""
@@ -41,15 +41,15 @@ class HorizontalPodAutoscaler(Value):
     """Settings that a cluster without nodes does not allow."""
 
     cpu_initialization_period: Duration | None = None
-    """The time after its start in which a pod's CPU may not count."""
+    """The time after a pod's start during which its CPU does not count."""
     downscale_stabilization: Duration | None = None
     """The time before a recommendation to scale down is followed."""
     initial_readiness_delay: Duration | None = None
-    """The time after its start in which a change of readiness counts as the first one."""
+    """The time after a pod's start during which any readiness counts as the first one."""
     sync_period: Duration | None = None
     """The time between two checks."""
     tolerance: float | None = None
-    """How far the load may be off before something is scaled."""
+    """The tolerated deviation of the load."""
 
 
 class KubeControllerManager(Value):
@@ -83,26 +83,26 @@ class Kubernetes(Value):
 
 
 class MaintenanceTimeWindow(Value):
-    """When a cluster may be disturbed, every day."""
+    """A daily window for maintenance."""
 
     begin: TimeOfDay
-    """When it begins, such as `220000+0100`."""
+    """The begin of the window, such as `220000+0100`."""
     end: TimeOfDay
-    """When it ends, such as `230000+0100`."""
+    """The end of the window, such as `230000+0100`."""
 
 
 class Maintenance(Value):
-    """When the virtual cluster is maintained."""
+    """The maintenance of the virtual cluster."""
 
     time_window: MaintenanceTimeWindow
-    """When snapshots and defragmentation run and pods are evicted to resize them."""
+    """The window for full snapshots, defragmentation, and evictions that resize pods."""
 
 
 class Networking(Value):
     """The networks of the virtual cluster."""
 
     services: Annotated[list[str], NOT_EMPTY]
-    """Ranges of the addresses of Services. Ranges can be added at the end, but never change."""
+    """Address ranges of Services; only more can be appended."""
 
 
 class VirtualCluster(Value):
@@ -115,10 +115,10 @@ class VirtualCluster(Value):
     kubernetes: Kubernetes
     """The Kubernetes components."""
     maintenance: Maintenance
-    """When the cluster is maintained."""
+    """The maintenance of the cluster."""
     networking: Networking
     """The networks of the cluster."""
     control_plane: ControlPlane = field(default_factory=ControlPlane)
-    """How the control plane is set up."""
+    """Settings of the control plane."""
     etcd: Etcd = field(default_factory=Etcd)
     """The two etcds."""

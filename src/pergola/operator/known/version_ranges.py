@@ -1,7 +1,7 @@
 """Ranges of minor versions, as the tables beside this module write them: `1.33 1.36`, `- -`.
 
-The first column is the version that brought a thing, the second the one that dropped it; `-` stands
-where that happened outside of the versions that a Garden can have.
+The first column is the first version with a thing, the second the first version without it; `-` if
+that is outside of the versions that a Garden can have.
 """
 
 from importlib.resources import files

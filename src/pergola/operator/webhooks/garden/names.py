@@ -60,7 +60,7 @@ def check_subdomain(name: str, path: str) -> Iterator[Cause]:
 
 
 def check_issuer(url: str, path: str) -> Iterator[Cause]:
-    """Yield the findings about the URL of somebody who issues tokens."""
+    """Yield the findings about the URL of an issuer of tokens."""
     parts = _split(url)
     if parts is None or not parts.hostname:
         yield invalid(path, url, "must be a valid URL and have https scheme")
@@ -77,7 +77,7 @@ def check_issuer(url: str, path: str) -> Iterator[Cause]:
 
 
 def matches_pattern(domain: str, pattern: str) -> bool:
-    """Return whether a domain is covered by a pattern; `*.` stands for exactly one label."""
+    """Return whether a domain is covered by a pattern; `*.` matches exactly one label."""
     if not pattern.startswith("*."):
         return domain == pattern
     label, dot, rest = domain.partition(".")

@@ -4,8 +4,11 @@ A change that leaves the spec and the requested operations as they were is never
 a Garden whose version or extension is no longer supported can still be finalized and deleted.
 """
 
+from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Final
+
+from msgspec.structs import replace
 
 from pergola.admission import (
     Registration,
@@ -95,10 +98,7 @@ class GardenValidation:
             if finalizer in _NOT_ON_CREATION:
                 return _bad_request(f'finalizer "{finalizer}" cannot be added on creation')
         garden = garden_from(new)
-        causes = tuple(check_garden(garden, await self._facts(garden)))
-        if causes:
-            return invalid(_KIND, name_of(new), causes)
-        return self._accepted(garden, None)
+        return self._verdict(garden, None, check_garden(garden, await self._facts(garden)))
 
     async def _update(self, new: JsonObject, old: JsonObject) -> Verdict:
         if is_same_content(new, old):
@@ -106,19 +106,20 @@ class GardenValidation:
         garden, before = garden_from(new), _readable(old)
         facts = await self._facts(garden)
         if before is None:
-            causes = tuple(check_garden(garden, facts))
-        else:
-            causes = tuple(check_garden_update(garden, before, facts))
-        if causes:
-            return invalid(_KIND, name_of(new), causes)
-        return self._accepted(garden, before)
+            return self._verdict(garden, None, check_garden(garden, facts))
+        return self._verdict(garden, before, check_garden_update(garden, before, facts))
 
     async def _facts(self, garden: Garden) -> Facts:
         extensions = await self._lookups.extensions() if garden.spec.extensions else []
         return Facts(types_for_gardens(extensions), self.any_version)
 
-    def _accepted(self, garden: Garden, old: Garden | None) -> Verdict:
+    def _verdict(self, garden: Garden, old: Garden | None, found: Iterable[Cause]) -> Verdict:
+        """Return the warnings with every verdict, so that a user reads them all at once."""
+        causes = tuple(found)
         warnings = tuple(warnings_about(garden, old, self._clock.now()))
+        if causes:
+            refused = invalid(_KIND, str(garden.metadata.get("name", "")), causes)
+            return replace(refused, warnings=warnings)
         return allowed(because="the Garden breaks no rule", warnings=warnings)
 
 
