@@ -9,7 +9,7 @@ from typing import Final
 
 from pergola.api.objects import JsonObject
 from pergola.manifests import service, service_port
-from pergola.operator.components.component import Component, Rendered
+from pergola.operator.components.component import SYNC_POINT, Component, Rendered
 from pergola.operator.components.conventions import (
     GARDEN_SCRAPES,
     open_ports,
@@ -70,6 +70,7 @@ def _routing(landscape: Landscape) -> JsonObject:
 API_SERVER_SERVICE: Final = Component(
     name="kube-apiserver-service",
     deploy="Deploying and waiting for kube-apiserver service in the runtime cluster",
+    after=SYNC_POINT,
     render=render,
     limit=600.0,
 )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from pergola.api.objects import JsonObject
+from pergola.api.resources_v1alpha1 import managed_resource_crd
 from pergola.manifests import account, cluster_role, rule, selector
 from pergola.operator.components import authorities, monitoring
 from pergola.operator.components.component import Component, Rendered
@@ -45,14 +46,15 @@ def credentials(landscape: Landscape) -> Iterator[Credential]:
 
 
 def render(landscape: Landscape) -> Rendered:
-    """Return the resource manager, its permissions and the registration of its webhooks.
+    """Return the resource manager, the kind that it serves, and its permissions and webhooks.
 
-    The registration comes last: the pods have to start without it, and API servers are to trust a
-    new authority as soon as its certificate is served.
+    The registration of the webhooks comes last: the pods have to start without it, and API servers
+    are to trust a new authority as soon as its certificate is served.
     """
     config = for_runtime(landscape, NAME)
     bundle = landscape.credentials.bundle(authorities.RUNTIME).data["bundle.crt"]
     objects = (
+        managed_resource_crd(),
         *cluster_role(
             f"{NAME}-seed", [rule("*", ["*"], ["*"])], account(NAME, NAMESPACE), labels=_LABELS
         ),
