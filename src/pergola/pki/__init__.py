@@ -13,6 +13,7 @@ from pergola.pki.certificates import (
     write_bundle,
 )
 from pergola.pki.errors import CertificateError
+from pergola.pki.jwks import ALGORITHM, key_set
 from pergola.pki.keys import (
     KeyAlgorithm,
     Pair,
@@ -27,6 +28,7 @@ from pergola.pki.kubeconfigs import ClientCertificate, Token, TokenFile, kubecon
 from pergola.pki.rotation import SETTLE, Identity, Plan, advance, next_change
 
 __all__ = [
+    "ALGORITHM",
     "BACKDATED",
     "SETTLE",
     "Authority",
@@ -44,6 +46,7 @@ __all__ = [
     "generate_key",
     "hosts_of",
     "key_pair",
+    "key_set",
     "kubeconfig",
     "next_change",
     "private_pem",

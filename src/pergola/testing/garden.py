@@ -77,6 +77,19 @@ BACKED_UP: Final[JsonObject] = {
     }
 }
 
+PUBLIC_KEY: Final = b"""-----BEGIN PUBLIC KEY-----
+MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAo+QClFPO5vePssPC9XYB
+zhU4CNjiEA58mSPzKOpwpR9Zr4qz/nzJY2Xkde0RxWhZZ2foRV9Y39dMfL1BouVC
+2FRkwwZ9Z0OTJhsg6ycxyNACUMPEn/2E/difdqlD3ZcxumnAEr87Stq7cKyco1GZ
+dInsJ8XOpXWtwEeqUq2E8r9bYpplb3uQLXkfCpJDB106jjDzvK1iQT23sKExg68n
+HAvy788HQq9W4J35ND05e6qL8OsLgXsaNCBqpZ2KmiH7C6dSU317iv2f4sRQUnmH
+t63PD+GK6yukyn2mhh/KKYkown4uxxYrrMTRmOqabPmdQ1MUs/X7/XCq/Xnpvm9W
+XQIDAQAB
+-----END PUBLIC KEY-----
+"""
+"""In the bundle of every signing key."""
+
+_BUNDLES: Final = {"bundle.crt": b"bundle", "bundle.key": PUBLIC_KEY}
 _NOW: Final = datetime(2026, 1, 1, 12, 34, tzinfo=UTC)
 _ETCD_CONFIG: Final[JsonObject] = {
     "etcdController": {"workers": 50},
@@ -135,7 +148,9 @@ def landscape(*patches: JsonObject, **attributes: Any) -> Landscape:
 def _generated(wanted: Iterable[Credential]) -> Iterable[tuple[str, Generated]]:
     for credential in wanted:
         config = credential.config
-        bundle = _secret(f"{config.name}-bundle", {config.bundle_key: b"bundle"})
+        bundle = _secret(
+            f"{config.name}-bundle", {config.bundle_key: _BUNDLES.get(config.bundle_key, b"")}
+        )
         yield (
             config.name,
             Generated(

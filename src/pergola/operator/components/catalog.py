@@ -13,6 +13,8 @@ from pergola.operator.components.gardener_admission_controller.workload import (
 from pergola.operator.components.gardener_apiserver.component import GARDENER_APISERVER
 from pergola.operator.components.gardener_controller_manager import GARDENER_CONTROLLER_MANAGER
 from pergola.operator.components.gardener_dashboard.component import GARDENER_DASHBOARD
+from pergola.operator.components.gardener_discovery_server import GARDENER_DISCOVERY_SERVER
+from pergola.operator.components.gardener_metrics_exporter import GARDENER_METRICS_EXPORTER
 from pergola.operator.components.gardener_operator import (
     OPERATOR_AUTOSCALER,
     OPERATOR_SERVICE_MONITOR,
@@ -57,6 +59,8 @@ CATALOG: Final[tuple[Component, ...]] = (
     BASIC_AUTH_SERVER,
     PVC_AUTOSCALER,
     GARDENER_DASHBOARD,
+    GARDENER_DISCOVERY_SERVER,
+    GARDENER_METRICS_EXPORTER,
 )
 
 

@@ -2,8 +2,10 @@
 
 from typing import Final
 
+from pergola.api.objects import JsonObject
 from pergola.operator.garden.credentials import Credential
 from pergola.operator.garden.landscape import Landscape
+from pergola.pki import ALGORITHM, key_set
 from pergola.secrets_manager import Options, Rotate, RsaKey
 
 KEY: Final = "gardener-apiserver-workload-identity-signing-key"
@@ -31,3 +33,19 @@ def discovery_host(landscape: Landscape) -> str:
 def issuer(landscape: Landscape) -> str:
     """Return the issuer that tokens name, a URL."""
     return f"https://{discovery_host(landscape)}/garden/workload-identity/issuer"
+
+
+def openid_configuration(landscape: Landscape) -> JsonObject:
+    """Return what providers that accept tokens of workload identities read first."""
+    return {
+        "issuer": issuer(landscape),
+        "jwks_uri": f"{issuer(landscape)}/jwks",
+        "response_types_supported": ["id_token"],
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": [ALGORITHM],
+    }
+
+
+def published_keys(landscape: Landscape) -> JsonObject:
+    """Return the keys that verify tokens; during a rotation the old one, too."""
+    return key_set(landscape.credentials.bundle(KEY).data["bundle.key"])
