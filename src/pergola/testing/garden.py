@@ -77,6 +77,11 @@ BACKED_UP: Final[JsonObject] = {
     }
 }
 
+COMPLETE: Final[JsonObject] = {
+    "spec": {"virtualCluster": {"gardener": {"gardenerDiscoveryServer": {}}}}
+}
+"""Adds the components that `GARDEN` does not have."""
+
 PUBLIC_KEY: Final = b"""-----BEGIN PUBLIC KEY-----
 MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAo+QClFPO5vePssPC9XYB
 zhU4CNjiEA58mSPzKOpwpR9Zr4qz/nzJY2Xkde0RxWhZZ2foRV9Y39dMfL1BouVC

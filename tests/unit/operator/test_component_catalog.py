@@ -8,19 +8,19 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at
 from pergola.bundle import references
 from pergola.operator.components.catalog import CATALOG
 from pergola.operator.components.component import Component, Identity, always
-from pergola.testing.garden import HIGHLY_AVAILABLE, landscape
+from pergola.testing.garden import COMPLETE, HIGHLY_AVAILABLE, landscape
 
 each_component = pytest.mark.parametrize("component", CATALOG, ids=lambda each: each.name)
 
 
 def objects_of(component: Component, *patches: JsonObject) -> list[JsonObject]:
-    rendered = component.objects(landscape(*patches))
+    rendered = component.objects(landscape(COMPLETE, *patches))
     return [*rendered.direct, *(obj for each in rendered.managed for obj in each.objects)]
 
 
 @each_component
 def test_equal_landscapes_give_equal_objects(component: Component) -> None:
-    assert component.objects(landscape()) == component.objects(landscape())
+    assert component.objects(landscape(COMPLETE)) == component.objects(landscape(COMPLETE))
 
 
 @each_component
@@ -60,7 +60,7 @@ def test_components_and_their_tasks_have_names_of_their_own() -> None:
 def test_a_component_that_can_be_absent_leaves_nothing_behind(component: Component) -> None:
     if component.absent is always:
         return
-    rendered = component.objects(landscape())
+    rendered = component.objects(landscape(COMPLETE))
     managed = {Key(each.namespace, each.name) for each in rendered.managed}
     direct = {Identity(GroupVersionKind.of(obj), Key.of(obj)) for obj in rendered.direct}
     assert managed <= set(component.leftovers.managed)
