@@ -27,6 +27,7 @@ from pergola.operator.components.component import Component, Managed, Rendered
 from pergola.operator.components.conventions import open_to_namespaces
 from pergola.operator.components.observability.alertmanager import ALERTMANAGER
 from pergola.operator.components.observability.conventions import CREDENTIAL, host
+from pergola.operator.components.observability.plutono.component import PLUTONO
 from pergola.operator.components.observability.prometheus_garden.component import PROMETHEUS_GARDEN
 from pergola.operator.components.observability.prometheus_longterm.component import (
     PROMETHEUS_LONGTERM,
@@ -193,7 +194,7 @@ BASIC_AUTH_SERVER: Final = Component(
         ALERTMANAGER.ready,
         PROMETHEUS_GARDEN.ready,
         PROMETHEUS_LONGTERM.ready,
-        "Waiting until Plutono is ready",
+        PLUTONO.ready,
     ),
     credentials=credentials,
     render=render,
