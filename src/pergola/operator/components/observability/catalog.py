@@ -5,10 +5,17 @@ from typing import Final
 from pergola.operator.components.component import Component
 from pergola.operator.components.observability.alertmanager import ALERTMANAGER
 from pergola.operator.components.observability.blackbox_exporter import BLACKBOX_EXPORTER
+from pergola.operator.components.observability.fluent_bit.component import FLUENT_BIT
+from pergola.operator.components.observability.fluent_bit.custom_resources import (
+    FLUENT_OPERATOR_CUSTOM_RESOURCES,
+)
 from pergola.operator.components.observability.fluent_operator import FLUENT_OPERATOR
 from pergola.operator.components.observability.ingress_password import INGRESS_PASSWORD
 from pergola.operator.components.observability.kube_state_metrics.component import (
     KUBE_STATE_METRICS,
+)
+from pergola.operator.components.observability.opentelemetry_collector import (
+    OPENTELEMETRY_COLLECTOR,
 )
 from pergola.operator.components.observability.opentelemetry_operator import OPENTELEMETRY_OPERATOR
 from pergola.operator.components.observability.perses_operator import PERSES_OPERATOR
@@ -35,4 +42,7 @@ OBSERVABILITY: Final[tuple[Component, ...]] = (
     BLACKBOX_EXPORTER,
     PLUTONO,
     VALI,
+    OPENTELEMETRY_COLLECTOR,
+    FLUENT_BIT,
+    FLUENT_OPERATOR_CUSTOM_RESOURCES,
 )
