@@ -130,6 +130,6 @@ def test_a_node_cannot_reach_other_networks(node_sandbox: Sandbox) -> None:
         r"^\s*(\w+):", Path(f"/proc/{kubelet}/net/dev").read_text(), re.MULTILINE
     )
 
-    assert {line.split()[0][:4] for line in routes} == {"lo", "cali"}
+    assert {line.split()[0][:4] for line in routes} == {"lo", "cali", "serv"}
     assert "00000000" not in {line.split()[1] for line in routes}
-    assert {name.rstrip("0123456789abcdef") for name in interfaces} == {"lo", "cali"}
+    assert {name.rstrip("0123456789abcdef") for name in interfaces} == {"lo", "cali", "services"}

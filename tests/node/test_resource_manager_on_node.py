@@ -150,6 +150,7 @@ async def test_during_an_outage_only_reviewed_pods_are_refused(fragile: World) -
         unreviewed = await client.create(pod_with_account(elsewhere, "default"))
 
     assert "failed calling webhook" in str(refused.value)
+    assert "connect: connection refused" in str(refused.value)
     assert name_of(unreviewed) == "reviewed"
     assert mounts_token(await client.create(pod_with_account(fragile.namespace, "quiet")))
     await delete_namespace(client, elsewhere)

@@ -15,8 +15,9 @@ from pergola.sandbox.errors import SandboxError
 from pergola.sandbox.node import kernel
 
 _CHUNK: Final = 1 << 16
-_ATTEMPTS: Final = 8
-_PATIENCE: Final = 1.0  # seconds per attempt; the rules of a new Service take about as long
+_LIMIT: Final = 8.0  # seconds; the rules of a new Service take about one
+_PATIENCE: Final = 1.0  # seconds per attempt
+_PAUSE: Final = 0.1  # seconds between attempts
 
 
 class Address(NamedTuple):
@@ -125,16 +126,22 @@ async def _join(
 
 
 async def _connect(target: Address) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Connect, with several attempts.
+    """Connect, and try again for a while if the target is a Service or pod.
 
-    An attempt that starts before kube-proxy knows the Service fails, because the kernel routes each
-    connection once. The next attempt is a new connection.
+    Until kube-proxy knows the pods of a new Service, connections are refused, or get no answer: the
+    kernel routes each connection once. The next attempt is a new connection.
     """
-    for _ in range(_ATTEMPTS):
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_PATIENCE):
-                return await asyncio.open_connection(*target)
-    raise OSError(f"no answer from {target.host}:{target.port}")
+    async with asyncio.timeout(_LIMIT):
+        while True:
+            try:
+                async with asyncio.timeout(_PATIENCE):
+                    return await asyncio.open_connection(*target)
+            except TimeoutError:
+                continue
+            except ConnectionRefusedError:
+                if target.host == ANY.host:  # the API server is down
+                    raise
+            await asyncio.sleep(_PAUSE)
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

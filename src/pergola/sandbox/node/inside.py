@@ -22,6 +22,7 @@ _SETTINGS: Final = {
     "vm/overcommit_memory": "1",
     "vm/panic_on_oom": "0",
 }
+_SERVICES: Final = "services"
 _FORWARDING: Final = Path("/proc/sys/net/ipv4/ip_forward")
 
 
@@ -87,8 +88,12 @@ def _connect(plan: NodePlan) -> None:
     """Set the node's address and a route to Services; no other route exists."""
     _ip("link", "set", "lo", "up")
     _ip("address", "add", f"{plan['address']}/32", "dev", "lo")
-    # A connection to a Service needs a route before kube-proxy's rules can redirect it.
-    _ip("route", "add", plan["services"], "dev", "lo", "src", plan["address"])
+    # A connection to a Service needs a route before kube-proxy's rules can redirect it. A route by
+    # `lo` would not do: the kernel sends no errors there, with which the rules refuse connections.
+    _ip("link", "add", _SERVICES, "type", "veth", "peer", "name", f"{_SERVICES}1")
+    for interface in (_SERVICES, f"{_SERVICES}1"):
+        _ip("link", "set", interface, "up")
+    _ip("route", "add", plan["services"], "dev", _SERVICES, "src", plan["address"])
     # The kernel answers pods that look for their gateway only if it has a route to it.
     _ip("route", "add", plan["gateway"], "dev", "lo")
     _FORWARDING.write_text("1")
