@@ -32,7 +32,7 @@ def kubeconfig(
     name: str,
     server: str,
     ca_bundle: bytes,
-    user: Token | TokenFile | ClientCertificate,
+    user: Token | TokenFile | ClientCertificate | None,
     *,
     namespace: str = "",
 ) -> JsonObject:
@@ -42,6 +42,7 @@ def kubeconfig(
         name: Of the context, the cluster and the user.
         server: URL of the API server.
         ca_bundle: PEM; empty to trust the system's authorities.
+        user: None for requests without a user.
         namespace: The default namespace of the context.
     """
     cluster: JsonObject = {"server": server}
@@ -60,8 +61,10 @@ def kubeconfig(
     }
 
 
-def _user(user: Token | TokenFile | ClientCertificate) -> JsonObject:
+def _user(user: Token | TokenFile | ClientCertificate | None) -> JsonObject:
     match user:
+        case None:
+            return {}
         case Token(token):
             return {"token": token}
         case TokenFile(path):

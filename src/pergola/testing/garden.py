@@ -95,6 +95,15 @@ XQIDAQAB
 """In the bundle of every signing key."""
 
 _BUNDLES: Final = {"bundle.crt": b"bundle", "bundle.key": PUBLIC_KEY}
+WILDCARD_CERTIFICATE: Final[JsonObject] = {
+    "apiVersion": "v1",
+    "kind": "Secret",
+    "metadata": {"name": "wildcard", "namespace": "garden"},
+    "data": {
+        key: base64.b64encode(key.encode()).decode() for key in ("ca.crt", "tls.crt", "tls.key")
+    },
+}
+
 _NOW: Final = datetime(2026, 1, 1, 12, 34, tzinfo=UTC)
 _ETCD_CONFIG: Final[JsonObject] = {
     "etcdController": {"workers": 50},
@@ -139,6 +148,7 @@ def landscape(*patches: JsonObject, **attributes: Any) -> Landscape:
         "feature_gates": _GATES,
         "etcd_config": _ETCD_CONFIG,
         "gardener_api_server_address": "10.2.0.200",
+        "wildcard_certificate": WILDCARD_CERTIFICATE,
         **attributes,
     }
     bare = Landscape(**given)

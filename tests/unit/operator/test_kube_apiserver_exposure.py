@@ -112,7 +112,7 @@ def test_a_certificate_that_is_not_there_is_an_error_that_names_it() -> None:
     with pytest.raises(CertificateMissing, match="Secret garden/sni"):
         other_certificate(landscape(with_names(GARDENER, secret="sni")))
     with pytest.raises(CertificateMissing, match=r"gardener\.cloud/role=garden-cert"):
-        other_certificate(landscape(with_names(GARDENER)))
+        other_certificate(landscape(with_names(GARDENER), wildcard_certificate=None))
 
 
 def test_a_gateway_that_does_not_decrypt_passes_connections_on() -> None:

@@ -70,7 +70,7 @@ def test_the_wildcard_certificate_serves_all_hosts(component: Component) -> None
 
 @each_hosted
 def test_without_a_wildcard_certificate_a_host_gets_its_own(component: Component) -> None:
-    (credential,) = component.credentials(landscape())
+    (credential,) = component.credentials(landscape(wildcard_certificate=None))
     assert credential.config.name == f"{component.name}-tls"
     assert credential.options.signed_by is not None
     assert credential.options.signed_by.name == "ca-garden-runtime"

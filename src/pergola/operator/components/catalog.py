@@ -21,6 +21,7 @@ from pergola.operator.components.gardener_operator import (
 )
 from pergola.operator.components.gardener_scheduler import GARDENER_SCHEDULER
 from pergola.operator.components.internal_load_balancing import INTERNAL_LOAD_BALANCING
+from pergola.operator.components.kube_apiserver.component import KUBE_APISERVER
 from pergola.operator.components.kube_apiserver_exposure.services import API_SERVER_SERVICE
 from pergola.operator.components.kube_controller_manager.deployment import KUBE_CONTROLLER_MANAGER
 from pergola.operator.components.nginx_ingress.objects import NGINX_INGRESS
@@ -47,6 +48,7 @@ CATALOG: Final[tuple[Component, ...]] = (
     ETCDS,
     GENERIC_KUBECONFIG,
     API_SERVER_SERVICE,
+    KUBE_APISERVER,
     KUBE_CONTROLLER_MANAGER,
     VIRTUAL_RESOURCE_MANAGER,
     *OBSERVABILITY,

@@ -48,3 +48,14 @@ class ReferencesMissing(OperatorError):
             "correct the fields"
         )
         self.missing = tuple(missing)
+
+
+class ReferenceMalformed(OperatorError):
+    """A file in an object that the Garden names cannot be read."""
+
+    def __init__(self, kind: str, namespace: str, name: str, key: str, problem: str) -> None:
+        """Make the error of a key, with what is wrong with its value."""
+        super().__init__(
+            f'key "{key}" of {kind} {namespace}/{name}, which the Garden names, cannot be read: '
+            f"{problem}"
+        )

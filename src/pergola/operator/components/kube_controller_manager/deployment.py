@@ -52,7 +52,6 @@ def credentials(landscape: Landscape) -> Iterator[Credential]:
     config = Certificate(
         name=_CERTIFICATE, common_name=NAME, hosts=hosts, for_server=True, publish_ca=False
     )
-    yield from service_account_key.credentials(landscape)
     yield Credential(config, Options(signed_by=SigningCA(authorities.CLUSTER)))
 
 
