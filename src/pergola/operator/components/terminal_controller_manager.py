@@ -1,0 +1,277 @@
+"""terminal-controller-manager: terminals in the dashboard (spec 20 §16.6)."""
+
+import base64
+from collections.abc import Iterator
+from typing import Final
+
+from pergola.api.dashboard_v1alpha1 import terminal_crd
+from pergola.api.objects import JsonObject, JsonValue, name_of
+from pergola.bundle import make_unique
+from pergola.kube.yaml import dump
+from pergola.manifests import (
+    KUBE_SYSTEM,
+    READ,
+    cluster_role,
+    config_map_volume,
+    env,
+    http_probe,
+    manifest,
+    mount,
+    port,
+    requests,
+    role,
+    rule,
+    service,
+    service_port,
+)
+from pergola.operator.components import authorities, monitoring
+from pergola.operator.components.component import Component, Rendered
+from pergola.operator.components.conventions import (
+    GARDEN_SCRAPES,
+    TO_PRIVATE_NETWORKS,
+    TO_PUBLIC_NETWORKS,
+    TO_RUNTIME_API_SERVER,
+    WEBHOOK_TARGETS,
+    nearest_first,
+    open_ports,
+)
+from pergola.operator.components.gardener_dashboard.settings import api_server_url
+from pergola.operator.components.gardener_program import (
+    SERVER,
+    Program,
+    autoscaler,
+    budget,
+    deployment,
+)
+from pergola.operator.components.priority_classes import P200
+from pergola.operator.components.virtual_access import KUBECONFIG_PATH, access_secret
+from pergola.operator.garden.credentials import Credential
+from pergola.operator.garden.landscape import NAMESPACE, Landscape
+
+NAME: Final = "terminal-controller-manager"
+PORT: Final = 9443
+METRICS_PORT: Final = 8443
+
+_PROGRAM: Final = Program(
+    name=NAME,
+    labels={"app": NAME},
+    priority=P200,
+    kind=SERVER,
+    managed="terminal",
+    to={**TO_PUBLIC_NETWORKS, **TO_PRIVATE_NETWORKS, **TO_RUNTIME_API_SERVER},
+)
+_HEALTH_PORT: Final = 8081
+_CERTIFICATE_VOLUME: Final = "server-cert"
+# The program reads the certificates of its servers at these places unless flags name others.
+_CERTIFICATE_PATHS: Final = (
+    "/tmp/k8s-webhook-server/serving-certs",  # noqa: S108 - in the container
+    "/tmp/k8s-metrics-server/serving-certs",  # noqa: S108 - in the container
+)
+_CONFIG_PATH: Final = f"/etc/{NAME}"
+_CONFIG_KEY: Final = "config.yaml"
+_ROLE: Final = f"gardener.cloud:system:{NAME}"
+_GROUP: Final = "dashboard.gardener.cloud"
+_CORE: Final = "core.gardener.cloud"
+_EDIT: Final = (*READ, "patch", "update")
+_PROJECT_ACCOUNT: Final = "dashboard-webterminal"
+"""The account that the dashboard uses in the namespace of a Project."""
+
+
+def absent(landscape: Landscape) -> str | None:
+    """Return that the Garden does not set up terminals, or None."""
+    dashboard = landscape.virtual.gardener.dashboard
+    if dashboard is None or dashboard.terminal is None:
+        return "spec.virtualCluster.gardener.gardenerDashboard.terminal is not set"
+    return None
+
+
+def credentials(landscape: Landscape) -> Iterator[Credential]:
+    """Yield the certificate of its webhooks and metrics."""
+    del landscape
+    yield authorities.runtime_server(NAME, *authorities.service_hosts(NAME, NAMESPACE))
+
+
+def render(landscape: Landscape) -> Rendered:
+    """Return the workload, its permissions, its API and its webhooks."""
+    config = make_unique(_config_map(landscape))
+    runtime = _PROGRAM.runtime(
+        config,
+        _deployment(landscape, name_of(config)),
+        budget(_PROGRAM),
+        _service(landscape),
+        _service_monitor(),
+        autoscaler(_PROGRAM, cpu="10m", memory="32Mi"),
+    )
+    virtual = _PROGRAM.virtual(terminal_crd(), *_permissions(), *_webhooks(landscape))
+    return Rendered(managed=(runtime, virtual), direct=(access_secret(NAME),))
+
+
+def _config_map(landscape: Landscape) -> JsonObject:
+    return manifest(
+        "v1",
+        "ConfigMap",
+        NAME,
+        namespace=NAMESPACE,
+        labels=_PROGRAM.labels,
+        data={_CONFIG_KEY: dump(configuration(landscape))},
+    )
+
+
+def configuration(landscape: Landscape) -> JsonObject:
+    """Return its configuration file.
+
+    Users could make it send credentials to a server of theirs otherwise, so terminals name no API
+    server but the one that the dashboard shows.
+    """
+    return {
+        "apiVersion": f"{_GROUP}/v1alpha1",
+        "kind": "ControllerManagerConfiguration",
+        "allowedAPIServerURLs": [api_server_url(landscape)],
+        "controllers": {"serviceAccount": {"allowedServiceAccountNames": [_PROJECT_ACCOUNT]}},
+        "honourCleanupProjectMembership": True,
+        "honourServiceAccountRefHostCluster": False,
+        "leaderElection": {"leaderElect": True, "resourceNamespace": KUBE_SYSTEM},
+        "server": {"healthProbes": {"port": _HEALTH_PORT}, "metrics": {"port": METRICS_PORT}},
+    }
+
+
+def _deployment(landscape: Landscape, config: str) -> JsonObject:
+    certificate = {"secretName": landscape.credentials.name(NAME)}
+    volumes = [
+        config_map_volume("config", config),
+        {"name": _CERTIFICATE_VOLUME, "secret": certificate},
+    ]
+    pod = {"terminationGracePeriodSeconds": 10}
+    return deployment(_PROGRAM, landscape, _container(landscape), volumes, pod=pod)
+
+
+def _container(landscape: Landscape) -> JsonObject:
+    certificates = [mount(_CERTIFICATE_VOLUME, path, readOnly=True) for path in _CERTIFICATE_PATHS]
+    return {
+        "image": landscape.image(NAME),
+        "args": [f"--config-file={_CONFIG_PATH}/{_CONFIG_KEY}", "--zap-devel=false"],
+        "env": env(KUBECONFIG=KUBECONFIG_PATH),
+        "ports": [port("webhook", PORT), port("metrics", METRICS_PORT)],
+        "livenessProbe": _probe("/healthz", delay=15, period=20),
+        "readinessProbe": _probe("/readyz", delay=5, period=10),
+        "resources": requests(cpu="10m", memory="50Mi"),
+        "volumeMounts": [mount("config", _CONFIG_PATH, readOnly=True), *certificates],
+    }
+
+
+def _probe(path: str, delay: int, period: int) -> JsonObject:
+    return http_probe(
+        path,
+        _HEALTH_PORT,
+        initialDelaySeconds=delay,
+        periodSeconds=period,
+        timeoutSeconds=5,
+        successThreshold=1,
+        failureThreshold=6,
+    )
+
+
+def _service(landscape: Landscape) -> JsonObject:
+    return service(
+        NAME,
+        NAMESPACE,
+        _PROGRAM.labels,
+        service_port("webhook", 443, PORT),
+        service_port("metrics", METRICS_PORT),
+        labels=_PROGRAM.labels,
+        annotations={
+            **open_ports(GARDEN_SCRAPES, METRICS_PORT),
+            **open_ports(WEBHOOK_TARGETS, PORT),
+        },
+        **nearest_first(landscape),
+    )
+
+
+def _service_monitor() -> JsonObject:
+    scraped = monitoring.endpoint("metrics", metrics=[monitoring.drop_labels("url")])
+    return monitoring.service_monitor(
+        monitoring.GARDEN, NAME, _PROGRAM.labels, monitoring.authenticated(scraped)
+    )
+
+
+def _permissions() -> list[JsonObject]:
+    own = [
+        rule(group, [resource], [*READ, "create", "update", "patch", "delete"])
+        for group, resource in (("", "configmaps"), ("coordination.k8s.io", "leases"))
+    ]
+    account, labels = _PROGRAM.account(), _PROGRAM.labels
+    return [
+        *cluster_role(_ROLE, _rules(), account, labels=labels),
+        *role(_ROLE, KUBE_SYSTEM, own, account, labels=labels),
+    ]
+
+
+def _rules() -> list[JsonObject]:
+    webhooks = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
+    return [
+        rule("", ["events"], ["create", "patch"]),
+        rule("", ["serviceaccounts"], _EDIT),
+        rule("", ["serviceaccounts/token"], ["create"]),
+        rule("admissionregistration.k8s.io", webhooks, ["list"]),
+        rule("authentication.k8s.io", ["tokenreviews"], ["create"]),
+        rule("authorization.k8s.io", ["subjectaccessreviews"], ["create"]),
+        rule(_CORE, ["projects"], _EDIT),
+        rule(_CORE, ["shoots"], READ),
+        rule(_CORE, ["shoots/adminkubeconfig"], ["create"]),
+        rule(_GROUP, ["terminals"], ["create", "delete", *_EDIT]),
+        rule(_GROUP, ["terminals/status"], ["get", "patch", "update"]),
+    ]
+
+
+def _webhooks(landscape: Landscape) -> Iterator[JsonObject]:
+    bundle = landscape.credentials.bundle(authorities.RUNTIME).data["bundle.crt"]
+    authority = base64.b64encode(bundle).decode()
+    common = {"app.kubernetes.io/name": "terminal"}
+    for kind, prefix, path in (
+        ("Mutating", "mutating", "mutate-terminal"),
+        ("Validating", "validating", "validate-terminal"),
+    ):
+        yield manifest(
+            "admissionregistration.k8s.io/v1",
+            f"{kind}WebhookConfiguration",
+            f"terminal-{prefix}-webhook-configuration",
+            labels={
+                **_PROGRAM.labels,
+                **common,
+                "app.kubernetes.io/component": "admission-controller",
+            },
+            webhooks=[_webhook(f"{prefix}-create-update-terminal", path, authority)],
+        )
+
+
+def _webhook(name: str, path: str, authority: str) -> JsonObject:
+    rules: list[JsonValue] = [
+        {
+            "apiGroups": [_GROUP],
+            "apiVersions": ["v1alpha1"],
+            "operations": ["CREATE", "UPDATE"],
+            "resources": ["terminals"],
+        }
+    ]
+    return {
+        "name": f"{name}.gardener.cloud",
+        "clientConfig": {
+            "url": f"https://{NAME}.{NAMESPACE}.svc/{path}",
+            "caBundle": authority,
+        },
+        "rules": rules,
+        "admissionReviewVersions": ["v1", "v1beta1"],
+        "failurePolicy": "Fail",
+        "sideEffects": "None",
+    }
+
+
+TERMINAL_CONTROLLER_MANAGER: Final = Component(
+    name=NAME,
+    deploy="Reconciling Gardener Dashboard web terminal controller manager",
+    after=("Waiting until Gardener API server rolled out",),
+    absent=absent,
+    credentials=credentials,
+    render=render,
+    removable=_PROGRAM.removable(),
+)
