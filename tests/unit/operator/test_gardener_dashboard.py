@@ -242,7 +242,9 @@ def test_the_certificate_is_that_of_the_garden_or_the_wildcard_or_a_generated_on
         secret("own", **{"tls.crt": "c", "tls.key": "d"}),
     )
     cases = {
-        "garden-gardener-dashboard-gardener-dashboard-tls-0123abcd": landscape(),
+        "garden-gardener-dashboard-gardener-dashboard-tls-0123abcd": landscape(
+            wildcard_certificate=None
+        ),
         "garden-gardener-dashboard-wildcard": landscape(wildcard_certificate=wildcard),
         "garden-gardener-dashboard-own": landscape(
             dashboard(tlsSecretName="own"), wildcard_certificate=wildcard, references=found(own)
