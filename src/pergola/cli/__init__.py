@@ -31,7 +31,7 @@ app: Final = App(
     name="pergola",
     help=(
         "A Kubernetes control plane in Python: keeps objects in a cluster exactly as "
-        "ManagedResources describe them, and brings a real cluster to try it on."
+        "ManagedResources describe them, and includes a real cluster to try it on."
     ),
     version=f"pergola {__version__}",
     help_format="markdown",

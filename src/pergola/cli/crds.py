@@ -42,7 +42,7 @@ def crds(
     apply
         Install them in a cluster instead, and return once it serves them.
     kubeconfig
-        The cluster; found as kubectl does by default.
+        Kubeconfig of the cluster; by default found as by kubectl.
     context
         Context of that kubeconfig.
     timeout

@@ -25,8 +25,8 @@ def garbage(
 ) -> None:
     """Print the immutable ConfigMaps and Secrets that nothing references, and delete nothing.
 
-    This is one run of the garbage collector, which deletes what it finds unused in two consecutive
-    runs.
+    This is one run of the garbage collector, which deletes objects that are unused in two
+    consecutive runs.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def garbage(
     output
         `table` for people, `json` for programs.
     kubeconfig
-        The cluster; found as kubectl does by default.
+        Kubeconfig of the cluster; by default found as by kubectl.
     context
         Context of that kubeconfig.
     """

@@ -73,7 +73,7 @@ def tokens(
     output
         `table` for people, `json` for programs.
     kubeconfig
-        The cluster with the Secrets; found as kubectl does by default.
+        Kubeconfig of the cluster with the Secrets; by default found as by kubectl.
     context
         Context of that kubeconfig.
     target_kubeconfig

@@ -121,7 +121,7 @@ async def test_adoption_asks_says_what_it_means_and_sets_the_annotation(site: Si
     code, said = site.run("adopt", "--source", "configmap/net", answer="demo\n")
     assert code == 0, said
     assert "finalizer newcluster.infrastructure.cluster.x-k8s.io stays" in said
-    assert "Nobody else wrote to it." in said
+    assert "No other writer changed it." in said
     assert await site.manager() == "pergola"
     assert annotations_of(await site.client.get(NEW, site.key))[SOURCE] == "configmap/net"
 
@@ -157,7 +157,7 @@ async def test_a_retry_of_the_provider_right_after_the_adoption_is_not_a_failure
     await site.client.apply({**late, "metadata": metadata}, manager="foo-controller")
     code, said = await adopting
     assert code == 0, said
-    assert "foo-controller finished what it had begun before" in said
+    assert "foo-controller finished earlier work" in said
 
 
 async def test_aws_is_a_source_of_awsclusters_only_and_said_so(site: Site) -> None:

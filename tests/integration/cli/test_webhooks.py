@@ -35,7 +35,7 @@ HINTS: JsonObject = {"endpointSliceHints": ON}
 BOTH: JsonObject = HINTS | {"vpaInPlaceUpdates": ON}
 HINTS_NAME = "endpoint-slice-hints.resources.gardener.cloud"
 AUTOSCALERS_NAME = "vpa-in-place-updates.resources.gardener.cloud"
-FINE = "all webhooks are registered as they should be, and block nothing that they must not"
+FINE = "all webhooks are registered correctly, and none blocks what it must not"
 
 
 @dataclass
@@ -270,7 +270,7 @@ async def test_registering_twice_changes_nothing(site: Site, said: Said) -> None
     assert said() == [f"{name} was registered already"]
     assert await site.client.get(MUTATING, site.key) == first
     await site.apply(BOTH)
-    assert said() == [f"{name} is registered anew"]
+    assert said() == [f"{name} is updated"]
     live = await site.client.get(MUTATING, site.key)
     assert [e["name"] for e in live["webhooks"]] == [HINTS_NAME, AUTOSCALERS_NAME]
 

@@ -22,7 +22,7 @@ EXAMPLE = Path(__file__).parents[3] / "examples" / "webhooks"
 CONFIG = EXAMPLE / "config.yaml"
 PERGOLA = Path(sys.executable).parent / "pergola"
 PLACE = "demo-webhooks"
-FINE = "all webhooks are registered as they should be, and block nothing that they must not"
+FINE = "all webhooks are registered correctly, and none blocks what it must not"
 DEFINITION = Key("", "managedresources.resources.gardener.cloud")
 REGISTERED = Key("", "gardener-resource-manager")
 

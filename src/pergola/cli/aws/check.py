@@ -50,9 +50,9 @@ def check(
         default credential chain. The default is the Secret that the Infrastructure names, and the
         credential chain if a file does not contain that Secret.
     endpoint_url
-        URL of all services, in place of AWS's own.
+        URL of all services, instead of AWS's own.
     output
-        `text` for reading, `json` for programs.
+        `text` for people, `json` for programs.
     kubeconfig
         Kubeconfig of the seed; found as kubectl finds it by default.
     context
@@ -92,7 +92,7 @@ def _print_text(found: "list[Finding]") -> None:
         print(f"{'error' if finding.blocks else 'hint'}: {finding}")
         print(f"  {finding.fix}")
     if not any(finding.blocks for finding in found):
-        print("AWS is as the cluster needs it" if not found else "no blocking problems")
+        print("the account is ready for the cluster" if not found else "no blocking problems")
 
 
 def _print_json(found: "list[Finding]") -> None:

@@ -45,7 +45,7 @@ def cloud_config(
     namespace
         Namespace of the Infrastructure.
     output
-        `text` for reading, `json` for programs, `yaml` for `kubectl apply`: the ConfigMap, with the
+        `text` for people, `json` for programs, `yaml` for `kubectl apply`: the ConfigMap, with the
         rest as comments.
     kubeconfig
         Kubeconfig of the seed; found as kubectl finds it by default.
@@ -54,7 +54,7 @@ def cloud_config(
     """
     from pergola.providers.aws.control_plane.values import given
 
-    # No credentials are needed, and so no right to read the Secret with them either.
+    # No credentials are needed, nor permission to read the Secret with them.
     source = source_of(resource, file, name, namespace, ENVIRONMENT, kubeconfig, context)
     subject = asyncio.run(read_subject(source))
     found = given(subject.infrastructure, _shoot(subject))

@@ -1,4 +1,4 @@
-"""`pergola aws iam-policy`: what the extension has to be allowed in an AWS account."""
+"""`pergola aws iam-policy`: the permissions that the extension needs in an AWS account."""
 
 from typing import Literal
 
@@ -14,27 +14,27 @@ def iam_policy(
     names: str = "shoot--*",
     partition: str = "aws",
 ) -> None:
-    """Print an IAM policy with what the extension needs in an AWS account, and nothing else.
+    """Print an IAM policy with exactly the permissions that the extension needs in an AWS account.
 
     Parameters
     ----------
     mode:
-        managed: it creates networks; byo: it uses networks of users; check: it only reads.
+        managed: create networks; byo: use user-provided networks; check: only read.
     efs:
-        Clusters have file systems.
+        For clusters with file systems.
     ipv6:
-        Clusters have IPv6, alone or with IPv4.
+        For clusters with IPv6, alone or with IPv4.
     security_group:
-        In networks of users, it creates the security group of the nodes.
+        Create the nodes' security group in user-provided networks.
     pod_routes:
-        It removes routes to pods that clusters left in route tables of users: it runs with
+        Remove pod routes that deleted clusters left in user-provided route tables, as with
         PERGOLA_AWS_REMOVE_DEAD_POD_ROUTES=true.
     bastion:
-        There are Bastions.
+        For Bastions.
     names:
-        Technical ids of the clusters; with * for any text.
+        Technical ids of the clusters; * matches any text.
     partition:
-        Of AWS, such as aws-cn.
+        The AWS partition, such as aws-cn.
     """
     import orjson
 

@@ -72,13 +72,13 @@ def plan(
     mermaid
         Print the graph for Mermaid.
     output
-        `tree` or `table` for reading, `json` for programs.
+        `tree` or `table` for people, `json` for programs.
     aws_credentials
         NAMESPACE/NAME of a Secret with accessKeyID and secretAccessKey, or `environment` for AWS's
         default credential chain. The default is the Secret that the Infrastructure names, and the
         credential chain if a file does not contain that Secret.
     endpoint_url
-        URL of all services, in place of AWS's own.
+        URL of all services, instead of AWS's own.
     kubeconfig
         Kubeconfig of the seed; found as kubectl finds it by default.
     context

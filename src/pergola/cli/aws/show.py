@@ -28,7 +28,7 @@ def show(
     kubeconfig: Path | None = None,
     context: str | None = None,
 ) -> None:
-    """Draw the network of a cluster in AWS: what is where, and who owns it.
+    """Draw the network of a cluster in AWS, with the owner of each part.
 
     Only reads.
 
@@ -50,7 +50,7 @@ def show(
         default credential chain. The default is the Secret that the Infrastructure names, and the
         credential chain if a file does not contain that Secret.
     endpoint_url
-        URL of all services, in place of AWS's own.
+        URL of all services, instead of AWS's own.
     kubeconfig
         Kubeconfig of the seed; found as kubectl finds it by default.
     context

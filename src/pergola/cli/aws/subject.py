@@ -56,13 +56,13 @@ def source_of(
     kubeconfig: Path | None,
     context: str | None,
 ) -> Source:
-    """Return the source that arguments name.
+    """Return the source that the arguments name.
 
     Args:
         resource: a name, or kind and name as kubectl writes them, such as `infrastructure/web`.
 
     Raises:
-        AwsCheckError: they name none, or several.
+        AwsCheckError: the arguments name no source, or several.
     """
     names = [each for each in (_name_in(resource), name) if each]
     if bool(file) == bool(names) or len(names) > 1:
@@ -94,7 +94,7 @@ async def read_subject(source: Source) -> Subject:
 
 @asynccontextmanager
 async def observed(subject: Subject, endpoint_url: str) -> "AsyncIterator[Work]":
-    """Yield what steps work with: desired state, recorded state, and AWS as it is now.
+    """Yield the inputs of steps: desired state, recorded state, and AWS's current state.
 
     Raises:
         AwsCheckError, CloudError: AWS refused, or did not answer.
@@ -166,7 +166,7 @@ async def _from_cluster(source: Source) -> Subject:
     """Read an Infrastructure in a cluster.
 
     Raises:
-        AwsCheckError: its Secret is not named.
+        AwsCheckError: no Secret is named.
         KubeError: it cannot be read.
     """
     from pergola.api.objects import GroupVersionKind, Key

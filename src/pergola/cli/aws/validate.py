@@ -34,7 +34,7 @@ def validate(
         Manifests with Shoots or Infrastructures, or - for the standard input. Zones come from a
         CloudProfile in the same file; ranges and IP families of an Infrastructure from a Cluster.
     old
-        Manifests with the current objects, to validate the change, too.
+        Manifests with the current objects, to validate the change as well.
     output
         `text` for people, `json` for programs.
     """

@@ -77,9 +77,9 @@ def explain(
 ) -> None:
     """Print what each admission webhook would change in an object, and by which rule.
 
-    Calls the functions that a resource manager serves, one after the other; nothing is written.
+    Calls the functions that a resource manager serves, one after another, and writes nothing.
     Namespaces, ServiceAccounts, Nodes and so on are read from the files, and from the cluster if
-    one is named.
+    one is given.
 
     Parameters
     ----------
@@ -100,11 +100,11 @@ def explain(
         default settings, except kubernetesServiceHost, which needs a host.
     installation
         `runtime`: the webhooks are registered in the cluster that the resource manager runs in;
-        `target`: in another cluster. Taken from the configuration unless given.
+        `target`: in another cluster. By default as in the configuration.
     output
         `text` for people, `json` and `yaml` for programs.
     kubeconfig
-        Kubeconfig of the cluster; found as kubectl finds it unless given.
+        Kubeconfig of the cluster; by default found as by kubectl.
     context
         Context of the kubeconfig.
     """
@@ -211,7 +211,7 @@ async def _connect(asked: _Asked, stack: AsyncExitStack) -> "Client | None":
 
 
 async def _live(asked: _Asked, client: "Client") -> "list[JsonObject]":
-    """Return the objects of the cluster that were named."""
+    """Return the named objects of the cluster."""
     from pergola.api.objects import Key
 
     word, slash, name = (asked.target or "").partition("/")

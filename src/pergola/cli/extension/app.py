@@ -1,4 +1,4 @@
-"""`pergola extension`: runs what an author of an extension wrote."""
+"""`pergola extension`: runs extensions."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -37,10 +37,10 @@ def run(
     gardener_version: str = "",
     self_hosted_shoot_cluster: bool = False,
 ) -> None:
-    """Run actuators at a seed: each looks after the extension resources of its kind and type.
+    """Run actuators at a seed: each manages the extension resources of its kind and type.
 
-    Runs until SIGTERM or SIGINT. Where the variable LEADER_ELECTION_NAMESPACE or an option names
-    no namespace, as on a developer's machine, there is neither leader election nor heartbeat.
+    Runs until SIGTERM or SIGINT. Without a namespace in the variable LEADER_ELECTION_NAMESPACE or
+    an option, as on a developer's machine, there is neither leader election nor heartbeat.
 
     Parameters
     ----------
@@ -48,27 +48,27 @@ def run(
         calico, cilium, aws or another installed extension; or module:Class or ./file.py:Class,
         without the class if there is only one. The first one names the Lease and the webhooks.
     max_concurrent_reconciles
-        How many resources of a kind are worked on at once; 5 unless given.
+        The number of resources of a kind that are reconciled at once; 5 by default.
     reconcile_timeout
-        How long one run of an actuator may take, such as 5m; 3m unless given.
+        The time limit of one run of an actuator, such as 5m; 3m by default.
     ignore_operation_annotation
-        Work on each new generation of a resource, instead of what callers ask for by annotation.
+        Reconcile each new generation of a resource, instead of only on request by annotation.
     extension_classes
-        The classes that are served: shoot, seed, garden; shoot unless given.
+        The classes to serve: shoot, seed, garden; shoot by default.
     controllers
-        The names of the controllers that run; all unless given.
+        The names of the controllers to run; all by default.
     disable_controllers
-        The names of controllers that do not run.
+        The names of controllers not to run.
     heartbeat_namespace
-        Where the Lease gardener-extension-heartbeat is kept.
+        The namespace of the Lease gardener-extension-heartbeat.
     heartbeat_renew_interval_seconds
-        From one heartbeat to the next; 30 unless given.
+        Seconds between two heartbeats; 30 by default.
     healthcheck_sync_period
-        From one health check of a resource to the next; 30s unless given.
+        The time between two health checks of a resource; 30s by default.
     healthcheck_max_concurrent_reconciles
-        How many resources are checked at once; 5 unless given.
+        The number of resources that are checked at once; 5 by default.
     gardener_version
-        Of the Gardener that the extension serves; only logged.
+        The version of the Gardener that the extension serves; only logged.
     self_hosted_shoot_cluster
         Whether the extension runs in a Shoot that hosts its own control plane; only logged.
     """
@@ -101,10 +101,10 @@ def run(
 
 @app.command
 def admission(*actuators: str, process: Process = _DEFAULT) -> None:
-    """Run what actuators say to Shoots at the garden: their defaults and their refusals.
+    """Run the admission webhooks of actuators at the garden: defaults and validation of Shoots.
 
-    Runs until SIGTERM or SIGINT. The kubeconfig is that of the garden, where the certificates are
-    kept too: --webhook-config-namespace names an existing namespace of it.
+    Runs until SIGTERM or SIGINT. The kubeconfig is the garden's, which also stores the
+    certificates: --webhook-config-namespace names one of its existing namespaces.
 
     Parameters
     ----------

@@ -25,32 +25,33 @@ class ExtensionCommandError(Exception):
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Process:
-    """How a process runs.
+    """Options of a process.
 
     Attributes:
-        kubeconfig: The cluster, as kubectl finds it unless given.
+        kubeconfig: Kubeconfig of the cluster; by default found as by kubectl.
         context: Context of that kubeconfig.
         master: The URL of the API server, instead of the kubeconfig's.
         leader_election: Whether replicas elect a leader.
-        leader_election_id: The name of their Lease; <extension>-leader-election unless given.
+        leader_election_id: The name of their Lease; <extension>-leader-election by default.
         leader_election_namespace: The namespace of their Lease.
-        metrics_bind_address: host:port of /metrics, :8080 unless given; 0 for none.
-        health_bind_address: host:port of /healthz and /readyz, :8081 unless given; 0 for none.
-        webhook_config_mode: How API servers reach the webhooks: by a Service, by a url, or by the
-            Service's name as a URL.
+        metrics_bind_address: host:port of /metrics; :8080 by default, 0 for none.
+        health_bind_address: host:port of /healthz and /readyz; :8081 by default, 0 for none.
+        webhook_config_mode: The way in which API servers reach the webhooks: by a Service, by a
+            url, or by the Service's name as a URL.
         webhook_config_url: Host and port of the webhooks, for the mode url.
         webhook_config_namespace: The namespace of their Service, and of the Secret with their
             certificates.
         webhook_config_owner_namespace: The namespace whose deletion deletes the webhook
             configurations, too.
-        webhook_config_server_host: The address to listen on; all addresses unless given.
-        webhook_config_server_port: The port to listen on; 10250 unless given.
-        webhook_config_cert_dir: The directory of the certificate; a temporary one unless given.
-        disable_webhooks: The names, or the first parts of the names, of webhooks to switch off.
+        webhook_config_server_host: The address to listen on; all addresses by default.
+        webhook_config_server_port: The port to listen on; 10250 by default.
+        webhook_config_cert_dir: The directory of the certificate; a temporary one by default.
+        disable_webhooks: The names, or the first parts of the names, of webhooks to disable.
         feature_gates: Feature gates of the actuators, as Name=true.
         log_level: debug, info or error.
-        log_format: json or text; text on a terminal unless given.
-        config_file: A YAML file with the same options in camelCase; the command line wins.
+        log_format: json or text; by default text on a terminal.
+        config_file: A YAML file with the same options in camelCase; the command line takes
+            precedence.
     """
 
     kubeconfig: Path | None = None

@@ -19,8 +19,8 @@ def register(
 ) -> None:
     """Print the documents that register the extension of some actuators, as YAML.
 
-    With --ref they name a Helm chart. With --image they contain a chart that runs this image, so
-    that no registry for charts is needed; --install prints the objects of that chart.
+    With --ref they refer to a Helm chart. With --image they contain a chart that runs this image,
+    so that no chart registry is needed; --install prints the objects of that chart.
 
     Parameters
     ----------
@@ -33,10 +33,10 @@ def register(
     install
         An image; prints the objects for a seed instead: identity, permissions, Deployment.
     namespace
-        The namespace of those objects; that of the Helm release unless given.
+        The namespace of those objects; by default that of the Helm release.
     format
         operator for one Extension, which needs --ref; controller for a ControllerDeployment and a
-        ControllerRegistration. With --ref it is operator unless given.
+        ControllerRegistration. The default with --ref is operator.
     """
     from pergola.extensions.loading import load_actuators
     from pergola.kube.yaml import dump

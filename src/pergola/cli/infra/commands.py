@@ -1,4 +1,4 @@
-"""`pergola infra`: who manages a cluster's infrastructure, is it complete, and adopting it."""
+"""`pergola infra`: the manager and the completeness of a cluster's infrastructure, and adoption."""
 
 import asyncio
 import sys
@@ -21,7 +21,7 @@ _DEFAULTS: Final = Target()
 
 app: Final = App(
     name="infra",
-    help="Look after cluster infrastructure of Cluster API that is managed externally.",
+    help="Inspect and adopt externally managed cluster infrastructure of Cluster API.",
     help_format="plaintext",
 )
 
@@ -41,11 +41,11 @@ def status(
     Parameters
     ----------
     name
-        NAME or KIND/NAME, such as awscluster/demo; all InfraClusters of the kind unless given.
+        NAME or KIND/NAME, such as awscluster/demo; by default all InfraClusters of the kind.
     all_namespaces
-        List those of all namespaces.
+        List InfraClusters of all namespaces.
     selector
-        List only those with these labels.
+        List only InfraClusters with these labels.
     watch
         Print a line for each change, until interrupted.
     output
@@ -72,7 +72,7 @@ def status(
 def check(name: str, *, target: Target = _DEFAULTS, output: Output = "table") -> None:
     """Check an InfraCluster and its network against Cluster API's contract.
 
-    Reads everything anew and writes nothing. Exits with 1 if anything is wrong.
+    Reads everything again and writes nothing. Exits with 1 if it finds errors.
 
     Parameters
     ----------
@@ -96,13 +96,13 @@ def check(name: str, *, target: Target = _DEFAULTS, output: Output = "table") ->
 
 @app.command
 def iam_policy(*, machines: Flag = False) -> None:
-    """Print the IAM policy that lets an identity read networks in AWS, and do nothing else.
+    """Print the IAM policy that allows an identity to read networks in AWS, and nothing else.
 
     Parameters
     ----------
     machines
-        Print the policy for the AWS provider instead: what it needs to manage machines in
-        networks that others manage.
+        Print the policy for the AWS provider instead: the permissions to manage machines in
+        externally managed networks.
     """
     from pergola.cli.infra.show import print_json
     from pergola.externally_managed.aws import iam_policy as reading
@@ -134,7 +134,7 @@ def adopt(
     manager
         The name of the new manager.
     source
-        What describes the network: configmap/NAME, secret/NAME, or aws for AWSClusters.
+        The source of the network: configmap/NAME, secret/NAME, or aws for AWSClusters.
     yes
         Do not ask for confirmation.
     take_over
@@ -180,17 +180,17 @@ async def _confirm(name: str) -> None:
 
 async def _adopt(adoption: "Adoption", seen: "Seen") -> None:
     adopted = await adoption.patch(seen)
-    print(f"Adopted. Watching for {_WATCH_SECONDS:.0f} s whether the provider lets go …")
+    print(f"Adopted. Watching for {_WATCH_SECONDS:.0f} s whether the provider stops writing …")
     writers: Writers = await adoption.writers_after(adopted, _SETTLE_SECONDS, _WATCH_SECONDS)
     if writers.early:
-        print(f"{', '.join(writers.early)} finished what it had begun before.")
+        print(f"{', '.join(writers.early)} finished earlier work.")
     if writers.late:
         print(
             f"warning: {', '.join(writers.late)} still writes to it: either retries that were "
             "queued before, or a provider that does not respect the annotation. Look at the last "
-            "writers in `pergola infra status` in some minutes; if they are still at it, stop or "
+            "writers in `pergola infra status` in a few minutes; if they still write, stop or "
             "update the provider.",
             file=sys.stderr,
         )
     if not writers.early and not writers.late:
-        print("Nobody else wrote to it.")
+        print("No other writer changed it.")

@@ -38,27 +38,27 @@ def infra_manager(
     kind
         A kind of InfraClusters with its group, which is required; may be given several times.
     name
-        The value of the annotation on InfraClusters of this manager.
+        The value of the annotation on this manager's InfraClusters.
     namespace
-        Manage only InfraClusters of this namespace.
+        Manage only InfraClusters in this namespace.
     lease_namespace
-        The namespace of the Lease with which replicas elect a leader; required for more than one.
+        The namespace of the leader election Lease; required for several replicas.
     health_port
         The port of /healthz and /readyz.
     metrics_port
         The port of /metrics.
     bind
-        The address of all endpoints; all addresses unless given.
+        The address of all endpoints; all addresses by default.
     webhook_port
         The port of the webhook that keeps the annotation managed-by from being removed; 0 to
         serve none.
     webhook_cert_dir
         The directory with tls.crt and tls.key of that webhook.
     aws_credentials
-        NAMESPACE/NAME of a Secret with accessKeyID and secretAccessKey; AWS's usual chain unless
-        given.
+        NAMESPACE/NAME of a Secret with accessKeyID and secretAccessKey; AWS's default credential
+        chain by default.
     kubeconfig
-        The management cluster; found as kubectl finds it unless given.
+        Kubeconfig of the management cluster; by default found as by kubectl.
     context
         Context of that kubeconfig.
     """

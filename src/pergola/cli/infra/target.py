@@ -30,8 +30,8 @@ class Target:
     Attributes:
         kind: Kind and group, such as AWSCluster.infrastructure.cluster.x-k8s.io; not needed with
             KIND/NAME.
-        namespace: Its namespace; `default` unless given.
-        kubeconfig: The management cluster; found as kubectl finds it unless given.
+        namespace: Its namespace; `default` by default.
+        kubeconfig: Kubeconfig of the management cluster; by default found as by kubectl.
         context: Context of that kubeconfig.
     """
 
@@ -43,7 +43,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Opened:
-    """A connection to the management cluster, and the kind that the command is about."""
+    """A connection to the management cluster, and the kind that the command works on."""
 
     client: "Client"
     managed: "Managed"
@@ -51,7 +51,7 @@ class Opened:
 
     @asynccontextmanager
     async def source(self, reference: str) -> AsyncGenerator["Source"]:
-        """Yield what reads the network that a source annotation names."""
+        """Yield the source that reads networks of source annotations."""
         from pergola.externally_managed.aws import AWS, AWS_CLUSTER, AwsSource
         from pergola.externally_managed.sources import PlainSource
 

@@ -22,7 +22,7 @@ NOT_REACHED: Final = 2
 
 
 Name = Annotated[str, Parameter(name="NETWORK", help="network/NAME or NAME, instead of -f.")]
-Timeout = Annotated[float, Parameter(help="Seconds until the wait is given up.")]
+Timeout = Annotated[float, Parameter(help="Time limit of the wait in seconds.")]
 NoWait = Annotated[bool, Parameter(name="--no-wait", negative="")]
 StateFile = Annotated[Path | None, Parameter(name="--state")]
 PATIENCE: Final = 180.0
@@ -30,7 +30,7 @@ _DEFAULT: Final = Target()
 
 app: Final = App(
     name="network",
-    help="Request Networks from their extensions, and watch the work.",
+    help="Request Networks from their extensions, and follow the progress.",
     help_format="plaintext",
 )
 
@@ -51,7 +51,7 @@ class Work:
 
     @property
     def manifest(self) -> "JsonObject":
-        """The manifest, for commands that cannot work without.
+        """The manifest, for commands that require one.
 
         Raises:
             NetworkError: there is none.
@@ -212,7 +212,7 @@ def restore(
     Parameters
     ----------
     state
-        The ShootState with the state; the Network is restored without a state unless given.
+        The ShootState with the state; by default the Network is restored without a state.
     no_wait
         Request it, and do not wait.
     """
@@ -244,7 +244,7 @@ def delete(
 ) -> None:
     """Confirm that a Network may be deleted, delete it, and wait until it is gone.
 
-    Exits with 2 if it stays.
+    Exits with 2 if it is not gone in time.
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ async def _work(target: Target, network: str, timeout: float, task: Task) -> Non
 
 @contextmanager
 def _clear_errors() -> Iterator[None]:
-    """Explain errors of the API server that users can do something about."""
+    """Explain errors of the API server that users can fix."""
     from pergola.kube.errors import UnknownKind
 
     try:

@@ -53,7 +53,7 @@ async def show_list(target: Target, selector: str, output: str, *, all_namespace
 
 
 def described(obj: "JsonObject", problem: str, hint: str) -> "JsonObject":
-    """Return what programs read about a Network: why it is not ready, and what is reported."""
+    """Return a Network for programs: why it is not ready, and its reported status."""
     from pergola.api.objects import Key, map_at, maps_at
 
     spec, reported = map_at(obj, "spec"), map_at(obj, "status")
@@ -72,7 +72,7 @@ def described(obj: "JsonObject", problem: str, hint: str) -> "JsonObject":
 
 
 def print_table(shown: "JsonObject") -> None:
-    """Print for people what `described` returned."""
+    """Print the result of `described` for people."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

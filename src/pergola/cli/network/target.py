@@ -26,11 +26,11 @@ class Target:
     Attributes:
         file: Manifest of the Network; - reads it from the standard input.
         namespace: Its namespace, if the manifest names none.
-        kubeconfig: The seed; found as kubectl finds it unless given.
+        kubeconfig: Kubeconfig of the seed; by default found as by kubectl.
         context: Context of that kubeconfig.
-        extension: The extension whose heartbeat shows whether it runs; any whose name ends with the
-            type of the Network unless given.
-        extension_namespace: Where that extension runs; searched everywhere unless given.
+        extension: The extension whose heartbeat shows whether it runs; by default any whose name
+            ends with the type of the Network.
+        extension_namespace: The namespace of that extension; by default all are searched.
     """
 
     file: Annotated[str, Parameter(alias="-f", allow_leading_hyphen=True)] = ""

@@ -29,8 +29,8 @@ class Pattern(NamedTuple):
     """One way to get a network.
 
     Attributes:
-        name: Of the Infrastructure.
-        title: Which parts the user provides.
+        name: The name of the Infrastructure.
+        title: The parts that the user provides.
         config: The InfrastructureConfig.
     """
 

@@ -10,7 +10,7 @@ class Story:
     """The output of one demonstration.
 
     Args:
-        chapters: How many there will be.
+        chapters: The number of chapters.
     """
 
     def __init__(self, console: "Console", chapters: int) -> None:

@@ -101,7 +101,7 @@ async def show_network_policies(client: "Client", story: "Story") -> None:
             await client.get_raw("/version")
     names = sorted(Key.of(policy).name for policy in found)
     story.say(f"Service {_NAMESPACE}/web got the NetworkPolicies {', '.join(names)}")
-    story.hint(f"pergola network-policy explain -n {_NAMESPACE} service/web")
+    story.hint(f"pergola network-policy explain {_NAMESPACE}/web")
 
 
 async def show_webhooks(client: "Client", story: "Story") -> None:

@@ -11,7 +11,7 @@ Site = Annotated[
     Literal["runtime", "target"] | None,
     Parameter(
         help="`runtime`: the cluster that the resource manager runs in. `target`: another cluster, "
-        "such as a shoot. Taken from the configuration unless given."
+        "such as a shoot. By default as in the configuration."
     ),
 ]
 Namespace = Annotated[str | None, Parameter(alias="-n")]
@@ -50,7 +50,7 @@ def render(
     namespace
         Namespace of the Service.
     url
-        URL by which API servers reach the server; a Service unless given.
+        URL by which API servers reach the server; a Service by default.
     ca
         PEM file with the certificates that API servers have to trust.
     hvpa
@@ -98,11 +98,11 @@ def apply(
     namespace
         Namespace of the Service.
     url
-        URL by which API servers reach the server; a Service unless given.
+        URL by which API servers reach the server; a Service by default.
     garden
         The cluster is the runtime cluster of a garden.
     kubeconfig
-        Kubeconfig of the cluster; found as kubectl finds it unless given.
+        Kubeconfig of the cluster; by default found as by kubectl.
     context
         Context of the kubeconfig.
     """
@@ -144,7 +144,7 @@ def check(
     kubeconfig: Path | None = None,
     context: str | None = None,
 ) -> None:
-    """Check how the webhooks are registered in a cluster, and whether they are served.
+    """Check the registration of webhooks in a cluster, and whether they are served.
 
     Reports webhooks that block the installation's own start, are registered but not served, served
     but not registered, or have an expired certificate. Exits with 1 if there are errors.
@@ -158,15 +158,15 @@ def check(
     namespace
         Namespace of the Service.
     url
-        URL by which API servers reach the server; a Service unless given.
+        URL by which API servers reach the server; a Service by default.
     garden
         The cluster is the runtime cluster of a garden.
     address
-        HOST:PORT of a server whose paths and certificate are checked; the URL's unless given.
+        HOST:PORT of a server whose paths and certificate to check; by default the URL's.
     output
         `table` for people, `json` for programs.
     kubeconfig
-        Kubeconfig of the cluster; found as kubectl finds it unless given.
+        Kubeconfig of the cluster; by default found as by kubectl.
     context
         Context of the kubeconfig.
     """

@@ -38,7 +38,7 @@ from pergola.resource_manager.serving import configuration_name
 from pergola.resource_manager.webhooks.installation import Installation
 
 _SECONDS: Final = 10.0
-_FINE: Final = "all webhooks are registered as they should be, and block nothing that they must not"
+_FINE: Final = "all webhooks are registered correctly, and none blocks what it must not"
 
 
 class Question(NamedTuple):
@@ -56,7 +56,7 @@ class Question(NamedTuple):
 
 
 async def findings(cluster: ClusterConfig, question: Question) -> list[Finding]:
-    """Return everything that is wrong, each finding once."""
+    """Return all findings, each once."""
     async with Client.connect(cluster) as client:
         place = await as_served(client, question.place)
         live = entries(await _registered(client, place))
@@ -112,7 +112,7 @@ def _with_port(url: str, live: dict[str, JsonObject]) -> str:
 
 
 def _registered_url(place: Installation, live: dict[str, JsonObject]) -> str:
-    """Return where a target is registered: its address cannot be known without --url."""
+    """Return the registered URL of a target, whose address is otherwise unknown without --url."""
     if place.kind == "runtime":
         return ""
     urls = [urlsplit(str(map_at(entry, "clientConfig").get("url", ""))) for entry in live.values()]
@@ -164,7 +164,7 @@ async def _close(writer: asyncio.StreamWriter) -> None:
 
 
 async def _serves(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, path: str) -> bool:
-    """Whether a path is served: an empty review is answered there, and not found elsewhere."""
+    """Return whether a path is served: an empty review gets an answer there, and 404 elsewhere."""
     writer.write(f"POST {path} HTTP/1.1\r\nHost: check\r\nContent-Length: 0\r\n\r\n".encode())
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     length = next(

@@ -1,4 +1,4 @@
-"""Webhook configurations from the command line: rendered, and written to a cluster."""
+"""Webhook configurations from the command line: rendering, and writing to a cluster."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,7 @@ from pergola.resource_manager.webhooks.installation import Installation
 
 
 class WebhooksError(Exception):
-    """The command cannot do what it was asked to; the text says why and what to do."""
+    """The command cannot do what was requested; the text says why and what to do."""
 
 
 def installation_for(
@@ -86,7 +86,7 @@ def read_ca(file: Path) -> bytes:
 
 
 async def as_served(client: Client, place: Installation) -> Installation:
-    """Return the installation with what depends on the kinds that a cluster serves."""
+    """Return the installation, adapted to the kinds that a cluster serves."""
     return replace(place, hvpa=await serves_hvpas(client))
 
 
@@ -103,4 +103,4 @@ async def register(client: Client, obj: JsonObject) -> str:
     await client.patch(
         gvk, key, {"metadata": {"labels": obj["metadata"]["labels"]}, "webhooks": obj["webhooks"]}
     )
-    return f"{gvk.kind} {key.name} is registered anew"
+    return f"{gvk.kind} {key.name} is updated"

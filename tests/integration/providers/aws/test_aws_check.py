@@ -104,7 +104,7 @@ async def test_a_network_as_it_should_be_is_said_to_be_so_and_nothing_is_written
 
     code = await checked(aws, file=file)
 
-    assert (code, capsys.readouterr().out) == (0, "AWS is as the cluster needs it\n")
+    assert (code, capsys.readouterr().out) == (0, "the account is ready for the cluster\n")
     assert aws.writes() == []
 
 
@@ -193,7 +193,7 @@ async def test_missing_rules_of_a_security_group_are_a_hint_and_its_line_adds_th
     assert code == 0
     assert told.startswith(f"hint: networks.nodesSecurityGroupID: security group {group} lacks ")
     assert line.startswith(f"  aws ec2 authorize-security-group-ingress --group-id {group} ")
-    assert capsys.readouterr().out == "AWS is as the cluster needs it\n"
+    assert capsys.readouterr().out == "the account is ready for the cluster\n"
 
 
 async def test_programs_get_json(
