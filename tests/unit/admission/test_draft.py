@@ -25,7 +25,7 @@ objects = st.dictionaries(names, values, max_size=4)
 
 @st.composite
 def paths(draw: st.DrawFn, obj: JsonObject) -> Path:
-    """Return a path to something that is there, or could be added there."""
+    """Return a path to something that exists or could be added."""
     path: list[str | int] = []
     value: JsonValue = obj
     while True:
@@ -42,7 +42,7 @@ def paths(draw: st.DrawFn, obj: JsonObject) -> Path:
 
 
 def edit(data: st.DataObject, draft: Draft) -> None:
-    """One edit of any kind, at any place."""
+    """Make one edit of any kind, at any place."""
     path = data.draw(paths(draft.object))
     kind = data.draw(st.sampled_from(["set", "append", "remove"]))
     if kind == "remove":

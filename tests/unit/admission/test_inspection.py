@@ -1,4 +1,4 @@
-"""What is wrong with webhooks as they are registered, served and trusted."""
+"""Errors in the registration, serving and trust of webhooks."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -116,7 +116,7 @@ def test_path_and_host_are_read_from_both_forms() -> None:
 def trust(
     *, at: datetime = NOW, host: str = "a.example", foreign: bool = False, empty: bool = False
 ) -> list[str]:
-    """Return what is said of a certificate for `a.example` that is valid for 30 days."""
+    """Return the findings about a certificate for `a.example` that is valid for 30 days."""
     authority = Authority.create("ca", NOW, 30 * DAY)
     served = authority.issue_server("server", ("a.example",), NOW, 30 * DAY).public
     trusted = Authority.create("ca", NOW, 30 * DAY) if foreign else authority

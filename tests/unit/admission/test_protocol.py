@@ -51,7 +51,7 @@ def review(version: str = "v1", **request: Any) -> bytes:
 
 
 class Served:
-    """One handler, and what it was asked."""
+    """One handler, and the reviews that it received."""
 
     def __init__(self, handler: Handler | None = None) -> None:
         self.metrics = Metrics()

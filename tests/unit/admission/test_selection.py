@@ -1,4 +1,4 @@
-"""Which requests an API server sends to a webhook."""
+"""The requests that an API server sends to a webhook."""
 
 import pytest
 

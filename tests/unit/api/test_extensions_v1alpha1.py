@@ -1,4 +1,4 @@
-"""The kinds Network and Cluster, as their CustomResourceDefinitions teach them (spec 40 §1.2)."""
+"""The kinds Network and Cluster, as their CustomResourceDefinitions define them (spec 40 §1.2)."""
 
 from typing import Any
 
@@ -82,7 +82,7 @@ STATUS = record(
 
 
 def bare(schema: Any) -> Any:
-    """Without descriptions, which are fields that are strings; a property may be named like it."""
+    """Remove descriptions, which are strings; a property may have the same name."""
     if isinstance(schema, list):
         return [bare(item) for item in schema]
     if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""Addresses and ranges: what Kubernetes accepts, in the one form that we pass on."""
+"""Addresses and ranges that Kubernetes accepts, in the canonical form that we pass on."""
 
 import ipaddress
 import re

@@ -1,4 +1,4 @@
-"""What a Network may say: spec 40 §1.3, and what is Pergola's own in it (Beyond 8)."""
+"""Validation of Networks: spec 40 §1.3, and Pergola's additions (Beyond 8)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What others wrote into Secrets is read with one budget, however it is packed."""
+"""Content of Secrets is read with one budget, however it is compressed."""
 
 import tracemalloc
 
@@ -170,7 +170,7 @@ def test_nothing_is_read_beyond_the_budget(
 
 
 def _values_in(value: object) -> int:
-    """Scalars and containers within a value."""
+    """Count the scalars and containers within a value."""
     if isinstance(value, dict):
         return len(value) + sum(map(_values_in, value.values()))
     if isinstance(value, list):

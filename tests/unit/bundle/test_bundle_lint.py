@@ -1,4 +1,4 @@
-"""Each rule both ways: the component below follows all, and each change of it breaks one."""
+"""Each rule in both directions: the component below follows all, and each change breaks one."""
 
 from typing import Any
 
@@ -159,7 +159,7 @@ def component() -> dict[str, JsonObject]:
 
 
 def edit(obj: Any, path: str, value: Any) -> None:
-    """Set or remove what is at a path such as `spec.containers[0].image`."""
+    """Set or remove the value at a path such as `spec.containers[0].image`."""
     *steps, last = path.replace("[", ".").replace("]", "").split(".")
     for step in steps:
         obj = obj[int(step)] if step.isdigit() else obj[step]
@@ -170,7 +170,7 @@ def edit(obj: Any, path: str, value: Any) -> None:
 
 
 def violations(*edits: tuple[str, str, Any]) -> set[tuple[str, str, str]]:
-    """Rule, kind and path of all that is found when objects of some kinds are edited."""
+    """Return rule, kind and path of all findings when objects of some kinds are edited."""
     objects = component()
     for kind, path, value in edits:
         edit(objects[kind], path, value)

@@ -11,7 +11,7 @@ from pergola.bundle.split import PART_LIMIT, SECRET_LIMIT, split
 
 
 def documents(*sizes: int) -> list[Document]:
-    """Documents of random bytes, which do not compress."""
+    """Draw documents of random bytes, which do not compress."""
     source = random.Random(7)  # noqa: S311 - the same every time
     return [
         Document(

@@ -27,7 +27,7 @@ ROLLED_OUT = {"type": "ResourcesProgressing", "status": "False"}
 
 
 class Answers(Client):
-    """Answers one `get` after the other."""
+    """Answers one `get` after another."""
 
     def __init__(self, *answers: JsonObject | Exception) -> None:
         self._answers = list(answers)
@@ -48,7 +48,7 @@ def resource(*conditions: JsonObject, observed: int = 1) -> JsonObject:
 
 
 def every_second(*seen: JsonObject | None) -> States:
-    """These states, one a second; after that, nothing changes."""
+    """Yield these states, one a second; after that, nothing changes."""
 
     async def states(client: Client, key: Key) -> AsyncGenerator[JsonObject | None]:
         assert key == KEY

@@ -34,7 +34,7 @@ CONTROL_PLANE = {
 
 
 def reconciled(manifest: str, state: dict[str, str] | None = None) -> list[JsonObject]:
-    """Return the Infrastructure of an example as it is after a reconciliation, and its Cluster."""
+    """Return the reconciled Infrastructure of an example, and its Cluster."""
     documents = yaml.safe_load_all((EXAMPLES / manifest).read_text())
     found = {each["kind"]: each for each in documents}
     infrastructure, cluster = found["Infrastructure"], found["Cluster"]

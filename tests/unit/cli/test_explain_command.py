@@ -29,7 +29,7 @@ def manifest(folder: Path, *objects: JsonObject) -> list[Path]:
 
 
 def said(capsys: pytest.CaptureFixture[str], **arguments: Any) -> list[JsonObject]:
-    """Return what programs read, one entry for each object."""
+    """Return the JSON output, one entry for each object."""
     explain(output="json", **arguments)
     found: list[JsonObject] = orjson.loads(capsys.readouterr().out)
     return found

@@ -1,4 +1,4 @@
-"""`pergola extension register`: what it prints."""
+"""`pergola extension register`: its output."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What `pergola network` shows and writes."""
+"""The output of `pergola network`, and the files that it writes."""
 
 import stat
 from pathlib import Path

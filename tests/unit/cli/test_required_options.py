@@ -1,4 +1,4 @@
-"""Options without which a process cannot start: what its command says about them."""
+"""Messages about missing options that a process needs to start."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""AWS's client, against a server that plays EC2's protocol."""
+"""AWS's client, against a server that simulates EC2's protocol."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ BROKEN = (500, "InternalError")
 
 
 class Call(NamedTuple):
-    """What the observer was told, but for the seconds."""
+    """A notification of the observer, without the seconds."""
 
     service: str
     operation: str
@@ -29,7 +29,7 @@ class Call(NamedTuple):
 
 
 class Ec2:
-    """Answers with VPCs, two a page, after failing as often as a test wants."""
+    """Answers with VPCs, two per page, after as many failures as a test wants."""
 
     def __init__(self) -> None:
         self.failures: deque[tuple[int, str]] = deque()
@@ -73,7 +73,7 @@ async def ec2() -> AsyncIterator[Ec2]:
 
 
 class Waiting:
-    """Sleeps that take no time, and are remembered."""
+    """Records sleeps, which take no time."""
 
     def __init__(self) -> None:
         self.waits: list[float] = []

@@ -17,7 +17,7 @@ OF = "Secret shoot--p--s/cloudprovider"
 
 
 class Secrets:
-    """Secrets of a seed, of which each write makes a new version."""
+    """Secrets of a seed; each write creates a new version."""
 
     def __init__(self) -> None:
         self.version = 0

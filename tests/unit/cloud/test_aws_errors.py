@@ -1,4 +1,4 @@
-"""AWS's failures, as classes and sentences of our own."""
+"""AWS's failures, translated into our own classes and messages."""
 
 import pytest
 from botocore import exceptions as aws

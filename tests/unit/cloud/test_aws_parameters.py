@@ -1,4 +1,4 @@
-"""No request to AWS reaches more than what it names, whatever an id, name or tag contains."""
+"""No request to AWS affects more than it names, whatever an id, name or tag contains."""
 
 import re
 from typing import Any
@@ -36,7 +36,7 @@ ODD = st.text(alphabet=st.sampled_from("ab*?\\ é:/"), max_size=6)
 
 
 class Untouched(AwsClient):
-    """An AWS that must not be asked."""
+    """An AWS that must not receive requests."""
 
     async def _ask(self, service: str, operation: str, parameters: JsonObject) -> JsonObject:
         raise AssertionError(f"{service} {operation} was sent with {parameters}")
@@ -47,7 +47,7 @@ def sent(operation: str, **parameters: Any) -> JsonObject:
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Match as AWS does: `*` is any text, `?` any character, and a backslash escapes both."""
+    """Match like AWS: `*` is any text, `?` any character, and a backslash escapes both."""
     parts = re.findall(r"\\.|.", pattern, re.DOTALL)
     known = {"*": ".*", "?": "."}
     expression = "".join(known.get(part, re.escape(part[-1])) for part in parts)

@@ -1,4 +1,4 @@
-"""When a request is tried again, and how fast requests may follow each other."""
+"""Retries of requests, and the rate limit between them."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""`docs/library.md` lists the public names of each room, which are those in its `__all__`."""
+"""`docs/library.md` lists the public names of each package, which are those in its `__all__`."""
 
 import importlib
 import os
@@ -28,7 +28,7 @@ ROOMS: Final = (
 
 
 def reference() -> str:
-    """Return the generated part of the page: one table for each room."""
+    """Return the generated part of the page: one table for each package."""
     return "\n".join(_section(room) for room in ROOMS)
 
 

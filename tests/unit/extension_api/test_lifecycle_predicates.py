@@ -1,4 +1,4 @@
-"""Which changes start a reconciliation: spec 40 §2.2."""
+"""The changes that start a reconciliation: spec 40 §2.2."""
 
 import pytest
 

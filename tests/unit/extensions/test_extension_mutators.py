@@ -1,4 +1,4 @@
-"""What mutating webhooks of extensions change, and what they leave alone (spec 40 §7)."""
+"""Changes by mutating webhooks of extensions, and what they ignore (spec 40 §7)."""
 
 from typing import Any
 
@@ -72,7 +72,7 @@ def ask(webhook: Webhook, new: JsonObject, old: JsonObject | None = None) -> Ver
 
 
 def after(webhook: Webhook, new: JsonObject, old: JsonObject | None = None) -> JsonObject:
-    """Return the object as it is stored."""
+    """Return the object as it would be stored."""
     verdict = ask(webhook, new, old)
     assert verdict.allowed, verdict.message
     return applied(new, verdict.edits)

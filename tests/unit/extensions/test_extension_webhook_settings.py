@@ -1,4 +1,4 @@
-"""Where webhooks are reached, in each mode, and which declarations cannot be."""
+"""The URLs of webhooks in each mode, and invalid declarations."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The checks that are shipped, each on objects as a cluster has them."""
+"""The included checks, each on objects as a cluster has them."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""What a heartbeat says, and what others read in it."""
+"""The Lease of a heartbeat, and what readers conclude from it."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -22,7 +22,7 @@ def lease(renewed: datetime) -> JsonObject:
 
 
 def nobody() -> Client:
-    """Return a client of a server that is not there, and that is not asked."""
+    """Return a client of a server that does not exist and gets no requests."""
     config = ClusterConfig(
         server="https://127.0.0.1:1",
         ca=None,

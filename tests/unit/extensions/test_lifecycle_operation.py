@@ -1,4 +1,4 @@
-"""What is to be done with an extension resource: spec 40 §2.3, steps 5 and 6."""
+"""The choice of the operation on an extension resource: spec 40 §2.3, steps 5 and 6."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What is written to the status of an extension resource: spec 40 §2.4."""
+"""The status of extension resources: spec 40 §2.4."""
 
 from datetime import UTC, datetime
 

@@ -161,7 +161,7 @@ class Cloth(Weft):
 
 
 def garden() -> Garden:
-    """Return one that is not asked."""
+    """Return a garden that gets no requests."""
     config = ClusterConfig(
         server="https://127.0.0.1:1",
         ca=None,

@@ -1,4 +1,4 @@
-"""The annotation cannot be taken away: spec 50 §3."""
+"""The annotation cannot be removed: spec 50 §3."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Networks of AWS, from its answers to what an AWSCluster should be: pure."""
+"""Networks of AWS, from its answers to the desired AWSCluster, without input or output."""
 
 from dataclasses import replace
 from typing import Any
@@ -54,7 +54,7 @@ def subnet(name: str, zone: str, **fields: Any) -> JsonObject:
 
 
 def table(name: str, *routes: JsonObject, subnets: tuple[str, ...] = ()) -> JsonObject:
-    """Return a route table of these subnets; the main one without any."""
+    """Return a route table of these subnets; without any, the main table."""
     associations: list[JsonObject] = [{"SubnetId": f"subnet-{each}"} for each in subnets]
     return {
         "RouteTableId": f"rtb-{name}",

@@ -1,4 +1,4 @@
-"""What core reads of an InfraCluster: spec 50 §4."""
+"""The fields of an InfraCluster that Cluster API's core reads: spec 50 §4."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which hosts may become a control plane endpoint, which can never be changed (spec 50 §4.3)."""
+"""The hosts that may become a control plane endpoint, which can never be changed (spec 50 §4.3)."""
 
 import ipaddress
 from urllib.parse import urlsplit

@@ -34,7 +34,7 @@ def leaves(value: JsonObject, path: Path = ()) -> Iterator[tuple[Path, JsonValue
 
 
 def tree(value: JsonObject) -> Fields:
-    """Return the fields of a value, as whoever applied it owns them."""
+    """Return the fields of a value, as its applier owns them."""
     return {name: tree(item) if isinstance(item, dict) else {} for name, item in value.items()}
 
 

@@ -1,4 +1,4 @@
-"""Whom a provider leaves alone: spec 50 §1, §2."""
+"""The InfraClusters that a provider ignores: spec 50 §1, §2."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Graphs: what can be built, what is refused and how, and in which order tasks can run."""
+"""Graphs: which can be built, how others are refused, and the possible orders of tasks."""
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ from pergola.flow.retry import Retry
 
 
 async def nothing() -> None:
-    """What these tasks do."""
+    """Do nothing."""
 
 
 def graph(edges: dict[str, list[str]]) -> Graph:

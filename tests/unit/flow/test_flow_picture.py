@@ -13,7 +13,7 @@ from pergola.flow.run import run
 
 
 async def nothing() -> None:
-    """What these tasks do."""
+    """Do nothing."""
 
 
 def infrastructure() -> Graph:

@@ -16,7 +16,7 @@ SKIPPED = "skipped"
 
 
 class Status:
-    """The reports that were made, and when; can be slow, and can fail."""
+    """Records reports and their times; can be slow, and can fail."""
 
     def __init__(self, latency: float = 0.0, failures: int = 0) -> None:
         self.latency = latency
@@ -35,7 +35,7 @@ class Status:
 
 
 def chain(name: str, seconds: Mapping[str, float | str]) -> Graph:
-    """Tasks one after the other; text instead of seconds is why a task is skipped."""
+    """Return a chain of tasks; text instead of seconds is the reason why a task is skipped."""
     graph = Graph(name)
     before: list[str] = []
     for task, takes in seconds.items():

@@ -32,14 +32,14 @@ class CloudError(Exception):
 
 
 def virtually(work: Coroutine[None, None, None]) -> None:
-    """Run on a loop whose time costs nothing."""
+    """Run in virtual time."""
     with asyncio.Runner(loop_factory=lambda: looptime.new_event_loop(start=0)) as runner:
         runner.run(work)
 
 
 @st.composite
 def edges(draw: st.DrawFn) -> Edges:
-    """An acyclic graph of one to eight tasks, which are not in the order of their dependencies."""
+    """Draw an acyclic graph of one to eight tasks, not in the order of their dependencies."""
     names = "abcdefgh"[: draw(st.integers(1, 8))]
     found = {
         name: draw(st.lists(st.sampled_from(names[:number]), unique=True)) if number else []
@@ -55,7 +55,7 @@ def ancestors(edges: Edges, name: str) -> set[str]:
 
 @dataclass
 class World:
-    """What is outside of the process, and outlives it.
+    """The world outside the process, which outlives it.
 
     Attributes:
         latency: seconds of each operation, repeated.
@@ -75,7 +75,7 @@ class World:
     wrong: list[str] = field(default_factory=list)
 
     async def operation(self) -> None:
-        """Time passes; then it has failed, or it has happened."""
+        """Let time pass, and then fail or take effect."""
         self.operations += 1
         number = self.operations
         await asyncio.sleep(self.latency[number % len(self.latency)])
@@ -84,7 +84,7 @@ class World:
             raise CloudError(f"operation {number}")
 
     async def half(self) -> None:
-        """The process may be killed here, and then sees and does nothing more."""
+        """Perform half of an operation; the process may be killed here."""
         self.halves += 1
         if self.halves == self.last:
             self.is_dead.set()
@@ -115,7 +115,7 @@ class World:
 
 
 def ensures(world: World, state: State, name: str) -> Act:
-    """Return an idempotent task: takes what the state knows, else what is there, else a new one."""
+    """Return an idempotent task: uses the recorded object, else an existing one, else a new one."""
 
     async def action() -> None:
         if state.get(name):
@@ -136,7 +136,7 @@ def flow_of(world: World, state: State, retry: Retry = ONCE) -> Graph:
 
 
 async def process(world: World, retry: Retry, parallel: int | None) -> bool:
-    """Return one life of a process; whether its flow succeeded."""
+    """Run one process; return whether its flow succeeded."""
     state = State(world.stored)
     saver = Saver(state, world.write, retry=Retry(attempts=3, jitter=0))
     graph = flow_of(world, state, retry)

@@ -24,7 +24,7 @@ def now() -> float:
 
 
 class CloudError(Exception):
-    """What the rooms below raise."""
+    """An error of the layers below."""
 
 
 class Throttled(CloudError):
@@ -32,7 +32,7 @@ class Throttled(CloudError):
 
 
 class Diary:
-    """Actions, and when each of them began and ended."""
+    """Records when each action began and ended."""
 
     def __init__(self) -> None:
         self.began: dict[str, float] = {}
@@ -50,7 +50,7 @@ class Diary:
 
 
 class Watcher:
-    """Notes down what an observer is told."""
+    """Records the notifications of an observer."""
 
     def __init__(self) -> None:
         self.told: list[str] = []
@@ -66,7 +66,7 @@ class Watcher:
 
 
 def fails(*errors: Exception) -> Act:
-    """Raise these errors, one at a call, and then succeeds."""
+    """Return a task that raises these errors, one per call, and then succeeds."""
     left = list(errors)
 
     async def action() -> None:
@@ -467,7 +467,7 @@ async def test_cancelling_a_flow_cancels_what_runs_and_starts_nothing_more() -> 
 
 
 class Store:
-    """What is written; a write takes a second, and can fail."""
+    """Records writes; a write takes a second, and can fail."""
 
     def __init__(self, failures: int = 0) -> None:
         self.failures = failures

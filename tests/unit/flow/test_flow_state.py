@@ -1,4 +1,4 @@
-"""What a flow remembers, and when it is written: spec 30 §1.3 and §13, under virtual time."""
+"""The state of a flow, and when it is written: spec 30 §1.3 and §13, under virtual time."""
 
 import asyncio
 import itertools
@@ -21,7 +21,7 @@ def now() -> float:
 
 
 class Store:
-    """Keeps what is written, and when; can be slow, and can fail."""
+    """Records writes and their times; can be slow, and can fail."""
 
     def __init__(self, latency: float = 0.0, failures: int = 0) -> None:
         self.latency = latency

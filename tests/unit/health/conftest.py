@@ -1,4 +1,4 @@
-"""Objects that are valid but for one place, as a controller with a bug might leave them."""
+"""Objects that are valid except for one value, as a controller with a bug might leave them."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ ODD = st.recursive(
 
 @pytest.fixture(scope="session")
 def damage() -> Callable[[st.DataObject, Sequence[JsonObject]], JsonObject]:
-    """Copies one of the objects; one value of it, at any depth, becomes some other value."""
+    """Return a function that copies one of the objects and replaces one value at any depth."""
     return _damage
 
 

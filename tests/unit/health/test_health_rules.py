@@ -1,4 +1,4 @@
-"""Each row of the table of spec 10 §8.3, both ways."""
+"""Each row of the table of spec 10 §8.3, in both directions."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

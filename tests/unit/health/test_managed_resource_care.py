@@ -1,4 +1,4 @@
-"""What those who depend on a ManagedResource conclude from it (spec 10 §7)."""
+"""Conclusions from a ManagedResource's status for its dependants (spec 10 §7)."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Which pods count for a Deployment, and that their number decides (spec 10 §9, B17)."""
+"""The pods that count for a Deployment, and that their number decides (spec 10 §9, B17)."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""DaemonSets on nodes that are kept although they are broken (spec 10 appendix A)."""
+"""DaemonSets on nodes that are preserved although they are broken (spec 10 appendix A)."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

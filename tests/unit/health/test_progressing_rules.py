@@ -1,4 +1,4 @@
-"""Each row of the table of spec 10 §9, both ways; the count of pods is in test_pod_count.py."""
+"""Each row of the table of spec 10 §9, in both directions; test_pod_count.py counts pods."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

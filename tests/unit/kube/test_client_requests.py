@@ -1,4 +1,4 @@
-"""No name or namespace, however odd, makes a request reach more than it names."""
+"""No name or namespace, however odd, makes a request affect more than it names."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -48,7 +48,7 @@ SELECTIONS = st.builds(Selection, st.one_of(st.none(), TEXTS), SELECTORS, SELECT
 
 
 class RecordingTransport(Transport):
-    """Takes down what would be sent, and answers with an object."""
+    """Records requests, and answers with an object."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[str, str, Mapping[str, str]]] = []
@@ -139,7 +139,7 @@ async def a_watch(client: Client, gvk: GroupVersionKind, selection: Selection) -
 
 
 def segments(path: str) -> list[str]:
-    """Return the path as the API server takes it apart: decoded first, and then split."""
+    """Return the segments of a path like the API server: decoded first, and then split."""
     return unquote(path).split("/")[1:]
 
 

@@ -1,4 +1,4 @@
-"""Connections whose other side is not there any more, without having said so."""
+"""Connections whose other side disappeared without closing them."""
 
 import asyncio
 import ctypes

@@ -270,7 +270,7 @@ def test_no_credential_shows_its_secret_when_printed() -> None:
 
 
 def plugin(script: str, **fields: object) -> ExecPlugin:
-    """Return a program that is a line of Python."""
+    """Return a plugin that runs a line of Python."""
     defaults: dict[str, object] = {
         "where": "config: users[me].user.exec",
         "api_version": "client.authentication.k8s.io/v1",
@@ -282,7 +282,7 @@ def plugin(script: str, **fields: object) -> ExecPlugin:
 
 
 def answer(**status: str) -> str:
-    """A script that prints an ExecCredential, and appends a line to runs.log if told where."""
+    """Return a script that prints an ExecCredential, and appends a line to runs.log if given."""
     credential = {
         "kind": "ExecCredential",
         "apiVersion": "client.authentication.k8s.io/v1",

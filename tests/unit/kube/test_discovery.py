@@ -1,4 +1,4 @@
-"""Which kinds are served: asked once for each group and version, and again where it may help."""
+"""Discovery of served kinds: one request per group and version, repeated where it may help."""
 
 import asyncio
 
@@ -19,7 +19,7 @@ def served(kind: str, name: str, *, namespaced: bool = True) -> JsonObject:
 
 
 class Server:
-    """What is served under which path, how often it was asked for it, and the time."""
+    """A server's responses by path, the number of requests for each, and the time."""
 
     def __init__(self) -> None:
         self.paths: dict[str, list[JsonObject]] = {

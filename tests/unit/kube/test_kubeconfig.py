@@ -23,7 +23,7 @@ Write = Callable[..., Path]
 
 @pytest.fixture(scope="module")
 def pair() -> tuple[bytes, bytes]:
-    """A self-signed certificate and its key, PEM."""
+    """Return a self-signed certificate and its key, as PEM."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "me")])
     start = datetime(2026, 1, 1, tzinfo=UTC)
@@ -49,7 +49,7 @@ def pair() -> tuple[bytes, bytes]:
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """Writes a kubeconfig with one cluster, user and context."""
+    """Return a function that writes a kubeconfig with one cluster, user and context."""
 
     def write(
         *,

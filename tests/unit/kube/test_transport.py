@@ -1,4 +1,4 @@
-"""Requests and their failures, against a server that plays faults; it is no API server."""
+"""Requests and their failures, against a server that simulates faults; it is no API server."""
 
 import asyncio
 import socket
@@ -35,7 +35,7 @@ MEBIBYTE = 1024 * 1024
 
 
 class Answer(NamedTuple):
-    """What the server plays, and whether the answer ends, goes on forever or breaks off."""
+    """An answer of the server, and whether it ends, continues forever or breaks off."""
 
     code: int = 200
     body: bytes = b"{}"
@@ -44,7 +44,7 @@ class Answer(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What the server was asked."""
+    """A request that the server received."""
 
     method: str
     path: str
@@ -53,7 +53,7 @@ class Asked(NamedTuple):
 
 
 class Player:
-    """Gives its answers in turn, the last one again and again."""
+    """Gives its answers in turn, repeating the last one."""
 
     def __init__(self, *answers: Answer) -> None:
         self._answers = list(answers)
@@ -62,7 +62,7 @@ class Player:
         self._heard = asyncio.Event()
 
     async def was_asked(self, count: int) -> None:
-        """Return when that many requests came."""
+        """Wait until this many requests arrived."""
         while len(self.asked) < count:
             self._heard.clear()
             await self._heard.wait()
@@ -85,7 +85,7 @@ class Player:
 
 @asynccontextmanager
 async def playing(*answers: Answer) -> AsyncIterator[Player]:
-    """A server with these answers."""
+    """Run a server with these answers."""
     player = Player(*answers)
     server = test_utils.RawTestServer(player, handler_cancellation=True)
     await server.start_server()
@@ -97,7 +97,7 @@ async def playing(*answers: Answer) -> AsyncIterator[Player]:
 
 
 class Renewed:
-    """A bearer token that is another one after each rejection."""
+    """A bearer token that changes after each rejection."""
 
     version = 0
 
@@ -140,7 +140,7 @@ async def transport_to(
 
 
 def status(code: int, reason: str, **details: object) -> Answer:
-    """Return a refusal as the API server words it."""
+    """Return a refusal in the API server's words."""
     body: JsonObject = {
         "kind": "Status",
         "apiVersion": "v1",
@@ -501,7 +501,7 @@ async def test_who_waits_is_served_in_order() -> None:
 
 
 async def moments(throttle: Throttle, count: int) -> list[float]:
-    """Return when each of several requests in a row may go."""
+    """Return when each of several consecutive requests may start."""
     loop = asyncio.get_running_loop()
     passed = []
     for _ in range(count):

@@ -34,7 +34,7 @@ def values(text: str | bytes) -> list[JsonValue]:
 
 
 def is_same(one: object, other: object) -> bool:
-    """Equal, and with the same types: in Python `1 == 1.0 == True`."""
+    """Return whether values are equal with equal types: in Python `1 == 1.0 == True`."""
     return one == other and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
@@ -214,7 +214,7 @@ def test_a_broken_document_is_refused() -> None:
 
 
 def drained(text: str | bytes) -> int:
-    """Read to the end, however broken; anything but the room's error fails the test."""
+    """Read to the end, however broken; anything but a YamlError fails the test."""
     documents = list(parse_documents(text))
     assert [d.index for d in documents] == list(range(len(documents)))
     orjson.dumps([d.value for d in documents])

@@ -10,7 +10,7 @@ FALSE = ["n", "N", "no", "No", "NO", "off", "Off", "OFF", "false", "False", "FAL
 
 
 def is_same(one: object, other: object) -> bool:
-    """Equal, and with the same types: in Python `1 == 1.0 == True`."""
+    """Return whether values are equal with equal types: in Python `1 == 1.0 == True`."""
     return one == other and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 

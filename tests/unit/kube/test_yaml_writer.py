@@ -11,7 +11,7 @@ from pergola.kube.yaml import YamlError, dump, parse, parse_documents
 
 
 def is_same(one: object, other: object) -> bool:
-    """Equal, and with the same types: in Python `1 == 1.0 == True`."""
+    """Return whether values are equal with equal types: in Python `1 == 1.0 == True`."""
     return one == other and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 

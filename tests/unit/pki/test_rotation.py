@@ -1,4 +1,4 @@
-"""Certificates are renewed while whoever reads the bundle late still trusts what is served."""
+"""Renewal of certificates keeps late readers of the bundle trusting the served certificate."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -22,7 +22,7 @@ PLAN = Plan("server", ("localhost", "server.garden.svc"))
 
 
 def is_trusted(identity: Identity, bundle: bytes, now: datetime) -> bool:
-    """Return whether a client with this bundle accepts what is served."""
+    """Return whether a client with this bundle accepts the served certificate."""
     served = read_certificate(identity.server.public)
     return any(
         signed_by(served, authority)

@@ -1,4 +1,4 @@
-"""Which Secrets a ManagedResource reads; an entry that names none is never ignored."""
+"""The Secrets that a ManagedResource reads; an entry without a name is never ignored."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which instance is responsible: the table of spec 10 §3.2."""
+"""The responsible instance: the table of spec 10 §3.2."""
 
 import pytest
 

@@ -22,7 +22,7 @@ Logs = Callable[..., io.StringIO]
 
 @contextmanager
 def restored() -> Iterator[None]:
-    """Leave the configuration of logging as it was."""
+    """Restore the configuration of logging after the test."""
     root = logging.getLogger()
     handlers, level, settings = root.handlers, root.level, structlog.get_config()
     try:
@@ -35,7 +35,7 @@ def restored() -> Iterator[None]:
 
 @pytest.fixture
 def logs() -> Iterator[Logs]:
-    """Configures logging into a buffer, and leaves everything as it was."""
+    """Configure logging into a buffer, and restore the former configuration afterwards."""
 
     def logs(level: Level = "debug", format: Format = "json") -> io.StringIO:  # noqa: A002 - as there
         stream = io.StringIO()
@@ -264,7 +264,7 @@ def test_a_full_device_does_not_end_the_process(logs: Logs) -> None:
 
 
 class Unprintable:
-    """A value that cannot be shown."""
+    """A value whose text representation fails."""
 
     def __str__(self) -> str:
         raise RuntimeError("no text")

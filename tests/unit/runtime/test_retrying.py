@@ -1,4 +1,4 @@
-"""A deadline knows what was being retried when it passed."""
+"""A missed deadline reports what was being retried."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What each credential is made of."""
+"""The contents of each credential."""
 
 import base64
 import csv

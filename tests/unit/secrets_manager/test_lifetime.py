@@ -1,4 +1,4 @@
-"""When credentials are due for renewal."""
+"""The times at which credentials are renewed."""
 
 from datetime import UTC, datetime, timedelta
 

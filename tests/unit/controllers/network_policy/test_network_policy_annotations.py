@@ -1,4 +1,4 @@
-"""What Services say in annotations, what is wrong with it, and what then stays: spec 11 §4.9."""
+"""Annotations of Services, the errors in them, and what remains in effect then: spec 11 §4.9."""
 
 import json
 
@@ -35,7 +35,7 @@ def view(annotations: dict[str, str], **spec: object) -> ServiceView:
 
 
 def ports_of(text: str) -> list[PolicyPort]:
-    """Return what an alias opens; the annotation must be in order."""
+    """Return the ports that an alias opens; the annotation must be valid."""
     found = view({ALIAS: text})
     assert found.problems == ()
     return [port for alias in found.aliases for port in alias.ports]

@@ -31,7 +31,7 @@ def service(
     ports: list[JsonObject] | None = None,
     **annotations: object,
 ) -> ServiceView:
-    """A Service as the API server stores it; annotations without prefix, with `_` for `-`."""
+    """Return a Service as stored; annotations without prefix, with `_` for `-`."""
     return read_service(
         {
             "metadata": {

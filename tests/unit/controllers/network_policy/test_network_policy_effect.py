@@ -1,4 +1,4 @@
-"""What the generated NetworkPolicies come to, compared with what the Services ask for.
+"""The effect of the generated NetworkPolicies, compared with what the Services request.
 
 Every namespace denies everything by default. Who may reach whom is worked out twice: from the
 annotations of the Services, in `intended`, which shares no code with the product, and by evaluating
@@ -65,7 +65,7 @@ def intended(world: World, source: Endpoint, target: Pod, protocol: Protocol, nu
 
 
 def is_behind(service: JsonObject, pod: Pod) -> bool:
-    """Return whether a pod belongs to a Service for which policies are made at all."""
+    """Return whether a pod belongs to a Service that gets policies."""
     namespace, wanted = service["metadata"]["namespace"], service["spec"].get("selector")
     return (
         bool(wanted)
@@ -75,7 +75,7 @@ def is_behind(service: JsonObject, pod: Pod) -> bool:
 
 
 def open_to_world(service: JsonObject) -> list[JsonObject]:
-    """Return the ports of a Service that everybody may use who can."""
+    """Return the ports of a Service that are open to everybody."""
     ports = parsed(annotations(service).get("from-world-to-ports"))
     return [{}, {"protocol": "UDP"}] if ports == [] else ports or []
 
@@ -97,7 +97,7 @@ def open_to(
 def prefix_for(
     service: JsonObject, source: Pod, namespaces: dict[str, dict[str, str]]
 ) -> str | None:
-    """Return what a caller's label starts with; None if the namespace is not allowed to call."""
+    """Return the prefix of a caller's label; None if the namespace is not allowed to call."""
     home, marks = service["metadata"]["namespace"], annotations(service)
     if source.namespace == home:
         return ""
@@ -109,7 +109,7 @@ def prefix_for(
 
 
 def labelled_ports(service: JsonObject) -> Iterator[tuple[str, JsonObject]]:
-    """Return each port with the end of the label that opens it."""
+    """Yield each port with the suffix of the label that opens it."""
     name, marks = service["metadata"]["name"], annotations(service)
     for port in service["spec"]["ports"]:
         protocol, target = port["protocol"], port["targetPort"]
@@ -123,7 +123,7 @@ def labelled_ports(service: JsonObject) -> Iterator[tuple[str, JsonObject]]:
 
 
 def fits(port: JsonObject, target: Pod, protocol: Protocol, number: int) -> bool:
-    """Return whether a port as users write it means this port of this pod."""
+    """Return whether a user's port refers to this port of this pod."""
     if port.get("protocol", "TCP") != protocol:
         return False
     first = port.get("port", number)
@@ -134,7 +134,7 @@ def fits(port: JsonObject, target: Pod, protocol: Protocol, number: int) -> bool
 
 
 def label(rest: str) -> str:
-    """Return the label that a caller needs; long ones are cut."""
+    """Return the label that a caller needs; long ones are shortened."""
     key = f"to-{rest}"
     if len(key) > 63:
         key = f"{key[:57]}-{hashlib.sha256(key.encode()).hexdigest()[:5]}"
@@ -142,20 +142,20 @@ def label(rest: str) -> str:
 
 
 def selects(selector: JsonObject, labels: dict[str, str]) -> bool:
-    """Knows the operators that are generated below, and no more."""
+    """Evaluate a selector; supports only the operators that are generated below."""
     wanted = selector.get("matchLabels", {})
     present = {one["key"] for one in selector.get("matchExpressions", [])}
     return wanted.items() <= labels.items() and present <= labels.keys()
 
 
 def annotations(service: JsonObject) -> dict[str, str]:
-    """Return those of ours, without their prefix."""
+    """Return our annotations, without their prefix."""
     found = service["metadata"].get("annotations", {})
     return {key.removeprefix(MARK): text for key, text in found.items()}
 
 
 def parsed(text: str | None) -> list[JsonObject] | None:
-    """Return the list that an annotation holds; None if it is absent or broken."""
+    """Return the list in an annotation; None if it is absent or broken."""
     try:
         items: list[JsonObject] = json.loads(text or "")
     except ValueError:
@@ -193,7 +193,7 @@ BROKEN = st.sampled_from(["[{", "not json"])
 
 
 def texts(items: st.SearchStrategy[object]) -> st.SearchStrategy[str]:
-    """Return an annotation that holds a list, or mostly does."""
+    """Draw annotations, most of which hold a list."""
     return st.one_of(
         *[st.lists(items, min_size=1, max_size=2).map(json.dumps)] * 5,
         st.just("[]"),
@@ -261,13 +261,13 @@ def useful_labels(services: Sequence[JsonObject]) -> set[str]:
 
 
 def free() -> st.SearchStrategy[dict[str, str]]:
-    """Mostly no label that frees a pod of restrictions, and else one or two."""
+    """Draw mostly no label that frees a pod of restrictions, and otherwise one or two."""
     some = st.fixed_dictionaries({}, optional={name: st.just("any") for name in FREE})
     return st.one_of(*[st.just(dict[str, str]())] * 3, some)
 
 
 def pods_behind(services: Sequence[JsonObject]) -> st.SearchStrategy[Pod]:
-    """Pods of one of the Services, and pods that could be mistaken for them."""
+    """Draw pods of one of the Services, and pods that could be mistaken for them."""
     return st.builds(
         lambda service, labels, http: Pod(
             service["metadata"]["namespace"],
@@ -281,7 +281,7 @@ def pods_behind(services: Sequence[JsonObject]) -> st.SearchStrategy[Pod]:
 
 
 def callers_of(services: Sequence[JsonObject]) -> st.SearchStrategy[Pod]:
-    """Pods with labels that could open something."""
+    """Draw pods with labels that could open something."""
     marks = sorted(useful_labels(services))
     some = dict.fromkeys(marks, st.sampled_from(["allowed", "allowed", "denied"]))
     return st.builds(
@@ -297,7 +297,7 @@ def callers_of(services: Sequence[JsonObject]) -> st.SearchStrategy[Pod]:
 
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
-    """Return a small cluster in which much of what is asked for can happen."""
+    """Draw a small cluster in which most requests can take effect."""
     services = draw(st.lists(SERVICES, min_size=1, max_size=3, unique_by=Key.of))
     targets, callers = pods_behind(services), callers_of(services)
     pods = draw(st.tuples(targets, targets, callers, callers, callers))
@@ -336,7 +336,7 @@ def generated(world: World, *, only_for_matching_pods: bool = False) -> list[Jso
 
 
 def closed(world: World, policies: Sequence[JsonObject]) -> Network:
-    """The cluster, in which nothing is allowed but by `policies`, and to pods that are free."""
+    """Return the cluster, which allows only the traffic of `policies` and of unrestricted pods."""
     closing = [policy(name, {}, policyTypes=["Ingress", "Egress"]) for name in world.namespaces]
     opening = [
         policy(name, {"matchLabels": {free: "any"}}, policyTypes=[direction], **{free: [{}]})
@@ -347,7 +347,7 @@ def closed(world: World, policies: Sequence[JsonObject]) -> Network:
 
 
 def policy(namespace: str, pods: JsonObject, **spec: object) -> JsonObject:
-    """Return a policy that is not the product's."""
+    """Return a policy that is not ours."""
     return {
         "metadata": {"name": "ours", "namespace": namespace},
         "spec": {"podSelector": pods, **spec},
@@ -355,7 +355,7 @@ def policy(namespace: str, pods: JsonObject, **spec: object) -> JsonObject:
 
 
 class Connection(NamedTuple):
-    """Something that could be tried, and whether it is asked for."""
+    """A possible connection, and whether it is requested."""
 
     source: Endpoint
     target: Pod
@@ -365,14 +365,14 @@ class Connection(NamedTuple):
 
 
 def connections(world: World) -> list[Connection]:
-    """Return all that could be tried, from outside too."""
+    """Return all possible connections, including those from outside."""
     callers: list[Endpoint] = [Outside(), *world.pods]
     tries = itertools.product(callers, world.pods, PROTOCOLS, NUMBERS)
     return [Connection(*one, intended(world, *one)) for one in tries if one[0] is not one[1]]
 
 
 def wrong(tries: Iterable[Connection], network: Network) -> Iterator[Connection]:
-    """Return the connections on which policies and Services do not agree."""
+    """Yield the connections on which policies and Services disagree."""
     return (
         one
         for one in tries
@@ -437,7 +437,7 @@ RICH = World(
 
 
 def changed(policy: JsonObject, path: Sequence[str | int], value: object) -> JsonObject:
-    """Return a copy with another value somewhere."""
+    """Return a copy with another value at a path."""
     copy: JsonObject = json.loads(json.dumps(policy))
     *parents, last = path
     here = copy
@@ -451,7 +451,7 @@ def changed(policy: JsonObject, path: Sequence[str | int], value: object) -> Jso
 
 
 def mutants(policy: JsonObject) -> Iterator[tuple[str, list[JsonObject]]]:
-    """Return the policy made wrong in one way; at last without it."""
+    """Yield copies of the policy, each with one error and its description; finally no policy."""
     direction = policy["spec"]["policyTypes"][0].lower()
     peers = "from" if direction == "ingress" else "to"
     rule = ("spec", direction, 0)

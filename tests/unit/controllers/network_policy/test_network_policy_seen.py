@@ -1,4 +1,4 @@
-"""What is kept of other objects, who are peers, and what is to be written: spec 11 §4.5-4.9."""
+"""Cached facts about objects, peers, and the desired policies: spec 11 §4.5-4.9."""
 
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
@@ -44,7 +44,7 @@ def service(name: str, *selectors: JsonObject, namespace: str = "a") -> ServiceV
 
 
 def namespaces(**labels: dict[str, str] | None) -> dict[str, SeenNamespace]:
-    """Namespaces by name; None stands for a terminating one that everybody would choose."""
+    """Return namespaces by name; None stands for a terminating one that everybody would choose."""
     return {
         name: SeenNamespace(found or {"team": "x"}, terminating=found is None)
         for name, found in labels.items()
@@ -76,7 +76,7 @@ def test_in_a_terminating_namespace_there_are_no_peers() -> None:
 
 
 class Told(Generic[T]):
-    """A cache that is told what it has, instead of a server."""
+    """A cache whose contents a test sets, instead of a server."""
 
     def __init__(self) -> None:
         self.objects: dict[Key, T] = {}
@@ -206,7 +206,7 @@ def test_a_gateway_is_the_labels_of_its_pods() -> None:
 
 
 def present(policies: dict[Key, JsonObject]) -> dict[Key, SeenPolicy]:
-    """The policies as the API server would have them: with more metadata, in another order."""
+    """Return the policies as the API server stores them: with more metadata, in another order."""
     return {
         key: keep_policy(
             {

@@ -1,4 +1,4 @@
-"""The Network that a Shoot asks for, and how its spec is replaced (spec 40 §4)."""
+"""The Network of a Shoot, and how its spec is replaced (spec 40 §4)."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -27,7 +27,7 @@ DONE: JsonObject = {
 
 
 def network(annotations: dict[str, str] | None = None, **status: Any) -> JsonObject:
-    """Return a Network that is ready but for what is said here."""
+    """Return a Network that is ready except for these changes."""
     said = {"observedGeneration": 3, "lastOperation": DONE, "observedTimestamp": ASKED} | status
     return {
         "metadata": {

@@ -1,4 +1,4 @@
-"""What a ShootState has for a resource (spec 40 §4)."""
+"""The data that a ShootState has for a resource (spec 40 §4)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Why an extension leaves an object alone (spec 40 Beyond 5)."""
+"""Reasons for which an extension ignores an object (spec 40 Beyond 5)."""
 
 from datetime import UTC, datetime
 

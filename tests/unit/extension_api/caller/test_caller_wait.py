@@ -1,4 +1,4 @@
-"""Waiting for extension resources: what is tolerated for how long (spec 40 §4)."""
+"""Waiting for extension resources: which errors are tolerated for how long (spec 40 §4)."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -56,14 +56,14 @@ PROCESSING = network(
 
 
 class Nobody(Client):
-    """Has no API server: the states come from the script of a test."""
+    """A client without API server: the states come from a test's script."""
 
     def __init__(self) -> None:
         pass
 
 
 def script(*steps: tuple[float, State | KubeError]) -> Callable[[], States]:
-    """States that come after so many seconds each; then nothing happens any more."""
+    """Return states that follow after the given seconds each; then nothing changes any more."""
 
     async def states() -> AsyncGenerator[State]:
         for pause, state in steps:

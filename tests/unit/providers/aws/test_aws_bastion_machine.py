@@ -1,4 +1,4 @@
-"""What a bastion runs on, and where it is: spec 30 §10.1."""
+"""The machine type, image and place of a bastion: spec 30 §10.1."""
 
 import pytest
 

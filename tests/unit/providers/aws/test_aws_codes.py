@@ -1,4 +1,4 @@
-"""Whom an error of AWS concerns: spec 30 §2 item 8."""
+"""The error codes of AWS's errors: spec 30 §2 item 8."""
 
 import pytest
 

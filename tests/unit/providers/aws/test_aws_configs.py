@@ -1,4 +1,4 @@
-"""What control planes and CloudProfiles say about AWS."""
+"""The AWS configs of control planes and CloudProfiles."""
 
 import pytest
 

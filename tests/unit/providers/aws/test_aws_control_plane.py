@@ -1,4 +1,4 @@
-"""What a control plane has to know of its network in AWS: spec 30 §7.2 to §7.5."""
+"""The facts about its network in AWS that a control plane needs: spec 30 §7.2 to §7.5."""
 
 import pytest
 

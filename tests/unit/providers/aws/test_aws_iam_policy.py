@@ -1,4 +1,4 @@
-"""What the extension may do in AWS: the table, held against the code that does it."""
+"""The extension's permissions in AWS: the table, compared with the code that uses them."""
 
 import ast
 import re
@@ -34,7 +34,7 @@ OF_AWS_ITSELF = {
 
 
 def operations() -> Iterator[str]:
-    """Return the operations that are named in the code."""
+    """Yield the operations that the code names."""
     for file in ROOT.rglob("*.py"):
         if file.name == "iam_policy.py":
             continue

@@ -1,4 +1,4 @@
-"""Live checks L1 to L13 and hints, each both ways (spec 30 §5)."""
+"""Live checks L1 to L13 and hints, each in both directions (spec 30 §5)."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -97,7 +97,7 @@ def table(name: str, target: JsonObject, *subnets: str) -> JsonObject:
 
 
 def healthy() -> Snapshot:
-    """Return a network of two zones in which nothing is wrong."""
+    """Return a network of two zones without errors."""
     letters = {"a": A, "b": B}
     several = [
         subnet(f"subnet-{letter}{role}", zone, 3 * list(letters).index(letter) + number)
@@ -150,7 +150,7 @@ def hints(asked: Wanted, change: Change = lambda _: None) -> list[Finding]:
 
 
 def only(found: list[Finding]) -> tuple[str, str, str]:
-    """Field, message and fix of the one finding."""
+    """Return field, message and fix of the only finding."""
     assert len(found) == 1, list(map(str, found))
     return found[0].cause.field, found[0].cause.message, found[0].fix
 

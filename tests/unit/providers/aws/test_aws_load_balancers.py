@@ -1,4 +1,4 @@
-"""Which subnets load balancers get: spec 30 §8.3 and §8.4."""
+"""The subnets of load balancers: spec 30 §8.3 and §8.4."""
 
 import pytest
 from hypothesis import given
@@ -47,7 +47,7 @@ def by_id(*subnets: JsonObject) -> dict[str, JsonObject]:
 
 
 def snapshot(*subnets: JsonObject, open_: tuple[str, ...] = ()) -> Snapshot:
-    """Subnets of which some have a route to the internet gateway, by a table of their own."""
+    """Return subnets, some of which have a route to the internet gateway in their own table."""
     main = {"RouteTableId": "rtb-main", "Associations": [{"Main": True}], "Routes": []}
     public = {
         "RouteTableId": "rtb-public",

@@ -1,4 +1,4 @@
-"""What the steps of a network decide without AWS: ranges, routes, names (spec 30 §3.2, §3.5)."""
+"""Decisions of a network's steps without AWS: ranges, routes, names (spec 30 §3.2, §3.5)."""
 
 import asyncio
 import ipaddress

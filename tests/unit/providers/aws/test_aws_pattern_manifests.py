@@ -1,4 +1,4 @@
-"""The manifests in `examples/aws` say what the documentation says of them: spec 30 §4.1, §4.2."""
+"""The manifests in `examples/aws` match their documentation: spec 30 §4.1, §4.2."""
 
 from pathlib import Path
 

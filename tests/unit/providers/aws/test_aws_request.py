@@ -1,4 +1,4 @@
-"""What an Infrastructure and its Cluster ask of AWS (spec 30 §2, §5)."""
+"""The request to AWS from an Infrastructure and its Cluster (spec 30 §2, §5)."""
 
 from base64 import b64encode
 

@@ -1,4 +1,4 @@
-"""Route tables of subnets, and where their routes lead: spec 30 §7."""
+"""Route tables of subnets, and the targets of their routes: spec 30 §7."""
 
 import pytest
 

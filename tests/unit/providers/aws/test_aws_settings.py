@@ -1,4 +1,4 @@
-"""What the variables of the extension's process say: spec 30 §4.3, §7.2."""
+"""The environment variables of the extension's process: spec 30 §4.3, §7.2."""
 
 import pytest
 

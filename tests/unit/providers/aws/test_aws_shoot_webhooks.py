@@ -1,4 +1,4 @@
-"""What admission does with Shoots on AWS (spec 30 §1.1, §1.4, §7.3; spec 40 §10)."""
+"""Admission of Shoots on AWS (spec 30 §1.1, §1.4, §7.3; spec 40 §10)."""
 
 import copy
 from typing import Any
@@ -60,7 +60,7 @@ def a_shoot(
 
 
 def changes(new: JsonObject, old: JsonObject | None = None) -> dict[str, Any]:
-    """Return what the mutator changes, by pointer."""
+    """Return the changes of the mutator, by pointer."""
     draft = Draft(new)
     mutate_shoot(draft, old)
     return {edit.path: edit.value for edit in draft.edits}

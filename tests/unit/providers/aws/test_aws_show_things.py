@@ -1,4 +1,4 @@
-"""The picture of a network: whose is what, as text and as SVG."""
+"""The picture of a network with the owners of its parts, as text and as SVG."""
 
 import xml.etree.ElementTree as ET
 

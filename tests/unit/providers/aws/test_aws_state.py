@@ -1,4 +1,4 @@
-"""The state of an infrastructure, in the words of clusters that exist already (spec 30 §1.3)."""
+"""The state of an infrastructure, in the keys of existing clusters (spec 30 §1.3)."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What an infrastructure reports (spec 30 §1.2)."""
+"""The status of an infrastructure (spec 30 §1.2)."""
 
 from itertools import permutations
 

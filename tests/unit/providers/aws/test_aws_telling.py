@@ -1,4 +1,4 @@
-"""What users are told although it works."""
+"""Warnings to users about networks that work."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""What an InfrastructureConfig may say, row by row (spec 30 §1.4, V1-V19)."""
+"""Validation of InfrastructureConfigs, row by row (spec 30 §1.4, V1-V19)."""
 
 from typing import Any
 

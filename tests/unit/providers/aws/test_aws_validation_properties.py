@@ -1,4 +1,4 @@
-"""Whatever is sent, validation answers with findings, and agrees with itself (spec 30 §1.4)."""
+"""Validation of any input returns findings, and is consistent (spec 30 §1.4)."""
 
 import copy
 from typing import Any

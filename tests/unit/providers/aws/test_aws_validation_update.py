@@ -1,4 +1,4 @@
-"""What may change in an InfrastructureConfig (spec 30 §1.4, §11)."""
+"""Validation of changes to InfrastructureConfigs (spec 30 §1.4, §11)."""
 
 import copy
 from typing import Any
@@ -31,7 +31,7 @@ BYO: JsonObject = {
 
 
 def changed(value: JsonObject, path: Path, to: Any) -> JsonObject:
-    """Return the config with something else at a path; None takes it away."""
+    """Return the config with another value at a path; None removes it."""
     new = copy.deepcopy(value)
     here: Any = new
     for step in path[:-1]:
@@ -50,7 +50,7 @@ def causes(new: JsonObject, old: JsonObject) -> list[tuple[str, str]]:
 
 
 def all_causes(new: JsonObject, old: JsonObject) -> list[tuple[str, str]]:
-    """Of the new config too, as admission tells them."""
+    """Return the causes, including those of the new config, as admission reports them."""
     now = read_strict(InfrastructureConfig, new, INFRASTRUCTURE_CONFIG)
     before = read_leniently(InfrastructureConfig, old, INFRASTRUCTURE_CONFIG)
     found = [*check_config(now, ShootFacts(), before), *check_update(now, before)]

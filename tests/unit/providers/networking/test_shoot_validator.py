@@ -1,4 +1,4 @@
-"""Which Shoots a network plugin refuses, and with which words (spec 40 §5.2, §7.2, §7.3)."""
+"""The Shoots that a network plugin refuses, and its messages (spec 40 §5.2, §7.2, §7.3)."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -24,7 +24,7 @@ TEXT = (
 
 
 class Config(Value):
-    """The config of a plugin that routes Services with eBPF only."""
+    """The config of a plugin that routes Services only with eBPF."""
 
     backend: str | None = None
     """`loom` or `shuttle`."""

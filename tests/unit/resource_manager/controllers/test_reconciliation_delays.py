@@ -128,7 +128,7 @@ def test_what_is_kept() -> None:
 
 
 class Nodes:
-    """A client that knows Nodes, and which of them were annotated."""
+    """A client with Nodes, which records annotated ones."""
 
     def __init__(self) -> None:
         self.version = 0
@@ -136,7 +136,7 @@ class Nodes:
         self.cache = Cache(cast("Client", self), NODE, keep_node)
 
     def put(self, name: str, **annotations: str) -> JsonObject:
-        """Return a Node as it is from now on."""
+        """Store a Node, and return it."""
         self.version += 1
         metadata = {"name": name, "resourceVersion": f"{self.version}", "annotations": annotations}
         node = {"apiVersion": "v1", "kind": "Node", "metadata": metadata}
@@ -144,7 +144,7 @@ class Nodes:
         return node
 
     async def patch(self, gvk: GroupVersionKind, key: Key, body: JsonObject) -> JsonObject:
-        """Return what the API server would do."""
+        """Patch a Node like the API server."""
         self.written.append(key.name)
         return self.put(key.name, **body["metadata"]["annotations"])
 

@@ -1,4 +1,4 @@
-"""Deletion of what is protected: spec 12 §14."""
+"""Deletion of protected objects: spec 12 §14."""
 
 import asyncio
 from collections.abc import Callable
@@ -29,7 +29,7 @@ CONFIRMED = {marks.CONFIRMATION_DELETION: "true"}
 
 
 class Cluster:
-    """What a live list would answer, and how often it was asked."""
+    """Answers lists like a live cluster, and counts them."""
 
     def __init__(self, *objects: JsonObject, error: Exception | None = None) -> None:
         self.objects = list(objects)
@@ -190,7 +190,7 @@ async def test_a_confirmation_may_have_a_maximum_age(timestamp: str | None, pass
 
 
 class Told:
-    """Stands in for a recorder: the notes that it was given."""
+    """Stands in for an Event recorder, and records the notes."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []
@@ -200,7 +200,7 @@ class Told:
 
 
 def recording(told: Any, *stored: JsonObject, now: float = 0.0) -> DeletionEvents:
-    """Record Events about deletions, where only some objects exist."""
+    """Return a recorder of deletions' Events in a cluster with only some objects."""
 
     async def read(gvk: GroupVersionKind, key: Key) -> JsonObject:
         for obj in stored:

@@ -688,7 +688,7 @@ METADATA = ("labels", "annotations", "finalizers", "ownerReferences", "name", "g
 
 
 def shaped(shape: JsonObject | None) -> st.SearchStrategy[object]:
-    """Values that have the shape, and any others in its places."""
+    """Draw values of a shape, with arbitrary values in some places."""
     if shape is None:
         return anything
     parts = {name: shaped(below) for name, below in shape.items()}
@@ -697,7 +697,7 @@ def shaped(shape: JsonObject | None) -> st.SearchStrategy[object]:
 
 
 def specs(kind: Kind) -> st.SearchStrategy[JsonObject]:
-    """Any values in the places that are looked at."""
+    """Draw arbitrary values in the validated places."""
     names = {*SPECS[kind.kind], *NESTED, "ttl", "ipFamilies", "region", "recordType", "values"}
     optional = {name: shaped(NESTED.get(name)) for name in sorted(names)}
     return st.fixed_dictionaries({}, optional=optional)

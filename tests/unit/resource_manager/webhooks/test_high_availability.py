@@ -38,7 +38,7 @@ PROFILES = {"seed": SEED, "today": TODAY}
 
 
 class Around:
-    """What would be known of a cluster."""
+    """The known facts about a cluster."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The high-availability webhook: what is refused, and what is left alone."""
+"""The high-availability webhook: refused and ignored objects."""
 
 import asyncio
 from typing import Any

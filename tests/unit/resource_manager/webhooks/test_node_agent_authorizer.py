@@ -1,4 +1,4 @@
-"""What a node's agent may do: spec 12 §16."""
+"""The permissions of a node's agent: spec 12 §16."""
 
 import base64
 from typing import Any
@@ -24,7 +24,7 @@ ME = f"{USER_PREFIX}machine-1"
 
 
 class Known:
-    """What the clusters would say of machine-1, which is node-1, and of node-2."""
+    """The clusters' facts about machine-1, which is node-1, and about node-2."""
 
     def __init__(self, node: str = "node-1", labels: dict[str, str] | None = None) -> None:
         self.the_agent = Agent("machine-1", node, labels or {})

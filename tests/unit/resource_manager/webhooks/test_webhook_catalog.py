@@ -1,4 +1,4 @@
-"""Which webhooks are served, and for what an API server asks them: spec 12 §2."""
+"""The served webhooks, and the requests that they receive: spec 12 §2."""
 
 from typing import Any
 

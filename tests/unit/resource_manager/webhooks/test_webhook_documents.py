@@ -1,4 +1,4 @@
-"""Look-ups that manifests answer."""
+"""Look-ups that are answered from manifests."""
 
 import pytest
 

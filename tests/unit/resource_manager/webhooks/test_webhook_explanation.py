@@ -1,4 +1,4 @@
-"""Why webhooks change an object, or leave it alone."""
+"""Explanations of why webhooks change or ignore an object."""
 
 import pytest
 

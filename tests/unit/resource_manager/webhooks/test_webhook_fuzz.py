@@ -1,4 +1,4 @@
-"""Whatever is sent to a webhook, it answers with a valid review and never fails.
+"""Webhooks answer any input with a valid review, and never fail.
 
 Each example is a review that an API server could send, with some of its parts replaced by other
 JSON. `--hypothesis-profile=nightly` tries 20,000 of them for each webhook.
@@ -270,7 +270,7 @@ OF_EXTENSIONS: Final = {path_of(kind): kind.kind for kind in KINDS}
 
 
 def samples_for(path: str) -> list[Sample]:
-    """Return the objects that a webhook is about, and a pod that it may be sent by mistake."""
+    """Return the objects of a webhook, and a pod that it may receive by mistake."""
     if path in OF_EXTENSIONS:
         return [s for s in SAMPLES if s.obj["kind"] in (OF_EXTENSIONS[path], "Pod")]
     return list(SAMPLES)

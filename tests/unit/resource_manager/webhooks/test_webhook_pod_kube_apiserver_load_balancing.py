@@ -36,7 +36,7 @@ def missing(kind: str, name: str) -> NotFound:
 
 
 class ControlPlane:
-    """A namespace's ConfigMap, and the gateway's Service; what is None is not there."""
+    """A namespace's ConfigMap, and the gateway's Service; None if absent."""
 
     def __init__(
         self, data: JsonObject | None = None, *addresses: str, error: KubeError | None = None

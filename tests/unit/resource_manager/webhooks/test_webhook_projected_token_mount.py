@@ -21,7 +21,7 @@ MOUNT = {
 
 
 class Accounts:
-    """ServiceAccounts, each with whether it mounts its token, and who was asked for."""
+    """ServiceAccounts, with whether each mounts its token; records look-ups."""
 
     def __init__(self, **accounts: bool) -> None:
         self.accounts = accounts

@@ -1,4 +1,4 @@
-"""What holds for all mutating webhooks, whatever they are sent."""
+"""Properties of all mutating webhooks, for any input."""
 
 import copy
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ from pergola.testing.reviews import answer, review_of
 
 
 def optional(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[JsonObject]:
-    """A map that has some of the fields, some of them null, and perhaps one that nobody knows."""
+    """Draw maps with some of the fields, some of them null, and perhaps an unknown one."""
     unknown = st.dictionaries(st.just("x-new"), st.integers(0, 3), max_size=1)
     known = st.fixed_dictionaries({}, optional={k: st.none() | v for k, v in fields.items()})
     return st.builds(lambda a, b: a | b, known, unknown)
@@ -123,7 +123,7 @@ def of_kind(
 def pods(
     metadata: dict[str, st.SearchStrategy[Any]] | None = None, **spec: st.SearchStrategy[Any]
 ) -> st.SearchStrategy[JsonObject]:
-    """Pods that have these fields for sure, and some of the others."""
+    """Draw pods that have these fields and some of the others."""
     sure = st.fixed_dictionaries(spec | {k: st.just(v) for k, v in REST.items()})
     further = optional(**{k: v for k, v in OPTIONAL_SPEC.items() if k not in spec})
     return of_kind(
@@ -248,7 +248,7 @@ each_webhook = pytest.mark.parametrize("name", CASES)
 
 
 def said(handler: Handler, obj: JsonObject, **fields: Any) -> Verdict:
-    """Return the answer; the look-ups above never wait, so that no event loop is needed."""
+    """Return the answer; no event loop is needed, as the look-ups above never wait."""
     steps = answer(handler, review_of(obj, namespace="kube-system", **fields)).__await__()
     try:
         next(steps)
@@ -259,7 +259,7 @@ def said(handler: Handler, obj: JsonObject, **fields: Any) -> Verdict:
 
 
 def leaves(value: Any, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
-    """Return all values by their paths; empty maps and nulls are as good as nothing."""
+    """Return all values by their paths, without empty maps and nulls."""
     if isinstance(value, dict):
         found: dict[tuple[str, ...], Any] = {}
         for name, item in value.items():

@@ -1,4 +1,4 @@
-"""Tokens in Secrets that nobody needs any more: spec 12 §9."""
+"""Invalidation of unused tokens in Secrets: spec 12 §9."""
 
 import pytest
 

@@ -13,7 +13,7 @@ WEB, API = Key("demo", "web"), Key("demo", "api")
 
 
 class Source:
-    """Something to subscribe to, whose changes a test tells."""
+    """A source whose changes a test publishes."""
 
     def __init__(self) -> None:
         self.objects: dict[Key, frozenset[str]] = {}

@@ -1,4 +1,4 @@
-"""How a controller goes on after each run, under virtual time."""
+"""What a controller does after each run, under virtual time."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -46,7 +46,7 @@ async def running(controller: Controller[str]) -> AsyncIterator[Controller[str]]
 
 
 class Script:
-    """Plays outcomes in turn, the last one again and again, and notes when each run began."""
+    """Returns outcomes in turn, repeating the last one, and records the start of each run."""
 
     def __init__(self, *outcomes: Outcome | Exception) -> None:
         self._outcomes = list(outcomes)
@@ -178,7 +178,7 @@ async def test_what_must_stop_the_process_is_not_retried() -> None:
 
 
 class Slow:
-    """Takes a second for each run, and notes which keys ran side by side."""
+    """Takes a second for each run, and records which keys ran concurrently."""
 
     def __init__(self) -> None:
         self.running: list[str] = []

@@ -92,7 +92,7 @@ async def test_a_cancelled_worker_loses_no_key() -> None:
 
 
 class _Machine(RuleBasedStateMachine):
-    """Whatever the order of events: what was added last is always run after that."""
+    """In any order of events, what was added last is always run afterwards."""
 
     def __init__(self) -> None:
         super().__init__()

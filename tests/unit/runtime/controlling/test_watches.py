@@ -1,4 +1,4 @@
-"""What triggers a controller: sources of events, predicates and mappings."""
+"""Triggers of a controller: sources of events, predicates and mappings."""
 
 import asyncio
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""One process: what starts after what, and how it ends."""
+"""One process: the order of its start, and its end."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -33,7 +33,7 @@ QUIET = ProcessOptions(health=None, metrics=None)
 
 
 class Story:
-    """What happened, in order."""
+    """The events of a test, in order."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -51,7 +51,7 @@ class Story:
 
 
 class Recorded:
-    """A part that adds to the story when it runs and when it ends."""
+    """A component that adds to the story when it starts and when it ends."""
 
     is_idle = True
 

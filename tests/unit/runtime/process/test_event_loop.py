@@ -1,4 +1,4 @@
-"""What the event loop of a process does with sockets whose connection fails."""
+"""The handling of sockets whose connection fails, by a process's event loop."""
 
 import asyncio
 import os

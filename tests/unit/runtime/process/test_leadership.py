@@ -30,7 +30,7 @@ class WallClock:
 
 
 class Leases:
-    """The one lease that a server has, with the server's optimistic locking."""
+    """A server's only lease, with optimistic locking."""
 
     def __init__(self) -> None:
         self.lease: JsonObject | None = None
@@ -62,7 +62,7 @@ class Leases:
         return self._store(obj)
 
     def touch(self, **metadata: str) -> None:
-        """Somebody else edits the lease."""
+        """Edit the lease as another client."""
         assert self.lease is not None
         self._store({**self.lease, "metadata": {**self.lease["metadata"], **metadata}})
 
@@ -84,7 +84,7 @@ State = Literal["up", "down", "silent", "answers are lost"]
 
 
 class Line:
-    """A replica's connection to the server, which can be cut."""
+    """A replica's connection to the server, which can be interrupted."""
 
     def __init__(self, server: Leases) -> None:
         self.server = server
@@ -121,7 +121,7 @@ def candidate(
 
 
 async def lead(election: LeaderElection, led: list[str], name: str) -> None:
-    """Leads for ever, and says from when to when."""
+    """Lead until cancelled, and record the start and end."""
 
     async def work() -> None:
         led.append(f"{name} began")

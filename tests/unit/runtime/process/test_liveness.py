@@ -1,4 +1,4 @@
-"""When the process is unready, and when it should be restarted: spec 10 §13.3 and §13.4."""
+"""Readiness and liveness of the process: spec 10 §13.3 and §13.4."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What may be said about Calico, row by row (spec 40 §5.1, §5.2, Beyond 10 and 11)."""
+"""Validation of Calico's config, row by row (spec 40 §5.1, §5.2, Beyond 10 and 11)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Whether an overlay may go (spec 40 §5.3 step 5); the waiting itself is an integration test."""
+"""When an overlay may be removed (spec 40 §5.3 step 5); an integration test covers the wait."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What runs in a Shoot with Calico (spec 40 §5.5, 'Must hold' of §5)."""
+"""The objects of a Shoot with Calico (spec 40 §5.5, 'Must hold' of §5)."""
 
 import hashlib
 import itertools
@@ -650,7 +650,7 @@ def test_a_change_and_its_way_back_leave_no_trace(other: JsonObject) -> None:
 
 
 def changed(before: Rendered, after: Rendered) -> set[str]:
-    """Return the objects that differ, came or went."""
+    """Return the objects that were changed, added or removed."""
     old, new = (
         {f"{o['kind']}/{name_of(o)}": orjson.dumps(o, option=orjson.OPT_SORT_KEYS) for o in r.shoot}
         for r in (before, after)

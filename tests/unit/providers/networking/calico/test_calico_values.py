@@ -1,4 +1,4 @@
-"""What a config of Calico means, row by row (spec 40 §5.3, §5.4, §5.6)."""
+"""The meaning of Calico's config, row by row (spec 40 §5.3, §5.4, §5.6)."""
 
 import pytest
 

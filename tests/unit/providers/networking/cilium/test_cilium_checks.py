@@ -1,4 +1,4 @@
-"""The fields of spec 40 §6.1 in the order of its table, and what else no agent can run."""
+"""The fields of spec 40 §6.1 in the order of its table, and other configs that no agent can run."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which labels make identities, by the rules with which cilium reads its file (D21 of issue 12)."""
+"""The labels of identities, by the rules with which cilium reads its file (D21 of issue 12)."""
 
 import orjson
 import pytest

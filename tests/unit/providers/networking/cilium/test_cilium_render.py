@@ -1,4 +1,4 @@
-"""What the Shoot gets: spec 40 §6.4, every option with every other, and changes of options."""
+"""The objects of the Shoot: spec 40 §6.4, pairs of all options, and changes of options."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -446,7 +446,7 @@ def checksums(rendered: Rendered) -> dict[str, str]:
 
 
 def assert_rolls_once(before: Rendered, after: Rendered, again: Rendered) -> None:
-    """Agents start anew for the change, and never for its repetition."""
+    """Check that agents restart for the change, but not for its repetition."""
     assert checksums(before)[CHECKSUM] != checksums(after)[CHECKSUM]
     assert orjson.dumps(after.shoot) == orjson.dumps(again.shoot)
 

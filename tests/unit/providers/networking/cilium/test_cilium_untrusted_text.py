@@ -1,4 +1,4 @@
-"""Text that others wrote never becomes part of a shell command (D5 of issue 12)."""
+"""Untrusted text never becomes part of a shell command (D5 of issue 12)."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What all network plugins share: from a Network to a plan, and what is refused on the way."""
+"""The shared part of network plugins: from a Network to a plan or a refusal."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
@@ -26,7 +26,7 @@ class NetworkConfig(Value):
 
 
 class Tulip(NetworkPlugin[NetworkConfig]):
-    """A plugin that can draw only in some colors, and notes for which families it was asked."""
+    """A plugin that supports only some colors, and records the requested IP families."""
 
     type = "tulip"
     name = "networking-tulip"

@@ -1,4 +1,4 @@
-"""What a CertificateSigningRequest asks for, and which requests are too ambiguous to be read."""
+"""The contents of CertificateSigningRequests, and requests that are refused as ambiguous."""
 
 import base64
 from contextlib import suppress
@@ -69,7 +69,7 @@ SUBJECT = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "system:node:foo")]
 
 
 def with_attributes(*attributes: bytes, subject: bytes = SUBJECT) -> bytes:
-    """Return a request whose attributes are put together by hand; the signature is none."""
+    """Return a request with handmade attributes and an invalid signature."""
     public = KEY.public_key().public_bytes(
         serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
     )

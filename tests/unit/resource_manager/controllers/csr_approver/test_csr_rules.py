@@ -1,4 +1,4 @@
-"""Who gets which certificate: one test per rule of spec 11 §3."""
+"""The requesters of certificates and what they may request: one test per rule of spec 11 §3."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

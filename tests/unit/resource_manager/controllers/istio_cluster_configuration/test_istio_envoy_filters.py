@@ -1,4 +1,4 @@
-"""Which EnvoyFilters a namespace's DestinationRules ask for: spec 11 §7.3."""
+"""The EnvoyFilters for a namespace's DestinationRules: spec 11 §7.3."""
 
 from typing import Any
 
@@ -72,7 +72,7 @@ def values(*ports: JsonObject, policy: JsonObject | None = None) -> dict[str, di
 
 
 def protocol(port: JsonObject, policy: JsonObject | None = None) -> str:
-    """Under which field a port gets the options of HTTP/2; empty if it gets none."""
+    """Return the field in which a port gets the options of HTTP/2; empty if it gets none."""
     (value,) = values(port, policy=policy).values()
     options = value.get("typed_extension_protocol_options", {}).get(OPTIONS, {})
     return next((field for field in options if field.endswith("_config")), "")

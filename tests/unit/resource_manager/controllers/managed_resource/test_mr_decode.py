@@ -1,4 +1,4 @@
-"""Documents in Secrets into objects (spec 10 §4.3)."""
+"""Decoding of documents in Secrets into objects (spec 10 §4.3)."""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""What single kinds keep of the live object (spec 10 §5.3, B12)."""
+"""The fields of the live object that some kinds keep (spec 10 §5.3, B12)."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What an object should look like (spec 10 §5.1)."""
+"""The desired form of objects (spec 10 §5.1)."""
 
 import copy
 from typing import Final

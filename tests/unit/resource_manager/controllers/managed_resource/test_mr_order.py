@@ -1,4 +1,4 @@
-"""In which order objects are applied, and what a failure holds back (spec 10 §4.8, B10, B20)."""
+"""The order in which objects are applied, and what failures block (spec 10 §4.8, B10, B20)."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Which ManagedResource an object comes from (spec 10 §3.3)."""
+"""The ManagedResource that an object comes from (spec 10 §3.3)."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What the status lists, and which former object a manifest stands for (spec 10 §4.5)."""
+"""The references in the status, and the former object of a manifest (spec 10 §4.5)."""
 
 import pytest
 

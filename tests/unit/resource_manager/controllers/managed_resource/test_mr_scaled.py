@@ -1,4 +1,4 @@
-"""What HorizontalPodAutoscalers scale (spec 10 §4.8)."""
+"""The targets of HorizontalPodAutoscalers (spec 10 §4.8)."""
 
 import pytest
 

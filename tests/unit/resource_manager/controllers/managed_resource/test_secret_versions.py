@@ -1,4 +1,4 @@
-"""Our finalizer comes and goes without a Secret counting as changed: spec 11 §6."""
+"""Adding and removing our finalizer does not count as a change of a Secret: spec 11 §6."""
 
 import base64
 from typing import cast
@@ -42,14 +42,14 @@ def secret(version: str, *finalizers: str) -> JsonObject:
 
 
 def seen(source: Source) -> SeenSecret:
-    """Return the facts."""
+    """Return the cached facts."""
     kept = source.secret(KEY)
     assert kept is not None
     return kept
 
 
 def observing() -> tuple[Source, Server, list[Change[SeenSecret]]]:
-    """Return a source that knows the Secret in version 1 and a ManagedResource that names it."""
+    """Return a source with the Secret in version 1 and a ManagedResource that refers to it."""
     server = Server()
     source = Source(cast("Client", server), Responsibility("resources"))
     source.secrets.observe(server.secret)

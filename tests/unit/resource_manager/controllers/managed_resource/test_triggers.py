@@ -1,4 +1,4 @@
-"""Which events wake whom: spec 10 §4.1."""
+"""The ManagedResources that each event triggers: spec 10 §4.1."""
 
 from dataclasses import replace
 from typing import Any
@@ -127,7 +127,7 @@ def test_a_managed_resource_that_is_gone_runs_to_be_forgotten() -> None:
 
 
 def source_with(*resources: JsonObject) -> Source:
-    """Return a source that saw these ManagedResources and is never run."""
+    """Return a source with these ManagedResources that is never run."""
     config = ClusterConfig(
         server="http://127.0.0.1:1",
         ca=None,

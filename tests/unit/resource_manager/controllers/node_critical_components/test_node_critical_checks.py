@@ -1,4 +1,4 @@
-"""What a Node waits for, decided from what is seen: spec 11 §5.3, and Beyond."""
+"""What a Node waits for, decided from cached facts: spec 11 §5.3, and Beyond."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ TOLERANT = [{"key": TAINT, "operator": "Exists"}]
 
 
 def daemon_set(uid: str = "d", label: str = "true", **pod_spec: object) -> SeenDaemonSet:
-    """Return a DaemonSet as kept; tolerates our taint unless told otherwise."""
+    """Return a DaemonSet as cached; by default it tolerates our taint."""
     template = {
         "metadata": {"labels": {CRITICAL: label}},
         "spec": {"tolerations": TOLERANT, **pod_spec},
@@ -37,7 +37,7 @@ def daemon_set(uid: str = "d", label: str = "true", **pod_spec: object) -> SeenD
 
 
 def pod(daemon_set: str = "d", **changes: object) -> SeenPod:
-    """Return a Pod as kept, ready unless told otherwise."""
+    """Return a Pod as cached, by default ready."""
     seen = SeenPod(
         node="n",
         daemon_set=daemon_set,
@@ -57,7 +57,7 @@ def key(name: str) -> Key:
 def problems(
     daemon_sets: dict[Key, SeenDaemonSet], pods: dict[Key, SeenPod], *drivers: str
 ) -> list[Problem]:
-    """Return what the checks find on the Node."""
+    """Return the problems that the checks find on the Node."""
     return check("n", NODE, daemon_sets.items(), pods, drivers).problems
 
 

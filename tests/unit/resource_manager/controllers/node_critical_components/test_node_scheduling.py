@@ -1,4 +1,4 @@
-"""Which Nodes the pods of a DaemonSet may run on: spec 11 §5.3, 'should run'."""
+"""The Nodes that the pods of a DaemonSet may run on: spec 11 §5.3, 'should run'."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Which labels a token Secret gets: spec 11 §2.2."""
+"""The labels of a token Secret: spec 11 §2.2."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a Secret asks for, when a token is due, how often, and what is written (spec 11 §1)."""
+"""Requests in Secrets, due times of tokens, and what is written (spec 11 §1)."""
 
 import base64
 from dataclasses import replace

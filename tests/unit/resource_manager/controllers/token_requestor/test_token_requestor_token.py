@@ -1,4 +1,4 @@
-"""What a JWT says of itself, and the kubeconfig and Secret around it (spec 11 §1.4 and §1.5)."""
+"""The claims of a JWT, and the kubeconfig and Secret around it (spec 11 §1.4 and §1.5)."""
 
 import base64
 from datetime import UTC, datetime, timedelta
