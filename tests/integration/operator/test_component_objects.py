@@ -1,0 +1,94 @@
+"""A real API server accepts what components render, without a field that it does not know."""
+
+from collections.abc import AsyncIterator
+
+import orjson
+import pytest
+
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, metadata_of, name_of
+from pergola.kube.client import Client
+from pergola.kube.errors import AlreadyExists, ApiError
+from pergola.kube.kubeconfig import load
+from pergola.operator.components.catalog import CATALOG
+from pergola.operator.components.component import Component
+from pergola.operator.garden.landscape import NAMESPACE
+from pergola.sandbox import Sandbox
+from pergola.testing.garden import HIGHLY_AVAILABLE, landscape
+
+BUILT_IN = {
+    "",
+    "admissionregistration.k8s.io",
+    "apps",
+    "autoscaling",
+    "coordination.k8s.io",
+    "networking.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "scheduling.k8s.io",
+}
+EVERYTHING: JsonObject = {
+    "spec": {
+        "runtimeCluster": {
+            "settings": {
+                "loadBalancerServices": {"externalTrafficPolicy": "Local"},
+                "persistentVolumeClaimAutoscaler": {"enabled": True},
+                "topologyAwareRouting": {"enabled": True},
+            }
+        }
+    }
+}
+GATES = {"DisableNginxIngressInGarden": False, "IstioTLSTermination": True}
+
+
+class StrictClient(Client):
+    """A client whose objects are checked, and not stored."""
+
+    async def create(self, obj: JsonObject, *, dry_run: bool = True) -> JsonObject:
+        """Have the API server check the object; a field that it does not know is an error."""
+        gvk = GroupVersionKind.of(obj)
+        resource = await self.resource(gvk)
+        return await self._object(
+            gvk,
+            "POST",
+            resource.collection(Key.of(obj).namespace),
+            query={"dryRun": "All", "fieldValidation": "Strict"},
+            body=orjson.dumps(obj),
+        )
+
+
+@pytest.fixture
+async def strict(garden_sandbox: Sandbox) -> AsyncIterator[StrictClient]:
+    async with StrictClient.connect(load(garden_sandbox.kubeconfig)) as client:
+        yield client
+
+
+def rendered(component: Component) -> list[JsonObject]:
+    """Return the objects of built-in kinds, those with a namespace in that of the garden."""
+    built = landscape(HIGHLY_AVAILABLE, EVERYTHING, feature_gates=GATES)
+    if component.absent(built) is not None:
+        return []
+    found = component.objects(built)
+    objects = [*found.direct, *(obj for each in found.managed for obj in each.objects)]
+    return [moved(obj) for obj in objects if GroupVersionKind.of(obj).group in BUILT_IN]
+
+
+def moved(obj: JsonObject) -> JsonObject:
+    metadata = metadata_of(obj)
+    if "namespace" not in metadata:
+        return obj
+    return {**obj, "metadata": {**metadata, "namespace": NAMESPACE}}
+
+
+@pytest.mark.parametrize("component", CATALOG, ids=lambda each: each.name)
+async def test_an_api_server_accepts_all_objects(
+    strict: StrictClient, component: Component
+) -> None:
+    refused = {}
+    for obj in rendered(component):
+        try:
+            await strict.create(obj)
+        except AlreadyExists:
+            continue  # such as the namespace of the garden: checked before it was looked up
+        except ApiError as error:
+            refused[f"{obj['kind']} {name_of(obj)}"] = str(error)
+    assert refused == {}
