@@ -1,19 +1,15 @@
 """The API server's Services and its names (spec 20 §15.3)."""
 
-from typing import Any
-
 import pytest
 
 from pergola.api.objects import JsonObject, Key, labels_of, map_at, name_of
 from pergola.operator.components.component import Rendered
-from pergola.operator.components.kube_apiserver_exposure import services, sni, termination
+from pergola.operator.components.kube_apiserver_exposure import services, sni
 from pergola.operator.components.kube_apiserver_exposure.hosts import (
     CertificateMissing,
     hosts_of,
     other_certificate,
 )
-from pergola.operator.garden.credentials import Credentials
-from pergola.operator.garden.landscape import Landscape
 from pergola.testing.garden import landscape
 
 API = "api.virtual-garden.local.gardener.cloud"
@@ -28,15 +24,6 @@ CERTIFICATE: JsonObject = {
 def with_names(*patterns: str, secret: str | None = None) -> JsonObject:
     server = {"sni": {"domainPatterns": list(patterns), "secretName": secret}}
     return {"spec": {"virtualCluster": {"kubernetes": {"kubeAPIServer": server}}}}
-
-
-def built(*patches: JsonObject, **attributes: Any) -> Landscape:
-    """Return a landscape with the credentials of all that comes before."""
-    bare = landscape(*patches, **attributes)
-    found = dict(bare.credentials.generated)
-    for name in (termination.SERVER, termination.CLIENT):
-        found.setdefault(name, found["etcd-druid-webhook"])
-    return bare.with_credentials(Credentials(found))
 
 
 def named(rendered: Rendered, kind: str) -> dict[str, JsonObject]:
@@ -116,7 +103,7 @@ def test_a_certificate_that_is_not_there_is_an_error_that_names_it() -> None:
 
 
 def test_a_gateway_that_does_not_decrypt_passes_connections_on() -> None:
-    rendered = sni.render(built(feature_gates=PASSTHROUGH))
+    rendered = sni.render(landscape(feature_gates=PASSTHROUGH))
     [gateway] = named(rendered, "Gateway").values()
     assert gateway["servers"][0]["tls"] == {"mode": "PASSTHROUGH"}
     assert gateway["servers"][0]["hosts"] == [API, GARDENER]
@@ -124,14 +111,14 @@ def test_a_gateway_that_does_not_decrypt_passes_connections_on() -> None:
 
 
 def test_a_gateway_that_decrypts_verifies_clients_and_servers() -> None:
-    rendered = sni.render(built())
+    rendered = sni.render(landscape())
     secrets = {name_of(obj): obj["data"] for obj in managed(rendered)["istio-tls-secrets"]}
     assert set(secrets) == {"garden-kube-apiserver-tls", "garden-kube-apiserver-istio-mtls"}
     assert all(set(data) == {"cacert", "cert", "key"} for data in secrets.values())
 
 
 def test_only_clients_with_a_certificate_go_over_the_gateways_own_connection() -> None:
-    rules = named(sni.render(built()), "DestinationRule")
+    rules = named(sni.render(landscape()), "DestinationRule")
     modes = {name: map_at(spec, "trafficPolicy", "tls")["mode"] for name, spec in rules.items()}
     assert modes == {
         "virtual-garden-kube-apiserver": "SIMPLE",
@@ -141,7 +128,7 @@ def test_only_clients_with_a_certificate_go_over_the_gateways_own_connection() -
 
 
 def test_names_with_another_certificate_have_a_server_of_their_own() -> None:
-    chosen = built(
+    chosen = landscape(
         with_names(GARDENER, secret="sni"),
         references={("Secret", Key("garden", "sni")): CERTIFICATE},
     )
@@ -156,7 +143,7 @@ def test_names_with_another_certificate_have_a_server_of_their_own() -> None:
 
 
 def test_what_only_a_gateway_that_decrypts_needs_is_removed_with_the_gate() -> None:
-    decrypting, passing = built(), built(feature_gates=PASSTHROUGH)
+    decrypting, passing = landscape(), landscape(feature_gates=PASSTHROUGH)
     removed = sni.TLS_SERVICES_CLEANUP.leftovers
     needed = [services.render(decrypting), sni.render(decrypting)]
     kept = [services.render(passing), sni.render(passing)]
@@ -169,7 +156,7 @@ def test_what_only_a_gateway_that_decrypts_needs_is_removed_with_the_gate() -> N
 
 
 def test_every_name_has_a_route_for_clients_with_a_certificate() -> None:
-    chosen = built(with_names(GARDENER), wildcard_certificate=CERTIFICATE)
+    chosen = landscape(with_names(GARDENER), wildcard_certificate=CERTIFICATE)
     [filters] = managed(sni.render(chosen))["kube-apiserver-sni"]
     routes = [
         patch["patch"]["value"]["match"]["dynamic_metadata"][0]["value"]["string_match"]["exact"]

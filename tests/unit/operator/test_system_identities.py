@@ -158,6 +158,21 @@ EXPECTED = {
             f"Service garden/{_SERVER}-connection-upgrade",
         }
     },
+    "kube-apiserver-sni": {
+        "direct": {
+            f"DestinationRule garden/{_SERVER}",
+            f"DestinationRule garden/{_SERVER}-mtls",
+            f"DestinationRule garden/{_SERVER}-connection-upgrade",
+            f"Gateway garden/{_SERVER}",
+            f"VirtualService garden/{_SERVER}",
+        },
+        "istio-tls-secrets": {
+            f"Secret {_INGRESS}/garden-kube-apiserver-istio-mtls",
+            f"Secret {_INGRESS}/garden-kube-apiserver-tls",
+        },
+        "kube-apiserver-sni": {f"EnvoyFilter {_INGRESS}/garden-istio-tls-termination"},
+    },
+    "kube-apiserver-tls-services": {},
     _BASIC_AUTH: {_BASIC_AUTH: BASIC_AUTH},
 }
 

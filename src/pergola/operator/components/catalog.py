@@ -23,6 +23,10 @@ from pergola.operator.components.gardener_scheduler import GARDENER_SCHEDULER
 from pergola.operator.components.internal_load_balancing import INTERNAL_LOAD_BALANCING
 from pergola.operator.components.kube_apiserver.component import KUBE_APISERVER
 from pergola.operator.components.kube_apiserver_exposure.services import API_SERVER_SERVICE
+from pergola.operator.components.kube_apiserver_exposure.sni import (
+    API_SERVER_SNI,
+    TLS_SERVICES_CLEANUP,
+)
 from pergola.operator.components.kube_controller_manager.deployment import KUBE_CONTROLLER_MANAGER
 from pergola.operator.components.nginx_ingress.objects import NGINX_INGRESS
 from pergola.operator.components.observability.catalog import OBSERVABILITY
@@ -50,6 +54,8 @@ CATALOG: Final[tuple[Component, ...]] = (
     GENERIC_KUBECONFIG,
     API_SERVER_SERVICE,
     KUBE_APISERVER,
+    API_SERVER_SNI,
+    TLS_SERVICES_CLEANUP,
     KUBE_CONTROLLER_MANAGER,
     VIRTUAL_RESOURCE_MANAGER,
     *OBSERVABILITY,
