@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from pergola.api import marks
 from pergola.api.field_errors import Cause, forbidden, unsupported
-from pergola.api.objects import annotations_of, deletion_timestamp_of
+from pergola.api.objects import deletion_timestamp_of, map_at
 from pergola.api.operator_v1alpha1 import Garden
 from pergola.api.operator_v1alpha1 import operations as op
 from pergola.api.operator_v1alpha1.status import CredentialsRotation, Rotation
@@ -63,7 +63,7 @@ def check_operations(garden: Garden, version: Version | None) -> Iterator[Cause]
     Args:
         version: of Kubernetes; None if it cannot be read.
     """
-    requested = op.operations_in(annotations_of_garden(garden).get(marks.OPERATION, ""))
+    requested = op.operations_in(_annotation(garden))
     single_step = version is None or version.of_minor >= _WITH_SINGLE_STEP
     for operation in requested:
         if operation not in op.OPERATIONS:
@@ -72,11 +72,6 @@ def check_operations(garden: Garden, version: Version | None) -> Iterator[Cause]
         yield from _combination(operation, requested, single_step=single_step)
         if operation in _STEPS:
             yield from _context(operation, garden, single_step=single_step)
-
-
-def annotations_of_garden(garden: Garden) -> dict[str, str]:
-    """Return the annotations of a typed Garden."""
-    return annotations_of({"metadata": garden.metadata})
 
 
 def phase_of(garden: Garden, credential: str) -> str:
@@ -91,6 +86,11 @@ def phase_of(garden: Garden, credential: str) -> str:
     }
     of_credential = found[credential]
     return of_credential.phase if of_credential else ""
+
+
+def _annotation(garden: Garden) -> str:
+    text = map_at({"metadata": garden.metadata}, "metadata", "annotations").get(marks.OPERATION)
+    return text if isinstance(text, str) else ""
 
 
 def _combination(operation: str, requested: list[str], *, single_step: bool) -> Iterator[Cause]:
