@@ -17,6 +17,7 @@ from pergola.operator.components.observability.opentelemetry_collector import (
 from pergola.operator.components.observability.opentelemetry_operator import (
     OPENTELEMETRY_OPERATOR,
 )
+from pergola.operator.components.observability.victoria_logs import VICTORIA_LOGS
 from pergola.testing.garden import landscape
 
 IPV6: JsonObject = {"spec": {"runtimeCluster": {"networking": {"pods": ["2001:db8:1::/48"]}}}}
@@ -127,3 +128,23 @@ def test_pipelines_use_only_what_is_configured() -> None:
 
 def test_the_collector_comes_after_its_operator() -> None:
     assert OPENTELEMETRY_COLLECTOR.after == (OPENTELEMETRY_OPERATOR.deploy,)
+
+
+def test_victoria_logs_needs_its_feature_gate() -> None:
+    assert VICTORIA_LOGS.absent(landscape()) == "the feature gate VictoriaLogsBackend is off"
+    assert VICTORIA_LOGS.absent(landscape(feature_gates=BOTH_STORES)) is None
+
+
+def test_the_collector_reaches_victoria_logs_by_the_service_of_its_operator() -> None:
+    (store,) = objects_of(VICTORIA_LOGS, feature_gates=BOTH_STORES)
+    spec = map_at(store, "spec")
+    service = map_at(spec, "serviceSpec", "metadata")["name"]
+    exporter = map_at(configuration(landscape()), "exporters", "otlphttp/victorialogs")
+    assert exporter["logs_endpoint"].startswith(f"http://{service}:{spec['port']}/")
+
+
+def test_the_volume_of_victoria_logs_has_the_minimum_size_of_the_garden() -> None:
+    larger: JsonObject = {"spec": {"runtimeCluster": {"volume": {"minimumSize": "50Gi"}}}}
+    (managed,) = VICTORIA_LOGS.objects(landscape(larger, feature_gates=BOTH_STORES)).managed
+    storage = map_at(managed.objects[0], "spec", "storage", "resources", "requests")
+    assert storage["storage"] == "50Gi"

@@ -213,7 +213,8 @@ IDENTITIES: Final = {
 
 def managed() -> dict[str, Managed]:
     shared = landscape(wildcard_certificate=WILDCARD)
-    found = (each for one in OBSERVABILITY for each in one.objects(shared).managed)
+    present = [each for each in OBSERVABILITY if each.absent(shared) is None]
+    found = (each for one in present for each in one.objects(shared).managed)
     return {each.name: each for each in found}
 
 

@@ -26,6 +26,7 @@ from pergola.operator.components.observability.prometheus_longterm.component imp
 )
 from pergola.operator.components.observability.prometheus_operator import PROMETHEUS_OPERATOR
 from pergola.operator.components.observability.vali.component import VALI
+from pergola.operator.components.observability.victoria_logs import VICTORIA_LOGS
 from pergola.operator.components.observability.victoria_operator import VICTORIA_OPERATOR
 
 OBSERVABILITY: Final[tuple[Component, ...]] = (
@@ -45,4 +46,5 @@ OBSERVABILITY: Final[tuple[Component, ...]] = (
     OPENTELEMETRY_COLLECTOR,
     FLUENT_BIT,
     FLUENT_OPERATOR_CUSTOM_RESOURCES,
+    VICTORIA_LOGS,
 )

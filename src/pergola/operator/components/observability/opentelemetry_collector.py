@@ -32,6 +32,9 @@ from pergola.operator.components.observability.opentelemetry_operator import (
 from pergola.operator.components.observability.vali.component import PORT as VALI_PORT
 from pergola.operator.components.observability.vali.component import SERVICE as VALI_SERVICE
 from pergola.operator.components.observability.vali.component import absent as absent_vali
+from pergola.operator.components.observability.victoria_logs import PORT as VICTORIA_PORT
+from pergola.operator.components.observability.victoria_logs import SERVICE as VICTORIA_SERVICE
+from pergola.operator.components.observability.victoria_logs import absent as absent_victoria_logs
 from pergola.operator.components.priority_classes import P100
 from pergola.operator.garden.landscape import NAMESPACE, Landscape
 
@@ -42,8 +45,6 @@ PORT: Final = 4317
 
 _API: Final = "opentelemetry.io/v1beta1"
 _METRICS_PORT: Final = 8888
-_VICTORIA_SERVICE: Final = "logging-vl"
-_VICTORIA_PORT: Final = 9428
 _LABELS: Final = {
     "app": NAME,
     "role": "observability",
@@ -51,7 +52,7 @@ _LABELS: Final = {
     **application(NAME),
     **TO_DNS,
     **to_service(VALI_SERVICE, VALI_PORT),
-    **to_service(_VICTORIA_SERVICE, _VICTORIA_PORT),
+    **to_service(VICTORIA_SERVICE, VICTORIA_PORT),
 }
 _NAMES: Final = {
     "nodename": "k8s.node.name",
@@ -168,7 +169,7 @@ def _pipelines(landscape: Landscape) -> JsonObject:
     if absent_vali(landscape) is None:
         steps = ("resource/vali", "attributes/vali")
         found["logs/vali"] = _pipeline(("loki", "debug/logs"), steps)
-    if landscape.feature_gates.get("VictoriaLogsBackend", False):
+    if absent_victoria_logs(landscape) is None:
         found["logs/victorialogs"] = _pipeline(("otlphttp/victorialogs", "debug/logs"))
     return found or {"logs/none": _pipeline(("debug/logs",))}
 
@@ -209,7 +210,7 @@ def _exporters() -> JsonObject:
             "sending_queue": {"sizer": "bytes", "queue_size": 16777216, "batch": batch},
         },
         "otlphttp/victorialogs": {
-            "logs_endpoint": f"http://{_VICTORIA_SERVICE}:{_VICTORIA_PORT}"
+            "logs_endpoint": f"http://{VICTORIA_SERVICE}:{VICTORIA_PORT}"
             "/insert/opentelemetry/v1/logs",
             "headers": {"VL-Stream-Fields": ",".join(_STREAMS)},
         },
