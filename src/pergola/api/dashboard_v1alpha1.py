@@ -7,20 +7,24 @@ terminal-controller-manager serves them; the operator only brings the definition
 
 from typing import Annotated, Final, Literal
 
-from msgspec import Meta, field
+from msgspec import field
 
 from pergola.api.core_v1 import ObjectReference
 from pergola.api.objects import JsonObject
 from pergola.api.schema.crd import crd
-from pergola.api.schema.declare import ATOMIC, Object, Timestamp, Value, kind
+from pergola.api.schema.declare import (
+    ATOMIC,
+    NULLABLE,
+    Object,
+    Timestamp,
+    Value,
+    keyed_by,
+    kind,
+)
 from pergola.api.schema.quantity import ResourceList
 
 API_VERSION: Final = "dashboard.gardener.cloud/v1alpha1"
 
-_BY_NAME: Final = Meta(
-    extra_json_schema={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
-)
-_NULLABLE: Final = Meta(extra_json_schema={"nullable": True})
 _BindingKind = Literal["ClusterRoleBinding", "RoleBinding", ""]
 _Reference = Annotated[ObjectReference, ATOMIC]
 
@@ -55,7 +59,7 @@ class ResourceClaim(Value):
 class Resources(Value):
     """The resources of a container."""
 
-    claims: Annotated[list[ResourceClaim], _BY_NAME] = []
+    claims: Annotated[list[ResourceClaim], keyed_by("name")] = []
     """Claims of the pod that the container uses."""
     limits: ResourceList | None = None
     """The most that the container may use."""
@@ -153,7 +157,7 @@ class Authorization(Value):
 class TargetApiServer(Value):
     """Where the API server of the target is reached from the pod."""
 
-    ca_data: Annotated[bytes, _NULLABLE] | None = None
+    ca_data: Annotated[bytes, NULLABLE] | None = None
     """The authority of the API server, in PEM."""
     server: str = ""
     """The address of the API server, a URL."""

@@ -1,17 +1,19 @@
 """A landscape for tests of components: a Garden, and credentials without a cluster."""
 
 import base64
+import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files
 from typing import Any, Final
 
-from pergola.api.objects import JsonObject
+from pergola.api.objects import JsonObject, Key
 from pergola.api.operator_v1alpha1 import garden_from
 from pergola.bundle.image_vector import ImageVector
 from pergola.kube.patches import apply_merge_patch
 from pergola.operator.components.authorities import authorities
 from pergola.operator.components.catalog import CATALOG
+from pergola.operator.components.component import Rendered
 from pergola.operator.garden.credentials import Credential, Credentials
 from pergola.operator.garden.landscape import Landscape
 from pergola.resource_manager.registration import garden_webhooks
@@ -104,6 +106,7 @@ WILDCARD_CERTIFICATE: Final[JsonObject] = {
     },
 }
 
+_HASH: Final = re.compile(r"-[0-9a-f]{8}$")
 _NOW: Final = datetime(2026, 1, 1, 12, 34, tzinfo=UTC)
 _ETCD_CONFIG: Final[JsonObject] = {
     "etcdController": {"workers": 50},
@@ -127,6 +130,20 @@ _GATES: Final = {
     "RemoveVali": False,
     "VictoriaLogsBackend": False,
 }
+
+
+def identities(rendered: Rendered) -> dict[str, set[str]]:
+    """Return the identities of objects, by ManagedResource; direct ones under `direct`.
+
+    An identity is `Kind namespace/name`; the hash at the end of a unique name is `*`.
+    """
+    groups = {each.name: each.objects for each in rendered.managed}
+    if rendered.direct:
+        groups["direct"] = rendered.direct
+    return {
+        name: {f"{obj['kind']} {_HASH.sub('-*', str(Key.of(obj)))}" for obj in objects}
+        for name, objects in groups.items()
+    }
 
 
 def landscape(*patches: JsonObject, **attributes: Any) -> Landscape:

@@ -70,7 +70,7 @@ def test_shoots_learn_the_domain_of_the_server() -> None:
 def test_a_certificate_is_generated_only_if_there_is_none() -> None:
     wildcard: JsonObject = {"metadata": {"name": "wildcard"}, "data": {}}
     cases = {
-        "gardener-discovery-server-tls-0123abcd": landscape(server()),
+        "gardener-discovery-server-tls-0123abcd": landscape(server(), wildcard_certificate=None),
         "wildcard": landscape(server(), wildcard_certificate=wildcard),
         "own": landscape(server(tlsSecretName="own"), wildcard_certificate=wildcard),
     }

@@ -3,28 +3,10 @@
 Their names are how another operator's objects are taken over. Hashes are `*`.
 """
 
-import re
-
 import pytest
 
-from pergola.api.objects import Key
 from pergola.operator.components.catalog import component
-from pergola.operator.components.component import Rendered
-from pergola.testing.garden import landscape
-
-_HASH = re.compile(r"-[0-9a-f]{8}$")
-
-
-def identities(rendered: Rendered) -> dict[str, set[str]]:
-    """Return the identities of the objects, by ManagedResource; direct ones under `direct`."""
-    groups = {each.name: each.objects for each in rendered.managed}
-    if rendered.direct:
-        groups["direct"] = rendered.direct
-    return {
-        name: {f"{obj['kind']} {_HASH.sub('-*', str(Key.of(obj)))}" for obj in objects}
-        for name, objects in groups.items()
-    }
-
+from pergola.testing.garden import identities, landscape
 
 RESOURCE_MANAGER = {
     "ClusterRole gardener-resource-manager-seed",
