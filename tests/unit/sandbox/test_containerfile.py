@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from pergola.sandbox.images import pergola
+from pergola.sandbox.images import installation, pergola
 from pergola.sandbox.images.oci import Recipe
 from pergola.sandbox.images.offer import BASE
 from pergola.sandbox.images.pergola import PergolaImage
@@ -107,7 +107,7 @@ def test_both_images_have_the_packages_of_the_lock_file() -> None:
     locked = [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
     assert all("--hash=sha256:" in line for line in locked)
     names = {line.partition("==")[0].lower() for line in locked if "== 'win32'" not in line}
-    assert names == pergola._required("pergola") - {"pergola"}
+    assert names == installation.required("pergola") - {"pergola"}
 
 
 def test_everything_that_is_copied_into_the_build_is_sent_to_it() -> None:

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from pergola.sandbox.images import pergola
+from pergola.sandbox.images import installation, pergola
 from pergola.sandbox.images.layers import Entry
 from pergola.sandbox.images.pergola import PergolaImage
 from pergola.sandbox.images.store import Blob, Image, Store
@@ -14,14 +14,14 @@ def paths(entries: list[Entry]) -> set[str]:
 
 
 def test_the_image_contains_requirements_but_not_development_tools() -> None:
-    required = pergola._required("pergola")
+    required = installation.required("pergola")
 
     assert {"pergola", "aiohttp", "aiobotocore", "botocore", "multidict"} <= required
     assert not {"pytest", "mypy", "moto", "hypothesis", "uv"} & required
 
 
 def test_the_image_omits_the_tests_of_the_standard_library() -> None:
-    found = paths(list(pergola._interpreter()))
+    found = paths(list(installation.interpreter()))
     library = f"usr/local/lib/python{sys.version_info.major}.{sys.version_info.minor}"
 
     assert {f"{library}/os.py", f"{library}/asyncio/__init__.py"} <= found
@@ -30,7 +30,7 @@ def test_the_image_omits_the_tests_of_the_standard_library() -> None:
 
 
 def test_the_image_contains_the_data_and_version_of_the_package() -> None:
-    found = {path.partition("site-packages/")[2] for path in paths(list(pergola._package()))}
+    found = {path.partition("site-packages/")[2] for path in paths(list(installation.package()))}
 
     assert {"pergola/cli/__init__.py", "pergola/py.typed"} <= found
     assert "pergola-0.1.0.dist-info/METADATA" in found
@@ -59,7 +59,7 @@ def test_a_module_that_does_not_compile_is_kept_unchanged(tmp_path: Path) -> Non
 def test_the_key_changes_with_the_sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     source = tmp_path / "module.py"
     source.write_text("VALUE = 1\n")
-    monkeypatch.setattr(pergola, "_package", lambda: [Entry("module.py", source)])
+    monkeypatch.setattr(installation, "package", lambda: [Entry("module.py", source)])
     before = PergolaImage().key()
     assert PergolaImage().key() == before
     source.write_text("VALUE = 10\n")
