@@ -22,7 +22,7 @@ from pergola.testing.node_workloads import etcd_pod, etcd_with_a_claim, is_ready
 from pergola.testing.waiting import running, until
 
 # The first caller may have to wait for its image to be built.
-pytestmark = [pytest.mark.node, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.node, pytest.mark.timeout(300)]
 
 PORT = 2379
 L = "networking.resources.gardener.cloud/"
