@@ -43,7 +43,7 @@ def lifetime_labels(
 
 
 def is_renewal_due(secret: ManagedSecret, now: datetime) -> bool:
-    """Return whether a Secret has to be generated anew by now.
+    """Return whether a Secret is due for regeneration.
 
     It is due after 80 % of its validity (or the percentage on its label), or 10 days before it
     expires, whichever is first. The ten days do not apply to what lives for less than 20 days,

@@ -19,7 +19,7 @@ def review_of(
     """Return the request that would bring an object.
 
     Args:
-        namespace: of the request; the object's own unless given.
+        namespace: of the request; by default the object's own.
         fields: further ones of the request.
     """
     gvk = GroupVersionKind.of(obj)

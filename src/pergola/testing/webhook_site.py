@@ -126,7 +126,7 @@ class WebhookSite:
                 await self.client.delete(gvk, key)
 
     async def add_namespace(self, name: str = "", **labels: str) -> str:
-        """Create a namespace in which pods can be created; a fresh name unless given."""
+        """Create a namespace in which pods can be created; by default with a new name."""
         name = name or f"site-{secrets.token_hex(4)}"
         metadata = {"name": name, "labels": labels}
         with suppress(AlreadyExists):

@@ -50,7 +50,7 @@ def explain(
     output
         `table` for people, `json` for programs.
     kubeconfig
-        The cluster, as kubectl finds it unless given.
+        Kubeconfig of the cluster; by default found as by kubectl.
     context
         Context of that kubeconfig.
     """

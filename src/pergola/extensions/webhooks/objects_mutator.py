@@ -78,7 +78,7 @@ def shoot_objects_mutator(
     """Return a webhook on objects inside Shoots; `shoot_configurations` registers it.
 
     Args:
-        purpose: such as `node-local-dns`: the first part of its name, and its path unless given.
+        purpose: such as `node-local-dns`: the first part of its name, and its default path.
         failure_policy: `Fail` only for what must not exist unchanged, since a seed that is down
             then keeps it from being created.
     """

@@ -5,7 +5,7 @@ loses it when none names it any more. No Secret may stay undeletable when this p
 
 - The finalizer is put on only for the sake of a ManagedResource that has our finalizer itself and
   is not being deleted, so that the ManagedResource cannot disappear without us.
-- The ManagedResource controller takes it off (`Secrets.leaving`) before it lets go of its own.
+- The ManagedResource controller removes it (`Secrets.leaving`) before its own finalizer.
 """
 
 from collections.abc import AsyncGenerator, Iterator

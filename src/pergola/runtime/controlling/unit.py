@@ -127,7 +127,7 @@ class Unit:
     """Some controllers, and the caches that must be filled before the first of them starts.
 
     Args:
-        name: as options and logs call it; that of the first controller unless given.
+        name: its name in options and logs; by default that of the first controller.
         caches: what the controllers read and what triggers them; caches that another unit runs are
             left out.
         tasks: what runs beside them, such as an event recorder.
@@ -193,7 +193,7 @@ def controller_unit(
         watches: what triggers it.
         workers: how many keys run at once.
         deadline: seconds that one run may take; None for no limit.
-        caches: what the unit keeps up to date; the caches of the watches unless given.
+        caches: the caches that the unit keeps up to date; by default those of the watches.
         tasks: what runs beside the controller.
         at_start: keys that run without any event.
     """

@@ -85,7 +85,7 @@ class Watch(Generic[E, K]):
     """One source of events of a controller.
 
     Attributes:
-        to: the keys that an event triggers; the object's own key unless given.
+        to: the keys that an event triggers; by default the object's own key.
         when: whether an event matters; asked before `to`.
     """
 

@@ -104,7 +104,7 @@ class Application:
             parts: what every replica runs.
             webhooks: what every replica serves.
             leading: what only the leader runs.
-            probes: the checks; `informer-sync` for readiness unless given.
+            probes: the checks; by default `informer-sync` for readiness.
 
         Raises:
             LostLeadership, ListenError, KubeError: the process cannot go on.

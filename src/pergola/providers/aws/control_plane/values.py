@@ -20,7 +20,7 @@ class Given(NamedTuple):
 
     Attributes:
         config_map: with the cloud provider's configuration, ready to be applied.
-        cloud_controller: the manager that looks after nodes and Services.
+        cloud_controller: the manager of nodes and Services.
         route_controller: the one that writes routes to pods into route tables.
     """
 
