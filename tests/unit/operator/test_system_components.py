@@ -44,7 +44,7 @@ def test_pods_go_to_the_gateway_only_if_it_decrypts() -> None:
     assert internal_load_balancing.absent(landscape()) is None
 
 
-def test_volumes_grow_only_if_the_garden_asks_for_it() -> None:
+def test_volumes_grow_only_if_the_garden_enables_it() -> None:
     enabled = runtime(settings={"persistentVolumeClaimAutoscaler": {"enabled": True}})
     disabled = runtime(settings={"persistentVolumeClaimAutoscaler": {"enabled": False}})
     assert pvc_autoscaler.absent(landscape(enabled)) is None
@@ -52,7 +52,7 @@ def test_volumes_grow_only_if_the_garden_asks_for_it() -> None:
     assert pvc_autoscaler.absent(landscape())
 
 
-def test_nginx_is_there_only_if_its_gate_is_off() -> None:
+def test_nginx_is_deployed_only_if_its_gate_is_off() -> None:
     assert nginx.absent(landscape(feature_gates=NGINX)) is None
     assert nginx.absent(landscape())
 

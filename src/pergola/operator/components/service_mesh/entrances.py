@@ -1,4 +1,4 @@
-"""The Services of the ingress gateway: one for everybody, one for pods of the runtime cluster."""
+"""The Services of the ingress gateway: one for clients outside, one for pods of the cluster."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The pods of the ingress gateway, how many there are, and their namespace."""
+"""The pods of the ingress gateway, and their namespace."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -19,10 +19,7 @@ from pergola.manifests import (
     rule,
     selector,
     service_account,
-    target_reference,
-    vertical_pod_autoscaler,
 )
-from pergola.operator.components import monitoring
 from pergola.operator.components.conventions import TO_DNS, to_service
 from pergola.operator.components.istio import (
     BASIC_AUTH_SERVER,
@@ -50,7 +47,7 @@ LISTENER: Final = 9443
 METRICS_PORT: Final = 15090
 SCRAPED: Final = {"metrics-scrape-target": "true"}
 
-_CONTAINER: Final = "istio-proxy"
+CONTAINER: Final = "istio-proxy"
 _ACCOUNT: Final = f"{NAME}-service-account"
 _CONSIDERED: Final = "high-availability-config.resources.gardener.cloud/consider"
 _ZONES: Final = "high-availability-config.resources.gardener.cloud/zones"
@@ -59,20 +56,12 @@ _REPLACED: Final = {
     "resources.gardener.cloud/deletion-propagation-on-invalid-update": "Orphan",
 }
 """A Deployment with another selector is replaced, and its pods stay until the new ones serve."""
-_LEAST_PER_ZONE: Final = 2
-_MOST_PER_ZONE: Final = 16
-_METRICS: Final = (
-    "envoy_cluster_upstream_cx_(active|connect_fail|total|tx_bytes_total)",
-    "envoy_server_hot_restart_epoch",
-    "istio_build",
-    "istio_(request|response)_bytes_(count|sum)",
-    "istio_request_duration_milliseconds_(count|sum)",
-    "istio_requests_total",
-    "istio_tcp_(connections_(closed|opened)|(received|sent)_bytes)_total",
-    "go_goroutines",
-    "go_memstats_(alloc_bytes|heap_(alloc|inuse|sys)_bytes|stack_inuse_bytes)",
-    "process_(cpu_seconds_total|open_fds|resident_memory_bytes|virtual_memory_bytes)",
-)
+LEAST_PER_ZONE: Final = 2
+
+
+def per_zone(landscape: Landscape, number: int) -> int:
+    """Return the number of pods in all zones; a cluster without zones counts as one."""
+    return number * max(1, len(landscape.runtime.provider.zones))
 
 
 def mesh_namespace(landscape: Landscape, name: str, kind: str, **labels: str) -> JsonObject:
@@ -98,7 +87,7 @@ def mesh_namespace(landscape: Landscape, name: str, kind: str, **labels: str) ->
 
 
 def gateway(landscape: Landscape) -> Iterator[JsonObject]:
-    """Yield the pods of the gateway, its permissions and how it scales."""
+    """Yield the namespace of the gateway, its pods and their permissions."""
     yield mesh_namespace(landscape, INGRESS_NAMESPACE, "istio-ingress", istio="ingressgateway")
     yield service_account(_ACCOUNT, INGRESS_NAMESPACE, PODS)
     yield from role(
@@ -109,12 +98,6 @@ def gateway(landscape: Landscape) -> Iterator[JsonObject]:
         labels=PODS,
     )
     yield _deployment(landscape)
-    yield from _scaling(landscape)
-    yield from _monitoring()
-
-
-def _per_zone(landscape: Landscape, number: int) -> int:
-    return number * max(1, len(landscape.runtime.provider.zones))
 
 
 def _deployment(landscape: Landscape) -> JsonObject:
@@ -126,7 +109,7 @@ def _deployment(landscape: Landscape) -> JsonObject:
         labels=PODS,
         annotations=_REPLACED,
         spec={
-            "replicas": _per_zone(landscape, _LEAST_PER_ZONE),
+            "replicas": per_zone(landscape, LEAST_PER_ZONE),
             "revisionHistoryLimit": 2,
             "selector": selector(PODS),
             "strategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
@@ -176,7 +159,7 @@ def _pod_annotations() -> dict[str, str]:
 def _proxy(landscape: Landscape) -> JsonObject:
     owner = f"kubernetes://apis/apps/v1/namespaces/{INGRESS_NAMESPACE}/deployments/{NAME}"
     return {
-        "name": _CONTAINER,
+        "name": CONTAINER,
         "image": landscape.image(IMAGE),
         "imagePullPolicy": "IfNotPresent",
         "args": [
@@ -245,71 +228,3 @@ def _volumes() -> list[JsonObject]:
         config_map_volume("istiod-ca-cert", "istio-ca-root-cert"),
         {"name": "podinfo", "downwardAPI": {"items": info}},
     ]
-
-
-def _scaling(landscape: Landscape) -> Iterator[JsonObject]:
-    target = target_reference("Deployment", NAME)
-    average = {"type": "AverageValue", "averageValue": "4"}
-    yield manifest(
-        "autoscaling/v2",
-        "HorizontalPodAutoscaler",
-        NAME,
-        namespace=INGRESS_NAMESPACE,
-        labels=PODS,
-        spec={
-            "scaleTargetRef": target,
-            "minReplicas": _per_zone(landscape, _LEAST_PER_ZONE),
-            "maxReplicas": _per_zone(landscape, _MOST_PER_ZONE),
-            "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": average}}],
-            "behavior": {"scaleUp": _one_pod_in(60), "scaleDown": _one_pod_in(1800)},
-        },
-    )
-    yield vertical_pod_autoscaler(NAME, INGRESS_NAMESPACE, target, _CONTAINER, labels=PODS)
-    yield manifest(
-        "policy/v1",
-        "PodDisruptionBudget",
-        NAME,
-        namespace=INGRESS_NAMESPACE,
-        labels=PODS,
-        spec={
-            "minAvailable": 1,
-            "selector": selector(PODS),
-            "unhealthyPodEvictionPolicy": "AlwaysAllow",
-        },
-    )
-
-
-def _one_pod_in(seconds: int) -> JsonObject:
-    policy = {"type": "Pods", "value": 1, "periodSeconds": seconds}
-    return {"stabilizationWindowSeconds": seconds, "policies": [policy]}
-
-
-def _monitoring() -> Iterator[JsonObject]:
-    address = monitoring.replace(
-        "__address__",
-        f"${{1}}:{METRICS_PORT}",
-        "__meta_kubernetes_pod_ip",
-        regex="(.+)",
-    )
-    yield monitoring.service_monitor(
-        monitoring.GARDEN,
-        NAME,
-        {"app": NAME, **SCRAPED},
-        monitoring.endpoint(
-            "tcp",
-            metrics=monitoring.kept_metrics(*_METRICS),
-            targets=[address],
-            path="/stats/prometheus",
-        ),
-        namespace=INGRESS_NAMESPACE,
-    )
-    tag = {"upstream_address": {"value": "upstream.address"}}
-    override = {"match": {"metric": "ALL_METRICS"}, "tagOverrides": tag}
-    yield manifest(
-        "telemetry.istio.io/v1",
-        "Telemetry",
-        f"{monitoring.GARDEN}-enable-upstream-address",
-        namespace=INGRESS_NAMESPACE,
-        labels={"prometheus": monitoring.GARDEN},
-        spec={"metrics": [{"providers": [{"name": "prometheus"}], "overrides": [override]}]},
-    )

@@ -8,6 +8,7 @@ from pergola.operator.components.service_mesh.filters import filters
 from pergola.operator.components.service_mesh.gateway import gateway, mesh_namespace
 from pergola.operator.components.service_mesh.istiod import istiod
 from pergola.operator.components.service_mesh.permissions import NAMESPACE, permissions
+from pergola.operator.components.service_mesh.scaling import metrics, scaling
 from pergola.operator.garden.landscape import Landscape
 
 
@@ -16,6 +17,8 @@ def render(landscape: Landscape) -> Rendered:
     control_plane = (*permissions(), *istiod(landscape))
     ingress = (
         *gateway(landscape),
+        *scaling(landscape),
+        *metrics(),
         load_balancer(landscape),
         internal(landscape),
         *filters(landscape),
