@@ -1,6 +1,6 @@
 """`dashboard.gardener.cloud/v1alpha1`: terminals in the dashboard (spec 20 §16.6).
 
-terminal-controller-manager serves them; the operator only brings the definition.
+terminal-controller-manager serves them; the operator installs their definition.
 """
 
 # ruff: noqa: RUF012 - Structs give every value its own copy of an empty default
@@ -64,11 +64,11 @@ class Resources(Value):
     limits: ResourceList | None = None
     """The most that the container may use."""
     requests: ResourceList | None = None
-    """What is reserved for the container."""
+    """The resources that are reserved for the container."""
 
 
 class TerminalContainer(Value):
-    """The container in which a user works."""
+    """The container that a user works in."""
 
     image: str
     """The image, which must have `/bin/cp`."""
@@ -83,7 +83,7 @@ class TerminalContainer(Value):
 
 
 class TerminalPod(Value):
-    """The pod in which a user works."""
+    """The pod that a user works in."""
 
     container: TerminalContainer | None = None
     """The container of the pod."""
@@ -102,7 +102,7 @@ class TerminalPod(Value):
 
 
 class HostCluster(Value):
-    """The cluster in which the pod of a terminal runs."""
+    """The cluster where the pod of a terminal runs."""
 
     credentials: ClusterCredentials
     """The credentials of the cluster."""
@@ -194,7 +194,7 @@ class TerminalSpec(Value):
     """The desired state of a terminal."""
 
     host: HostCluster
-    """The cluster in which its pod runs."""
+    """The cluster where its pod runs."""
     identifier: str
     """Distinguishes terminals of a user."""
     target: TargetCluster

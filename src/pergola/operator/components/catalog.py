@@ -35,7 +35,9 @@ from pergola.operator.components.pvc_autoscaler import PVC_AUTOSCALER
 from pergola.operator.components.resource_manager.runtime import RESOURCE_MANAGER
 from pergola.operator.components.resource_manager.virtual import VIRTUAL_RESOURCE_MANAGER
 from pergola.operator.components.service_mesh.objects import ISTIO
-from pergola.operator.components.terminal_controller_manager import TERMINAL_CONTROLLER_MANAGER
+from pergola.operator.components.terminal_controller_manager.workload import (
+    TERMINAL_CONTROLLER_MANAGER,
+)
 from pergola.operator.components.vertical_pod_autoscaler.objects import VERTICAL_POD_AUTOSCALER
 from pergola.operator.components.virtual_access import GENERIC_KUBECONFIG
 from pergola.operator.components.virtual_system.component import VIRTUAL_SYSTEM

@@ -71,7 +71,7 @@ def encryption(landscape: Landscape, server: ApiServer) -> Part:
 def configuration(landscape: Landscape, server: ApiServer) -> JsonObject:
     """Return which resources are encrypted, and with which keys.
 
-    What is not to be encrypted any more stays readable, and is written plain.
+    A resource that is no longer to be encrypted stays readable, and is written plain.
     """
     providers = _providers(_keys(landscape, server))
     wanted = {*server.always_encrypted, *resource_keys(server.settings.encryption_config.resources)}

@@ -74,7 +74,7 @@ def _permissions() -> list[JsonObject]:
 
 
 def _binding(kind: str, name: str, role: str, namespace: str = "") -> JsonObject:
-    """Return a binding to a role that Kubernetes itself brings."""
+    """Return a binding to a role of Kubernetes itself."""
     return manifest(
         f"{_RBAC}/v1",
         f"{kind}Binding",

@@ -52,7 +52,7 @@ def _gardenlets() -> list[JsonObject]:
 
 
 def _everybody() -> Iterator[JsonObject]:
-    """Yield what all users may do, and the role to create projects, which nobody has yet."""
+    """Yield what all users may do, and the role to create projects, which is not bound yet."""
     global_resources = [
         rule(CORE, _GLOBAL, READ),
         rule("apiextensions.k8s.io", ["customresourcedefinitions"], READ),

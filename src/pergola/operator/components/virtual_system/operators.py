@@ -62,7 +62,7 @@ def operators() -> Iterator[JsonObject]:
 
 
 def _aggregator() -> JsonObject:
-    """Return the binding of the user as whom the API server checks its aggregated APIs."""
+    """Return the binding of the user with which the API server calls its aggregated APIs."""
     return manifest(
         f"{GROUP}/v1",
         "ClusterRoleBinding",

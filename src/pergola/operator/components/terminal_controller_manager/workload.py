@@ -1,17 +1,14 @@
-"""terminal-controller-manager: terminals in the dashboard (spec 20 §16.6)."""
+"""The workload of terminal-controller-manager, and the component itself."""
 
-import base64
 from collections.abc import Iterator
 from typing import Final
 
-from pergola.api.dashboard_v1alpha1 import terminal_crd
-from pergola.api.objects import JsonObject, JsonValue, name_of
+from pergola.api.dashboard_v1alpha1 import API_VERSION
+from pergola.api.objects import JsonObject, name_of
 from pergola.bundle import make_unique
 from pergola.kube.yaml import dump
 from pergola.manifests import (
     KUBE_SYSTEM,
-    READ,
-    cluster_role,
     config_map_volume,
     env,
     http_probe,
@@ -19,8 +16,6 @@ from pergola.manifests import (
     mount,
     port,
     requests,
-    role,
-    rule,
     service,
     service_port,
 )
@@ -28,38 +23,24 @@ from pergola.operator.components import authorities, monitoring
 from pergola.operator.components.component import Component, Rendered
 from pergola.operator.components.conventions import (
     GARDEN_SCRAPES,
-    TO_PRIVATE_NETWORKS,
-    TO_PUBLIC_NETWORKS,
-    TO_RUNTIME_API_SERVER,
     WEBHOOK_TARGETS,
     nearest_first,
     open_ports,
 )
 from pergola.operator.components.gardener_dashboard.settings import api_server_url
-from pergola.operator.components.gardener_program import (
-    SERVER,
-    Program,
-    autoscaler,
-    budget,
-    deployment,
+from pergola.operator.components.gardener_program import autoscaler, budget, deployment
+from pergola.operator.components.terminal_controller_manager.registration import (
+    NAME,
+    PROGRAM,
+    registration,
 )
-from pergola.operator.components.priority_classes import P200
 from pergola.operator.components.virtual_access import KUBECONFIG_PATH, access_secret
 from pergola.operator.garden.credentials import Credential
 from pergola.operator.garden.landscape import NAMESPACE, Landscape
 
-NAME: Final = "terminal-controller-manager"
 PORT: Final = 9443
 METRICS_PORT: Final = 8443
 
-_PROGRAM: Final = Program(
-    name=NAME,
-    labels={"app": NAME},
-    priority=P200,
-    kind=SERVER,
-    managed="terminal",
-    to={**TO_PUBLIC_NETWORKS, **TO_PRIVATE_NETWORKS, **TO_RUNTIME_API_SERVER},
-)
 _HEALTH_PORT: Final = 8081
 _CERTIFICATE_VOLUME: Final = "server-cert"
 # The program reads the certificates of its servers at these places unless flags name others.
@@ -69,10 +50,6 @@ _CERTIFICATE_PATHS: Final = (
 )
 _CONFIG_PATH: Final = f"/etc/{NAME}"
 _CONFIG_KEY: Final = "config.yaml"
-_ROLE: Final = f"gardener.cloud:system:{NAME}"
-_GROUP: Final = "dashboard.gardener.cloud"
-_CORE: Final = "core.gardener.cloud"
-_EDIT: Final = (*READ, "patch", "update")
 _PROJECT_ACCOUNT: Final = "dashboard-webterminal"
 """The account that the dashboard uses in the namespace of a Project."""
 
@@ -94,15 +71,15 @@ def credentials(landscape: Landscape) -> Iterator[Credential]:
 def render(landscape: Landscape) -> Rendered:
     """Return the workload, its permissions, its API and its webhooks."""
     config = make_unique(_config_map(landscape))
-    runtime = _PROGRAM.runtime(
+    runtime = PROGRAM.runtime(
         config,
         _deployment(landscape, name_of(config)),
-        budget(_PROGRAM),
+        budget(PROGRAM),
         _service(landscape),
         _service_monitor(),
-        autoscaler(_PROGRAM, cpu="10m", memory="32Mi"),
+        autoscaler(PROGRAM, cpu="10m", memory="32Mi"),
     )
-    virtual = _PROGRAM.virtual(terminal_crd(), *_permissions(), *_webhooks(landscape))
+    virtual = PROGRAM.virtual(*registration(landscape))
     return Rendered(managed=(runtime, virtual), direct=(access_secret(NAME),))
 
 
@@ -112,7 +89,7 @@ def _config_map(landscape: Landscape) -> JsonObject:
         "ConfigMap",
         NAME,
         namespace=NAMESPACE,
-        labels=_PROGRAM.labels,
+        labels=PROGRAM.labels,
         data={_CONFIG_KEY: dump(configuration(landscape))},
     )
 
@@ -124,7 +101,7 @@ def configuration(landscape: Landscape) -> JsonObject:
     server but the one that the dashboard shows.
     """
     return {
-        "apiVersion": f"{_GROUP}/v1alpha1",
+        "apiVersion": API_VERSION,
         "kind": "ControllerManagerConfiguration",
         "allowedAPIServerURLs": [api_server_url(landscape)],
         "controllers": {"serviceAccount": {"allowedServiceAccountNames": [_PROJECT_ACCOUNT]}},
@@ -142,7 +119,7 @@ def _deployment(landscape: Landscape, config: str) -> JsonObject:
         {"name": _CERTIFICATE_VOLUME, "secret": certificate},
     ]
     pod = {"terminationGracePeriodSeconds": 10}
-    return deployment(_PROGRAM, landscape, _container(landscape), volumes, pod=pod)
+    return deployment(PROGRAM, landscape, _container(landscape), volumes, pod=pod)
 
 
 def _container(landscape: Landscape) -> JsonObject:
@@ -175,10 +152,10 @@ def _service(landscape: Landscape) -> JsonObject:
     return service(
         NAME,
         NAMESPACE,
-        _PROGRAM.labels,
+        PROGRAM.labels,
         service_port("webhook", 443, PORT),
         service_port("metrics", METRICS_PORT),
-        labels=_PROGRAM.labels,
+        labels=PROGRAM.labels,
         annotations={
             **open_ports(GARDEN_SCRAPES, METRICS_PORT),
             **open_ports(WEBHOOK_TARGETS, PORT),
@@ -190,80 +167,8 @@ def _service(landscape: Landscape) -> JsonObject:
 def _service_monitor() -> JsonObject:
     scraped = monitoring.endpoint("metrics", metrics=[monitoring.drop_labels("url")])
     return monitoring.service_monitor(
-        monitoring.GARDEN, NAME, _PROGRAM.labels, monitoring.authenticated(scraped)
+        monitoring.GARDEN, NAME, PROGRAM.labels, monitoring.authenticated(scraped)
     )
-
-
-def _permissions() -> list[JsonObject]:
-    own = [
-        rule(group, [resource], [*READ, "create", "update", "patch", "delete"])
-        for group, resource in (("", "configmaps"), ("coordination.k8s.io", "leases"))
-    ]
-    account, labels = _PROGRAM.account(), _PROGRAM.labels
-    return [
-        *cluster_role(_ROLE, _rules(), account, labels=labels),
-        *role(_ROLE, KUBE_SYSTEM, own, account, labels=labels),
-    ]
-
-
-def _rules() -> list[JsonObject]:
-    webhooks = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
-    return [
-        rule("", ["events"], ["create", "patch"]),
-        rule("", ["serviceaccounts"], _EDIT),
-        rule("", ["serviceaccounts/token"], ["create"]),
-        rule("admissionregistration.k8s.io", webhooks, ["list"]),
-        rule("authentication.k8s.io", ["tokenreviews"], ["create"]),
-        rule("authorization.k8s.io", ["subjectaccessreviews"], ["create"]),
-        rule(_CORE, ["projects"], _EDIT),
-        rule(_CORE, ["shoots"], READ),
-        rule(_CORE, ["shoots/adminkubeconfig"], ["create"]),
-        rule(_GROUP, ["terminals"], ["create", "delete", *_EDIT]),
-        rule(_GROUP, ["terminals/status"], ["get", "patch", "update"]),
-    ]
-
-
-def _webhooks(landscape: Landscape) -> Iterator[JsonObject]:
-    bundle = landscape.credentials.bundle(authorities.RUNTIME).data["bundle.crt"]
-    authority = base64.b64encode(bundle).decode()
-    common = {"app.kubernetes.io/name": "terminal"}
-    for kind, prefix, path in (
-        ("Mutating", "mutating", "mutate-terminal"),
-        ("Validating", "validating", "validate-terminal"),
-    ):
-        yield manifest(
-            "admissionregistration.k8s.io/v1",
-            f"{kind}WebhookConfiguration",
-            f"terminal-{prefix}-webhook-configuration",
-            labels={
-                **_PROGRAM.labels,
-                **common,
-                "app.kubernetes.io/component": "admission-controller",
-            },
-            webhooks=[_webhook(f"{prefix}-create-update-terminal", path, authority)],
-        )
-
-
-def _webhook(name: str, path: str, authority: str) -> JsonObject:
-    rules: list[JsonValue] = [
-        {
-            "apiGroups": [_GROUP],
-            "apiVersions": ["v1alpha1"],
-            "operations": ["CREATE", "UPDATE"],
-            "resources": ["terminals"],
-        }
-    ]
-    return {
-        "name": f"{name}.gardener.cloud",
-        "clientConfig": {
-            "url": f"https://{NAME}.{NAMESPACE}.svc/{path}",
-            "caBundle": authority,
-        },
-        "rules": rules,
-        "admissionReviewVersions": ["v1", "v1beta1"],
-        "failurePolicy": "Fail",
-        "sideEffects": "None",
-    }
 
 
 TERMINAL_CONTROLLER_MANAGER: Final = Component(
@@ -273,5 +178,5 @@ TERMINAL_CONTROLLER_MANAGER: Final = Component(
     absent=absent,
     credentials=credentials,
     render=render,
-    removable=_PROGRAM.removable(),
+    removable=PROGRAM.removable(),
 )
