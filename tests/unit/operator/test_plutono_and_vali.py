@@ -9,9 +9,10 @@ import pytest
 from pergola.api.objects import JsonObject, map_at, name_of
 from pergola.kube.yaml import parse
 from pergola.operator.components.component import Component
-from pergola.operator.components.observability.plutono.component import PLUTONO, data_sources
+from pergola.operator.components.observability.plutono.component import PLUTONO
 from pergola.operator.components.observability.plutono.dashboards.catalog import dashboards
 from pergola.operator.components.observability.plutono.dashboards.panels import dashboard, graph
+from pergola.operator.components.observability.plutono.provisioning import data_sources
 from pergola.operator.components.observability.vali.component import VALI
 from pergola.testing.garden import landscape
 

@@ -112,7 +112,7 @@ def render(landscape: Landscape) -> Rendered:
 
 
 def probes(landscape: Landscape) -> Iterator[Probe]:
-    """Yield what is probed."""
+    """Yield all probes of a Garden."""
     yield Probe("apiserver", "http_kube_apiserver", tuple(_api_servers(landscape)))
     gardener = f"https://gardener-apiserver.{NAMESPACE}.svc/healthz"
     yield Probe("gardener-apiserver", "http_gardener_apiserver", (gardener,))

@@ -245,7 +245,7 @@ def _alerts() -> list[JsonObject]:
             "FluentBitSendsOoOLogs",
             "prometheus_target_scrapes_sample_out_of_order_total",
             "Fluent-bit sends logs out of order",
-            "sends logs that are older than what is stored, which are dropped",
+            "sends logs older than those in the store, which drops them",
         ),
         _grows(
             "FluentBitGardenerValiPluginErrors",

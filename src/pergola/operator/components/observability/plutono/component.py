@@ -35,10 +35,9 @@ from pergola.operator.components.observability.conventions import (
     managed,
 )
 from pergola.operator.components.observability.plutono.dashboards.catalog import dashboards
-from pergola.operator.components.observability.plutono.dashboards.panels import (
-    GARDEN,
-    LOGS,
-    LONGTERM,
+from pergola.operator.components.observability.plutono.provisioning import (
+    dashboard_providers,
+    data_sources,
 )
 from pergola.operator.components.observability.vali.component import PORT as VALI_PORT
 from pergola.operator.components.observability.vali.component import SERVICE as VALI_SERVICE
@@ -88,7 +87,7 @@ def credentials(landscape: Landscape) -> Iterator[Credential]:
 
 def render(landscape: Landscape) -> Rendered:
     """Return Plutono with its data sources and dashboards, and its host."""
-    providers = make_unique(_providers())
+    providers = make_unique(dashboard_providers(_LABELS, _DASHBOARDS))
     config = make_unique(_config(landscape))
     objects = (
         service_account(NAME, NAMESPACE, _LABELS),
@@ -125,56 +124,6 @@ def _data_sources(landscape: Landscape) -> JsonObject:
 def _labelled_config_map(name: str, kind: str, files: dict[str, str]) -> JsonObject:
     labels = {**_LABELS, f"{kind}.{_FOUND_BY}": "true"}
     return manifest("v1", "ConfigMap", name, namespace=NAMESPACE, labels=labels, data=files)
-
-
-def data_sources(*, has_logs: bool) -> JsonObject:
-    """Return where Plutono finds data.
-
-    Args:
-        has_logs: Whether logs are kept.
-    """
-    garden = _source(GARDEN, f"http://{GARDEN}:80", isDefault=True)
-    sources = [garden, _source(LONGTERM, f"http://{LONGTERM}:81", isDefault=False)]
-    if has_logs:
-        url = f"http://{VALI_SERVICE}.{NAMESPACE}.svc:{VALI_PORT}"
-        settings = {"maxLines": "5000"}
-        sources.append({**_source(LOGS, url), "type": "vali", "jsonData": settings})
-    graphite = {"name": "Graphite", "orgId": 1}
-    return {"apiVersion": 1, "deleteDatasources": [graphite], "datasources": sources}
-
-
-def _source(name: str, url: str, **settings: bool) -> JsonObject:
-    return {
-        "name": name,
-        "type": "prometheus",
-        "access": "proxy",
-        "url": url,
-        "basicAuth": False,
-        "version": 1,
-        "editable": False,
-        "jsonData": {"timeInterval": "1m"},
-        **settings,
-    }
-
-
-def _providers() -> JsonObject:
-    provider: JsonObject = {
-        "name": "default",
-        "orgId": 1,
-        "folder": "",
-        "type": "file",
-        "disableDeletion": False,
-        "editable": False,
-        "options": {"path": _DASHBOARDS},
-    }
-    return manifest(
-        "v1",
-        "ConfigMap",
-        "plutono-dashboard-providers",
-        namespace=NAMESPACE,
-        labels=_LABELS,
-        data={"default.yaml": dump({"apiVersion": 1, "providers": [provider]})},
-    )
 
 
 def _config(landscape: Landscape) -> JsonObject:
@@ -231,7 +180,7 @@ def _deployment(landscape: Landscape, providers: str, config: str) -> JsonObject
 
 
 def _server(landscape: Landscape) -> JsonObject:
-    """Return the server: whoever passed the gateway may look at everything and change nothing."""
+    """Return the server: users who pass the gateway may see everything, and administer nothing."""
     return {
         "name": NAME,
         "image": landscape.image(NAME),

@@ -1,4 +1,4 @@
-"""The words in which the alerts of the garden Prometheus agree."""
+"""Labels and texts that the alerts of the garden Prometheus share."""
 
 from typing import Final
 

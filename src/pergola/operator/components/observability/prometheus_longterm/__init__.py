@@ -1,1 +1,1 @@
-"""The long-term Prometheus: keeps what is billed and reported over months (spec 20 §16.8)."""
+"""The long-term Prometheus: keeps the series for bills and reports of months (spec 20 §16.8)."""

@@ -66,7 +66,7 @@ def _ingester() -> JsonObject:
 
 
 def _schema() -> JsonObject:
-    """Return the layout of the data; another one would make what is on volumes unreadable."""
+    """Return the layout of the data; with another one, existing volumes could not be read."""
     return {
         "from": "2018-04-15",
         "store": "boltdb",
