@@ -62,6 +62,21 @@ def test_the_api_server_reaches_every_webhook_through_the_runtime_cluster() -> N
         assert "service" not in client
 
 
+def test_an_older_version_is_not_sent_resources_that_it_does_not_know() -> None:
+    mutated = []
+    for version in ("v1.130.0", "v1.150.0"):
+        rendered = GARDENER_ADMISSION_CONTROLLER.objects(landscape(gardener_version=version))
+        (obj,) = (
+            obj
+            for managed in rendered.managed
+            for obj in managed.objects
+            if obj["kind"] == "MutatingWebhookConfiguration"
+        )
+        rules = maps_at(maps_at(obj, "webhooks")[0], "rules")
+        mutated.append([rule["resources"] for rule in rules])
+    assert mutated == [[["secrets"]], [["secrets"], ["internalsecrets"]]]
+
+
 def test_every_webhook_fails_closed_and_in_time() -> None:
     for webhook in webhooks(limited()).values():
         assert (webhook["failurePolicy"], webhook["timeoutSeconds"]) == ("Fail", 10)

@@ -9,12 +9,15 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pergola.api.objects import JsonObject
+from pergola.bundle.versions import Version
 from pergola.manifests import manifest, selector
 from pergola.operator.components import authorities
 from pergola.operator.garden.landscape import NAMESPACE, Landscape
 
 NAME: Final = "gardener-admission-controller"
 
+# Version 1.130 does not know the resource, and would refuse all of them.
+_LABELS_INTERNAL_SECRETS_SINCE: Final = Version(1, 150)
 _CORE: Final = "core.gardener.cloud"
 _CREATE: Final = ("CREATE",)
 _CHANGE: Final = ("CREATE", "UPDATE")
@@ -38,7 +41,7 @@ def webhooks(landscape: Landscape) -> list[JsonObject]:
     authority = base64.b64encode(bundle).decode()
     validating = (*_validating(), *_resource_size(landscape), *_restrictions())
     return [
-        _registration("Mutating", authority, *_mutating()),
+        _registration("Mutating", authority, *_mutating(landscape)),
         _registration("Validating", authority, *validating),
     ]
 
@@ -58,12 +61,14 @@ def _with_authority(hook: JsonObject, authority: str) -> JsonObject:
     return {**kept, "clientConfig": client}
 
 
-def _mutating() -> Iterator[JsonObject]:
+def _mutating(landscape: Landscape) -> Iterator[JsonObject]:
+    rules = [_rule(_CHANGE, "", "secrets")]
+    if Version.parse(landscape.gardener_version) >= _LABELS_INTERNAL_SECRETS_SINCE:
+        rules.append(_rule(_CHANGE, _CORE, "internalsecrets"))
     yield _webhook(
         "sync-provider-secret-labels",
         "/webhooks/sync-provider-secret-labels",
-        _rule(_CHANGE, "", "secrets"),
-        _rule(_CHANGE, _CORE, "internalsecrets"),
+        *rules,
         namespaceSelector=_PROJECTS,
     )
 
