@@ -25,6 +25,7 @@ PERGOLA = Path(sys.executable).with_name("pergola")
 ON_A_SMALL_DISK = 'mount -t tmpfs -o "size=$1" small "$2" && shift 2 && exec "$@"'
 OWNER = """
 import asyncio
+import signal
 from pergola.sandbox import WITH_NODE, start
 from pergola.cli.sandbox.errors import plain_errors, say
 
@@ -33,6 +34,8 @@ async def main():
     say("ready")
     await asyncio.Event().wait()
 
+# A run of tests in the background ignores SIGINT, and so would this process.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 with plain_errors():
     asyncio.run(main())
 """
@@ -98,14 +101,18 @@ async def test_an_interrupted_owner_of_a_node_leaves_nothing(line: str) -> None:
     owner = await asyncio.create_subprocess_exec(
         sys.executable, "-c", OWNER.format(name=name), stderr=PIPE
     )
-    await printed(owner, line)
+    try:
+        await printed(owner, line)
 
-    owner.send_signal(signal.SIGINT)
+        owner.send_signal(signal.SIGINT)
 
-    _, rest = await owner.communicate()
+        _, rest = await owner.communicate()
+    finally:
+        if owner.returncode is None:
+            owner.kill()
 
     assert owner.returncode == 130
-    assert rest.decode().strip() == "interrupted; nothing is left running"
+    assert rest.decode().splitlines()[-1] == "interrupted; nothing is left running"
     await gone(name)
 
 

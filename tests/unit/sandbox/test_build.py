@@ -1,3 +1,4 @@
+import contextlib
 import os
 import signal
 import subprocess
@@ -35,11 +36,12 @@ echo program > "$2"
 """
 
 BUILD = """
-import os, sys
+import os, signal, sys
 from pathlib import Path
 from pergola.sandbox.build import build
 from pergola.sandbox.components import ETCD, KWOK
 from pergola.sandbox.module import SANDBOX
+signal.signal(signal.SIGINT, signal.default_int_handler)
 build(SANDBOX, (ETCD, KWOK), Path(sys.argv[1]), lambda line: None, os.environ)
 """
 
@@ -113,6 +115,8 @@ def test_an_interrupted_build_continues_with_the_next_program(tmp_path: Path) ->
     with subprocess.Popen([sys.executable, "-c", BUILD, target], env=environ) as builder:
         (tmp_path / "compiling").read_text()
         builder.send_signal(signal.SIGINT)
+    with contextlib.suppress(OSError):  # no reader is left
+        os.close(os.open(tmp_path / "never", os.O_WRONLY | os.O_NONBLOCK))
     lines: list[str] = []
     build(SANDBOX, (ETCD, KWOK), target, lines.append, go(tmp_path / "go"))
 
