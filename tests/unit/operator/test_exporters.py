@@ -4,11 +4,8 @@ from typing import Any
 
 from pergola.api.objects import JsonObject, map_at, name_of
 from pergola.operator.components.component import Component
-from pergola.operator.components.observability.blackbox_exporter import (
-    BLACKBOX_EXPORTER,
-    modules,
-    probes,
-)
+from pergola.operator.components.observability.blackbox_exporter.component import BLACKBOX_EXPORTER
+from pergola.operator.components.observability.blackbox_exporter.probes import modules, probes
 from pergola.operator.components.observability.kube_state_metrics.component import (
     KUBE_STATE_METRICS,
 )

@@ -4,7 +4,7 @@ from typing import Final
 
 from pergola.operator.components.component import Component
 from pergola.operator.components.observability.alertmanager import ALERTMANAGER
-from pergola.operator.components.observability.blackbox_exporter import BLACKBOX_EXPORTER
+from pergola.operator.components.observability.blackbox_exporter.component import BLACKBOX_EXPORTER
 from pergola.operator.components.observability.fluent_bit.component import FLUENT_BIT
 from pergola.operator.components.observability.fluent_bit.custom_resources import (
     FLUENT_OPERATOR_CUSTOM_RESOURCES,

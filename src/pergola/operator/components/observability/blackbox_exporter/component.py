@@ -1,7 +1,5 @@
-"""blackbox-exporter: probes the endpoints of the garden as users reach them (spec 20 §16.8)."""
+"""blackbox-exporter in the garden."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from pergola.api.objects import JsonObject, name_of
@@ -34,24 +32,23 @@ from pergola.operator.components.conventions import (
     open_ports,
     to_service,
 )
-from pergola.operator.components.monitoring import (
-    ACCESS,
-    GARDEN,
-    job,
-    kept_metrics,
-    replace,
-    scrape_config,
-    static,
+from pergola.operator.components.monitoring import ACCESS
+from pergola.operator.components.observability.blackbox_exporter.probes import (
+    ACCESS_PATH,
+    BUNDLE,
+    CA_PATH,
+    NAME,
+    PORT,
+    modules,
+    probes,
+    scrape,
 )
-from pergola.operator.components.observability.conventions import host, managed
+from pergola.operator.components.observability.conventions import managed
 from pergola.operator.components.observability.prometheus_garden.component import (
     DEPLOY as PROMETHEUS_DEPLOYED,
 )
 from pergola.operator.components.priority_classes import P100
 from pergola.operator.garden.landscape import NAMESPACE, Landscape
-
-NAME: Final = "blackbox-exporter"
-PORT: Final = 9115
 
 _LABELS: Final = {"app": NAME, "gardener.cloud/role": "monitoring"}
 _PODS: Final = {"app": NAME}
@@ -71,29 +68,8 @@ _CONFIG_PATH: Final = "/etc/blackbox_exporter"
 _FILE: Final = "blackbox.yaml"
 _ACCESS_VOLUME: Final = "cluster-access"
 _CA_VOLUME: Final = "gardener-ca"
-_SECRETS: Final = "/var/run/secrets/blackbox_exporter"
-_ACCESS_PATH: Final = f"{_SECRETS}/{_ACCESS_VOLUME}"
-_CA_PATH: Final = f"{_SECRETS}/{_CA_VOLUME}"
-_BUNDLE: Final = "bundle.crt"
 _READABLE: Final = 0o644
 _USER: Final = 65534
-_METRICS: Final = ("probe_success", "probe_http_status_code", "probe_http_duration_seconds")
-_ANYTHING: Final = {"regex": "(.*)", "separator": ";"}
-
-
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """What to probe.
-
-    Attributes:
-        name: The last part of the names of its job and of its ScrapeConfig.
-        module: Of the exporter.
-        targets: URLs.
-    """
-
-    name: str
-    module: str
-    targets: tuple[str, ...]
 
 
 def render(landscape: Landscape) -> Rendered:
@@ -106,54 +82,9 @@ def render(landscape: Landscape) -> Rendered:
         _service(),
         disruption_budget(NAME, NAMESPACE, _PODS, _LABELS),
         _autoscaler(),
-        *(_scrape(probe) for probe in probes(landscape)),
+        *(scrape(probe) for probe in probes(landscape)),
     )
     return Rendered(managed=(managed(NAME, *objects),))
-
-
-def probes(landscape: Landscape) -> Iterator[Probe]:
-    """Yield all probes of a Garden."""
-    yield Probe("apiserver", "http_kube_apiserver", tuple(_api_servers(landscape)))
-    gardener = f"https://gardener-apiserver.{NAMESPACE}.svc/healthz"
-    yield Probe("gardener-apiserver", "http_gardener_apiserver", (gardener,))
-    dashboard = f"https://{host(landscape, 'dashboard')}/healthz"
-    yield Probe("dashboard", "http_gardener_dashboard", (dashboard,))
-    if landscape.virtual.gardener.discovery_server is not None:
-        discovery = f"http://gardener-discovery-server.{NAMESPACE}.svc.cluster.local:8081/healthz"
-        yield Probe("discovery-server", "http_gardener_discovery_server", (discovery,))
-
-
-def _api_servers(landscape: Landscape) -> Iterator[str]:
-    yield f"https://gardener.{landscape.domains[0]}/healthz"
-    sni = landscape.api_server.sni
-    for pattern in sni.domain_patterns if sni else ():
-        if "*" not in pattern:
-            yield f"https://{pattern}/healthz"
-
-
-def modules(landscape: Landscape) -> JsonObject:
-    """Return the modules of the exporter's configuration file: how to probe what.
-
-    The certificate of the dashboard is signed by Gardener unless there is one for all hosts.
-    """
-    gardener_ca = {"tls_config": {"ca_file": f"{_CA_PATH}/{_BUNDLE}"}}
-    cluster_ca = {"tls_config": {"ca_file": f"{_ACCESS_PATH}/{_BUNDLE}"}}
-    token = {"bearer_token_file": f"{_ACCESS_PATH}/token"}
-    found = {
-        "http_gardener_apiserver": _module(gardener_ca),
-        "http_kube_apiserver": _module({**cluster_ca, **token}),
-        "http_kube_apiserver_root_cas": _module(token),
-        "http_gardener_dashboard": _module({} if landscape.wildcard_certificate else gardener_ca),
-    }
-    if landscape.virtual.gardener.discovery_server is not None:
-        found["http_gardener_discovery_server"] = _module({})
-    return found
-
-
-def _module(client: JsonObject) -> JsonObject:
-    headers = {"Accept": "*/*", "Accept-Language": "en-US"}
-    http = {"headers": headers, "preferred_ip_protocol": "ipv4", **client}
-    return {"prober": "http", "timeout": "10s", "http": http}
 
 
 def _config_map(landscape: Landscape) -> JsonObject:
@@ -211,8 +142,8 @@ def _container(landscape: Landscape) -> JsonObject:
         "securityContext": {"allowPrivilegeEscalation": False},
         "volumeMounts": [
             mount(_CONFIG_VOLUME, _CONFIG_PATH),
-            mount(_ACCESS_VOLUME, _ACCESS_PATH),
-            mount(_CA_VOLUME, _CA_PATH),
+            mount(_ACCESS_VOLUME, ACCESS_PATH),
+            mount(_CA_VOLUME, CA_PATH),
         ],
     }
 
@@ -224,7 +155,7 @@ def _volumes(landscape: Landscape, config: str) -> list[JsonObject]:
         config_map_volume(_CONFIG_VOLUME, config),
         projected(
             _ACCESS_VOLUME,
-            secret_files(cluster, {_BUNDLE: _BUNDLE}),
+            secret_files(cluster, {BUNDLE: BUNDLE}),
             secret_files(ACCESS, {"token": "token"}),
             mode=_READABLE,
         ),
@@ -244,33 +175,6 @@ def _autoscaler() -> JsonObject:
     policy = autoscaler["spec"]["resourcePolicy"]["containerPolicies"][0]
     policy["controlledResources"] = ["memory"]
     return autoscaler
-
-
-def _scrape(probe: Probe) -> JsonObject:
-    """Return a scrape of the exporter whose target is an argument."""
-    name = f"blackbox-{probe.name}"
-    by_address = replace("__param_target", "$1", "__address__") | _ANYTHING
-    by_target = replace("instance", "$1", "__param_target") | _ANYTHING
-    through = replace("__address__", f"{NAME}:{PORT}") | _ANYTHING
-    return scrape_config(
-        GARDEN,
-        name,
-        {
-            "metricsPath": "/probe",
-            "params": {"module": [probe.module]},
-            "staticConfigs": static(*probe.targets, purpose="availability"),
-            "relabelings": [*_publicly_signed(probe), by_address, by_target, through, job(name)],
-            "metricRelabelings": kept_metrics(*_METRICS),
-        },
-    )
-
-
-def _publicly_signed(probe: Probe) -> Iterator[JsonObject]:
-    """Yield what lets API servers with a certificate for users be verified as users do."""
-    if probe.name == "apiserver":
-        module = "http_kube_apiserver_root_cas"
-        step = replace("__param_module", module, "__address__", regex=r"https://api\..*")
-        yield step | {"separator": ";"}
 
 
 BLACKBOX_EXPORTER: Final = Component(
