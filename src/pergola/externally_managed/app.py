@@ -64,7 +64,7 @@ async def serve(config: ClusterConfig, options: Options) -> None:
         client = await stack.enter_async_context(connect)
         app = Application(client, options.process, metrics=metrics)
         guarded = app.guarded(client)
-        observe = metrics.further(AwsMetrics).request
+        observe = metrics.register(AwsMetrics).request
         aws = await stack.enter_async_context(AwsSource(guarded, options.aws, observe=observe))
         await app.serve(
             leading=await assemble(guarded, options, metrics, aws),

@@ -126,11 +126,11 @@ class Progress:
             if self._told:
                 await self._pause(_SETTLED_SECONDS)
             self._changed.clear()
-            if await self._tell():
+            if await self._publish():
                 await self._pause(self._interval)
-        await self._tell()
+        await self._publish()
 
-    async def _tell(self) -> bool:
+    async def _publish(self) -> bool:
         """Try to send a report; return False if there is nothing new."""
         report = self.now
         if report == self._told:

@@ -49,12 +49,12 @@ class State:
         """
         if self._change(key, value):
             self._created[RUNNING_TASK.get()] = self._created_last = self._version
-            self._tell()
+            self._notify()
 
     def set(self, key: str, value: str) -> None:
         """Record a value that could be found again; it is written within a second."""
         if self._change(key, value):
-            self._tell()
+            self._notify()
 
     def forget(self, key: str) -> None:
         """Remove a key, if it exists."""
@@ -92,6 +92,6 @@ class State:
         self._version += 1
         return True
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         for listener in self._listeners:
             listener()

@@ -59,7 +59,7 @@ class Metrics:
         self._monotonic = monotonic
         self._families = _Families(self.registry)
         self._requests: dict[tuple[str, str, str], tuple[Counter, Histogram]] = {}
-        self._further: dict[object, Any] = {}
+        self._registered: dict[object, Any] = {}
         self.registry.register(_Defects())
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self.registry)
@@ -80,11 +80,11 @@ class Metrics:
         """Return the metrics of the serving certificate."""
         return CertificateMetrics(self._families)
 
-    def further(self, of: Callable[[CollectorRegistry], M]) -> M:
+    def register(self, of: Callable[[CollectorRegistry], M]) -> M:
         """Return metrics that are registered once per process, on first use."""
-        if of not in self._further:
-            self._further[of] = of(self.registry)
-        found: M = self._further[of]
+        if of not in self._registered:
+            self._registered[of] = of(self.registry)
+        found: M = self._registered[of]
         return found
 
     def client_request(self, method: str, code: str, host: str, seconds: float) -> None:

@@ -64,7 +64,7 @@ class CoreManager:
         program: the manager.
         kubeconfig: an administrator's kubeconfig.
         directory: the directory of its webhooks' `tls.crt` and `tls.key`, and of its log.
-        further: extra flags besides the required ones.
+        extra: extra flags besides the required ones.
     """
 
     def __init__(
@@ -73,9 +73,9 @@ class CoreManager:
         kubeconfig: Path,
         directory: Path,
         ports: _Ports,
-        further: Sequence[str] = (),
+        extra: Sequence[str] = (),
     ) -> None:
-        self._line = [str(program), *_flags(kubeconfig, directory, ports), *further]
+        self._line = [str(program), *_flags(kubeconfig, directory, ports), *extra]
         self._directory = directory
         self._health = f"http://{_HOST}:{ports.health}/readyz"
         self._process: subprocess.Popen[bytes] | None = None

@@ -20,7 +20,7 @@ def review_of(
 
     Args:
         namespace: of the request; by default the object's own.
-        fields: further ones of the request.
+        fields: extra fields of the request.
     """
     gvk = GroupVersionKind.of(obj)
     kind = reviewed_kind(gvk)

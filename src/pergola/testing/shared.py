@@ -29,7 +29,7 @@ def shared_sandbox(purpose: str, owner: int, components: Components) -> Sandbox:
     """
     name = _name(purpose, owner)
     with _lock(root() / f"{name}.starting"):
-        return find(name) or _run(start(name, components=components, owner=owner, progress=_tell))
+        return find(name) or _run(start(name, components=components, owner=owner, progress=_print))
 
 
 def require_node() -> None:
@@ -70,7 +70,7 @@ def stop_shared(owner: int) -> None:
 def private(components: Components = ALL) -> Iterator[Sandbox]:
     """Yield a private sandbox, which ends with the context."""
     name = f"private-{os.getpid()}-{secrets.token_hex(3)}"
-    own = _run(start(name, components=components, progress=_tell))
+    own = _run(start(name, components=components, progress=_print))
     try:
         yield own
     finally:
@@ -94,7 +94,7 @@ def _run(work: Coroutine[Any, Any, T]) -> T:
         return thread.submit(asyncio.run, work).result()
 
 
-def _tell(line: str) -> None:
+def _print(line: str) -> None:
     # Past pytest's capturing: a first build takes minutes, which should not look like a hang.
     if sys.__stderr__ is not None:
         sys.__stderr__.write(f"sandbox: {line}\n")

@@ -78,7 +78,7 @@ def run(
     _check_named(actuators, "run")
     process.configure_logging()
     get_logger("extension").info(
-        "surroundings",
+        "versions",
         gardener_version=gardener_version,
         self_hosted_shoot_cluster=self_hosted_shoot_cluster,
     )

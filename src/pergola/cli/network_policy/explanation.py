@@ -14,10 +14,10 @@ from pergola.api.objects import JsonObject, Key, labels_of, map_at
 from pergola.controllers.network_policy.annotations import PolicyPort, tidied
 from pergola.controllers.network_policy.desired import desired, render
 from pergola.controllers.network_policy.intents import (
+    Environment,
     IngressController,
     Intent,
     Kind,
-    Surroundings,
     intents,
 )
 from pergola.controllers.network_policy.kept import is_kept
@@ -122,8 +122,8 @@ async def explain(client: Client, service: Key, settings: Settings) -> Explanati
     pods = await _pods(client)
     async with _watching(client, settings) as watches:
         view = _service(watches, service)
-        surroundings = await watches.surroundings(service)
-        decision = _decide(view, watches, surroundings)
+        environment = await watches.environment(service)
+        decision = _decide(view, watches, environment)
         policies = await _policies(client, view, watches, decision)
     others = await _others(client, view, pods)
     return _explanation(view, decision, policies, others, pods)
@@ -153,13 +153,13 @@ class _Decision(NamedTuple):
     refusal: str
 
 
-def _decide(service: ServiceView, watches: Watches, surroundings: Surroundings) -> _Decision:
+def _decide(service: ServiceView, watches: Watches, environment: Environment) -> _Decision:
     refusal = _refusal(service, watches)
     if refusal:
         return _Decision({}, [], refusal)
     peers = peers_of(service, {key.name: seen for key, seen in watches.namespaces.items()})
-    wanted = desired(service, intents(service, peers, surroundings))
-    asked = intents(service, peers, replace(surroundings, has_caller=None))
+    wanted = desired(service, intents(service, peers, environment))
+    asked = intents(service, peers, replace(environment, has_caller=None))
     return _Decision(wanted, asked, "")
 
 

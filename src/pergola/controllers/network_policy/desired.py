@@ -17,9 +17,9 @@ from pergola.controllers.network_policy.descriptions import (
     world_description,
 )
 from pergola.controllers.network_policy.intents import (
+    Environment,
     Intent,
     Kind,
-    Surroundings,
     canonical,
     id_of,
     intents,
@@ -38,7 +38,7 @@ from pergola.controllers.network_policy.names import (
 )
 from pergola.controllers.network_policy.service import ServiceView
 
-__all__ = ["Intent", "Surroundings", "desired", "intents", "render"]
+__all__ = ["Environment", "Intent", "desired", "intents", "render"]
 
 _SUFFIXES: Final[dict[Kind, str]] = {"ingress": FROM_INGRESS_CONTROLLER, "istio": FROM_ISTIO}
 _HASHED: Final = 5

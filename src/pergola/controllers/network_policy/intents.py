@@ -90,7 +90,7 @@ class GatewayBackend(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class Environment:
     """The inputs of the decision besides the Service and its peers.
 
     Attributes:
@@ -107,11 +107,11 @@ class Surroundings:
     gateway_backends: Sequence[GatewayBackend] = ()
 
 
-ALONE: Final = Surroundings()
+ALONE: Final = Environment()
 
 
 def intents(
-    service: ServiceView, peers: Sequence[str], surroundings: Surroundings = ALONE
+    service: ServiceView, peers: Sequence[str], environment: Environment = ALONE
 ) -> list[Intent]:
     """Return who may talk to a Service, without duplicates.
 
@@ -124,13 +124,13 @@ def intents(
     if NAMESPACE_ALIAS in service.broken:
         peers = [service.key.namespace]  # the labels of callers in other namespaces are unknown
     labelled = [*_port_intents(service, peers), *_alias_intents(service, peers)]
-    if has_caller := surroundings.has_caller:
+    if has_caller := environment.has_caller:
         labelled = [intent for intent in labelled if has_caller(intent.peer, intent.label)]
     found = [
         *labelled,
         *_world_intents(service),
-        *_ingress_intents(service, surroundings),
-        *_gateway_intents(service, surroundings),
+        *_ingress_intents(service, environment),
+        *_gateway_intents(service, environment),
     ]
     return _once(found)
 
@@ -202,11 +202,11 @@ def _world_intents(service: ServiceView) -> Iterator[Intent]:
         yield Intent("world", "", service.from_world, FROM_WORLD)
 
 
-def _ingress_intents(service: ServiceView, surroundings: Surroundings) -> Iterator[Intent]:
-    controller = surroundings.ingress_controller
+def _ingress_intents(service: ServiceView, environment: Environment) -> Iterator[Intent]:
+    controller = environment.ingress_controller
     if controller is None:
         return
-    for backend in surroundings.ingress_backends:
+    for backend in environment.ingress_backends:
         for port in _translated(service, backend.port):
             yield Intent(
                 "ingress",
@@ -217,8 +217,8 @@ def _ingress_intents(service: ServiceView, surroundings: Surroundings) -> Iterat
             )
 
 
-def _gateway_intents(service: ServiceView, surroundings: Surroundings) -> Iterator[Intent]:
-    for backend in surroundings.gateway_backends:
+def _gateway_intents(service: ServiceView, environment: Environment) -> Iterator[Intent]:
+    for backend in environment.gateway_backends:
         callers: JsonObject = {"matchLabels": dict(backend.labels)}
         for port in _translated(service, backend.port):
             yield Intent("istio", backend.namespace, (port,), backend.because, callers=callers)

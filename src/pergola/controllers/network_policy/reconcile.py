@@ -50,14 +50,14 @@ class NetworkPolicies:
         watches = self._watches
         if not watches.services.covers(key.namespace):
             return DONE  # another instance serves this namespace
-        surroundings = await watches.surroundings(key)
+        environment = await watches.environment(key)
         service = watches.services.get(key)
         namespace = watches.namespaces.get(Key("", key.namespace))
         if service is None or not service.is_selecting or not watches.handles(namespace):
             return await self._apply(key, service, plan({}, watches.policies_of(key)))
         peers = watches.peers.of(service)
-        wanted = intents(service, peers, surroundings)
-        self._tell(service, wanted)
+        wanted = intents(service, peers, environment)
+        self._report(service, wanted)
         policies = self._within_reach(service, desired(service, wanted))
         present = watches.policies_of(key)
         kept = [policy for policy in present if peers and is_kept(service, policy)]
@@ -71,7 +71,7 @@ class NetworkPolicies:
         counts = {"put": len(todo.put), "deleted": len(todo.delete), "failed": len(failures)}
         log.info("network policies applied", service=str(key), **counts)
         if service is not None:
-            self._tell_failures(service, failures)
+            self._report_failures(service, failures)
         _raise(failures)
         return DONE
 
@@ -89,7 +89,7 @@ class NetworkPolicies:
             )
         return reached
 
-    def _tell(self, service: ServiceView, wanted: Sequence[Intent]) -> None:
+    def _report(self, service: ServiceView, wanted: Sequence[Intent]) -> None:
         for problem in service.problems:
             self._warn(service, MALFORMED, problem)
         shortened = {i.label: i.full_label for i in wanted if i.label != i.full_label}
@@ -98,7 +98,7 @@ class NetworkPolicies:
             log.debug(_MUTATED, service=str(service.key), old=old, new=new)
             self._warn(service, TOO_LONG, f"{_MUTATED}. Old: {old}, new: {new}")
 
-    def _tell_failures(self, service: ServiceView, failures: Iterable[Exception]) -> None:
+    def _report_failures(self, service: ServiceView, failures: Iterable[Exception]) -> None:
         for failure in failures:
             if isinstance(failure, ForeignPolicy):
                 self._warn(service, TAKEN, str(failure))

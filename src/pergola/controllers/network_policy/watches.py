@@ -8,8 +8,8 @@ from pergola.api.objects import JsonObject, Key
 from pergola.controllers.network_policy.callers import Callers
 from pergola.controllers.network_policy.intents import (
     Backend,
+    Environment,
     IngressController,
-    Surroundings,
 )
 from pergola.controllers.network_policy.istio import Istio
 from pergola.controllers.network_policy.names import SERVICE_NAME, SERVICE_NAMESPACE
@@ -109,11 +109,11 @@ class Watches:
         found = ((key, self.policies.get(key)) for key in self.policies_by_owner.keys(service))
         return {key: policy for key, policy in found if policy is not None}
 
-    async def surroundings(self, service: Key) -> Surroundings:
+    async def environment(self, service: Key) -> Environment:
         """Return the inputs of the decision besides the Service and its peers."""
         backends = await self.istio.backends(service)
         controller = self.ingress_controller
-        return Surroundings(
+        return Environment(
             has_caller=self.callers.has if self.callers else None,
             ingress_controller=controller
             if controller and self.is_open(controller.namespace)

@@ -85,8 +85,8 @@ class AwsInfrastructure(Actuator):
 
     def measure(self, metrics: Metrics) -> None:
         """Count requests to AWS, and measure how long steps of flows wait and take."""
-        self._clients.observe(metrics.further(AwsMetrics).request)
-        self._flows = metrics.further(FlowMetrics)
+        self._clients.observe(metrics.register(AwsMetrics).request)
+        self._flows = metrics.register(FlowMetrics)
 
     async def reconcile(self, context: Context, obj: JsonObject) -> Status | None:
         """Check the account, then create what is missing and change what differs."""

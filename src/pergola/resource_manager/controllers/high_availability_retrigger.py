@@ -31,7 +31,7 @@ from pergola.api.objects import (
 from pergola.kube.client import Client
 from pergola.kube.errors import Forbidden, Invalid, KubeError, NotFound, UnknownKind
 from pergola.resource_manager.webhooks.high_availability_config.observe import (
-    ClusterSurroundings,
+    ClusterEnvironment,
     Scaled,
 )
 from pergola.resource_manager.webhooks.high_availability_config.review import HighAvailability
@@ -88,7 +88,7 @@ class Settings:
 
 def high_availability_retrigger(
     client: Client,
-    around: ClusterSurroundings,
+    environment: ClusterEnvironment,
     handler: HighAvailability,
     settings: Settings,
     *,
@@ -97,16 +97,16 @@ def high_availability_retrigger(
     """Return the controller, for the cluster whose API server calls the webhook.
 
     Args:
-        around: the webhook's caches, which the webhook runs.
+        environment: the webhook's caches, which the webhook runs.
     """
-    reconciler = Retrigger(client, around, handler, settings)
+    reconciler = Retrigger(client, environment, handler, settings)
     controller = Controller(
         NAME, reconciler.reconcile, workers=1, metrics=metrics, deadline=_DEADLINE
     )
-    wakes = _Wakes(around, controller, settings)
-    around.namespaces.subscribe(wakes.on_namespace)
-    around.nodes.subscribe(wakes.on_node)
-    for cache in around.autoscalers:
+    wakes = _Wakes(environment, controller, settings)
+    environment.namespaces.subscribe(wakes.on_namespace)
+    environment.nodes.subscribe(wakes.on_node)
+    for cache in environment.autoscalers:
         cache.subscribe(wakes.on_autoscaler)
     return Unit(controllers=[controller])
 
@@ -117,12 +117,12 @@ class Retrigger:
     def __init__(
         self,
         client: Client,
-        around: ClusterSurroundings,
+        environment: ClusterEnvironment,
         handler: HighAvailability,
         settings: Settings,
     ) -> None:
         self._client = client
-        self._around = around
+        self._environment = environment
         self._handler = handler
         self._pauses = settings.pauses
         labels = f"!{SKIP}"
@@ -131,8 +131,8 @@ class Retrigger:
 
     async def reconcile(self, wake: Wake) -> Outcome:
         """Evaluate each object of a namespace, and patch those that the webhook would change."""
-        await self._around.synced()
-        if self._around.namespaces.get(Key("", wake.namespace)) is None:
+        await self._environment.synced()
+        if self._environment.namespaces.get(Key("", wake.namespace)) is None:
             return DONE
         unmoved, problems = 0, []
         for gvk, plural in _KINDS[:2] if wake.only_spread else _KINDS:
@@ -211,9 +211,9 @@ class _Wakes:
     """The triggers: which change enqueues which namespaces."""
 
     def __init__(
-        self, around: ClusterSurroundings, controller: Controller[Wake], settings: Settings
+        self, environment: ClusterEnvironment, controller: Controller[Wake], settings: Settings
     ) -> None:
-        self._around = around
+        self._environment = environment
         self._queue = controller.queue
         self._settling = settings.settling
         self._many: bool | None = None
@@ -232,11 +232,11 @@ class _Wakes:
             self._queue.add(wake)
 
     def on_node(self, _: Change[None]) -> None:
-        many = len(self._around.nodes) > 1
-        if many == self._many or not self._around.nodes.is_synced:
+        many = len(self._environment.nodes) > 1
+        if many == self._many or not self._environment.nodes.is_synced:
             return
         self._many = many
-        for name in [key.name for key, _ in self._around.namespaces.items()]:
+        for name in [key.name for key, _ in self._environment.namespaces.items()]:
             self._queue.add(Wake(name, only_spread=True))
 
 

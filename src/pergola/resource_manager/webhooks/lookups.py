@@ -12,7 +12,7 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.client import Client
 from pergola.kube.selectors import format_selector
 from pergola.resource_manager.webhooks.high_availability_config.observe import (
-    ClusterSurroundings,
+    ClusterEnvironment,
 )
 from pergola.resource_manager.webhooks.high_availability_config.settings import NamespaceSettings
 from pergola.resource_manager.webhooks.system_components_config import (
@@ -87,7 +87,7 @@ class ClusterLookups:
         availability: bool = True,
     ) -> None:
         self._client = client
-        self.availability = ClusterSurroundings(client, watched=namespaces)
+        self.availability = ClusterEnvironment(client, watched=namespaces)
         # Without labels, every Node is a system Node.
         self._system_nodes = format_selector({"matchLabels": dict(system_nodes or {})}) or None
         self._accounts = Caches(client, SERVICE_ACCOUNT, automounts, namespaces=namespaces)

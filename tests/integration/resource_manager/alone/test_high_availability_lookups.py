@@ -18,7 +18,7 @@ from pergola.kube.errors import NotFound
 from pergola.pki import Authority
 from pergola.resource_manager.webhooks.high_availability_config import HighAvailability
 from pergola.resource_manager.webhooks.high_availability_config.observe import (
-    ClusterSurroundings,
+    ClusterEnvironment,
     serves_hvpas,
     version_of,
 )
@@ -87,8 +87,8 @@ async def is_discovered(client: Client) -> bool:
     return True
 
 
-async def most(around: ClusterSurroundings, namespace: str, name: str) -> int | None:
-    return await around.most_replicas(DEPLOYMENT, Key(namespace, name))
+async def most(environment: ClusterEnvironment, namespace: str, name: str) -> int | None:
+    return await environment.most_replicas(DEPLOYMENT, Key(namespace, name))
 
 
 async def test_an_hvpa_counts_also_while_the_caches_are_behind(
@@ -101,14 +101,14 @@ async def test_an_hvpa_counts_also_while_the_caches_are_behind(
     await lone_client.create(hvpa(fresh, "quiet", most=10, deploy=False))
     await lone_client.create(hvpa(other, "elsewhere", most=10))
 
-    async def known(around: ClusterSurroundings) -> list[int | None]:
-        return [await most(around, fresh, n) for n in ("web", "big", "quiet", "elsewhere")]
+    async def known(environment: ClusterEnvironment) -> list[int | None]:
+        return [await most(environment, fresh, n) for n in ("web", "big", "quiet", "elsewhere")]
 
-    around = ClusterSurroundings(lone_client)
-    assert await known(around) == [4, 10, None, None]
-    async with running(Unit(caches=around.caches)):
-        assert await known(around) == [4, 10, None, None]
-        assert await around.most_replicas(STATEFUL_SET, Key(fresh, "web")) is None
+    environment = ClusterEnvironment(lone_client)
+    assert await known(environment) == [4, 10, None, None]
+    async with running(Unit(caches=environment.caches)):
+        assert await known(environment) == [4, 10, None, None]
+        assert await environment.most_replicas(STATEFUL_SET, Key(fresh, "web")) is None
 
 
 async def test_hvpas_are_registered_where_they_are_served(
@@ -138,10 +138,10 @@ async def test_hvpas_are_registered_where_they_are_served(
 
 
 async def test_without_hvpas_nothing_is_scaled_by_one(lone_client: Client, fresh: str) -> None:
-    around = ClusterSurroundings(lone_client)
-    assert await most(around, fresh, "web") is None
-    async with running(Unit(caches=around.caches)):
-        assert await most(around, fresh, "web") is None
+    environment = ClusterEnvironment(lone_client)
+    assert await most(environment, fresh, "web") is None
+    async with running(Unit(caches=environment.caches)):
+        assert await most(environment, fresh, "web") is None
 
 
 async def test_where_only_some_namespaces_are_watched_the_others_are_asked_live(
@@ -149,48 +149,48 @@ async def test_where_only_some_namespaces_are_watched_the_others_are_asked_live(
 ) -> None:
     await lone_client.create(hpa(fresh, "web", target="web", most=4))
     await lone_client.create(hpa(other, "web", target="web", most=5))
-    around = ClusterSurroundings(lone_client, watched=[fresh])
-    async with running(Unit(caches=around.caches)):
-        assert await most(around, fresh, "web") == 4
-        assert await most(around, other, "web") == 5
+    environment = ClusterEnvironment(lone_client, watched=[fresh])
+    async with running(Unit(caches=environment.caches)):
+        assert await most(environment, fresh, "web") == 4
+        assert await most(environment, other, "web") == 5
 
 
 async def test_a_maximum_that_changes_is_known_soon(lone_client: Client, fresh: str) -> None:
-    around = ClusterSurroundings(lone_client)
-    async with running(Unit(caches=around.caches)):
+    environment = ClusterEnvironment(lone_client)
+    async with running(Unit(caches=environment.caches)):
         await lone_client.create(hpa(fresh, "web", target="web", most=4))
-        await until_equal(lone_client, lambda: most(around, fresh, "web"), 4)
+        await until_equal(lone_client, lambda: most(environment, fresh, "web"), 4)
         await lone_client.patch(HPA, Key(fresh, "web"), {"spec": {"maxReplicas": 6}})
-        await until_equal(lone_client, lambda: most(around, fresh, "web"), 6)
+        await until_equal(lone_client, lambda: most(environment, fresh, "web"), 6)
         await lone_client.delete(HPA, Key(fresh, "web"))
-        await until_equal(lone_client, lambda: most(around, fresh, "web"), None)
+        await until_equal(lone_client, lambda: most(environment, fresh, "web"), None)
 
 
 async def test_many_nodes_are_more_than_one(lone_client: Client) -> None:
     for name, many in (("one", False), ("two", True)):
-        around = ClusterSurroundings(lone_client)
+        environment = ClusterEnvironment(lone_client)
         await lone_client.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
-        assert await around.many_nodes() is many
-        async with running(Unit(caches=around.caches)):
-            assert await around.many_nodes() is many
+        assert await environment.many_nodes() is many
+        async with running(Unit(caches=environment.caches)):
+            assert await environment.many_nodes() is many
 
 
 async def test_a_namespace_that_the_cache_does_not_have_is_read_live(
     lone_client: Client, recorder: RecordingClient, fresh: str
 ) -> None:
     annotations = {f"{PREFIX}/zones": "b,a,,b", f"{PREFIX}/zone-pinning": "T"}
-    around = ClusterSurroundings(lone_client)
-    async with running(Unit(caches=around.caches)):
+    environment = ClusterEnvironment(lone_client)
+    async with running(Unit(caches=environment.caches)):
         gvk = NAMESPACE
         await lone_client.patch(gvk, Key("", fresh), {"metadata": {"annotations": annotations}})
         expected = NamespaceSettings(None, ("a", "b"), pins=True)
-        assert await around.namespace(fresh) == expected
+        assert await environment.namespace(fresh) == expected
         with pytest.raises(NotFound):
-            await around.namespace("no-such-namespace")
+            await environment.namespace("no-such-namespace")
 
 
 async def test_a_request_from_nowhere_is_refused_with_500(lone_client: Client) -> None:
-    handler = HighAvailability(ClusterSurroundings(lone_client), TODAY)
+    handler = HighAvailability(ClusterEnvironment(lone_client), TODAY)
     obj = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {}}
     verdict = await handler(review_of(obj, namespace="no-such-namespace"))
     assert (verdict.allowed, verdict.code, verdict.reason) == (False, 500, "")

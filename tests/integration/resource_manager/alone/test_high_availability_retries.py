@@ -15,7 +15,7 @@ from pergola.resource_manager.controllers.high_availability_retrigger import (
     high_availability_retrigger,
 )
 from pergola.resource_manager.webhooks.high_availability_config import HighAvailability
-from pergola.resource_manager.webhooks.high_availability_config.observe import ClusterSurroundings
+from pergola.resource_manager.webhooks.high_availability_config.observe import ClusterEnvironment
 from pergola.resource_manager.webhooks.high_availability_config.settings import PREFIX, SEED
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
@@ -67,7 +67,7 @@ class Working:
 
     def __init__(self, client: RecordingClient, namespace: str, **settings: Any) -> None:
         self.recorder = client
-        self.around = ClusterSurroundings(
+        self.around = ClusterEnvironment(
             client, considered=f"kubernetes.io/metadata.name={namespace},{PREFIX}/consider=true"
         )
         self.unit = high_availability_retrigger(

@@ -16,7 +16,7 @@ from pergola.resource_manager.controllers.high_availability_retrigger import (
     high_availability_retrigger,
 )
 from pergola.resource_manager.webhooks.high_availability_config import HighAvailability
-from pergola.resource_manager.webhooks.high_availability_config.observe import ClusterSurroundings
+from pergola.resource_manager.webhooks.high_availability_config.observe import ClusterEnvironment
 from pergola.resource_manager.webhooks.high_availability_config.settings import PREFIX, TODAY
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
@@ -35,7 +35,7 @@ class Site:
         self.client = client
         self.recorder = recorder
         self.namespace = namespace
-        self.around = ClusterSurroundings(recorder)
+        self.around = ClusterEnvironment(recorder)
         self.handler = HighAvailability(self.around, TODAY)
 
     @asynccontextmanager

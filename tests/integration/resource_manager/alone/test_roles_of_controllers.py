@@ -36,7 +36,7 @@ from pergola.resource_manager.controllers.high_availability_retrigger import (
     high_availability_retrigger,
 )
 from pergola.resource_manager.webhooks.high_availability_config import HighAvailability
-from pergola.resource_manager.webhooks.high_availability_config.observe import ClusterSurroundings
+from pergola.resource_manager.webhooks.high_availability_config.observe import ClusterEnvironment
 from pergola.resource_manager.webhooks.high_availability_config.settings import TODAY
 from pergola.resource_manager.webhooks.node_agent_authorizer.decide import SECRET_NAME_LABEL
 from pergola.resource_manager.webhooks.node_agent_authorizer.lookups import (
@@ -253,7 +253,7 @@ async def test_high_availability(lone_client: Client, lone_sandbox: Sandbox, fre
     async with restricted(lone_client, lone_sandbox, fresh, file) as (client, answers):
         await until_allowed(client, deployment)
         answers.clear()
-        around = ClusterSurroundings(client)
+        around = ClusterEnvironment(client)
         unit = high_availability_retrigger(
             client, around, HighAvailability(around, TODAY), Retriggers(), metrics=Metrics()
         )

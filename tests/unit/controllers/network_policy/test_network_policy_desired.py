@@ -9,10 +9,10 @@ from pergola.api.objects import JsonObject, Key, map_at
 from pergola.controllers.network_policy.desired import desired, render
 from pergola.controllers.network_policy.intents import (
     Backend,
+    Environment,
     GatewayBackend,
     IngressController,
     Intent,
-    Surroundings,
     intents,
 )
 from pergola.controllers.network_policy.service import ServiceView, read_service
@@ -56,10 +56,10 @@ def port(number: int, target: int | str, protocol: str = "TCP", name: str = "") 
 
 
 def policies(
-    view: ServiceView, *peers: str, surroundings: Surroundings | None = None
+    view: ServiceView, *peers: str, environment: Environment | None = None
 ) -> dict[str, JsonObject]:
     """Return the specs of a Service's policies, by `namespace/name`."""
-    wanted = intents(view, peers or [view.key.namespace], surroundings or Surroundings())
+    wanted = intents(view, peers or [view.key.namespace], environment or Environment())
     return {str(key): policy["spec"] for key, policy in desired(view, wanted).items()}
 
 
@@ -155,9 +155,9 @@ def test_v5_from_world_needs_no_label_and_a_number_in_quotes_is_a_number() -> No
 
 
 def test_v6_the_ingress_controller_reaches_what_ingresses_expose() -> None:
-    around = Surroundings(ingress_controller=WEB, ingress_backends=[Backend(443, "Ingress i")])
+    around = Environment(ingress_controller=WEB, ingress_backends=[Backend(443, "Ingress i")])
     who = {"matchLabels": {"foo": "bar"}}
-    assert policies(service(), surroundings=around) == V1 | {
+    assert policies(service(), environment=around) == V1 | {
         f"a/ingress-to-{X}-from-ingress-controller": ingress(
             {"podSelector": who, "namespaceSelector": within("default")}
         ),
@@ -195,11 +195,11 @@ def test_a_namespace_alias_is_part_of_an_aliass_label_for_peers_only() -> None:
 
 
 def test_an_ingress_controller_in_the_same_namespace_needs_no_namespace_selector() -> None:
-    around = Surroundings(
+    around = Environment(
         ingress_controller=WEB._replace(namespace="a"), ingress_backends=[Backend(443, "Ingress i")]
     )
     who = {"matchLabels": {"foo": "bar"}}
-    assert policies(service(), surroundings=around) == V1 | {
+    assert policies(service(), environment=around) == V1 | {
         f"a/ingress-to-{X}-from-ingress-controller": ingress({"podSelector": who}),
         f"a/egress-to-{X}-from-ingress-controller": egress(who, {"podSelector": app()}),
     }
@@ -208,7 +208,7 @@ def test_an_ingress_controller_in_the_same_namespace_needs_no_namespace_selector
 def test_a_gateway_is_named_by_its_namespace_or_istio() -> None:
     def named(namespace: str) -> list[str]:
         backend = GatewayBackend(443, "VirtualService v", namespace, ISTIO)
-        found = policies(service(), surroundings=Surroundings(gateway_backends=[backend]))
+        found = policies(service(), environment=Environment(gateway_backends=[backend]))
         return [name for name in found if name not in V1]
 
     assert named("istio-ingress") == [
@@ -235,19 +235,19 @@ def test_a_backend_is_named_by_the_services_port(
     backend: int | str | None, targets: list[int | str]
 ) -> None:
     ports = [port(80, 8080, name="web"), port(9090, "prom", name="metrics")]
-    around = Surroundings(ingress_controller=WEB, ingress_backends=[Backend(backend, "Ingress i")])
+    around = Environment(ingress_controller=WEB, ingress_backends=[Backend(backend, "Ingress i")])
     found = intents(service(ports=ports), ["a"], around)
     assert [intent.port for intent in found if intent.kind == "ingress"] == targets
 
 
 def test_an_unnamed_port_is_not_what_an_empty_name_means() -> None:
-    around = Surroundings(ingress_controller=WEB, ingress_backends=[Backend("", "Ingress i")])
-    assert policies(service(), surroundings=around) == V1
+    around = Environment(ingress_controller=WEB, ingress_backends=[Backend("", "Ingress i")])
+    assert policies(service(), environment=around) == V1
 
 
 def test_a_destination_without_port_is_the_only_port() -> None:
     backend = GatewayBackend(None, "VirtualService v", "istio-ingress", ISTIO)
-    found = intents(service(), ["a"], Surroundings(gateway_backends=[backend]))
+    found = intents(service(), ["a"], Environment(gateway_backends=[backend]))
     assert [intent.port for intent in found if intent.kind == "istio"] == [10250]
 
 
@@ -308,7 +308,7 @@ def description(intent_kind: str, number: int) -> str:
     found = intents(
         view,
         ["a", "b"],
-        Surroundings(
+        Environment(
             ingress_controller=IngressController(
                 "garden", {"matchLabels": {"component": "controller", "app": "nginx-ingress"}}
             ),
@@ -377,7 +377,7 @@ def test_an_intent_says_what_asked_for_it() -> None:
         from_world_to_ports=[],
         from_x_allowed_ports=[{"port": 1}],
     )
-    around = Surroundings(
+    around = Environment(
         ingress_controller=WEB,
         ingress_backends=[Backend(443, "Ingress i"), Backend("web", "Ingress j")],
         gateway_backends=[GatewayBackend(443, "VirtualService v", "istio-ingress", ISTIO)],
@@ -455,14 +455,14 @@ def test_a_service_without_pods_wants_nothing(change: JsonObject) -> None:
 
 def test_without_peers_nothing_is_wanted() -> None:
     view = service(from_world_to_ports=[])
-    around = Surroundings(ingress_controller=WEB, ingress_backends=[Backend(443, "Ingress i")])
+    around = Environment(ingress_controller=WEB, ingress_backends=[Backend(443, "Ingress i")])
     assert intents(view, [], around) == []
 
 
 def test_only_for_matching_pods_labels_decide_and_the_rest_is_unconditional() -> None:
     view = service(from_world_to_ports=[], from_x_allowed_ports=[{"port": 1}])
     pods = {("b", f"{L}to-a-{X}"), ("a", f"{L}to-x"), ("a", f"{L}to-a-{X}")}
-    around = Surroundings(
+    around = Environment(
         has_caller=lambda namespace, label: (namespace, label) in pods,
         ingress_controller=WEB,
         ingress_backends=[Backend(443, "Ingress i")],
@@ -480,10 +480,8 @@ def test_only_for_matching_pods_labels_decide_and_the_rest_is_unconditional() ->
 def test_only_for_matching_pods_the_shortened_label_counts() -> None:
     view = service(name="n" * 60, ports=[port(80, 80)])
     (intent,) = intents(view, ["a"])
-    assert intents(view, ["a"], Surroundings(has_caller=lambda _, key: key == intent.label))
-    assert not intents(
-        view, ["a"], Surroundings(has_caller=lambda _, key: key == intent.full_label)
-    )
+    assert intents(view, ["a"], Environment(has_caller=lambda _, key: key == intent.label))
+    assert not intents(view, ["a"], Environment(has_caller=lambda _, key: key == intent.full_label))
 
 
 def test_another_selector_of_the_pods_is_used_in_all_policies() -> None:
@@ -500,7 +498,7 @@ def test_another_selector_of_the_pods_is_used_in_all_policies() -> None:
 
 def test_a_peer_and_a_gateway_of_one_namespace_share_the_policy_that_lets_them_in() -> None:
     backend = GatewayBackend(443, "VirtualService v", "b", ISTIO)
-    found = policies(service(), "a", "b", surroundings=Surroundings(gateway_backends=[backend]))
+    found = policies(service(), "a", "b", environment=Environment(gateway_backends=[backend]))
     rules = found[f"a/ingress-to-{X}-from-b"]["ingress"]
     assert [rule["from"][0]["podSelector"] for rule in rules] == [
         callers(f"to-a-{X}"),
@@ -512,13 +510,13 @@ def test_a_peer_and_a_gateway_of_one_namespace_share_the_policy_that_lets_them_i
 
 def test_two_gateways_of_one_namespace_both_get_out() -> None:
     other = (("istio", "other"),)
-    around = Surroundings(
+    around = Environment(
         gateway_backends=[
             GatewayBackend(443, "VirtualService v", "istio-ingress", labels)
             for labels in (ISTIO, other)
         ]
     )
-    found = policies(service(), surroundings=around)
+    found = policies(service(), environment=around)
     name = f"istio-ingress/egress-to-a-{X}-from-istio"
     digest = hashlib.sha256(b'{"matchLabels":{"istio":"other"}}').hexdigest()[:5]
     assert found[name]["podSelector"] == {"matchLabels": dict(ISTIO)}

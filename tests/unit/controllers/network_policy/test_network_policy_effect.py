@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from pergola.api.objects import JsonObject, Key
 from pergola.controllers.network_policy.desired import desired
-from pergola.controllers.network_policy.intents import Surroundings, intents
+from pergola.controllers.network_policy.intents import Environment, intents
 from pergola.controllers.network_policy.peers import peers_of
 from pergola.controllers.network_policy.seen import SeenNamespace
 from pergola.controllers.network_policy.service import read_service
@@ -309,7 +309,7 @@ def worlds(draw: st.DrawFn) -> World:
 
 def generated(world: World, *, only_for_matching_pods: bool = False) -> list[JsonObject]:
     """Return the policies of all Services."""
-    surroundings = Surroundings(
+    environment = Environment(
         has_caller=(
             (
                 lambda namespace, key: any(
@@ -330,7 +330,7 @@ def generated(world: World, *, only_for_matching_pods: bool = False) -> list[Jso
     policies: list[JsonObject] = []
     for manifest in world.services:
         service = read_service(manifest)
-        wanted = intents(service, peers_of(service, namespaces), surroundings)
+        wanted = intents(service, peers_of(service, namespaces), environment)
         policies += desired(service, wanted).values()
     return policies
 

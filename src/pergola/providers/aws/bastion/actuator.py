@@ -55,7 +55,7 @@ class AwsBastion(Actuator):
 
     def measure(self, metrics: Metrics) -> None:
         """Count requests to AWS."""
-        self._clients.observe(metrics.further(AwsMetrics).request)
+        self._clients.observe(metrics.register(AwsMetrics).request)
 
     async def reconcile(self, context: Context, obj: JsonObject) -> Status | None:
         """Create the bastion, and wait until it is reachable.

@@ -89,7 +89,7 @@ class NodeCriticalComponents:
             self._waiting.pop(key.name, None)
             return DONE
         found = self._check(key, node)
-        self._tell_intolerant(found)
+        self._report_intolerant(found)
         if found.problems:
             return Again(self._report(key, node, found.problems))
         if not self._watches.is_live:
@@ -127,7 +127,7 @@ class NodeCriticalComponents:
         )
         return self._backoff
 
-    def _tell_intolerant(self, found: Checked) -> None:
+    def _report_intolerant(self, found: Checked) -> None:
         for key in found.intolerant:
             daemon_set = self._watches.daemon_sets.get(key)
             if daemon_set is not None:

@@ -36,7 +36,7 @@ class Scaled(NamedTuple):
     most: int
 
 
-class ClusterSurroundings:
+class ClusterEnvironment:
     """The reads from one cluster; without running `caches`, everything is read live.
 
     Args:
