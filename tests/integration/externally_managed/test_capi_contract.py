@@ -424,7 +424,7 @@ async def test_a_provider_that_does_not_run_is_caught(
     options = ("-k", case)
     result = await run_suite(kubeconfig, managed, namespace, tmp_path, *options, patience=1.0)
     assert set(result.failed) == {case}
-    assert "does the provider run" in result.failed[case]
+    assert "does it run" in result.failed[case]
 
 
 # Beside the real core manager
