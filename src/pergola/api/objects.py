@@ -144,6 +144,15 @@ def maps_at(obj: Mapping[str, Any], *path: str) -> list[JsonObject]:
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
+def without_nulls(value: Mapping[str, Any]) -> JsonObject:
+    """Return a map without nulls, also in maps inside it, as Go's decoder reads it."""
+    return {
+        name: without_nulls(item) if isinstance(item, dict) else item
+        for name, item in value.items()
+        if item is not None
+    }
+
+
 def _string(value: object) -> str:
     return value if isinstance(value, str) else ""
 

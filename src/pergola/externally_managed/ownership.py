@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import orjson
 
-from pergola.api.objects import JsonObject, JsonValue, map_at, maps_at
-from pergola.kube.patches import same
+from pergola.api.objects import JsonObject, JsonValue, map_at, maps_at, without_nulls
+from pergola.kube.patches import is_void, same
 
 MANAGER: Final = "pergola-infra-manager"
 ENDPOINT: Final = "controlPlaneEndpoint"
@@ -55,7 +55,7 @@ def decide_fields(
         at: the path of that part, for sentences.
     """
     walk = _Walk(at)
-    fields = walk.map(_without_nulls(desired), live, owned, ())
+    fields = walk.map(without_nulls(desired), live, owned, ())
     removed: JsonObject = {}
     for path in walk.removed:
         _put(removed, path, None)
@@ -166,7 +166,7 @@ class _Field(NamedTuple):
         The API server drops a list whose last item an apply removed, and the maps around it;
         writing it again would never end.
         """
-        return same(self.live, self.desired) or (_is_void(self.live) and _is_void(self.desired))
+        return same(self.live, self.desired) or (is_void(self.live) and is_void(self.desired))
 
     @property
     def is_only_ours(self) -> bool:
@@ -216,21 +216,6 @@ def _put(fields: JsonObject, path: Path, value: JsonValue) -> None:
     for step in path[:-1]:
         fields = fields.setdefault(step, {})
     fields[path[-1]] = value
-
-
-def _without_nulls(value: JsonObject) -> JsonObject:
-    return {
-        name: _without_nulls(item) if isinstance(item, dict) else item
-        for name, item in value.items()
-        if item is not None
-    }
-
-
-def _is_void(value: JsonValue) -> bool:
-    """Return whether a value is absent, an empty list, or a map of such values."""
-    if isinstance(value, dict):
-        return all(map(_is_void, value.values()))
-    return value is None or value == []
 
 
 def _shown(value: JsonValue) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Final
 import orjson
 
 from pergola.api.objects import JsonObject, JsonValue, map_at, maps_at
+from pergola.kube.patches import is_void
 
 _FIELD: Final = "f:"
 _ITEM: Final = "k:"
@@ -40,19 +41,12 @@ def _contains(live: JsonValue, desired: JsonValue) -> bool:
     """Return whether a value has all parts of another; lists may have more items in between."""
     if isinstance(desired, dict):
         return isinstance(live, dict) and all(
-            _contains(live[name], value) if name in live else _is_void(value)
+            _contains(live[name], value) if name in live else is_void(value)
             for name, value in desired.items()
         )
     if isinstance(desired, list):
         return isinstance(live, list) and _has_items(live, desired)
     return type(live) is type(desired) and live == desired
-
-
-def _is_void(value: JsonValue) -> bool:
-    """Return whether a server may leave a value out: nothing, or only containers of nothing."""
-    if isinstance(value, dict):
-        return all(map(_is_void, value.values()))
-    return value is None or value == []
 
 
 def _has_items(live: list[Any], desired: list[Any]) -> bool:

@@ -59,6 +59,16 @@ def same(one: JsonValue, other: JsonValue) -> bool:
     return isinstance(one, bool) == isinstance(other, bool)
 
 
+def is_void(value: JsonValue) -> bool:
+    """Return whether a value is absent, an empty list, or a map of such values.
+
+    An API server may drop such a value from what it stores.
+    """
+    if isinstance(value, dict):
+        return all(map(is_void, value.values()))
+    return value is None or value == []
+
+
 def _same_bytes(one: JsonValue, other: JsonValue) -> bool:
     """Return whether equal values also encode equally: a quick check that rarely fails."""
     try:

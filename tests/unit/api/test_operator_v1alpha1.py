@@ -17,30 +17,9 @@ from pergola.api.operator_v1alpha1 import (
 from pergola.api.operator_v1alpha1.operations import annotation_of, operations_in
 from pergola.api.schema import Malformed, schema_of, validate
 from pergola.kube.yaml import parse
+from pergola.testing.gardens import MINIMAL
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "garden"
-MINIMAL: JsonObject = {
-    "apiVersion": "operator.gardener.cloud/v1alpha1",
-    "kind": "Garden",
-    "metadata": {"name": "minimal"},
-    "spec": {
-        "runtimeCluster": {
-            "ingress": {
-                "domains": [{"name": "ingress.example.org"}],
-                "controller": {"kind": "nginx"},
-            },
-            "networking": {"pods": ["10.1.0.0/16"], "services": ["10.2.0.0/16"]},
-            "provider": {},
-        },
-        "virtualCluster": {
-            "dns": {"domains": [{"name": "garden.example.org"}]},
-            "gardener": {"clusterIdentity": "minimal"},
-            "kubernetes": {"version": "1.34.2"},
-            "maintenance": {"timeWindow": {"begin": "220000+0100", "end": "230000+0100"}},
-            "networking": {"services": ["100.64.0.0/13"]},
-        },
-    },
-}
 
 
 def example(name: str) -> JsonObject:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from pergola.api.objects import JsonObject, JsonValue
+from pergola.api.objects import JsonObject, JsonValue, without_nulls
 from pergola.api.schema.declare import Value
 from pergola.api.schema.read import read
 from pergola.api.schema.structural import schema_of
@@ -84,7 +84,8 @@ def load(
         raise ConfigurationInvalid(source, [Finding("", "must be a map")])
     if wrong := list(_wrong_kind(value, api_version, kind)):
         raise ConfigurationInvalid(source, wrong)
-    spelling = unify(_without_nulls(value))
+    # An empty block in YAML is null.
+    spelling = unify(without_nulls(value))
     config, problems = _read(type_, spelling.value, fill_defaults, check, unchecked)
     found = [finding._replace(path=spelling.as_written(finding.path)) for finding in problems]
     found = [*spelling.findings, *found]
@@ -155,12 +156,3 @@ def _usable(value: JsonValue, path: str, unusable: Collection[str]) -> JsonValue
                 return []  # with a gap, findings about later items would name wrong places
             return [_usable(entry, at, unusable) for at, entry in zip(places, value, strict=True)]
     return value
-
-
-def _without_nulls(value: JsonObject) -> JsonObject:
-    """Remove nulls: Go's decoder treats null as absent, and an empty block in YAML is null."""
-    return {
-        name: _without_nulls(entry) if isinstance(entry, dict) else entry
-        for name, entry in value.items()
-        if entry is not None
-    }

@@ -19,6 +19,15 @@ WEBHOOK_TARGETS: Final = (
 FROM_WORLD: Final = "networking.resources.gardener.cloud/from-world-to-ports"
 _NAMESPACES: Final = "networking.resources.gardener.cloud/namespace-selectors"
 
+USER: Final = 65532
+NON_ROOT: Final[JsonObject] = {
+    "runAsNonRoot": True,
+    "runAsUser": USER,
+    "runAsGroup": USER,
+    "fsGroup": USER,
+}
+"""The security context of pods whose files belong to the user that they run as."""
+
 _ALLOWED: Final = "allowed"
 TO_DNS: Final = {"networking.gardener.cloud/to-dns": _ALLOWED}
 TO_RUNTIME_API_SERVER: Final = {"networking.gardener.cloud/to-runtime-apiserver": _ALLOWED}

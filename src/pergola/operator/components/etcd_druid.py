@@ -4,10 +4,11 @@ import base64
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from pergola.api.objects import JsonObject, map_at, name_of
+from pergola.api.objects import JsonObject, map_at, name_of, without_nulls
 from pergola.bundle import make_unique
 from pergola.kube.yaml import dump
 from pergola.manifests import (
+    READ,
     account,
     cluster_role,
     config_map_volume,
@@ -57,8 +58,7 @@ _CONFIG_VOLUME: Final = "operator-config"
 _CONFIG_PATH: Final = "/operator_config"
 _CONFIG_FILE: Final = "config.yaml"
 _GARBAGE_COLLECTOR: Final = "system:serviceaccount:kube-system:generic-garbage-collector"
-_CACHE: Final = ("get", "list", "watch")
-_ALL: Final = (*_CACHE, "create", "update", "patch", "delete")
+_ALL: Final = (*READ, "create", "update", "patch", "delete")
 _OWN_KINDS: Final = ("etcds", "etcdcopybackupstasks", "etcdopstasks")
 _METRICS: Final = (
     "etcddruid_compaction_jobs_total",
@@ -147,26 +147,18 @@ def configuration(etcd_config: JsonObject) -> JsonObject:
         },
         "featureGates": etcd_config.get("featureGates"),
     }
-    return _without_absent(settings)
-
-
-def _without_absent(fields: JsonObject) -> JsonObject:
-    """Drop what the operator's configuration leaves to druid's own defaults."""
-    return {
-        name: _without_absent(value) if isinstance(value, dict) else value
-        for name, value in fields.items()
-        if value is not None
-    }
+    # What the operator does not configure is left to the defaults of druid.
+    return without_nulls(settings)
 
 
 def _rules() -> list[JsonObject]:
     status = [f"{kind}/{part}" for kind in _OWN_KINDS for part in ("status", "finalizers")]
     return [
-        rule("", ["pods"], [*_CACHE, "delete", "deletecollection"]),
+        rule("", ["pods"], [*READ, "delete", "deletecollection"]),
         rule("", ["secrets", "endpoints"], ["get", "list", "patch", "update", "watch"]),
-        rule("", ["events"], ["create", *_CACHE, "patch", "update"]),
+        rule("", ["events"], ["create", *READ, "patch", "update"]),
         rule("", ["serviceaccounts", "services", "configmaps"], _ALL),
-        rule("", ["persistentvolumeclaims"], _CACHE),
+        rule("", ["persistentvolumeclaims"], READ),
         rule("rbac.authorization.k8s.io", ["roles", "rolebindings"], _ALL),
         rule("apps", ["statefulsets"], _ALL),
         rule("batch", ["jobs"], _ALL),
@@ -247,7 +239,7 @@ def _service() -> JsonObject:
 
 
 def _webhook(landscape: Landscape) -> JsonObject:
-    """Return the registration that protects what druid manages from everybody else."""
+    """Return the registration that lets only druid change the objects that it manages."""
     bundle = landscape.credentials.bundle(authorities.RUNTIME).data["bundle.crt"]
     common: JsonObject = {
         "admissionReviewVersions": ["v1", "v1beta1"],

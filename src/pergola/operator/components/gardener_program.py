@@ -22,7 +22,7 @@ from pergola.manifests import (
 )
 from pergola.manifests.labels import HIGH_AVAILABILITY
 from pergola.operator.components.component import Identity, Managed, Removable, Target
-from pergola.operator.components.conventions import TO_DNS
+from pergola.operator.components.conventions import NON_ROOT, TO_DNS
 from pergola.operator.components.virtual_access import (
     TO_VIRTUAL_API_SERVER,
     access_secret_name,
@@ -40,14 +40,6 @@ CLIENT_CONNECTION: Final = {"qps": 100, "burst": 130}
 """How many requests a program may send."""
 METRICS: Final = ("rest_client_.+", "controller_runtime_.+", "workqueue_.+", "go_.+")
 """Metrics that controllers have in common."""
-
-_USER: Final = 65532
-_NON_ROOT: Final[JsonObject] = {
-    "runAsNonRoot": True,
-    "runAsUser": _USER,
-    "runAsGroup": _USER,
-    "fsGroup": _USER,
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +158,7 @@ def _pod(
     return {
         "automountServiceAccountToken": False,
         "priorityClassName": program.priority,
-        "securityContext": _NON_ROOT,
+        "securityContext": NON_ROOT,
         "containers": [common],
         "volumes": [*volumes, kubeconfig_volume(landscape, program.name)],
     }

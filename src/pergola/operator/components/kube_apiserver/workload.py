@@ -17,6 +17,7 @@ from pergola.manifests.labels import HIGH_AVAILABILITY
 from pergola.operator.components import monitoring
 from pergola.operator.components.api_server.part import Part
 from pergola.operator.components.conventions import (
+    NON_ROOT,
     TO_DNS,
     TO_PRIVATE_NETWORKS,
     TO_PUBLIC_NETWORKS,
@@ -120,12 +121,7 @@ def _pod(landscape: Landscape, part: Part) -> JsonObject:
         "automountServiceAccountToken": False,
         "priorityClassName": P500,
         "terminationGracePeriodSeconds": 30,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": 65532,
-            "runAsGroup": 65532,
-            "fsGroup": 65532,
-        },
+        "securityContext": NON_ROOT,
         "containers": [_container(landscape, part)],
         "volumes": list(part.volumes),
     }

@@ -11,7 +11,6 @@ from pergola.manifests import (
     account,
     disruption_budget,
     manifest,
-    mount,
     port,
     requests,
     selector,
@@ -22,8 +21,9 @@ from pergola.manifests import (
 )
 from pergola.manifests.labels import HIGH_AVAILABILITY
 from pergola.operator.components import authorities, monitoring, service_account_key, virtual_access
+from pergola.operator.components.api_server.part import Part, feature_gates, mounted_secret
 from pergola.operator.components.component import Component, Managed, Rendered, Target
-from pergola.operator.components.conventions import GARDEN_SCRAPES, TO_DNS, open_ports
+from pergola.operator.components.conventions import GARDEN_SCRAPES, NON_ROOT, TO_DNS, open_ports
 from pergola.operator.components.kube_controller_manager import controllers
 from pergola.operator.components.priority_classes import P300
 from pergola.operator.components.tls import CIPHER_SUITES
@@ -107,14 +107,12 @@ def _pod(landscape: Landscape) -> JsonObject:
     return {
         "automountServiceAccountToken": False,
         "priorityClassName": P300,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": 65532,
-            "runAsGroup": 65532,
-            "fsGroup": 65532,
-        },
+        "securityContext": NON_ROOT,
         "containers": [_container(landscape)],
-        "volumes": _volumes(landscape),
+        "volumes": [
+            *_files(landscape).volumes,
+            virtual_access.kubeconfig_volume(landscape, NAME),
+        ],
     }
 
 
@@ -136,10 +134,7 @@ def _container(landscape: Landscape) -> JsonObject:
         "resources": requests(cpu="10m", memory="30M"),
         "securityContext": {"allowPrivilegeEscalation": False},
         "volumeMounts": [
-            mount("ca", _CA),
-            mount("ca-client", _CLIENT_CA),
-            mount("service-account-key", _SIGNING_KEY),
-            mount("server", _SERVER),
+            *_files(landscape).mounts,
             virtual_access.kubeconfig_mount(),
         ],
     }
@@ -148,7 +143,6 @@ def _container(landscape: Landscape) -> JsonObject:
 def command(landscape: Landscape) -> list[str]:
     """Return the flags."""
     settings = landscape.virtual.kubernetes.kube_controller_manager
-    gates = ",".join(f"{name}={str(on).lower()}" for name, on in settings.feature_gates.items())
     return [
         *(f"--{prefix}kubeconfig={virtual_access.KUBECONFIG_PATH}" for prefix in _CLIENTS),
         "--kube-api-qps=100",
@@ -167,7 +161,7 @@ def command(landscape: Landscape) -> list[str]:
         "--concurrent-namespace-syncs=100",
         "--concurrent-resource-quota-syncs=100",
         "--resource-quota-sync-period=1m0s",
-        *([f"--feature-gates={gates}"] if gates else []),
+        *feature_gates(settings.feature_gates),
         f"--root-ca-file={_CA}/bundle.crt",
         f"--service-account-private-key-file={_SIGNING_KEY}/id_rsa",
         f"--secure-port={_PORT}",
@@ -184,19 +178,21 @@ def command(landscape: Landscape) -> list[str]:
 _CLIENTS: Final = ("authentication-", "authorization-", "")
 
 
-def _volumes(landscape: Landscape) -> list[JsonObject]:
+def _files(landscape: Landscape) -> Part:
+    """Return the authorities and keys that it signs with, and its certificate."""
     known = landscape.credentials
-    return [
-        _secret("ca", known.bundle_name(authorities.CLUSTER), _READABLE),
-        _secret("ca-client", known.name(authorities.CLIENT), _PRIVATE),
-        _secret("service-account-key", known.name(service_account_key.NAME), _PRIVATE),
-        _secret("server", known.name(_CERTIFICATE), _PRIVATE),
-        virtual_access.kubeconfig_volume(landscape, NAME),
-    ]
-
-
-def _secret(volume: str, secret: str, mode: int) -> JsonObject:
-    return {"name": volume, "secret": {"secretName": secret, "defaultMode": mode}}
+    files = (
+        mounted_secret("ca", _CA, known.bundle_name(authorities.CLUSTER), mode=_READABLE),
+        mounted_secret("ca-client", _CLIENT_CA, known.name(authorities.CLIENT), mode=_PRIVATE),
+        mounted_secret(
+            "service-account-key",
+            _SIGNING_KEY,
+            known.name(service_account_key.NAME),
+            mode=_PRIVATE,
+        ),
+        mounted_secret("server", _SERVER, known.name(_CERTIFICATE), mode=_PRIVATE),
+    )
+    return sum(files, Part())
 
 
 def _service() -> JsonObject:

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Final
 
 from pergola.api.objects import JsonObject
-from pergola.manifests import KUBE_SYSTEM, account, manifest, role, rule
+from pergola.manifests import KUBE_SYSTEM, READ, account, manifest, role, rule
 from pergola.manifests.labels import HIGH_AVAILABILITY
 from pergola.operator.components import authorities
 from pergola.operator.components.component import Component, Managed, Rendered, Target
@@ -126,7 +126,7 @@ def _rules() -> list[JsonObject]:
         rule("", ["configmaps"], ["get", "watch", "update", "patch"], [NAME]),
         rule("coordination.k8s.io", ["leases"], ["create"]),
         rule("coordination.k8s.io", ["leases"], ["get", "watch", "update"], [NAME]),
-        rule("machine.sapcloud.io", ["machines"], ["get", "list", "watch"]),
+        rule("machine.sapcloud.io", ["machines"], READ),
     ]
 
 
