@@ -1,4 +1,4 @@
-"""A control plane whose API server knows Gardens, for one worker of the tests alone.
+"""Fixtures: the shared cluster for components, and one per test worker for Gardens.
 
 A Garden and its webhooks are for a whole cluster: tests in one cluster run one after another.
 """
@@ -16,8 +16,9 @@ from pergola.api.operator_v1alpha1 import EXTENSION, GARDEN
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.sandbox import API_ONLY, Sandbox, start, stop
-from pergola.testing.crds import install_operator_crds
+from pergola.testing.crds import install_crds, install_operator_crds
 from pergola.testing.operator_site import OperatorSite
+from pergola.testing.world import RecordingClient, World
 
 
 @pytest.fixture(scope="session")
@@ -47,6 +48,24 @@ async def site(runtime: Client) -> AsyncIterator[OperatorSite]:
     found = OperatorSite(runtime)
     async with found.serving():
         yield found
+
+
+@pytest.fixture
+async def recorder(sandbox: Sandbox, cluster_client: Client) -> AsyncIterator[RecordingClient]:
+    """A client that records its writes, in the shared cluster, which serves ManagedResources."""
+    await install_crds(cluster_client)
+    async with RecordingClient.connect(load(sandbox.kubeconfig)) as client:
+        yield client
+
+
+@pytest.fixture
+async def world(
+    cluster_client: Client, recorder: RecordingClient, namespace: str
+) -> AsyncIterator[World]:
+    """A namespace with the resource manager of the runtime cluster."""
+    found = World(cluster_client, cluster_client, namespace)  # type: ignore[arg-type] # no record
+    yield found
+    await found.stop()
 
 
 async def _prepare(sandbox: Sandbox) -> None:

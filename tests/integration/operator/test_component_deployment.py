@@ -1,15 +1,11 @@
 """Objects of components are applied, awaited and removed on a real API server."""
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from pergola.api.kinds import CONFIG_MAP, DEPLOYMENT
 from pergola.api.objects import JsonObject, Key, labels_of, map_at
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.bundle import WaitTimeout
-from pergola.kube.client import Client
-from pergola.kube.kubeconfig import load
 from pergola.operator.components.component import (
     Identity,
     Managed,
@@ -19,26 +15,7 @@ from pergola.operator.components.component import (
 )
 from pergola.operator.garden.deploy import Deployer
 from pergola.operator.garden.errors import NotReady
-from pergola.sandbox import Sandbox
-from pergola.testing.crds import install_crds
 from pergola.testing.world import RecordingClient, World, config_map
-
-
-@pytest.fixture
-async def recorder(sandbox: Sandbox, cluster_client: Client) -> AsyncIterator[RecordingClient]:
-    await install_crds(cluster_client)
-    async with RecordingClient.connect(load(sandbox.kubeconfig)) as client:
-        yield client
-
-
-@pytest.fixture
-async def world(
-    cluster_client: Client, recorder: RecordingClient, namespace: str
-) -> AsyncIterator[World]:
-    """A namespace with the resource manager of the runtime cluster."""
-    found = World(cluster_client, cluster_client, namespace)  # type: ignore[arg-type] # no record
-    yield found
-    await found.stop()
 
 
 def deployment(namespace: str, replicas: int) -> JsonObject:

@@ -1,6 +1,6 @@
 """Tasks of components on a real API server: order, waiting, removal, and one task that fails."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 
 import pytest
 
@@ -8,31 +8,12 @@ from pergola.api.kinds import CONFIG_MAP
 from pergola.api.objects import JsonObject, Key
 from pergola.flow import FlowFailed, Graph, run
 from pergola.kube.client import Client
-from pergola.kube.kubeconfig import load
 from pergola.operator.components.component import Component, Managed, Rendered
 from pergola.operator.garden.component_tasks import add_components
 from pergola.operator.garden.deploy import Deployer
 from pergola.operator.garden.landscape import Landscape
-from pergola.sandbox import Sandbox
-from pergola.testing.crds import install_crds
 from pergola.testing.garden import landscape
 from pergola.testing.world import RecordingClient, World, config_map
-
-
-@pytest.fixture
-async def recorder(sandbox: Sandbox, cluster_client: Client) -> AsyncIterator[RecordingClient]:
-    await install_crds(cluster_client)
-    async with RecordingClient.connect(load(sandbox.kubeconfig)) as client:
-        yield client
-
-
-@pytest.fixture
-async def world(
-    cluster_client: Client, recorder: RecordingClient, namespace: str
-) -> AsyncIterator[World]:
-    found = World(cluster_client, cluster_client, namespace)  # type: ignore[arg-type] # no record
-    yield found
-    await found.stop()
 
 
 class Parts:

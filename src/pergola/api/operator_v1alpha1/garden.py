@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 from pergola.api import marks
 from pergola.api.extensions_v1alpha1 import NamedResourceReference
-from pergola.api.objects import JsonObject
+from pergola.api.objects import JsonObject, uid_of
 from pergola.api.operator_v1alpha1.facets import NOT_EMPTY, LocalReference
 from pergola.api.operator_v1alpha1.names import API_VERSION
 from pergola.api.operator_v1alpha1.runtime_cluster import RuntimeCluster
@@ -91,6 +91,11 @@ class Garden(Object):
     """The desired state of the garden."""
     status: GardenStatus | None = None
     """The observed state, written by the operator."""
+
+    @property
+    def uid(self) -> str:
+        """`metadata.uid`, empty before the Garden is created."""
+        return uid_of({"metadata": self.metadata})
 
 
 def garden_crd() -> JsonObject:

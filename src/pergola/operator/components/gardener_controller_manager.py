@@ -3,23 +3,15 @@
 from typing import Final
 
 from pergola.api.objects import JsonObject, name_of
-from pergola.bundle import make_unique
-from pergola.kube.yaml import dump
 from pergola.manifests import (
     KUBE_SYSTEM,
     cluster_role,
     config_map_volume,
-    http_probe,
-    manifest,
     mount,
     requests,
     rule,
-    service,
-    service_port,
 )
-from pergola.operator.components import monitoring
 from pergola.operator.components.component import Component, Rendered
-from pergola.operator.components.conventions import GARDEN_SCRAPES, open_ports
 from pergola.operator.components.gardener_program import (
     CLIENT_CONNECTION,
     CONTROLLER,
@@ -27,12 +19,16 @@ from pergola.operator.components.gardener_program import (
     Program,
     autoscaler,
     budget,
+    config_map,
     deployment,
     gardener_labels,
+    metrics_service,
+    probes,
+    service_monitor,
 )
 from pergola.operator.components.priority_classes import P200
 from pergola.operator.components.virtual_access import KUBECONFIG_PATH, access_secret
-from pergola.operator.garden.landscape import NAMESPACE, Landscape
+from pergola.operator.garden.landscape import Landscape
 
 NAME: Final = "gardener-controller-manager"
 METRICS_PORT: Final = 2719
@@ -51,7 +47,7 @@ _EVENT_WORKERS: Final = {"concurrentSyncs": 10}
 
 def render(landscape: Landscape) -> Rendered:
     """Return the workload, and its permissions in the virtual cluster."""
-    config = make_unique(_config_map(landscape))
+    config = config_map(_PROGRAM, _CONFIG, _CONFIG_KEY, configuration(landscape))
     runtime = _PROGRAM.runtime(
         config,
         deployment(
@@ -61,24 +57,13 @@ def render(landscape: Landscape) -> Rendered:
             [config_map_volume(_CONFIG, name_of(config))],
         ),
         budget(_PROGRAM),
-        _service(),
-        _service_monitor(),
+        metrics_service(_PROGRAM, METRICS_PORT),
+        service_monitor(_PROGRAM, *METRICS),
         autoscaler(_PROGRAM, memory="300Mi"),
     )
     everything = [rule("*", ["*"], ["*"])]
     role = cluster_role(_ROLE, everything, _PROGRAM.account(), labels=_PROGRAM.labels)
     return Rendered(managed=(runtime, _PROGRAM.virtual(*role)), direct=(access_secret(NAME),))
-
-
-def _config_map(landscape: Landscape) -> JsonObject:
-    return manifest(
-        "v1",
-        "ConfigMap",
-        _CONFIG,
-        namespace=NAMESPACE,
-        labels=_PROGRAM.labels,
-        data={_CONFIG_KEY: dump(configuration(landscape))},
-    )
 
 
 def configuration(landscape: Landscape) -> JsonObject:
@@ -130,31 +115,10 @@ def _container(landscape: Landscape) -> JsonObject:
     return {
         "image": landscape.gardener_image(NAME),
         "args": [f"--config={_CONFIG_PATH}/{_CONFIG_KEY}"],
-        "livenessProbe": http_probe(
-            "/healthz", _HEALTH_PORT, initialDelaySeconds=30, timeoutSeconds=5
-        ),
-        "readinessProbe": http_probe(
-            "/readyz", _HEALTH_PORT, initialDelaySeconds=10, timeoutSeconds=5
-        ),
+        **probes(_HEALTH_PORT, delay=30),
         "resources": requests(cpu="1", memory="1Gi"),
         "volumeMounts": [mount(_CONFIG, _CONFIG_PATH)],
     }
-
-
-def _service() -> JsonObject:
-    return service(
-        NAME,
-        NAMESPACE,
-        _PROGRAM.labels,
-        service_port("metrics", METRICS_PORT),
-        labels=_PROGRAM.labels,
-        annotations=open_ports(GARDEN_SCRAPES, METRICS_PORT),
-    )
-
-
-def _service_monitor() -> JsonObject:
-    scraped = monitoring.endpoint("metrics", metrics=monitoring.kept_metrics(*METRICS))
-    return monitoring.service_monitor(monitoring.GARDEN, NAME, _PROGRAM.labels, scraped)
 
 
 GARDENER_CONTROLLER_MANAGER: Final = Component(

@@ -11,18 +11,31 @@ from typing import Final
 
 from pergola.api.kinds import SECRET
 from pergola.api.objects import JsonObject, Key, map_at, maps_at
+from pergola.bundle import make_unique
+from pergola.kube.yaml import dump
 from pergola.manifests import (
     KUBE_SYSTEM,
     account,
     disruption_budget,
+    http_probe,
     manifest,
     selector,
+    service,
+    service_port,
     target_reference,
     vertical_pod_autoscaler,
 )
 from pergola.manifests.labels import HIGH_AVAILABILITY
+from pergola.operator.components import monitoring
 from pergola.operator.components.component import Identity, Managed, Removable, Target
-from pergola.operator.components.conventions import NON_ROOT, TO_DNS
+from pergola.operator.components.conventions import (
+    GARDEN_SCRAPES,
+    NON_ROOT,
+    TO_DNS,
+    WEBHOOK_TARGETS,
+    nearest_first,
+    open_ports,
+)
 from pergola.operator.components.virtual_access import (
     TO_VIRTUAL_API_SERVER,
     access_secret_name,
@@ -162,6 +175,81 @@ def _pod(
         "containers": [common],
         "volumes": [*volumes, kubeconfig_volume(landscape, program.name)],
     }
+
+
+def config_map(program: Program, name: str, key: str, content: JsonObject) -> JsonObject:
+    """Return the immutable ConfigMap with its configuration file.
+
+    Args:
+        name: Without the hash of the content, which is appended.
+        key: The name of the file.
+    """
+    return make_unique(
+        manifest(
+            "v1",
+            "ConfigMap",
+            name,
+            namespace=NAMESPACE,
+            labels=program.labels,
+            data={key: dump(content)},
+        )
+    )
+
+
+def probes(port: int, *, delay: int) -> JsonObject:
+    """Return the liveness and readiness probes of its container.
+
+    Args:
+        delay: Seconds before the first check of liveness.
+    """
+    return {
+        "livenessProbe": http_probe("/healthz", port, initialDelaySeconds=delay, timeoutSeconds=5),
+        "readinessProbe": http_probe("/readyz", port, initialDelaySeconds=10, timeoutSeconds=5),
+    }
+
+
+def metrics_service(program: Program, port: int) -> JsonObject:
+    """Return the Service of a program that serves only metrics."""
+    return service(
+        program.name,
+        NAMESPACE,
+        program.labels,
+        service_port("metrics", port),
+        labels=program.labels,
+        annotations=open_ports(GARDEN_SCRAPES, port),
+    )
+
+
+def webhook_service(
+    program: Program, landscape: Landscape, name: str, port: int, metrics: int
+) -> JsonObject:
+    """Return the Service of a program that serves webhooks and metrics.
+
+    Args:
+        name: Of the port of the webhooks, which is 443 outside.
+        port: The port of the pods that serves webhooks.
+        metrics: The port of the pods that serves metrics.
+    """
+    return service(
+        program.name,
+        NAMESPACE,
+        program.labels,
+        service_port(name, 443, port),
+        service_port("metrics", metrics),
+        labels=program.labels,
+        annotations={**open_ports(GARDEN_SCRAPES, metrics), **open_ports(WEBHOOK_TARGETS, port)},
+        **nearest_first(landscape),
+    )
+
+
+def service_monitor(program: Program, *metrics: str) -> JsonObject:
+    """Return the ServiceMonitor of its Service.
+
+    Args:
+        metrics: Regular expressions for the names of the metrics to keep.
+    """
+    scraped = monitoring.endpoint("metrics", metrics=monitoring.kept_metrics(*metrics))
+    return monitoring.service_monitor(monitoring.GARDEN, program.name, program.labels, scraped)
 
 
 def budget(program: Program) -> JsonObject:

@@ -2,7 +2,6 @@
 
 from typing import Final, NamedTuple
 
-from pergola.api.objects import uid_of
 from pergola.operator.components.etcds import schedules
 from pergola.operator.garden.landscape import Landscape
 
@@ -31,10 +30,9 @@ def store(landscape: Landscape) -> Store | None:
     if backup is None:
         return None
     bucket, _, path = (backup.bucket_name or "").partition("/")
-    generated = f"garden-{uid_of({'metadata': landscape.garden.metadata})}"
     return Store(
         provider=backup.provider,
-        container=bucket or generated,
+        container=bucket or f"garden-{landscape.garden.uid}",
         prefix=f"{path.strip('/')}/{_ROLE}" if path.strip("/") else _ROLE,
         secret=landscape.backup_secret or backup.secret_ref.name,
         schedule=schedules.full_snapshot(landscape.garden).cron(),

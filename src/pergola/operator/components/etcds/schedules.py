@@ -7,7 +7,6 @@ import zlib
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
-from pergola.api.objects import uid_of
 from pergola.api.operator_v1alpha1 import Garden
 from pergola.api.operator_v1alpha1.virtual_cluster import MaintenanceTimeWindow
 
@@ -60,7 +59,7 @@ def _minutes(text: str) -> int:
 
 
 def _spread(garden: Garden, minutes: int) -> int:
-    return zlib.crc32(uid_of({"metadata": garden.metadata}).encode()) % minutes
+    return zlib.crc32(garden.uid.encode()) % minutes
 
 
 def _created(garden: Garden) -> MinuteOfDay:

@@ -4,28 +4,16 @@ from collections.abc import Iterator
 from typing import Final
 
 from pergola.api.objects import JsonObject, name_of
-from pergola.bundle import make_unique
-from pergola.kube.yaml import dump
 from pergola.manifests import (
     READ,
     cluster_role,
     config_map_volume,
-    http_probe,
-    manifest,
     mount,
     requests,
     rule,
-    service,
-    service_port,
 )
-from pergola.operator.components import authorities, monitoring
+from pergola.operator.components import authorities
 from pergola.operator.components.component import Component, Rendered
-from pergola.operator.components.conventions import (
-    GARDEN_SCRAPES,
-    WEBHOOK_TARGETS,
-    nearest_first,
-    open_ports,
-)
 from pergola.operator.components.gardener_admission_controller.webhooks import NAME, webhooks
 from pergola.operator.components.gardener_program import (
     CLIENT_CONNECTION,
@@ -33,8 +21,12 @@ from pergola.operator.components.gardener_program import (
     Program,
     autoscaler,
     budget,
+    config_map,
     deployment,
     gardener_labels,
+    probes,
+    service_monitor,
+    webhook_service,
 )
 from pergola.operator.components.priority_classes import P400
 from pergola.operator.components.virtual_access import KUBECONFIG_PATH, access_secret
@@ -73,30 +65,19 @@ def credentials(landscape: Landscape) -> Iterator[Credential]:
 
 def render(landscape: Landscape) -> Rendered:
     """Return the workload, its permissions and its webhooks."""
-    config = make_unique(_config_map(landscape))
+    config = config_map(_PROGRAM, NAME, _CONFIG_KEY, configuration(landscape))
     runtime = _PROGRAM.runtime(
         config,
         deployment(
             _PROGRAM, landscape, _container(landscape), _volumes(landscape, name_of(config))
         ),
         budget(_PROGRAM),
-        _service(landscape),
-        _service_monitor(),
+        webhook_service(_PROGRAM, landscape, "https", PORT, METRICS_PORT),
+        service_monitor(_PROGRAM, *_METRICS),
         autoscaler(_PROGRAM, memory="25Mi"),
     )
     virtual = _PROGRAM.virtual(*_permissions(), *webhooks(landscape))
     return Rendered(managed=(runtime, virtual), direct=(access_secret(NAME),))
-
-
-def _config_map(landscape: Landscape) -> JsonObject:
-    return manifest(
-        "v1",
-        "ConfigMap",
-        NAME,
-        namespace=NAMESPACE,
-        labels=_PROGRAM.labels,
-        data={_CONFIG_KEY: dump(configuration(landscape))},
-    )
 
 
 def configuration(landscape: Landscape) -> JsonObject:
@@ -124,12 +105,7 @@ def _container(landscape: Landscape) -> JsonObject:
     return {
         "image": landscape.gardener_image(NAME),
         "args": [f"--config={_CONFIG_PATH}/{_CONFIG_KEY}"],
-        "livenessProbe": http_probe(
-            "/healthz", _HEALTH_PORT, initialDelaySeconds=15, timeoutSeconds=5
-        ),
-        "readinessProbe": http_probe(
-            "/readyz", _HEALTH_PORT, initialDelaySeconds=10, timeoutSeconds=5
-        ),
+        **probes(_HEALTH_PORT, delay=15),
         "resources": requests(cpu="100m", memory="200Mi"),
         "volumeMounts": [
             mount(_CERTIFICATE, _CERTIFICATE_PATH, readOnly=True),
@@ -144,27 +120,6 @@ def _volumes(landscape: Landscape, config: str) -> list[JsonObject]:
         {"name": _CERTIFICATE, "secret": certificate},
         config_map_volume(_CONFIG_VOLUME, config),
     ]
-
-
-def _service(landscape: Landscape) -> JsonObject:
-    return service(
-        NAME,
-        NAMESPACE,
-        _PROGRAM.labels,
-        service_port("https", 443, PORT),
-        service_port("metrics", METRICS_PORT),
-        labels=_PROGRAM.labels,
-        annotations={
-            **open_ports(GARDEN_SCRAPES, METRICS_PORT),
-            **open_ports(WEBHOOK_TARGETS, PORT),
-        },
-        **nearest_first(landscape),
-    )
-
-
-def _service_monitor() -> JsonObject:
-    scraped = monitoring.endpoint("metrics", metrics=monitoring.kept_metrics(*_METRICS))
-    return monitoring.service_monitor(monitoring.GARDEN, NAME, _PROGRAM.labels, scraped)
 
 
 def _permissions() -> list[JsonObject]:

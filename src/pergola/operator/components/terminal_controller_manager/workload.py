@@ -5,30 +5,25 @@ from typing import Final
 
 from pergola.api.dashboard_v1alpha1 import API_VERSION
 from pergola.api.objects import JsonObject, name_of
-from pergola.bundle import make_unique
-from pergola.kube.yaml import dump
 from pergola.manifests import (
     KUBE_SYSTEM,
     config_map_volume,
     env,
     http_probe,
-    manifest,
     mount,
     port,
     requests,
-    service,
-    service_port,
 )
 from pergola.operator.components import authorities, monitoring
 from pergola.operator.components.component import Component, Rendered
-from pergola.operator.components.conventions import (
-    GARDEN_SCRAPES,
-    WEBHOOK_TARGETS,
-    nearest_first,
-    open_ports,
-)
 from pergola.operator.components.gardener_dashboard.settings import api_server_url
-from pergola.operator.components.gardener_program import autoscaler, budget, deployment
+from pergola.operator.components.gardener_program import (
+    autoscaler,
+    budget,
+    config_map,
+    deployment,
+    webhook_service,
+)
 from pergola.operator.components.terminal_controller_manager.registration import (
     NAME,
     PROGRAM,
@@ -70,28 +65,17 @@ def credentials(landscape: Landscape) -> Iterator[Credential]:
 
 def render(landscape: Landscape) -> Rendered:
     """Return the workload, its permissions, its API and its webhooks."""
-    config = make_unique(_config_map(landscape))
+    config = config_map(PROGRAM, NAME, _CONFIG_KEY, configuration(landscape))
     runtime = PROGRAM.runtime(
         config,
         _deployment(landscape, name_of(config)),
         budget(PROGRAM),
-        _service(landscape),
+        webhook_service(PROGRAM, landscape, "webhook", PORT, METRICS_PORT),
         _service_monitor(),
         autoscaler(PROGRAM, cpu="10m", memory="32Mi"),
     )
     virtual = PROGRAM.virtual(*registration(landscape))
     return Rendered(managed=(runtime, virtual), direct=(access_secret(NAME),))
-
-
-def _config_map(landscape: Landscape) -> JsonObject:
-    return manifest(
-        "v1",
-        "ConfigMap",
-        NAME,
-        namespace=NAMESPACE,
-        labels=PROGRAM.labels,
-        data={_CONFIG_KEY: dump(configuration(landscape))},
-    )
 
 
 def configuration(landscape: Landscape) -> JsonObject:
@@ -145,22 +129,6 @@ def _probe(path: str, delay: int, period: int) -> JsonObject:
         timeoutSeconds=5,
         successThreshold=1,
         failureThreshold=6,
-    )
-
-
-def _service(landscape: Landscape) -> JsonObject:
-    return service(
-        NAME,
-        NAMESPACE,
-        PROGRAM.labels,
-        service_port("webhook", 443, PORT),
-        service_port("metrics", METRICS_PORT),
-        labels=PROGRAM.labels,
-        annotations={
-            **open_ports(GARDEN_SCRAPES, METRICS_PORT),
-            **open_ports(WEBHOOK_TARGETS, PORT),
-        },
-        **nearest_first(landscape),
     )
 
 
