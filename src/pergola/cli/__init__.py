@@ -15,6 +15,7 @@ from pergola.cli.crds import app as crds
 from pergola.cli.explain.command import explain
 from pergola.cli.extension.app import app as extension
 from pergola.cli.garbage import garbage
+from pergola.cli.garden.app import app as garden
 from pergola.cli.infra import app as infra
 from pergola.cli.infra import infra_manager
 from pergola.cli.manifests import app as manifests
@@ -43,6 +44,7 @@ app.command(crds)
 app.command(garbage)
 app.command(tokens)
 app.command(aws)
+app.command(garden)
 app.command(network)
 app.command(network_policy)
 app.command(webhooks)

@@ -8,8 +8,8 @@ import orjson
 import pytest
 
 from pergola.cli import app
-from pergola.cli.aws.file import AwsFileError
 from pergola.cli.aws.validate import validate
+from pergola.cli.manifest_files import ManifestFileError
 
 SHOOT = """
 apiVersion: core.gardener.cloud/v1beta1
@@ -136,7 +136,7 @@ def test_an_only_old_shoot_may_have_another_name(
 def test_an_old_file_has_to_hold_the_same_object(tmp_path: Path) -> None:
     old = file(tmp_path, PROFILE, "old.yaml")
 
-    with pytest.raises(AwsFileError, match="--old does not contain Shoot garden-dev/web"):
+    with pytest.raises(ManifestFileError, match="--old does not contain Shoot garden-dev/web"):
         validate(file=file(tmp_path, GOOD), old=old)
 
 
@@ -227,10 +227,10 @@ def test_no_finding_is_an_empty_list(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_a_file_that_lacks_required_objects_is_reported_in_a_sentence(
     tmp_path: Path, content: str, problem: str
 ) -> None:
-    with pytest.raises(AwsFileError, match=problem):
+    with pytest.raises(ManifestFileError, match=problem):
         validate(file=file(tmp_path, content))
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(AwsFileError, match=r"cannot read .*gone\.yaml: No such file"):
+    with pytest.raises(ManifestFileError, match=r"cannot read .*gone\.yaml: No such file"):
         validate(file=str(tmp_path / "gone.yaml"))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from pergola.cli.aws.file import named
 from pergola.cli.aws.subject import ENVIRONMENT, read_subject, source_of
+from pergola.cli.manifest_files import named
 
 if TYPE_CHECKING:
     from pergola.cli.aws.subject import Subject

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pergola.api.kinds import SECRET
-from pergola.cli.aws.file import AwsFileError, named, of_kind, read_objects
+from pergola.cli.manifest_files import ManifestFileError, named, of_kind, read_objects
 
 if TYPE_CHECKING:
     from pergola.api.objects import JsonObject, Key
@@ -84,7 +84,7 @@ async def read_subject(source: Source) -> Subject:
     """Read the Infrastructure, its Cluster and its Secret.
 
     Raises:
-        AwsFileError, AwsCheckError: something is missing, or there is too much.
+        ManifestFileError, AwsCheckError: something is missing, or there is too much.
         KubeError: it cannot be read.
     """
     if source.file:
@@ -137,7 +137,7 @@ def _from_file(file: str, aws_credentials: str) -> Subject:
     """Read a file with one Infrastructure.
 
     Raises:
-        AwsFileError, AwsCheckError: something is missing, or there is too much.
+        ManifestFileError, AwsCheckError: something is missing, or there is too much.
     """
     from pergola.api.objects import Key, name_of, namespace_of
 
@@ -145,7 +145,7 @@ def _from_file(file: str, aws_credentials: str) -> Subject:
     found = of_kind(objects, _EXTENSIONS, _INFRASTRUCTURE)
     if len(found) != 1:
         said = ", ".join(map(named, objects)) or "nothing"
-        raise AwsFileError(f"{file} must contain one Infrastructure, but contains {said}")
+        raise ManifestFileError(f"{file} must contain one Infrastructure, but contains {said}")
     infrastructure = found[0]
     clusters = [
         obj

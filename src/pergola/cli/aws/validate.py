@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
 
-from pergola.cli.aws.file import AwsFileError, named, of_kind, read_objects
+from pergola.cli.manifest_files import ManifestFileError, named, of_kind, read_objects
 
 if TYPE_CHECKING:
     from pergola.api.field_errors import Cause
@@ -55,7 +55,7 @@ def _findings(
         obj for obj in of_kind(objects, _EXTENSIONS, "Infrastructure") if _type_of(obj) == _AWS
     ]
     if not shoots and not infrastructures:
-        raise AwsFileError(
+        raise ManifestFileError(
             f"{file} must contain a Shoot or an Infrastructure on AWS, but contains "
             f"{', '.join(map(named, objects)) or 'nothing'}"
         )
@@ -120,7 +120,7 @@ def _cluster(infrastructure: "JsonObject", beside: "list[JsonObject]") -> "Clust
             try:
                 return Cluster.from_object(obj)
             except MalformedCluster as error:
-                raise AwsFileError(str(error)) from None
+                raise ManifestFileError(str(error)) from None
     return None
 
 
@@ -137,7 +137,7 @@ def _before(obj: "JsonObject", old: "list[JsonObject]") -> "JsonObject | None":
             return candidate
     if len(same_kind) == 1:
         return same_kind[0]
-    raise AwsFileError(f"--old does not contain {named(obj)}")
+    raise ManifestFileError(f"--old does not contain {named(obj)}")
 
 
 def _cloud_of(shoot: "JsonObject") -> object:

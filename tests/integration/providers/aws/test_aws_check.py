@@ -10,8 +10,8 @@ import yaml
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.cli.aws import check as aws_check
-from pergola.cli.aws.file import AwsFileError
 from pergola.cli.aws.subject import AwsCheckError
+from pergola.cli.manifest_files import ManifestFileError
 from pergola.cloud.aws import AwsClient
 from pergola.cloud.errors import CredentialsInvalid
 from pergola.extension_api.cluster import CLUSTER
@@ -266,7 +266,9 @@ async def test_a_file_or_a_name_is_needed(
 async def test_a_file_without_an_infrastructure_is_refused(
     aws: CorrectedAws, tmp_path: Path
 ) -> None:
-    with pytest.raises(AwsFileError, match="must contain one Infrastructure, but contains Cluster"):
+    with pytest.raises(
+        ManifestFileError, match="must contain one Infrastructure, but contains Cluster"
+    ):
         await checked(aws, file=written(tmp_path, cluster()))
 
 

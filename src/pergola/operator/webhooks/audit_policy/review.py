@@ -94,7 +94,7 @@ class AuditPolicies:
         gardens = await self._lookups.gardens()
         if name_of(new) not in {name for g in gardens for name in references_of(g).values()}:
             return allowed(because="no Garden refers to the ConfigMap")
-        if causes := tuple(_of_config_map(new)):
+        if causes := tuple(check_config_map(new)):
             return invalid("ConfigMap", name_of(new), causes)
         return allowed(because="the audit policy is valid")
 
@@ -109,6 +109,7 @@ def _same_version(new: JsonObject, old: JsonObject) -> bool:
     return same(map_at(new, *path).get("version"), map_at(old, *path).get("version"))
 
 
-def _of_config_map(config_map: JsonObject) -> Iterator[Cause]:
+def check_config_map(config_map: JsonObject) -> Iterator[Cause]:
+    """Yield the findings about a ConfigMap with an audit policy."""
     for problem in policy_problems(config_map):
         yield Cause("FieldValueInvalid", f"Invalid value: {problem}", f"data.{KEY}")

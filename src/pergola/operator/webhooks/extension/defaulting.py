@@ -22,12 +22,17 @@ def default(request: Request) -> Verdict:
     if request.object is None:
         return allowed(because=f"{request.operation} stores no Extension")
     draft = Draft(request.object)
+    fill(draft)
+    return draft.verdict("the Extension has all its defaults")
+
+
+def fill(draft: Draft) -> None:
+    """Set the defaults that an Extension lacks."""
     resources = draft.get(*_RESOURCES)
     for index, resource in enumerate(resources if isinstance(resources, list) else ()):
         if isinstance(resource, dict):
             _resource(draft, index, resource)
     _kubeconfig(draft)
-    return draft.verdict("the Extension has all its defaults")
 
 
 def _resource(draft: Draft, index: int, resource: JsonObject) -> None:

@@ -4,7 +4,7 @@ A change that leaves the spec and the requested operations as they were is never
 a Garden whose version or extension is no longer supported can still be finalized and deleted.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from http import HTTPStatus
 from typing import Final
 
@@ -62,6 +62,20 @@ def confirmation_problem(obj: JsonObject) -> str | None:
     return f'must have a "{marks.CONFIRMATION_DELETION}" annotation to delete'
 
 
+def creation_problem(new: JsonObject, existing: Sequence[JsonObject]) -> str | None:
+    """Return why a Garden cannot be created, valid or not; None if it can.
+
+    Args:
+        existing: All Gardens that the cluster has.
+    """
+    if existing:
+        return _ONLY_ONE
+    for finalizer in finalizers_of(new):
+        if finalizer in _NOT_ON_CREATION:
+            return f'finalizer "{finalizer}" cannot be added on creation'
+    return None
+
+
 class GardenValidation:
     """The handler.
 
@@ -83,7 +97,7 @@ class GardenValidation:
             if request.operation == "UPDATE" and new is not None and old is not None:
                 return await self._update(new, old)
         except Malformed as error:
-            return invalid(_KIND, name_of(new or {}), tuple(map(_cause, error.findings)))
+            return invalid(_KIND, name_of(new or {}), tuple(map(cause_of, error.findings)))
         except KubeError as error:
             return errored(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
         if request.operation == "DELETE" and old is not None:
@@ -92,11 +106,10 @@ class GardenValidation:
         return errored(HTTPStatus.BAD_REQUEST, f"no Garden in the {request.operation} request")
 
     async def _create(self, new: JsonObject) -> Verdict:
-        if await self._lookups.gardens():
-            return _bad_request(_ONLY_ONE)
-        for finalizer in finalizers_of(new):
-            if finalizer in _NOT_ON_CREATION:
-                return _bad_request(f'finalizer "{finalizer}" cannot be added on creation')
+        if problem := creation_problem(new, await self._lookups.gardens()):
+            return Verdict(
+                allowed=False, code=HTTPStatus.BAD_REQUEST, reason="BadRequest", message=problem
+            )
         garden = garden_from(new)
         return self._verdict(garden, None, check_garden(garden, await self._facts(garden)))
 
@@ -137,12 +150,8 @@ def _readable(old: JsonObject) -> Garden | None:
         return None
 
 
-def _cause(finding: Finding) -> Cause:
-    """Return a finding that the API server has not made, because its CRD is another one."""
+def cause_of(finding: Finding) -> Cause:
+    """Return a finding about the schema, which an API server makes itself if its CRD is ours."""
     if finding.problem == REQUIRED:
         return required(finding.path)
     return Cause("FieldValueInvalid", f"Invalid value: {finding.problem}", finding.path)
-
-
-def _bad_request(message: str) -> Verdict:
-    return Verdict(allowed=False, code=HTTPStatus.BAD_REQUEST, reason="BadRequest", message=message)

@@ -1,4 +1,4 @@
-"""Manifests for `pergola aws`: Shoots, Infrastructures, and related objects."""
+"""Manifests that commands check and compare, read from files."""
 
 import sys
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 STDIN: Final = "-"
 
 
-class AwsFileError(Exception):
+class ManifestFileError(Exception):
     """A file lacks required objects; the text says which file, and what it must contain."""
 
 
@@ -19,7 +19,7 @@ def read_objects(path: str) -> "list[JsonObject]":
     """Return the objects of a file, those of a List one by one; `-` is the standard input.
 
     Raises:
-        AwsFileError: the file cannot be read, or contains something that is not an object.
+        ManifestFileError: the file cannot be read, or contains something that is not an object.
     """
     from pergola.kube.yaml import parse_documents
 
@@ -27,11 +27,11 @@ def read_objects(path: str) -> "list[JsonObject]":
     for document in parse_documents(_content(path)):
         where = f"{path}, document {document.index + 1} (line {document.line})"
         if document.error is not None:
-            raise AwsFileError(f"{where} cannot be read: {document.error}")
+            raise ManifestFileError(f"{where} cannot be read: {document.error}")
         if isinstance(document.value, dict):
             found += _flat(document.value)
         elif document.value is not None:
-            raise AwsFileError(f"{where} is not a Kubernetes object")
+            raise ManifestFileError(f"{where} is not a Kubernetes object")
     return found
 
 
@@ -54,7 +54,7 @@ def _content(path: str) -> bytes:
     try:
         return sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
     except OSError as error:
-        raise AwsFileError(f"cannot read {path}: {error.strerror}") from None
+        raise ManifestFileError(f"cannot read {path}: {error.strerror}") from None
 
 
 def _flat(obj: "JsonObject") -> "Iterator[JsonObject]":

@@ -1,0 +1,133 @@
+"""`pergola garden check`: admission of Gardens and Extensions, offline."""
+
+import asyncio
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from pergola.cli.manifest_files import ManifestFileError, named, read_objects
+
+if TYPE_CHECKING:
+    from pergola.api.objects import JsonObject
+    from pergola.kube.client import Client
+    from pergola.operator.webhooks.offline import Checked, Stored
+
+
+def check(
+    *,
+    file: Annotated[str, Parameter(alias="-f", allow_leading_hyphen=True)],
+    old: str = "",
+    output: Annotated[Literal["text", "json"], Parameter(alias="-o")] = "text",
+    kubeconfig: Path | None = None,
+    context: str | None = None,
+) -> None:
+    """Check a Garden or an Extension as admission would, without a cluster.
+
+    Sets the defaults, then checks the schema and every rule of the webhooks. Prints all findings,
+    each with its path, and warnings about what is valid but risky; exits with 1 if there are
+    findings. With a cluster, changes of its objects are checked as well.
+
+    Parameters
+    ----------
+    file
+        Manifests with Gardens or Extensions, or - for the standard input. Extensions and
+        ConfigMaps with audit policies in the same file are looked up.
+    old
+        Manifests with the current objects, to check the change as well.
+    output
+        `text` for people, `json` for programs.
+    kubeconfig
+        Kubeconfig of the runtime cluster, whose objects are looked up. No cluster is read unless
+        this or --context is given.
+    context
+        Context in the kubeconfig.
+    """
+    from pergola.operator.webhooks.offline import check_manifests
+
+    objects = read_objects(file)
+    stored = asyncio.run(_stored(objects, old, kubeconfig, context))
+    found = list(check_manifests(objects, stored, datetime.now(UTC)))
+    if not found:
+        raise ManifestFileError(
+            f"{file} must contain a Garden or an Extension of operator.gardener.cloud/v1alpha1, "
+            f"but contains {', '.join(map(named, objects)) or 'nothing'}"
+        )
+    if output == "json":
+        _print_json(found)
+    else:
+        _print_text(found)
+    if any(each.causes for each in found):
+        sys.exit(1)
+
+
+async def _stored(
+    objects: "list[JsonObject]", old: str, kubeconfig: Path | None, context: str | None
+) -> "Stored":
+    """Return the current objects: those of a file, else of a cluster if one is named."""
+    from pergola.operator.webhooks.offline import Stored
+
+    if old:
+        if kubeconfig or context:
+            raise ManifestFileError("--old cannot be combined with --kubeconfig or --context")
+        return Stored(_with_each(objects, read_objects(old)))
+    if not kubeconfig and not context:
+        return Stored()
+
+    from pergola.kube.client import Client
+    from pergola.kube.kubeconfig import load
+
+    async with Client.connect(load(kubeconfig, context)) as client:
+        return Stored(await _observed(client, objects), is_complete=True)
+
+
+def _with_each(objects: "list[JsonObject]", before: "list[JsonObject]") -> "list[JsonObject]":
+    """Return the current objects, after a check that none of those to compare is missing."""
+    names = set(map(named, before))
+    for obj in objects:
+        if obj.get("kind") in ("Garden", "Extension") and named(obj) not in names:
+            raise ManifestFileError(f"--old does not contain {named(obj)}")
+    return before
+
+
+async def _observed(client: "Client", objects: "list[JsonObject]") -> "list[JsonObject]":
+    """Return the Gardens and Extensions of a cluster, and the audit policies that Gardens name."""
+    from pergola.api.objects import Key
+    from pergola.cli.manifest_files import of_kind
+    from pergola.operator.webhooks.audit_policy.review import references_of
+    from pergola.operator.webhooks.lookups import ClusterLookups
+    from pergola.operator.webhooks.namespace import GARDEN_NAMESPACE
+
+    lookups = ClusterLookups(client)
+    gardens, extensions = await lookups.gardens(), await lookups.extensions()
+    given = of_kind(objects, "operator.gardener.cloud", "Garden")
+    names = {name for garden in (*gardens, *given) for name in references_of(garden).values()}
+    policies = [await lookups.config_map(Key(GARDEN_NAMESPACE, name)) for name in sorted(names)]
+    return [*gardens, *extensions, *(each for each in policies if each is not None)]
+
+
+def _print_text(found: "list[Checked]") -> None:
+    """Print findings, with the object before each; warnings go to standard error."""
+    for each in found:
+        for cause in each.causes:
+            print(f"{named(each.obj)}: {cause}")
+        if not each.causes:
+            print(f"{named(each.obj)} is valid")
+        for warning in each.warnings:
+            print(f"warning: {named(each.obj)}: {warning}", file=sys.stderr)
+
+
+def _print_json(found: "list[Checked]") -> None:
+    import orjson
+
+    rows = [
+        {
+            "object": named(each.obj),
+            "findings": [cause._asdict() for cause in each.causes],
+            "warnings": list(each.warnings),
+        }
+        for each in found
+    ]
+    print(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode())
