@@ -1,4 +1,4 @@
-"""The certificate authorities of a Garden: these, and no others (spec 20 §10.3)."""
+"""The certificate authorities of a Garden; there are no others (spec 20 §10.3)."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -27,7 +27,7 @@ GARDENER: Final = "ca-gardener"
 
 _MONTHLY: Final = (RUNTIME, BASIC_AUTH)
 ON_DEMAND: Final = (ETCD, ETCD_PEER, CLUSTER, CLIENT, FRONT_PROXY, GARDENER)
-"""Those that only users rotate."""
+"""Authorities that are rotated only at a user's request."""
 _MONTH: Final = timedelta(days=30)
 _BOTH_TRUSTED: Final = timedelta(hours=24)
 
@@ -36,8 +36,8 @@ def authorities(*, is_completing: bool) -> Iterator[Credential]:
     """Yield all authorities.
 
     Args:
-        is_completing: Whether a rotation of the authorities is being completed, so that those
-            which were replaced are not trusted any more.
+        is_completing: Whether a rotation of the authorities is being completed, which ends trust in
+            the old ones.
     """
     for name in _MONTHLY:
         monthly = Options(rotate=Rotate.KEEP_OLD, validity=_MONTH, ignore_old_after=_BOTH_TRUSTED)
@@ -48,9 +48,9 @@ def authorities(*, is_completing: bool) -> Iterator[Credential]:
 
 
 def runtime_server(name: str, *hosts: str) -> Credential:
-    """Return the certificate of a server for components of the runtime cluster only.
+    """Return the certificate of a server that only components of the runtime cluster call.
 
-    Its authority changes every month, and its clients get the new bundle with the certificate.
+    Its authority is renewed every month; clients get the new bundle together with the certificate.
     """
     config = Certificate(
         name=name, common_name=hosts[0], hosts=hosts, for_server=True, publish_ca=False
@@ -59,10 +59,10 @@ def runtime_server(name: str, *hosts: str) -> Credential:
 
 
 def gardener_server(name: str, *hosts: str, use: Use = Use.DEFAULT) -> Credential:
-    """Return the certificate of a server of Gardener that the virtual cluster calls.
+    """Return the certificate of a Gardener server that the virtual cluster calls.
 
     Args:
-        use: The authority that signs it while there are two.
+        use: Which authority signs it while there are two.
     """
     config = Certificate(
         name=name, common_name=hosts[0], hosts=hosts, for_server=True, publish_ca=False

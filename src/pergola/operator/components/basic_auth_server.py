@@ -1,7 +1,7 @@
-"""The server that asks users of the garden's hosts for a password (spec 20 §12.3, §16.8).
+"""The server that protects hosts of the garden with a password (spec 20 §12.3, §16.8).
 
-The ingress gateway asks it about every request to such a host. It reads the password of a host from
-the file that is named after the first label of the host.
+The ingress gateway has it authorize every request to such a host. It reads a host's password from
+the file named after the first label of the host.
 """
 
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ from pergola.secrets_manager import Certificate, Options, SigningCA
 NAME: Final = istio.BASIC_AUTH_SERVER
 PORT: Final = 10000
 HOSTS: Final = ("alertmanager-garden", "plutono-garden", "prometheus-garden", "prometheus-longterm")
-"""The first labels of all hosts that need a password."""
+"""The first DNS labels of all hosts that require a password."""
 
 _IMAGE: Final = "istio-basic-auth-server"
 _LABELS: Final = {"app": NAME}
@@ -64,7 +64,7 @@ def credentials(landscape: Landscape) -> Iterator[Credential]:
 
 
 def render(landscape: Landscape) -> Rendered:
-    """Return the server, and what makes the gateway ask it."""
+    """Return the server, and the filter through which the gateway calls it."""
     bundle = landscape.credentials.bundle(authorities.BASIC_AUTH)
     authority = istio.authority(bundle.object_name, _LABELS, bundle)
     tls = istio.verified(authority["metadata"]["name"], istio.service_host(NAME))
@@ -135,7 +135,7 @@ def _container(landscape: Landscape) -> JsonObject:
         "securityContext": restricted(),
         "volumeMounts": [
             mount(_TLS_VOLUME, "/tls", readOnly=True),
-            # One file each: the server refuses a directory with anything else in it.
+            # One mount per file: the server rejects a directory that contains anything else.
             *(mount(_SECRETS, f"/secrets/{name}", subPath=name, readOnly=True) for name in HOSTS),
         ],
     }
@@ -153,7 +153,7 @@ def _volumes(landscape: Landscape) -> list[JsonObject]:
 
 
 def _filter(landscape: Landscape) -> JsonObject:
-    """Return what makes the gateway ask about requests to these hosts, and to no others."""
+    """Return the EnvoyFilter that has the server authorize requests to these hosts only."""
     server = f"outbound|{PORT}||{istio.service_host(NAME)}"
     config: JsonObject = {
         "@type": _TYPE,

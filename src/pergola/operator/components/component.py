@@ -1,4 +1,4 @@
-"""What a component of a Garden is: data about it, and one pure function (design §8)."""
+"""The type of a Garden's components: data about one, and a pure function that renders it."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,11 +19,11 @@ SYNC_POINT: Final = (
     "Deploying nginx-ingress controller",
     "Reconcile Istio internal load balancing ConfigMap",
 )
-"""The tasks after which the runtime cluster is ready for what faces outwards (spec 20 §12)."""
+"""The tasks after which components that face outwards can be deployed (spec 20 §12)."""
 
 
 class Target(Enum):
-    """The cluster in which objects are kept."""
+    """The cluster that objects are applied to."""
 
     RUNTIME = "runtime"
     VIRTUAL = "virtual"
@@ -31,14 +31,14 @@ class Target(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Managed:
-    """Objects that a resource manager keeps, as one ManagedResource.
+    """Objects that a resource manager maintains, as one ManagedResource.
 
     Attributes:
-        name: Of the ManagedResource.
-        condition: The condition of the Garden that reports on it; empty for the one of the target.
+        name: The name of the ManagedResource.
+        condition: The Garden's condition that covers it; empty for the default of the target.
         keep: Whether the objects outlive the ManagedResource.
-        rolled_out: Whether waiting includes that nothing progresses any more.
-        labels: More labels of the ManagedResource.
+        rolled_out: Whether to wait until its rollouts have finished, too.
+        labels: Extra labels of the ManagedResource.
     """
 
     name: str
@@ -56,17 +56,17 @@ class Rendered:
     """The objects of a component.
 
     Attributes:
-        managed: Kept by a resource manager.
-        direct: Applied to the runtime cluster by the operator itself.
+        managed: Objects that a resource manager maintains.
+        direct: Objects that the operator itself applies to the runtime cluster.
     """
 
     managed: tuple[Managed, ...] = ()
     direct: tuple[JsonObject, ...] = ()
 
     def annotated(self) -> Self:
-        """Return the same objects, those that run pods annotated with what they refer to.
+        """Return the same objects, with workloads annotated with the objects that they refer to.
 
-        The garbage collector of the resource manager keeps what these annotations name.
+        The resource manager's garbage collector keeps the objects that these annotations name.
         """
         managed = [
             replace(each, objects=tuple(map(_annotated, each.objects))) for each in self.managed
@@ -75,7 +75,7 @@ class Rendered:
 
 
 class Identity(NamedTuple):
-    """An object of the runtime cluster."""
+    """The kind and key of an object in the runtime cluster."""
 
     gvk: GroupVersionKind
     key: Key
@@ -83,11 +83,11 @@ class Identity(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Removable:
-    """What a component leaves behind when a Garden does not have it any more.
+    """The objects to remove when a Garden no longer has a component.
 
     Attributes:
         managed: Its ManagedResources.
-        direct: The objects that the operator applied itself.
+        direct: Its objects that the operator applied itself.
     """
 
     managed: tuple[Key, ...] = ()
@@ -95,12 +95,12 @@ class Removable:
 
 
 def always(landscape: Landscape) -> None:
-    """Keep a component in every Garden."""
+    """Return None: every Garden has the component."""
     del landscape
 
 
 def no_credentials(landscape: Landscape) -> Iterable[Credential]:
-    """Need no credentials."""
+    """Return no credentials."""
     del landscape
     return ()
 
@@ -114,11 +114,11 @@ class Component:
         deploy: The name of the task that applies its objects (spec 20 §12).
         wait: The name of the task that waits until it is ready; empty if `deploy` does.
         after: Names of the tasks that come before `deploy`.
-        absent: Returns why a Garden does not have it, or None if it does. What is absent is
+        absent: Returns why a Garden does not have it, or None if it does. Absent components are
             removed.
-        credentials: Returns what to generate before it is rendered.
-        render: Returns its objects. Pure: equal landscapes give equal objects.
-        removable: What to remove if it is absent. By default the ManagedResource of its name.
+        credentials: Returns the credentials to generate before it is rendered.
+        render: Returns its objects. Pure: equal landscapes yield equal objects.
+        removable: The objects to remove if it is absent; by default its namesake ManagedResource.
         is_setup: Whether it belongs to the flow that prepares the runtime cluster (spec 20 §11).
         waits: Whether anything waits until it is ready.
         limit: Seconds until waiting for it fails.
@@ -137,17 +137,17 @@ class Component:
     limit: float = 300.0
 
     def objects(self, landscape: Landscape) -> Rendered:
-        """Return its objects as they are applied."""
+        """Return its objects with the annotations that protect their references."""
         return self.render(landscape).annotated()
 
     @property
     def leftovers(self) -> Removable:
-        """What to remove if it is absent."""
+        """The objects to remove if it is absent."""
         return self.removable or Removable(managed=(Key(NAMESPACE, self.name),))
 
     @property
     def ready(self) -> str:
-        """The name of the task after which it can be used."""
+        """The name of the task that completes when it can be used."""
         return self.wait or self.deploy
 
 

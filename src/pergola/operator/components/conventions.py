@@ -1,4 +1,4 @@
-"""What the objects of all components have in common (spec 20 §13)."""
+"""Conventions that the objects of all components share (spec 20 §13)."""
 
 from typing import Final
 
@@ -26,7 +26,7 @@ NON_ROOT: Final[JsonObject] = {
     "runAsGroup": USER,
     "fsGroup": USER,
 }
-"""The security context of pods whose files belong to the user that they run as."""
+"""The security context of pods that run as this user and own their volumes."""
 
 _ALLOWED: Final = "allowed"
 TO_DNS: Final = {"networking.gardener.cloud/to-dns": _ALLOWED}
@@ -36,22 +36,22 @@ TO_PRIVATE_NETWORKS: Final = {"networking.gardener.cloud/to-private-networks": _
 
 
 def to_service(name: str, port: int) -> dict[str, str]:
-    """Return the label of pods that talk to a port of a Service in their namespace."""
+    """Return the label that lets pods connect to a port of a Service in their namespace."""
     return {f"networking.resources.gardener.cloud/to-{name}-tcp-{port}": _ALLOWED}
 
 
 def open_ports(annotation: str, *ports: int) -> dict[str, str]:
-    """Return the annotation of a Service that opens TCP ports of its pods to some clients.
+    """Return the annotation that opens TCP ports of a Service's pods to some clients.
 
     Args:
-        annotation: Names the clients, such as `GARDEN_SCRAPES`.
+        annotation: The annotation for these clients, such as `GARDEN_SCRAPES`.
     """
     opened: list[JsonObject] = [{"protocol": "TCP", "port": port} for port in ports]
     return {annotation: orjson.dumps(opened).decode()}
 
 
 def open_to_namespaces(*selectors: JsonObject) -> dict[str, str]:
-    """Return the annotation of a Service that pods of other namespaces may talk to, too.
+    """Return the annotation that also lets pods of other namespaces connect to a Service.
 
     Args:
         selectors: Label selectors of these namespaces.
@@ -60,7 +60,7 @@ def open_to_namespaces(*selectors: JsonObject) -> dict[str, str]:
 
 
 def nearest_first(landscape: Landscape) -> JsonObject:
-    """Return the part of a Service's spec by which clients prefer pods in their own zone."""
+    """Return the field of a Service's spec that makes clients prefer pods in their own zone."""
     routing = landscape.runtime.settings.topology_aware_routing
     is_on = routing is not None and routing.enabled
     return {"trafficDistribution": "PreferClose"} if is_on else {}

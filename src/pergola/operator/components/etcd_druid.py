@@ -78,7 +78,7 @@ def credentials(landscape: Landscape) -> Iterator[Credential]:
 
 
 def render(landscape: Landscape) -> Rendered:
-    """Return the deployment of druid, its permissions and its webhook."""
+    """Return druid's Deployment, its permissions and its webhook."""
     config = make_unique(_config_map(landscape.etcd_config))
     objects = (
         service_account(NAME, NAMESPACE, _LABELS),
@@ -147,7 +147,7 @@ def configuration(etcd_config: JsonObject) -> JsonObject:
         },
         "featureGates": etcd_config.get("featureGates"),
     }
-    # What the operator does not configure is left to the defaults of druid.
+    # Settings that the operator's configuration omits keep druid's defaults.
     return without_nulls(settings)
 
 

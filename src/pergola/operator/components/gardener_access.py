@@ -1,7 +1,7 @@
-"""Access of the operator and of people to the virtual cluster (spec 20 §15.5).
+"""Access of the operator and of administrators to the virtual cluster (spec 20 §15.5).
 
-The resource manager of the virtual cluster writes a token into the kubeconfig of each Secret, and
-renews it in time. So applying the Secrets keeps the tokens that they have.
+The resource manager of the virtual cluster writes a token into the kubeconfig of each Secret and
+renews it in time. Applying the Secrets therefore keeps their current tokens.
 """
 
 import base64

@@ -1,6 +1,6 @@
 """gardener-discovery-server: publishes the keys of Shoots and workload identities (spec 20 §16.7).
 
-Cloud providers read them to check tokens, so the name of the server must not change any more.
+Cloud providers verify tokens with these keys, so the server's host name must never change.
 """
 
 import base64
@@ -47,7 +47,7 @@ NAME: Final = "gardener-discovery-server"
 PORT: Final = 10443
 METRICS_PORT: Final = 8080
 ISSUERS: Final = "gardener-system-shoot-issuer"
-"""The namespace of the virtual cluster with the keys of Shoots, which gardener-apiserver makes."""
+"""The namespace in the virtual cluster with Shoots' keys; gardener-apiserver creates it."""
 
 _PROGRAM: Final = Program(
     name=NAME, labels=gardener_labels("discovery-server"), priority=P200, kind=SERVER
@@ -65,14 +65,14 @@ _ISSUER: Final = "shoot-service-account-issuer"
 
 
 def absent(landscape: Landscape) -> str | None:
-    """Return that the Garden does not set up the server, or None."""
+    """Return why the Garden has no discovery server, or None if it has one."""
     if landscape.virtual.gardener.discovery_server is None:
         return "spec.virtualCluster.gardener.gardenerDiscoveryServer is not set"
     return None
 
 
 def credentials(landscape: Landscape) -> Iterator[Credential]:
-    """Yield its certificate, unless the Garden or the wildcard certificate gives one."""
+    """Yield its certificate, unless the Garden names one or there is a wildcard one."""
     settings = landscape.virtual.gardener.discovery_server
     if settings is None or settings.tls_secret_name or landscape.wildcard_certificate is not None:
         return
@@ -83,7 +83,7 @@ def credentials(landscape: Landscape) -> Iterator[Credential]:
 
 
 def render(landscape: Landscape) -> Rendered:
-    """Return the workload, how it is reached, and its permissions."""
+    """Return the workload, its routes and its permissions."""
     identities = make_unique(_identities(landscape))
     runtime = _PROGRAM.runtime(
         identities,
@@ -99,7 +99,7 @@ def render(landscape: Landscape) -> Rendered:
 
 
 def _identities(landscape: Landscape) -> JsonObject:
-    """Return the documents about workload identities that the server publishes."""
+    """Return the Secret with the documents about workload identities that the server publishes."""
     documents = {
         _CONFIGURATION: workload_identity.openid_configuration(landscape),
         _KEYS: workload_identity.published_keys(landscape),
@@ -188,7 +188,7 @@ def _service_monitor() -> JsonObject:
 
 
 def _exposure(landscape: Landscape) -> tuple[JsonObject, ...]:
-    """Return what makes the gateway send connections to the server, encrypted as they are."""
+    """Return the objects that pass TLS connections from the gateway through to the server."""
     labels, hosts = _PROGRAM.labels, (workload_identity.discovery_host(landscape),)
     return (
         istio.gateway(NAME, labels, istio.tls_server(hosts)),
@@ -211,7 +211,7 @@ def _permissions() -> list[JsonObject]:
 
 
 def _issuer(landscape: Landscape) -> JsonObject:
-    """Return the Secret by which Shoots learn the name of their issuer."""
+    """Return the Secret from which Gardener reads the host of Shoots' issuers."""
     host = workload_identity.discovery_host(landscape)
     return manifest(
         "v1",

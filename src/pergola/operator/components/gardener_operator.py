@@ -1,4 +1,4 @@
-"""What the operator deploys for itself: how it is scaled and scraped (spec 20 §13)."""
+"""The autoscaler and the ServiceMonitor of the operator itself (spec 20 §13)."""
 
 from typing import Final
 
@@ -24,7 +24,7 @@ def autoscaler(landscape: Landscape) -> Rendered:
 
 
 def service_monitor(landscape: Landscape) -> Rendered:
-    """Return what the garden Prometheus scrapes of the operator."""
+    """Return the operator's ServiceMonitor for the garden Prometheus."""
     del landscape
     endpoint = monitoring.endpoint("metrics", metrics=monitoring.kept_metrics(*_METRICS))
     return Rendered(direct=(monitoring.service_monitor(monitoring.GARDEN, NAME, _PODS, endpoint),))

@@ -1,8 +1,8 @@
-"""What the programs of Gardener have in common (spec 20 §16).
+"""The objects that all programs of Gardener share (spec 20 §16).
 
-They run in the runtime cluster and work on the virtual one: each has a Deployment with the shared
-kubeconfig and a token of its own, what surrounds it, and permissions in the virtual cluster. So
-each has two ManagedResources.
+These programs run in the runtime cluster and serve the virtual one. Each has a Deployment with the
+shared kubeconfig and its own token, companions such as a Service, and permissions in the virtual
+cluster; hence each has two ManagedResources.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,13 +46,13 @@ from pergola.operator.garden.landscape import NAMESPACE, Landscape
 
 CONDITION: Final = "VirtualComponentsHealthy"
 CONTROLLER: Final = "controller"
-"""Has one replica that works, and one more in a highly available garden."""
+"""A program with one active replica, and a standby in a highly available garden."""
 SERVER: Final = "server"
-"""Has several replicas that serve."""
+"""A program all of whose replicas serve requests."""
 CLIENT_CONNECTION: Final = {"qps": 100, "burst": 130}
-"""How many requests a program may send."""
+"""The client-side rate limits of a program."""
 METRICS: Final = ("rest_client_.+", "controller_runtime_.+", "workqueue_.+", "go_.+")
-"""Metrics that controllers have in common."""
+"""Regular expressions for the metrics that all controllers have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,12 +60,13 @@ class Program:
     """A program of Gardener.
 
     Attributes:
-        name: Of its Deployment, Service and container, and of its account in the virtual cluster.
-        labels: Of its pods and everything around them.
+        name: The name of its Deployment, Service, container and account in the virtual cluster.
+        labels: The labels of all its objects; they select its pods.
         priority: Its priority class.
-        kind: `CONTROLLER` or `SERVER`; empty if the number of replicas is always the same.
-        managed: The beginning of the names of its ManagedResources, if not its name.
-        to: Labels of its pods that let them reach more than DNS and the virtual API server.
+        kind: `CONTROLLER` or `SERVER`; empty if the number of replicas is fixed.
+        managed: The prefix of its ManagedResources' names, if it is not `name`.
+        condition: The Garden's condition that covers it.
+        to: Labels that let its pods reach more than DNS and the virtual API server.
     """
 
     name: str
@@ -77,11 +78,11 @@ class Program:
     to: Mapping[str, str] = field(default_factory=dict)
 
     def account(self) -> JsonObject:
-        """Return its account in the virtual cluster, as the subject of bindings."""
+        """Return its ServiceAccount in the virtual cluster, as the subject of bindings."""
         return account(self.name, KUBE_SYSTEM)
 
     def runtime(self, *objects: JsonObject, rolled_out: bool = False) -> Managed:
-        """Return the ManagedResource of the runtime cluster."""
+        """Return its ManagedResource with objects of the runtime cluster."""
         return Managed(
             name=self._managed_names[0],
             objects=objects,
@@ -90,7 +91,7 @@ class Program:
         )
 
     def virtual(self, *objects: JsonObject) -> Managed:
-        """Return the ManagedResource of the virtual cluster."""
+        """Return its ManagedResource with objects of the virtual cluster."""
         return Managed(
             name=self._managed_names[1],
             objects=objects,
@@ -99,7 +100,7 @@ class Program:
         )
 
     def removable(self) -> Removable:
-        """Return what to remove of it; what else it had is collected as garbage."""
+        """Return the objects to remove with it; the garbage collector deletes the rest."""
         access = Identity(SECRET, Key(NAMESPACE, access_secret_name(self.name)))
         managed = tuple(Key(NAMESPACE, name) for name in self._managed_names)
         return Removable(managed=managed, direct=(access,))
@@ -125,13 +126,14 @@ def deployment(
     pod: JsonObject | None = None,
     **spec: object,
 ) -> JsonObject:
-    """Return the Deployment: one replica, unless a webhook or the spec says otherwise.
+    """Return the Deployment: one replica, unless a webhook or `spec` sets another number.
 
     Args:
-        container: Without what all containers have: name, pull policy, privileges, kubeconfig.
-        annotations: Of the pods.
-        pod: More fields of the pod spec, which win.
-        spec: More fields of the Deployment, which win.
+        container: The container without the common fields: name, pull policy, privileges and the
+            kubeconfig mount.
+        annotations: The annotations of the pods.
+        pod: Fields of the pod spec that override the defaults.
+        spec: Fields of the Deployment's spec that override the defaults.
     """
     replicas = {HIGH_AVAILABILITY: program.kind} if program.kind else {}
     metadata: JsonObject = {
@@ -181,7 +183,7 @@ def config_map(program: Program, name: str, key: str, content: JsonObject) -> Js
     """Return the immutable ConfigMap with its configuration file.
 
     Args:
-        name: Without the hash of the content, which is appended.
+        name: The name before the hash of the content is appended.
         key: The name of the file.
     """
     return make_unique(
@@ -226,9 +228,9 @@ def webhook_service(
     """Return the Service of a program that serves webhooks and metrics.
 
     Args:
-        name: Of the port of the webhooks, which is 443 outside.
-        port: The port of the pods that serves webhooks.
-        metrics: The port of the pods that serves metrics.
+        name: The name of port 443, which leads to the webhooks.
+        port: The pods' port for webhooks.
+        metrics: The pods' port for metrics.
     """
     return service(
         program.name,
@@ -246,14 +248,14 @@ def service_monitor(program: Program, *metrics: str) -> JsonObject:
     """Return the ServiceMonitor of its Service.
 
     Args:
-        metrics: Regular expressions for the names of the metrics to keep.
+        metrics: Regular expressions of the metrics to keep.
     """
     scraped = monitoring.endpoint("metrics", metrics=monitoring.kept_metrics(*metrics))
     return monitoring.service_monitor(monitoring.GARDEN, program.name, program.labels, scraped)
 
 
 def budget(program: Program) -> JsonObject:
-    """Return the budget of one evicted pod at a time."""
+    """Return the PodDisruptionBudget, which allows one eviction at a time."""
     return disruption_budget(program.name, NAMESPACE, program.labels)
 
 

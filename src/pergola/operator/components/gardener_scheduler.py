@@ -1,4 +1,4 @@
-"""gardener-scheduler: finds a Seed for each Shoot (spec 20 §16.5)."""
+"""gardener-scheduler: assigns a Seed to each Shoot (spec 20 §16.5)."""
 
 from typing import Final
 

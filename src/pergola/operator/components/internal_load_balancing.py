@@ -1,7 +1,7 @@
-"""How pods of the garden reach the API server without leaving the cluster (spec 20 §12.1).
+"""Access of the garden's pods to the API server inside the cluster (spec 20 §12.1).
 
-A webhook of the resource manager reads this ConfigMap, and makes the names of the API server known
-to pods with the address of the gateway's internal Service.
+A webhook of the resource manager reads this ConfigMap and maps the API server's names to the
+address of the gateway's internal Service in the pods' host aliases.
 """
 
 from typing import Final
@@ -18,12 +18,12 @@ NAME: Final = "istio-internal-load-balancing"
 
 
 def absent(landscape: Landscape) -> str | None:
-    """Return that pods talk to the API server itself, or None."""
+    """Return why pods connect to the API server directly, or None if they use the gateway."""
     return None if terminates_tls(landscape) else f"feature gate {GATE} is off"
 
 
 def render(landscape: Landscape) -> Rendered:
-    """Return the names, and the namespace of the gateway."""
+    """Return the ConfigMap with the API server's names and the gateway's namespace."""
     data = {"hosts": ",".join(landscape.api_hosts), "istio-namespace": INGRESS_NAMESPACE}
     return Rendered(direct=(manifest("v1", "ConfigMap", NAME, namespace=NAMESPACE, data=data),))
 

@@ -1,8 +1,8 @@
-"""Reaching a host through the garden's ingress gateway (spec 20 §13, §15.3).
+"""Exposure of hosts through the garden's ingress gateway (spec 20 §13, §15.3).
 
-A `Gateway` says which host is served, and with which certificate. A `VirtualService` says which
-Service requests go to, and a `DestinationRule` how the gateway connects to it. The certificates
-are copied to the namespace of the gateway, because Istio reads them there only.
+A `Gateway` names the hosts and their certificate. A `VirtualService` routes requests to a Service,
+and a `DestinationRule` configures the gateway's connections to it. Certificates are copied to the
+namespace of the gateway because Istio reads them only there.
 """
 
 import base64
@@ -17,11 +17,11 @@ from pergola.secrets_manager import ManagedSecret
 
 INGRESS_NAMESPACE: Final = "virtual-garden-istio-ingress"
 INGRESS_PODS: Final = {"istio": "ingressgateway", "istio-role": "garden"}
-"""The labels of the gateway's pods that every `Gateway` selects."""
+"""The labels by which every `Gateway` selects the gateway's pods."""
 EXPORTED: Final = {"networking.istio.io/exportTo": INGRESS_NAMESPACE}
-"""The annotation of a Service that the gateway sends requests to."""
+"""The annotation of a Service that the gateway routes requests to."""
 BASIC_AUTH_SERVER: Final = "virtual-garden-istio-basic-auth-server"
-"""Asks for the password of hosts whose `VirtualService` has the labels of `basic_auth`."""
+"""The server that checks passwords for each `VirtualService` with the labels of `basic_auth`."""
 
 FORBIDDEN: Final = 403
 _HTTPS: Final = 443
@@ -34,12 +34,12 @@ _LEAST_BUSY: Final = {"simple": "LEAST_REQUEST"}
 
 
 def service_host(service: str) -> str:
-    """Return the name under which the gateway knows a Service of the garden."""
+    """Return the host name by which the gateway knows a Service of the garden."""
     return f"{service}.{NAMESPACE}.svc.cluster.local"
 
 
 def basic_auth(secret: str) -> dict[str, str]:
-    """Return the labels of a `VirtualService` whose hosts need a password.
+    """Return the labels of a `VirtualService` whose hosts require a password.
 
     Args:
         secret: The config name of the credential.
@@ -53,25 +53,25 @@ def basic_auth(secret: str) -> dict[str, str]:
 
 
 def gateway(name: str, labels: Mapping[str, str], *servers: JsonObject) -> JsonObject:
-    """Return the `Gateway` of these servers."""
+    """Return a `Gateway` with these servers."""
     return _networking(GATEWAY, name, labels, {"selector": INGRESS_PODS, "servers": list(servers)})
 
 
 def https_server(
     hosts: Sequence[str], secret: str, mode: str = "SIMPLE", *, port: str = "tls"
 ) -> JsonObject:
-    """Return a server whose connections the gateway decrypts.
+    """Return a server that terminates TLS.
 
     Args:
         secret: The name of the Secret with the certificate, in the namespace of the gateway.
         mode: `OPTIONAL_MUTUAL` if clients may present a certificate.
-        port: Its name; unique in the `Gateway`.
+        port: The name of its port, unique in the `Gateway`.
     """
     return _server(hosts, "HTTPS", {"credentialName": secret, "mode": mode}, port)
 
 
 def tls_server(hosts: Sequence[str]) -> JsonObject:
-    """Return a server whose connections go to the Service encrypted as they are."""
+    """Return a server that passes TLS through to the Service."""
     return _server(hosts, "TLS", {"mode": "PASSTHROUGH"})
 
 
@@ -83,10 +83,10 @@ def _server(hosts: Sequence[str], protocol: str, tls: JsonObject, port: str = "t
 def http_routes(
     name: str, labels: Mapping[str, str], hosts: Sequence[str], *routes: JsonObject
 ) -> JsonObject:
-    """Return the `VirtualService` of the hosts of an `https_server`; the first match wins.
+    """Return the `VirtualService` for the hosts of an `https_server`; the first match wins.
 
     Args:
-        name: Also that of the `Gateway`.
+        name: Its name and that of the `Gateway`.
     """
     return _virtual_service(name, labels, hosts, {"http": list(routes)}, name)
 
@@ -100,10 +100,10 @@ def tls_route(
     *,
     gateway: str = "",
 ) -> JsonObject:
-    """Return the `VirtualService` of the hosts of a `tls_server`.
+    """Return the `VirtualService` for the hosts of a `tls_server`.
 
     Args:
-        gateway: The name of the `Gateway`, unless it is the same.
+        gateway: The name of the `Gateway`, if it differs from `name`.
     """
     match = {"port": _HTTPS, "sniHosts": list(hosts)}
     routes = {"tls": [{"match": [match], **route(service, port)}]}
@@ -111,12 +111,12 @@ def tls_route(
 
 
 def route(service: str, port: int) -> JsonObject:
-    """Return the route of all requests to a Service."""
+    """Return the route that sends all requests to a Service."""
     return {"route": [{"destination": {"host": service_host(service), "port": {"number": port}}}]}
 
 
 def refused(name: str, prefix: str) -> JsonObject:
-    """Return the route that refuses requests whose path has a prefix."""
+    """Return the route that rejects requests whose path has the prefix."""
     return {
         "name": name,
         "match": [{"uri": {"prefix": prefix}}],
@@ -134,11 +134,11 @@ def _virtual_service(
 def destination_rule(
     name: str, labels: Mapping[str, str], service: str, tls: JsonObject | None = None
 ) -> JsonObject:
-    """Return how the gateway connects to a Service: to pods in its own zone first.
+    """Return the `DestinationRule` that prefers pods in the gateway's own zone.
 
     Args:
-        tls: As `verified` makes it; without it the connection is as it came: plain, or encrypted
-            by the client.
+        tls: The result of `verified`; without it, bytes pass unchanged, either in plain text or
+            encrypted by the client.
     """
     policy: JsonObject = {"loadBalancer": _NEAREST, "outlierDetection": {}}
     return _destination_rule(name, labels, service, {**policy, "tls": tls or {"mode": "DISABLE"}})
@@ -151,21 +151,21 @@ def spreading_rule(
     tls: JsonObject,
     **pool: JsonObject,
 ) -> JsonObject:
-    """Return how the gateway connects to a Service: to the pod with the fewest requests.
+    """Return the `DestinationRule` that prefers pods with the fewest active requests.
 
     Args:
-        pool: Settings of the connection pool beside those of TCP.
+        pool: Settings of the connection pool in addition to those for TCP.
     """
     policy: JsonObject = {"loadBalancer": _LEAST_BUSY, "tls": tls}
     return _destination_rule(name, labels, service, policy, pool)
 
 
 def verified(secret: str, host: str, mode: str = "SIMPLE") -> JsonObject:
-    """Return the settings of an encrypted connection to a Service.
+    """Return the TLS settings of verified connections to a Service.
 
     Args:
         secret: The name of the Secret with the authority, in the namespace of the gateway.
-        host: The name that the server's certificate is for.
+        host: The name in the server's certificate.
         mode: `MUTUAL` if the gateway presents the certificate of the same Secret.
     """
     return {"credentialName": secret, "mode": mode, "sni": host}
@@ -188,12 +188,12 @@ def _destination_rule(
 
 
 def certificate_name(owner: str, secret: str) -> str:
-    """Return the name of the copy of a Secret for the gateway."""
+    """Return the name of the gateway's copy of a Secret."""
     return f"{NAMESPACE}-{owner}-{secret}"
 
 
 def certificate(owner: str, labels: Mapping[str, str], secret: JsonObject) -> JsonObject:
-    """Return the copy of the Secret with the certificate and key of an `https_server`."""
+    """Return the gateway's copy of the Secret with the certificate of an `https_server`."""
     data = map_at(secret, "data")
     kept = {key: data[key] for key in ("tls.crt", "tls.key")}
     return _secret(certificate_name(owner, name_of(secret)), labels, kept)
@@ -203,7 +203,7 @@ def authority(name: str, labels: Mapping[str, str], bundle: ManagedSecret) -> Js
     """Return the Secret with which the gateway verifies a server.
 
     Args:
-        bundle: Of the authority that signed the server's certificate.
+        bundle: The bundle of the authority that signed the server's certificate.
     """
     content = base64.b64encode(bundle.data["bundle.crt"]).decode()
     return _secret(f"{NAMESPACE}-{name}", labels, {"cacert": content})

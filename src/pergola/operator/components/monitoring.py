@@ -1,7 +1,7 @@
-"""What Prometheus scrapes, and the rules that it evaluates (spec 20 §16.8).
+"""Objects that configure scrapes and rules of Prometheus (spec 20 §16.8).
 
-Each of these objects belongs to one Prometheus, which finds it by the label `prometheus` and whose
-name is the first part of the object's.
+Each object belongs to one Prometheus, which selects it by the label `prometheus` and whose name is
+the prefix of the object's name.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,13 +18,13 @@ AGGREGATE: Final = "aggregate"
 CACHE: Final = "cache"
 
 ACCESS: Final = "shoot-access-prometheus-garden"
-"""The Secret with the token by which the garden Prometheus gets metrics of the virtual cluster."""
+"""The Secret with the garden Prometheus' token for metrics of the virtual cluster."""
 
 _GROUP: Final = "monitoring.coreos.com"
 
 
 def keep(regex: str, *labels: str) -> JsonObject:
-    """Return a relabeling that drops everything but that whose labels match."""
+    """Return a relabeling that drops everything whose labels do not match."""
     return {"action": "keep", "regex": regex, "sourceLabels": list(labels)}
 
 
@@ -37,9 +37,9 @@ def replace(label: str, replacement: str = "", *labels: str, regex: str = "") ->
     """Return a relabeling that sets a label.
 
     Args:
-        label: The label that is set.
-        replacement: Its value, which may name groups of the regex; by default the first of them.
-        labels: Their values, joined by `;`, have to match.
+        label: The label to set.
+        replacement: Its value, which may refer to groups of the regex; the first by default.
+        labels: The labels whose values, joined by `;`, must match.
         regex: Matches everything by default.
     """
     step: JsonObject = {"action": "replace", "targetLabel": label}
@@ -48,12 +48,12 @@ def replace(label: str, replacement: str = "", *labels: str, regex: str = "") ->
 
 
 def job(name: str) -> JsonObject:
-    """Return a relabeling that sets the job of all series."""
+    """Return a relabeling that sets the label `job`."""
     return replace("job", name)
 
 
 def copy_labels(regex: str) -> JsonObject:
-    """Return a relabeling that copies labels; the first group of the regex is the new name."""
+    """Return a relabeling that copies labels to names given by the first group of the regex."""
     return {"action": "labelmap", "regex": regex}
 
 
@@ -67,7 +67,7 @@ POD_LABELS: Final = copy_labels("__meta_kubernetes_pod_label_(.+)")
 
 
 def kept_metrics(*names: str) -> list[JsonObject]:
-    """Return the relabeling that drops all metrics but these.
+    """Return the relabeling that drops all other metrics.
 
     Args:
         names: Regular expressions.
@@ -86,9 +86,9 @@ def endpoint(
 
     Args:
         port: The name of a port of the Service, or the number of a port of its pods.
-        metrics: Relabelings of the metrics, such as `kept_metrics` returns.
-        targets: Relabelings of the targets.
-        settings: More fields, such as `path`.
+        metrics: Relabelings of metrics, such as those of `kept_metrics`.
+        targets: Relabelings of targets.
+        settings: Extra fields, such as `path`.
     """
     relabelings = {"metricRelabelings": list(metrics), "relabelings": list(targets)}
     return {
@@ -99,7 +99,7 @@ def endpoint(
 
 
 def authenticated(endpoint: JsonObject) -> JsonObject:
-    """Return the same endpoint for a server that admits users of the virtual cluster only."""
+    """Return the same endpoint with the garden Prometheus' token, for servers that require it."""
     return {
         **endpoint,
         "scheme": "HTTPS",
@@ -115,22 +115,22 @@ def service_monitor(
     *endpoints: JsonObject,
     namespace: str = NAMESPACE,
 ) -> JsonObject:
-    """Return what to scrape of Services.
+    """Return a ServiceMonitor.
 
     Args:
-        services: Labels of the Services.
+        services: The labels that select Services.
     """
     spec: JsonObject = {"selector": selector(services), "endpoints": list(endpoints)}
     return _of(prometheus, "v1", "ServiceMonitor", name, namespace, spec)
 
 
 def scrape_config(prometheus: str, name: str, spec: JsonObject) -> JsonObject:
-    """Return a scrape configuration for what no ServiceMonitor can describe."""
+    """Return a ScrapeConfig, for targets that a ServiceMonitor cannot describe."""
     return _of(prometheus, "v1alpha1", "ScrapeConfig", name, NAMESPACE, spec)
 
 
 def services_of(*namespaces: str) -> list[JsonObject]:
-    """Return the discovery of Services in these namespaces, for a ScrapeConfig."""
+    """Return the discovery of Services in some namespaces, for a ScrapeConfig."""
     return [{"role": "Service", "namespaces": {"names": list(namespaces)}}]
 
 
@@ -141,15 +141,15 @@ def static(*targets: str, **labels: str) -> list[JsonObject]:
 
 
 def prometheus_rule(prometheus: str, name: str, *groups: JsonObject) -> JsonObject:
-    """Return alerts and recorded series."""
+    """Return a PrometheusRule with groups of alerts and recording rules."""
     return _of(prometheus, "v1", "PrometheusRule", name, NAMESPACE, {"groups": list(groups)})
 
 
 def rules(name: str, *each: JsonObject, interval: str = "") -> JsonObject:
-    """Return a group of rules, which are evaluated one after the other.
+    """Return a group of rules, which are evaluated in order.
 
     Args:
-        interval: How often, unless as often as all others.
+        interval: The time between evaluations, if it is not the default.
     """
     group: JsonObject = {"name": name, "rules": list(each)}
     return group | ({"interval": interval} if interval else {})
@@ -161,9 +161,9 @@ def alert(
     """Return an alert.
 
     Args:
-        expr: Fires for each series that it returns.
-        lasting: For how long it must have held, such as `5m`.
-        labels: Of the alert, such as `severity="critical"`.
+        expr: The expression; the alert fires for each series that it returns.
+        lasting: How long the expression must hold first, such as `5m`.
+        labels: The labels of the alert, such as `severity="critical"`.
     """
     found: JsonObject = {"alert": name, "expr": expr}
     if lasting:
@@ -173,7 +173,7 @@ def alert(
 
 
 def record(series: str, expr: str, **labels: str) -> JsonObject:
-    """Return a rule that keeps the value of an expression as a series of its own."""
+    """Return a recording rule: a series with the value of an expression."""
     found: JsonObject = {"record": series, "expr": expr}
     return found | ({"labels": dict(labels)} if labels else {})
 

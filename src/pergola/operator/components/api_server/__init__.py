@@ -1,5 +1,5 @@
-"""What kube-apiserver and gardener-apiserver have in common (spec 20 §15.2, §16.2).
+"""The parts that kube-apiserver and gardener-apiserver share (spec 20 §15.2, §16.2).
 
 Each module returns the `Part` of one concern: `serving` (etcd, TLS, limits), `audit`, `admission`
-and `encryption`. The two components add theirs, and put the sum into their pods.
+and `encryption`. Each component adds its own parts and puts the sum into its pods.
 """

@@ -1,7 +1,7 @@
-"""Which admission plugins run in an API server, and how they are configured.
+"""The admission plugins of an API server, and their configuration files.
 
-A plugin may call a webhook with a kubeconfig. Where that file is, is never left to the
-configuration of the user, who could make the API server read any file of its pod otherwise.
+A plugin may call a webhook with a kubeconfig. The path of that file never comes from the user's
+configuration: otherwise users could make the API server read any file in its pod.
 """
 
 import base64
@@ -33,7 +33,7 @@ _KUBECONFIG_PATH: Final = "/etc/kubernetes/admission-kubeconfigs"
 def admission(
     landscape: Landscape, server: ApiServer, defaults: Sequence[AdmissionPlugin] = ()
 ) -> Part:
-    """Return the plugins of the settings, and their configuration.
+    """Return the flags and files that configure the plugins of an API server.
 
     Args:
         defaults: Plugins that run unless the settings disable them.
@@ -54,7 +54,7 @@ def admission(
 def enabled_plugins(
     configured: Sequence[AdmissionPlugin], defaults: Sequence[AdmissionPlugin]
 ) -> list[AdmissionPlugin]:
-    """Return the plugins that run: the defaults first, replaced by those of the same name."""
+    """Return the plugins that run: the defaults first, overridden by configured ones by name."""
     plugins = {plugin.name: plugin for plugin in (*defaults, *configured)}
     return [plugin for plugin in plugins.values() if not plugin.disabled]
 
@@ -84,7 +84,7 @@ def _config_map(server: ApiServer, enabled: Sequence[AdmissionPlugin]) -> JsonOb
 
 
 def configuration(plugin: AdmissionPlugin) -> JsonObject | None:
-    """Return the configuration file of a plugin, or None if it needs none."""
+    """Return the content of a plugin's configuration file, or None if it needs none."""
     path = f"{_KUBECONFIG_PATH}/{_kubeconfig_file(plugin.name)}"
     at = {"kubeConfigFile": path if plugin.kubeconfig_secret_name else ""}
     config = plugin.config

@@ -1,4 +1,4 @@
-"""What the audit log of an API server records, and where it is sent."""
+"""The audit policy of an API server, and the webhook that receives its audit log."""
 
 import base64
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ _WEBHOOK_PATH: Final = "/etc/kubernetes/webhook/audit"
 
 
 def audit(landscape: Landscape, server: ApiServer) -> Part:
-    """Return the audit policy, which records nothing by default, and the receiver of the log.
+    """Return the audit policy, which records nothing by default, and the audit webhook, if any.
 
     Raises:
         ReferenceMissing: An object that the settings name does not exist or lacks its key.
@@ -82,7 +82,7 @@ def webhook_kubeconfig(landscape: Landscape, name: str, source: str) -> JsonObje
     """Return the Secret with the kubeconfig of a webhook that an API server calls.
 
     Args:
-        name: Of the Secret, without the checksum.
+        name: The name of the new Secret, without the checksum.
         source: The Secret that the Garden names.
 
     Raises:

@@ -1,7 +1,7 @@
-"""How an API server encrypts what it stores (spec 20 §17.3).
+"""Encryption at rest in an API server (spec 20 §17.3).
 
-While the key is rotated, all replicas first have to know the new key before one of them encrypts
-with it. So the old key comes first until then.
+During a rotation, every replica must know the new key before any of them encrypts with it. Until
+then the old key stays first.
 """
 
 import base64
@@ -31,7 +31,7 @@ _IDENTITY: Final[JsonObject] = {"identity": {}}
 
 
 def encryption_key(landscape: Landscape, server: ApiServer) -> Credential:
-    """Return the key that an API server encrypts with."""
+    """Return the credential with the encryption key of an API server."""
     provider = server.settings.encryption_config.provider.type
     config = EncryptionKey(
         key_name(server), provider="" if provider == _DEFAULT_PROVIDER else provider
@@ -43,12 +43,12 @@ def encryption_key(landscape: Landscape, server: ApiServer) -> Credential:
 
 
 def key_name(server: ApiServer) -> str:
-    """Return the config name of the key."""
+    """Return the name of that credential."""
     return f"{server.name}-etcd-encryption-key"
 
 
 def encryption(landscape: Landscape, server: ApiServer) -> Part:
-    """Return the encryption configuration; the key of `encryption_key` has to exist."""
+    """Return the flag and files for encryption at rest; `encryption_key` must exist already."""
     name = f"{server.name}-etcd-encryption-configuration"
     content = dump(configuration(landscape, server)).encode()
     secret = make_unique(
@@ -69,9 +69,9 @@ def encryption(landscape: Landscape, server: ApiServer) -> Part:
 
 
 def configuration(landscape: Landscape, server: ApiServer) -> JsonObject:
-    """Return which resources are encrypted, and with which keys.
+    """Return the `EncryptionConfiguration`.
 
-    A resource that is no longer to be encrypted stays readable, and is written plain.
+    A resource that was encrypted but no longer should be stays readable and is written unencrypted.
     """
     providers = _providers(_keys(landscape, server))
     wanted = {*server.always_encrypted, *resource_keys(server.settings.encryption_config.resources)}
@@ -95,7 +95,7 @@ def _encrypted(landscape: Landscape, server: ApiServer) -> set[str]:
 
 
 def _keys(landscape: Landscape, server: ApiServer) -> list[ManagedSecret]:
-    """Return the keys, that which encrypts first."""
+    """Return the keys; the first one encrypts."""
     name = key_name(server)
     current, old = landscape.credentials.current(name), landscape.credentials.old(name)
     if old is None:

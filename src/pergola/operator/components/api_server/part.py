@@ -1,4 +1,4 @@
-"""An API server, and the parts of which its pod is made."""
+"""An API server, and the parts that make up its pod."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ class ApiServer:
         name: `kube-apiserver` or `gardener-apiserver`; its Secrets and ConfigMaps start with it.
         deployment: The name of its Deployment.
         audit_policy: The name of the ConfigMap with its audit policy, without the checksum.
-        settings: In the Garden.
-        always_encrypted: The resources that it encrypts beside those of its settings.
+        settings: Its section of the Garden's spec.
+        always_encrypted: The resources that it encrypts in addition to those in its settings.
     """
 
     name: str
@@ -33,10 +33,10 @@ class ApiServer:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one concern adds to the container and pod of an API server, and to the runtime cluster.
+    """The contribution of one concern to an API server's container and pod, and to the cluster.
 
     Attributes:
-        objects: Unique Secrets and ConfigMaps that the volumes name.
+        objects: The immutable Secrets and ConfigMaps that the volumes refer to.
     """
 
     args: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ class Part:
     objects: tuple[JsonObject, ...] = ()
 
     def __add__(self, other: "Part") -> "Part":
-        """Return both concerns."""
+        """Return the concatenation of both parts."""
         return Part(
             self.args + other.args,
             self.mounts + other.mounts,
@@ -57,7 +57,7 @@ class Part:
 def mounted_secret(
     volume: str, path: str, secret: str, *, mode: int | None = None, read_only: bool = False
 ) -> Part:
-    """Return a Secret as files in a directory."""
+    """Return the volume and mount that expose a Secret as files in a directory."""
     source: JsonObject = {"secretName": secret}
     if mode is not None:
         source["defaultMode"] = mode
@@ -68,7 +68,7 @@ def mounted_secret(
 
 
 def mounted_config_map(volume: str, path: str, config_map: str) -> Part:
-    """Return a ConfigMap as files in a directory."""
+    """Return the volume and mount that expose a ConfigMap as files in a directory."""
     return Part(mounts=(mount(volume, path),), volumes=(config_map_volume(volume, config_map),))
 
 

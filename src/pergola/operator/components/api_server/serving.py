@@ -1,4 +1,4 @@
-"""How an API server stores objects, which certificate it shows, and what limits it has."""
+"""The connection of an API server to etcd, its serving certificate, and its limits."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -28,11 +28,11 @@ def serving(
     certificate: str,
     gates: Mapping[str, bool] | None = None,
 ) -> Part:
-    """Return what every API server needs to store and to serve.
+    """Return the flags and files that every API server needs for etcd and TLS.
 
     Args:
-        certificate: The credential with the certificate that it shows.
-        gates: Feature gates beside those of the settings, which win.
+        certificate: The name of the credential with its serving certificate.
+        gates: Extra feature gates; those in the settings take precedence.
     """
     credentials = landscape.credentials
     args = (*_fixed(), *feature_gates({**(gates or {}), **server.settings.feature_gates}))

@@ -1,9 +1,9 @@
-"""The two etcds of the virtual cluster, as `Etcd` objects that druid serves (spec 20 §15.1).
+"""The two etcds of the virtual cluster, as `Etcd` objects that druid reconciles (spec 20 §15.1).
 
 etcd        the objects themselves
 access      their certificates
-backups     where the main etcd is backed up
-schedules   when it is, and when both are defragmented
+backups     the object store for backups of the main etcd
+schedules   the times of full backups and of defragmentation
 autoscaling their VerticalPodAutoscalers
-metrics     what Prometheus scrapes
+metrics     their ServiceMonitors
 """

@@ -1,4 +1,4 @@
-"""The certificates of the etcds, and what clients need to reach them (spec 20 §10.4, §15.1)."""
+"""The names and certificates of the etcds and of their clients (spec 20 §10.4, §15.1)."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -27,17 +27,17 @@ def client_service(role: str) -> str:
 
 
 def server_certificate(role: str) -> str:
-    """Return the name of the credential of an etcd's members."""
+    """Return the name of the credential with the server certificate of an etcd."""
     return f"etcd-server-{role}"
 
 
 def peer_certificate(role: str) -> str:
-    """Return the name of the credential that members show each other."""
+    """Return the name of the credential that the members of an etcd present to each other."""
     return f"etcd-peer-server-{role}"
 
 
 def credentials(landscape: Landscape) -> Iterator[Credential]:
-    """Yield the certificates of servers, their clients and, with several members, of peers."""
+    """Yield the certificates of servers, clients and, if there are several members, peers."""
     signed = Options(signed_by=SigningCA(authorities.ETCD))
     for role in ROLES:
         config = Certificate(
@@ -60,7 +60,7 @@ def credentials(landscape: Landscape) -> Iterator[Credential]:
 
 
 def client_tls(landscape: Landscape, role: str) -> JsonObject:
-    """Return the certificates between clients and members."""
+    """Return the references to the certificates that secure connections of clients."""
     known = landscape.credentials
     return {
         "serverTLSSecretRef": _reference(known.name(server_certificate(role))),
@@ -70,7 +70,7 @@ def client_tls(landscape: Landscape, role: str) -> JsonObject:
 
 
 def peer_tls(landscape: Landscape, role: str) -> JsonObject:
-    """Return the certificates between members; a single member needs none."""
+    """Return the references to the certificates that secure connections between members."""
     known = landscape.credentials
     return {
         "serverTLSSecretRef": _reference(known.name(peer_certificate(role))),
@@ -97,7 +97,7 @@ def _service_hosts(service: str) -> tuple[str, ...]:
 
 
 def _member_hosts(role: str) -> tuple[str, ...]:
-    """Return the names of members, which the backup sidecars of the others connect to."""
+    """Return the DNS names of members, through which backup sidecars reach other members."""
     return _service_hosts(f"*.{name(role)}-peer")
 
 

@@ -15,7 +15,7 @@ _WINDOW: Final = "shoot.gardener.cloud/maintenance-window"
 
 
 def autoscaler(landscape: Landscape, role: str) -> JsonObject:
-    """Return what sets the requests of an etcd; its backup sidecar keeps its own."""
+    """Return the autoscaler of an etcd; it leaves the requests of the backup sidecar alone."""
     policy = {
         "containerName": "etcd",
         "controlledValues": "RequestsOnly",
@@ -51,7 +51,7 @@ def _least(landscape: Landscape, role: str) -> JsonObject:
 
 
 def _evictions(landscape: Landscape, role: str) -> dict[str, str]:
-    """Return when the etcd may be evicted to make it smaller: the main one never is."""
+    """Return the annotations that restrict evictions for downscaling; the main etcd allows none."""
     if role == access.MAIN:
         return {_DOWNSCALE: "never"}
     window = landscape.virtual.maintenance.time_window

@@ -1,4 +1,4 @@
-"""Where the main etcd is backed up (spec 20 §15.1)."""
+"""The object store for backups of the main etcd (spec 20 §15.1)."""
 
 from typing import Final, NamedTuple
 
@@ -9,12 +9,12 @@ _ROLE: Final = "virtual-garden-etcd-main/etcd-main"
 
 
 class Store(NamedTuple):
-    """A place in an object store.
+    """A location in an object store, and when to write to it.
 
     Attributes:
         container: The bucket.
-        prefix: The path in it.
-        schedule: When full snapshots are taken, as a cron expression in UTC.
+        prefix: The path in the bucket.
+        schedule: The cron expression for full snapshots, in UTC.
     """
 
     provider: str
@@ -25,7 +25,7 @@ class Store(NamedTuple):
 
 
 def store(landscape: Landscape) -> Store | None:
-    """Return where the main etcd is backed up, or None if it is not."""
+    """Return the store for backups of the main etcd, or None if it is not backed up."""
     backup = landscape.virtual.etcd.main.backup
     if backup is None:
         return None

@@ -30,7 +30,7 @@ _MEMBERS: Final = 3
 
 
 class _Traits(NamedTuple):
-    """How one etcd differs from the other."""
+    """The settings that differ between the two etcds."""
 
     metrics: str
     cpu: str
@@ -53,7 +53,7 @@ _TRAITS: Final = {
 
 
 def etcd(landscape: Landscape, role: str) -> JsonObject:
-    """Return one `Etcd`. What starts its reconciliation is added when it is written."""
+    """Return one `Etcd`; the annotation that triggers druid is added when it is written."""
     labels = {"gardener.cloud/role": "controlplane", "role": role}
     pods = {"app": "etcd-statefulset", **labels}
     is_events = role == access.EVENTS
@@ -80,7 +80,7 @@ def etcd(landscape: Landscape, role: str) -> JsonObject:
 
 
 def _pod_annotations(landscape: Landscape, role: str) -> JsonObject:
-    """Keep the autoscaler of nodes from evicting a main etcd that has one member only."""
+    """Return the annotation that keeps cluster-autoscaler from evicting a lone main etcd."""
     if role == access.EVENTS or landscape.is_highly_available:
         return {}
     return {"annotations": {_SAFE_TO_EVICT: "false"}}
@@ -164,7 +164,7 @@ def _storage(landscape: Landscape, role: str) -> JsonObject:
 
 
 def _at_least(landscape: Landscape, capacity: str) -> str:
-    """Return the capacity, or the least one of the runtime cluster's volumes if that is more."""
+    """Return the capacity, raised to the minimum size of volumes in the runtime cluster."""
     minimum = landscape.runtime.volume.minimum_size
     if minimum is None or parse_quantity(str(minimum)) <= parse_quantity(capacity):
         return capacity

@@ -12,7 +12,7 @@ from pergola.operator.garden.landscape import Landscape
 
 
 def render(landscape: Landscape) -> Rendered:
-    """Return both etcds, their autoscalers, and what Prometheus scrapes."""
+    """Return both etcds, their autoscalers and their ServiceMonitors."""
     parts = (etcd, autoscaler, service_monitor)
     return Rendered(direct=tuple(part(landscape, role) for role in ROLES for part in parts))
 

@@ -1,4 +1,4 @@
-"""What the garden Prometheus scrapes of the etcds (spec 20 §15.1)."""
+"""The ServiceMonitors of the etcds (spec 20 §15.1)."""
 
 from typing import Final
 
@@ -32,7 +32,7 @@ _BACKUP_METRICS: Final = (
 
 
 def service_monitor(landscape: Landscape, role: str) -> JsonObject:
-    """Return what to scrape of an etcd and of its backup sidecars."""
+    """Return the ServiceMonitor of an etcd and its backup sidecars."""
     name = access.name(role)
     services = {
         "app.kubernetes.io/name": access.client_service(role),
@@ -56,7 +56,7 @@ def _endpoint(landscape: Landscape, port: str, job: str, *metrics: str) -> JsonO
         metrics=[monitoring.drop_labels("^instance$"), *kept],
         scheme="HTTPS",
         tlsConfig={
-            # The certificate has no name for the address of a member.
+            # The certificate does not cover the IP addresses of members.
             "insecureSkipVerify": True,
             "cert": {"secret": {"name": certificate, "key": "tls.crt"}},
             "keySecret": {"name": certificate, "key": "tls.key"},

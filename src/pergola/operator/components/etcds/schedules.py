@@ -1,6 +1,6 @@
 """Cron schedules inside and before the maintenance window (spec 20 §15.1).
 
-The minute depends on the Garden's UID, so that many Gardens are not disturbed at the same time.
+The minute depends on the Garden's UID, which spreads the load of many Gardens.
 """
 
 import zlib
@@ -12,7 +12,7 @@ from pergola.api.operator_v1alpha1.virtual_cluster import MaintenanceTimeWindow
 
 _DAY: Final = 24 * 60
 _BEFORE: Final = 75
-"""Minutes before the window at which snapshots may start: they are over when it opens."""
+"""Minutes before the window at which snapshots may start, so that they finish in time."""
 _HOUR: Final = 60
 
 
@@ -23,12 +23,12 @@ class MinuteOfDay(NamedTuple):
     minute: int
 
     def cron(self, days: str = "*") -> str:
-        """Return a cron expression for this time on some days of the month."""
+        """Return the cron expression for this time on the given days of the month."""
         return f"{self.minute} {self.hour} {days} * *"
 
 
 def defragmentation(garden: Garden) -> MinuteOfDay:
-    """Return a time in the maintenance window."""
+    """Return the time of defragmentation, inside the maintenance window."""
     begin, length = _window(garden.spec.virtual_cluster.maintenance.time_window)
     if length == _DAY:
         return _created(garden)
@@ -36,7 +36,7 @@ def defragmentation(garden: Garden) -> MinuteOfDay:
 
 
 def full_snapshot(garden: Garden) -> MinuteOfDay:
-    """Return a time before the maintenance window."""
+    """Return the time of full snapshots, before the maintenance window."""
     begin, length = _window(garden.spec.virtual_cluster.maintenance.time_window)
     if length == _DAY:
         return _created(garden)

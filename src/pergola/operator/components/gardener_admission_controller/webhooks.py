@@ -1,6 +1,6 @@
-"""Which requests the API server of the virtual cluster sends to gardener-admission-controller.
+"""The registrations of gardener-admission-controller with the virtual cluster's API server.
 
-The API server runs in the runtime cluster, so it reaches the webhooks under a URL and not through a
+The API server runs in the runtime cluster, so it calls the webhooks by URL rather than through a
 Service of its own cluster.
 """
 
@@ -16,7 +16,7 @@ from pergola.operator.garden.landscape import NAMESPACE, Landscape
 
 NAME: Final = "gardener-admission-controller"
 
-# Version 1.130 does not know the resource, and would refuse all of them.
+# Version 1.130 does not know the resource and would reject all requests about it.
 _LABELS_INTERNAL_SECRETS_SINCE: Final = Version(1, 150)
 _CORE: Final = "core.gardener.cloud"
 _CREATE: Final = ("CREATE",)
@@ -36,7 +36,7 @@ _RESTRICTED: Final = selector({"gardener.cloud/update-restriction": "true"})
 
 
 def webhooks(landscape: Landscape) -> list[JsonObject]:
-    """Return the validating and the mutating registration."""
+    """Return the mutating and the validating webhook configuration."""
     bundle = landscape.credentials.bundle(authorities.GARDENER).data["bundle.crt"]
     authority = base64.b64encode(bundle).decode()
     validating = (*_validating(), *_resource_size(landscape), *_restrictions())
@@ -115,7 +115,7 @@ def _validating() -> Iterator[JsonObject]:
 
 
 def _resource_size(landscape: Landscape) -> Iterator[JsonObject]:
-    """Yield the webhook about limits if the Garden sets any."""
+    """Yield the webhook that limits the size of objects, if the Garden sets limits."""
     config = landscape.virtual.gardener.admission_controller.resource_admission_configuration
     if config is None or not config.limits:
         return

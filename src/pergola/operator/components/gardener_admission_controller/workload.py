@@ -57,7 +57,7 @@ _METRICS: Final = (
 
 
 def credentials(landscape: Landscape) -> Iterator[Credential]:
-    """Yield its certificate; the API server gets the new bundle before it."""
+    """Yield its certificate, signed by the current authority; the API server trusts it already."""
     del landscape
     hosts = authorities.service_hosts(NAME, NAMESPACE)
     yield authorities.gardener_server(_CERTIFICATE, *hosts, use=Use.CURRENT)

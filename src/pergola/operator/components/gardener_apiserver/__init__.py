@@ -1,6 +1,6 @@
 """gardener-apiserver: serves the API groups of Gardener (spec 20 §16.2).
 
-workload      the Deployment and what surrounds it, in the runtime cluster
-registration  how the API server of the virtual cluster finds it, and its permissions there
+workload      the Deployment and its companions, in the runtime cluster
+registration  its APIServices and permissions in the virtual cluster
 component     the component itself
 """

@@ -36,8 +36,8 @@ def credentials(landscape: Landscape) -> Iterator[Credential]:
 def render(landscape: Landscape) -> Rendered:
     """Return the workload, and its registration once the address of its Service is known.
 
-    All pods have to serve the new certificate before the old authority leaves the bundle, so
-    waiting includes that nothing progresses any more.
+    Every pod must serve the new certificate before the old authority leaves the bundle. The flow
+    therefore waits until the rollout has finished.
     """
     part = shared_parts(landscape)
     runtime = PROGRAM.runtime(*workload(landscape, part), rolled_out=True)

@@ -1,7 +1,7 @@
-"""How the API server of the virtual cluster finds gardener-apiserver, and what that one may do.
+"""The APIServices of gardener-apiserver, and its permissions in the virtual cluster.
 
-The pods run in the runtime cluster. So the Service of the virtual cluster has none of its own: its
-endpoint is the Service of the runtime cluster.
+The pods run in the runtime cluster. The Service in the virtual cluster therefore has no pods of its
+own: its endpoint is the Service in the runtime cluster.
 """
 
 import base64
@@ -74,7 +74,7 @@ def _permissions() -> list[JsonObject]:
 
 
 def _binding(kind: str, name: str, role: str, namespace: str = "") -> JsonObject:
-    """Return a binding to a role of Kubernetes itself."""
+    """Return a binding to a built-in role of Kubernetes."""
     return manifest(
         f"{_RBAC}/v1",
         f"{kind}Binding",

@@ -91,7 +91,7 @@ _METRICS: Final = (
 
 
 def api_server(landscape: Landscape) -> ApiServer:
-    """Return what gardener-apiserver has in common with kube-apiserver."""
+    """Return the properties that gardener-apiserver shares with kube-apiserver."""
     return ApiServer(
         name=NAME,
         deployment=NAME,
@@ -102,7 +102,7 @@ def api_server(landscape: Landscape) -> ApiServer:
 
 
 def shared_parts(landscape: Landscape) -> Part:
-    """Return what the pods need beside the kubeconfig, and the Secrets and ConfigMaps for it."""
+    """Return the flags and files of the pods, with their Secrets and ConfigMaps."""
     server = api_server(landscape)
     return (
         _signing_key(landscape)
@@ -132,7 +132,7 @@ def workload(landscape: Landscape, part: Part) -> tuple[JsonObject, ...]:
     """Return the objects of the runtime cluster.
 
     Args:
-        part: As `shared_parts` returns it.
+        part: The result of `shared_parts`.
     """
     return (
         _deployment(landscape, part),

@@ -1,9 +1,9 @@
 """The dashboard of Gardener (spec 20 §16.6).
 
-settings       which hosts it has, and what it shows users as the API server
-configuration  its configuration file, and what its login page offers
-workload       the Deployment and what surrounds it
-exposure       how users reach it
-permissions    what it may do in the virtual cluster
+settings       its hosts, and the API server that it presents to users
+configuration  its configuration file and the options of its login page
+workload       the Deployment and its companions
+exposure       its routes through the ingress gateway
+permissions    its roles in the virtual cluster
 component      the component itself
 """

@@ -20,14 +20,14 @@ _SESSIONS_END: Final = timedelta(hours=24)
 
 
 def absent(landscape: Landscape) -> str | None:
-    """Return that the Garden does not set up the dashboard, or None."""
+    """Return why the Garden has no dashboard, or None if it has one."""
     if landscape.virtual.gardener.dashboard is None:
         return "spec.virtualCluster.gardener.gardenerDashboard is not set"
     return None
 
 
 def credentials(landscape: Landscape) -> Iterator[Credential]:
-    """Yield its certificates and the key of sessions; that of before works for one more day."""
+    """Yield its certificates and the session key; the previous key is valid for another day."""
     if absent(landscape):
         return
     yield authorities.runtime_server(CERTIFICATE, *authorities.service_hosts(NAME, NAMESPACE))
@@ -39,7 +39,7 @@ def credentials(landscape: Landscape) -> Iterator[Credential]:
 
 
 def render(landscape: Landscape) -> Rendered:
-    """Return the workload, how it is reached, and its permissions."""
+    """Return the workload, its routes and its permissions."""
     runtime = PROGRAM.runtime(*workload(landscape), *exposure(landscape))
     virtual = PROGRAM.virtual(*permissions(landscape))
     return Rendered(managed=(runtime, virtual), direct=(access_secret(NAME),))

@@ -1,4 +1,4 @@
-"""The configuration file of the dashboard, and what its login page offers."""
+"""The configuration file of the dashboard, and the options of its login page."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -39,7 +39,7 @@ def configuration(landscape: Landscape) -> JsonObject:
 
     Raises:
         ReferenceMissing: An object that the settings name does not exist or lacks its key.
-        OperatorError: Its content is not what it should be.
+        OperatorError: The content of such an object is invalid.
     """
     settings = dashboard_of(landscape)
     config: JsonObject = {
@@ -64,7 +64,7 @@ def configuration(landscape: Landscape) -> JsonObject:
 
 
 def login(landscape: Landscape) -> JsonObject:
-    """Return what the login page offers; the first type is the one that users see first."""
+    """Return the configuration of the login page; the first login type is the default."""
     settings = dashboard_of(landscape)
     types = {"oidc": settings.oidc_config is not None, "token": settings.enable_token_login}
     frontend = frontend_settings(landscape)
@@ -73,7 +73,7 @@ def login(landscape: Landscape) -> JsonObject:
 
 
 def frontend_settings(landscape: Landscape) -> JsonObject:
-    """Return the settings of the user interface that the Garden names, if any."""
+    """Return the user interface settings from the ConfigMap that the Garden names, if any."""
     reference = dashboard_of(landscape).frontend_config_map_ref
     if reference is None or not reference.name:
         return {}
@@ -113,7 +113,7 @@ def _connections(allowed: Sequence[str]) -> list[str]:
 
 
 def _oidc(landscape: Landscape, oidc: DashboardOidc) -> JsonObject:
-    """Return the OpenID client; what it leaves out is that of the API server."""
+    """Return the OpenID client; the API server's settings fill in omitted fields."""
     server = landscape.api_server.oidc_config
     config: JsonObject = {
         "issuer": oidc.issuer_url or (server.issuer_url if server else None) or "",
@@ -147,7 +147,7 @@ def _authority(landscape: Landscape, secret: str) -> str:
 
 
 def _github(landscape: Landscape, github: DashboardGitHub) -> JsonObject:
-    """Return the repository with tickets; GitHub's notifications make polling optional."""
+    """Return the repository of tickets; webhooks of GitHub make polling optional."""
     is_notified = "webhookSecret" in landscape.referenced("Secret", github.secret_ref.name or "")
     interval = github.poll_interval or (None if is_notified else _POLLING)
     config: JsonObject = {

@@ -1,4 +1,4 @@
-"""How users reach the dashboard: through Istio, which decrypts and encrypts again."""
+"""The routes to the dashboard through Istio, which decrypts connections and re-encrypts them."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -23,7 +23,7 @@ _TWO_YEARS: Final = timedelta(days=730)
 
 
 def certificate(landscape: Landscape) -> Iterator[Credential]:
-    """Yield the certificate for users, unless the Garden or the wildcard certificate gives one."""
+    """Yield the public certificate, unless the Garden names one or there is a wildcard one."""
     if dashboard_of(landscape).tls_secret_name or landscape.wildcard_certificate is not None:
         return
     names = hosts(landscape)
@@ -33,7 +33,7 @@ def certificate(landscape: Landscape) -> Iterator[Credential]:
 
 
 def exposure(landscape: Landscape) -> tuple[JsonObject, ...]:
-    """Return what makes the gateway send requests to the dashboard.
+    """Return the objects that route requests from the gateway to the dashboard.
 
     Raises:
         ReferenceMissing: The Secret with the certificate that the Garden names does not exist.

@@ -1,4 +1,4 @@
-"""What the dashboard and its terminals may do in the virtual cluster."""
+"""The roles of the dashboard and its terminals in the virtual cluster."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -64,7 +64,7 @@ def _rules() -> list[JsonObject]:
 
 
 def _terminals() -> Iterator[JsonObject]:
-    """Yield the account of administrators' terminals, and what members of projects may do."""
+    """Yield the account of administrators' terminals, and the role of project members."""
     labels = PROGRAM.labels
     yield service_account(TERMINAL_ADMIN, KUBE_SYSTEM, labels)
     yield manifest(
@@ -87,7 +87,7 @@ def _terminals() -> Iterator[JsonObject]:
 
 
 def _lease_rules() -> list[JsonObject]:
-    """Return the rules about the lease whose holder GitHub notifies."""
+    """Return the rules for the Lease whose holder receives GitHub's webhooks."""
     return [
         rule(_LEASES, ["leases"], ["get", "patch", "watch", "list"], [_LEASE]),
         rule(_LEASES, ["leases"], ["create"]),

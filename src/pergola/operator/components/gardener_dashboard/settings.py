@@ -1,4 +1,4 @@
-"""Under which hosts the dashboard is reached, and which API server it shows to users."""
+"""The hosts of the dashboard, and the API server that it presents to users."""
 
 import base64
 from typing import Final
@@ -17,7 +17,7 @@ NAME: Final = "gardener-dashboard"
 PORT: Final = 8080
 METRICS_PORT: Final = 9050
 TERMINAL_ADMIN: Final = "dashboard-terminal-admin"
-"""The account of the virtual cluster with which terminals of administrators work."""
+"""The ServiceAccount in the virtual cluster that administrators' terminals use."""
 PROGRAM: Final = Program(
     name=NAME,
     labels=gardener_labels("dashboard"),
@@ -30,12 +30,12 @@ _CA_KEY: Final = "ca.crt"
 
 
 def dashboard_of(landscape: Landscape) -> Dashboard:
-    """Return the settings of a Garden that has a dashboard."""
+    """Return the dashboard settings of the Garden, or defaults if it has no dashboard."""
     return landscape.virtual.gardener.dashboard or Dashboard()
 
 
 def hosts(landscape: Landscape) -> tuple[str, ...]:
-    """Return the names under which users reach the dashboard."""
+    """Return the host names of the dashboard."""
     domain = dashboard_of(landscape).domain
     if domain is not None:
         return (domain.name,)
@@ -43,15 +43,15 @@ def hosts(landscape: Landscape) -> tuple[str, ...]:
 
 
 def api_server_url(landscape: Landscape) -> str:
-    """Return the address of the API server in kubeconfigs of users."""
+    """Return the URL of the API server in users' kubeconfigs."""
     sni = _sni(landscape)
     return f"https://{sni.domain_patterns[0] if sni else f'api.{landscape.domains[0]}'}"
 
 
 def api_server_authority(landscape: Landscape) -> str:
-    """Return the authority of the API server for kubeconfigs of users, encoded.
+    """Return the API server's CA certificate for users' kubeconfigs, base64-encoded.
 
-    Empty if their systems trust it already, as they do the certificate of SNI.
+    Empty if users' systems are expected to trust the SNI certificate already.
     """
     sni = _sni(landscape)
     if sni is None:

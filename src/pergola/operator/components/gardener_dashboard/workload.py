@@ -56,11 +56,11 @@ _LOGIN_KEY: Final = "login-config.json"
 
 
 def workload(landscape: Landscape) -> tuple[JsonObject, ...]:
-    """Return the objects of the runtime cluster, but those that expose it.
+    """Return the objects of the runtime cluster, without the routes.
 
     Raises:
         ReferenceMissing: An object that the settings name does not exist or lacks its key.
-        OperatorError: The content of such an object is not what it should be.
+        OperatorError: The content of such an object is invalid.
     """
     config = make_unique(_config_map(landscape))
     return (
@@ -118,7 +118,7 @@ def _container(landscape: Landscape) -> JsonObject:
 
 
 def _own_files(landscape: Landscape, config: str) -> Iterator[Part]:
-    """Yield what the operator generates: keys of sessions, configuration, certificate."""
+    """Yield the mounts of generated files: session keys, configuration, certificate."""
     yield _session(landscape.credentials.name(SESSION), "sessionSecret", "")
     old = landscape.credentials.old(SESSION)
     if old is not None:
@@ -149,7 +149,7 @@ def _session(secret: str, file: str, suffix: str) -> Part:
 
 
 def _from_config_map(config_map: str, name: str, key: str, path: str, *, sub: bool = False) -> Part:
-    """Return one key of the configuration, as a file in a directory or as the file itself."""
+    """Return the mount of one key, as a file in a directory or, with `sub`, as the path itself."""
     volume = f"{NAME}-{name}"
     mounted: JsonObject = {"name": volume, "mountPath": path, **({"subPath": key} if sub else {})}
     items: list[JsonValue] = [{"key": key, "path": key}]
@@ -157,7 +157,7 @@ def _from_config_map(config_map: str, name: str, key: str, path: str, *, sub: bo
 
 
 def _named_files(landscape: Landscape) -> Iterator[Part]:
-    """Yield what the Garden names: credentials of the OpenID client and of GitHub, and logos."""
+    """Yield the mounts of objects that the Garden names: OpenID and GitHub secrets, and logos."""
     settings = dashboard_of(landscape)
     if settings.oidc_config is not None:
         yield _named_secret("oidc", settings.oidc_config.secret_ref.name)
@@ -173,7 +173,7 @@ def _named_secret(name: str, secret: str) -> Part:
 
 
 def _checksums(landscape: Landscape) -> dict[str, str]:
-    """Return an annotation by which pods are replaced when the logos change."""
+    """Return the annotation that replaces pods when the logos change."""
     reference = dashboard_of(landscape).assets_config_map_ref
     if reference is None:
         return {}

@@ -1,9 +1,9 @@
 """The kube-apiserver of the virtual cluster (spec 20 §15.2).
 
-component       the component: its parts together
-flags           what it serves, to whom, and where it stores
+component       the component, which combines all parts
+flags           the flags for APIs, tokens, limits and SNI
 identities      its certificates and tokens
-authentication  who its users are
-authorization   what they may do
-workload        the Deployment, and how it is scaled
+authentication  the authentication of its users
+authorization   the authorization of their requests
+workload        the Deployment and its autoscalers
 """

@@ -1,4 +1,4 @@
-"""Who the users of the kube-apiserver are (spec 20 §15.2)."""
+"""The authentication of the kube-apiserver's users (spec 20 §15.2)."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -25,13 +25,13 @@ _PATH: Final = "/etc/kubernetes/structured/authentication"
 _WEBHOOK_PATH: Final = "/etc/kubernetes/webhook/authentication"
 _OIDC_PATH: Final = "/srv/kubernetes/oidc"
 _OIDC_FILE: Final = "ca.crt"
-# Until then a configuration file cannot say whether anonymous requests are served.
+# Earlier versions cannot configure anonymous requests in the configuration file.
 _ANONYMOUS_SINCE: Final = Version(1, 32)
 _STABLE_SINCE: Final = Version(1, 34)
 
 
 def authentication(landscape: Landscape) -> Part:
-    """Return how users are recognized beside certificates and tokens of ServiceAccounts.
+    """Return the flags and files for OpenID Connect, webhooks and anonymous requests.
 
     Raises:
         ReferenceMissing: An object that the settings name does not exist or lacks its key.

@@ -1,7 +1,7 @@
-"""What the users of the kube-apiserver may do (spec 20 §15.2).
+"""The authorization of requests to the kube-apiserver (spec 20 §15.2).
 
-Gardenlets may only touch what belongs to their Seeds. That is decided by webhooks of the
-gardener-admission-controller, which are asked about nobody else.
+Gardenlets may only access objects that belong to their Seeds. Webhooks of the
+gardener-admission-controller decide about their requests, and about no others.
 """
 
 import base64
@@ -30,11 +30,11 @@ _KUBECONFIGS: Final = "/etc/kubernetes/structured/authorization-kubeconfigs"
 _STABLE_SINCE: Final = Version(1, 32)
 _ADMISSION_CONTROLLER: Final = "https://gardener-admission-controller"
 _SOONEST: Final = "1ns"
-"""Practically no caching: 0 would mean the default."""
+"""Practically no caching: 0 would select the default."""
 
 
 class _Authorizer(NamedTuple):
-    """A webhook of the gardener-admission-controller, and who it is asked about."""
+    """A webhook of the gardener-admission-controller, and the condition that calls it."""
 
     name: str
     condition: str
@@ -51,7 +51,7 @@ _AUTHORIZERS: Final = (
 
 
 def authorization(landscape: Landscape) -> Part:
-    """Return who decides about requests: RBAC, the webhooks of Gardener, then those of the user.
+    """Return the authorizers as flags and files: RBAC, Gardener's webhooks, then the user's.
 
     Raises:
         ReferenceMissing: An object that the settings name does not exist or lacks its key.
@@ -114,9 +114,9 @@ def _webhook(authorizer: _Authorizer) -> JsonObject:
 
 
 def _of_user(landscape: Landscape) -> Iterator[JsonObject]:
-    """Yield the webhooks of the user's configuration, with their kubeconfigs where we mount them.
+    """Yield the webhooks of the user's configuration, with the paths of the mounted kubeconfigs.
 
-    The kinds that are no webhooks are there already.
+    Authorizers of other types are skipped: those that a garden needs are present already.
     """
     settings = landscape.api_server.structured_authorization
     if settings is None:

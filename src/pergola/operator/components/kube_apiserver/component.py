@@ -22,12 +22,12 @@ from pergola.operator.garden.credentials import Credential
 from pergola.operator.garden.landscape import Landscape
 
 _PLUGINS: Final = (AdmissionPlugin(name="NodeRestriction"),)
-# Gateways that decrypt open many streams on few connections.
+# A gateway that terminates TLS opens many streams on few connections.
 _BEHIND_GATEWAY: Final = {"UnauthenticatedHTTP2DOSMitigation": False}
 
 
 def api_server(landscape: Landscape) -> ApiServer:
-    """Return what kube-apiserver has in common with gardener-apiserver."""
+    """Return the properties that kube-apiserver shares with gardener-apiserver."""
     return ApiServer(
         name=CONTAINER,
         deployment=API_SERVER,
@@ -38,7 +38,7 @@ def api_server(landscape: Landscape) -> ApiServer:
 
 
 def credentials(landscape: Landscape) -> Iterator[Credential]:
-    """Yield its certificates and tokens, and the key that encrypts what it stores."""
+    """Yield its certificates and tokens, and its key for encryption at rest."""
     yield from identities.credentials(landscape)
     yield encryption_key(landscape, api_server(landscape))
 

@@ -1,4 +1,4 @@
-"""What the kube-apiserver serves, to whom, and where it stores (spec 20 §15.2)."""
+"""The flags of the kube-apiserver for APIs, storage, tokens, limits and SNI (spec 20 §15.2)."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -20,7 +20,7 @@ _GROUP_READABLE: Final = 0o640
 
 
 def flags(landscape: Landscape) -> Part:
-    """Return the flags that are neither about identities nor shared with gardener-apiserver."""
+    """Return these flags; those for identities and those shared with gardener-apiserver are not."""
     args = (*_served(landscape), *_stored(landscape), *_tokens(landscape), *_limits(landscape))
     return Part(args=args) + _names(landscape)
 
@@ -43,14 +43,14 @@ def _served(landscape: Landscape) -> Iterator[str]:
 
 
 def external_host(landscape: Landscape) -> str:
-    """Return the name that the API server gives others: that of its issuer, if it is its own."""
+    """Return the host that the API server advertises: that of its issuer, if it is its own."""
     config = landscape.api_server.service_account_config
     issuer = urlsplit(config.issuer or "").hostname if config is not None else None
     return issuer if issuer in landscape.api_hosts else landscape.api_hosts[0]
 
 
 def _stored(landscape: Landscape) -> Iterator[str]:
-    """Yield what is stored in the etcd for events."""
+    """Yield the flag that stores events and configured resources in the etcd for events."""
     server = f"https://{access.client_service(access.EVENTS)}:{access.CLIENT_PORT}"
     resources = [
         "/events",
@@ -65,7 +65,7 @@ def _stored(landscape: Landscape) -> Iterator[str]:
 
 
 def _tokens(landscape: Landscape) -> Iterator[str]:
-    """Yield how tokens of ServiceAccounts are issued; the first issuer signs."""
+    """Yield the flags for ServiceAccount tokens; the first issuer signs them."""
     config = landscape.api_server.service_account_config
     default = f"https://{landscape.api_hosts[0]}"
     yield f"--service-account-issuer={config.issuer if config and config.issuer else default}"
@@ -94,10 +94,10 @@ def _limits(landscape: Landscape) -> Iterator[str]:
 
 
 def _names(landscape: Landscape) -> Part:
-    """Return the certificate for additional names; without names there is nothing to show it for.
+    """Return the SNI certificate for extra names, or an empty part if there are none.
 
     Raises:
-        CertificateMissing: The Garden has no certificate for its names.
+        CertificateMissing: The Garden has no certificate for these names.
     """
     sni = landscape.api_server.sni
     if sni is None or not sni.domain_patterns:

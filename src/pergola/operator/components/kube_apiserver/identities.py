@@ -29,7 +29,7 @@ _ROOT: Final = "/srv/kubernetes"
 
 
 def credentials(landscape: Landscape) -> Iterator[Credential]:
-    """Yield its certificate, that of its aggregator, and the token of its probes."""
+    """Yield its certificate, the aggregator's, the ServiceAccount key and the probes' token."""
     yield from service_account_key.credentials(landscape)
     yield Credential(_server(landscape), Options(signed_by=SigningCA(authorities.CLUSTER)))
     client = Certificate(
@@ -43,7 +43,7 @@ def credentials(landscape: Landscape) -> Iterator[Credential]:
 
 
 def identities(landscape: Landscape) -> Part:
-    """Return the authorities that it trusts, and what it shows to others."""
+    """Return the flags and files for authorities, keys, tokens and the aggregator's certificate."""
     known = landscape.credentials
     signing, verifying = f"{_ROOT}/service-account-key", f"{_ROOT}/service-account-key-bundle"
     files = (
@@ -85,7 +85,7 @@ def identities(landscape: Landscape) -> Part:
 
 
 def probe_token(landscape: Landscape) -> str:
-    """Return the bearer token of the probes, which may read nothing but the health."""
+    """Return the bearer token of the probes, which may only read health endpoints."""
     content = landscape.credentials.current(_TOKENS).data["static_tokens.csv"].decode()
     rows = csv.reader(io.StringIO(content))
     return next((row[0] for row in rows if row[1:2] == [_PROBER]), "")

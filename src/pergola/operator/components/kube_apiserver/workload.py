@@ -1,4 +1,4 @@
-"""The Deployment of the kube-apiserver, and how it is scaled (spec 20 §15.2)."""
+"""The Deployment of the kube-apiserver and its autoscalers (spec 20 §15.2)."""
 
 from typing import Final
 
@@ -67,7 +67,7 @@ _METRICS: Final = (
 
 
 def workload(landscape: Landscape, part: Part) -> tuple[JsonObject, ...]:
-    """Return the Deployment and what surrounds it.
+    """Return the Deployment, its autoscalers, its budget and its ServiceMonitor.
 
     Args:
         part: The sum of all concerns.
@@ -85,7 +85,7 @@ def workload(landscape: Landscape, part: Part) -> tuple[JsonObject, ...]:
 
 
 def _deployment(landscape: Landscape, part: Part) -> JsonObject:
-    """Return the Deployment, without replicas: they belong to the autoscaler from the start."""
+    """Return the Deployment, without replicas: the autoscaler owns them from the start."""
     pods = {
         **LABELS,
         **_CONTROL_PLANE,

@@ -1,6 +1,6 @@
-"""How the virtual cluster's API server is reached from everywhere (spec 20 §15.3).
+"""The exposure of the virtual cluster's API server (spec 20 §15.3).
 
-`services` has its Services, `hosts` which certificate each of its names has, `sni` the component
-that exposes them through the ingress gateway, and `termination` what the gateway needs to decrypt
-connections.
+`services` has its Services, `hosts` the certificate of each host name, `sni` the component that
+exposes it through the ingress gateway, and `termination` the objects with which the gateway
+terminates TLS.
 """

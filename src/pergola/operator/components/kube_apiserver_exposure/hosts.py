@@ -1,4 +1,4 @@
-"""Which names of the API server have which certificate."""
+"""The host names of the API server, by certificate."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -11,16 +11,16 @@ _ANY: Final = "*."
 
 
 class CertificateMissing(Exception):
-    """Names need a certificate that is not there; the text says which, and what to do."""
+    """A certificate for host names is missing; the text says which, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hosts:
-    """The names of the API server.
+    """The host names of the API server.
 
     Attributes:
-        own: Have the certificate of the API server, which its own authority signed.
-        other: Have the certificate of `spec.virtualCluster.kubernetes.kubeAPIServer.sni`.
+        own: Names in the API server's own certificate, which the cluster's authority signed.
+        other: Names with the certificate of `spec.virtualCluster.kubernetes.kubeAPIServer.sni`.
     """
 
     own: tuple[str, ...]
@@ -28,7 +28,7 @@ class Hosts:
 
 
 def hosts_of(landscape: Landscape) -> Hosts:
-    """Return the names by their certificate."""
+    """Return the host names, grouped by certificate."""
     sni = landscape.api_server.sni
     patterns = sni.domain_patterns if sni else []
     other = [host for host in landscape.api_hosts if any(_matches(host, p) for p in patterns)]
@@ -37,7 +37,7 @@ def hosts_of(landscape: Landscape) -> Hosts:
 
 
 def _matches(host: str, pattern: str) -> bool:
-    """Return whether a certificate for the pattern is one for the host: `*` is one label."""
+    """Return whether the pattern of a certificate covers the host; `*` matches one label."""
     if not pattern.startswith(_ANY):
         return host == pattern
     _, _, domain = host.partition(".")
@@ -48,7 +48,7 @@ def other_certificate(landscape: Landscape) -> JsonObject:
     """Return the Secret with the certificate of `Hosts.other`.
 
     Raises:
-        CertificateMissing: There is none.
+        CertificateMissing: The Secret does not exist, or none is configured.
     """
     sni = landscape.api_server.sni
     if sni is None or sni.secret_name is None:

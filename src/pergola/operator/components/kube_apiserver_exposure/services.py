@@ -1,8 +1,8 @@
 """The Services of the virtual cluster's API server.
 
-Where the gateway decrypts connections there are three for the same pods, because the gateway's
-settings of a connection are those of a Service: it presents its own certificate for clients with
-one, and speaks HTTP/1.1 where a connection is to be upgraded.
+If the gateway terminates TLS, three Services select the same pods, because Istio configures
+connections per Service: the gateway presents its own certificate on behalf of clients that have
+one, and speaks HTTP/1.1 on connections that will be upgraded.
 """
 
 from typing import Final
@@ -29,12 +29,12 @@ _ACCESS: Final = {"matchLabels": {"networking.gardener.cloud/access-target-apise
 
 
 def terminates_tls(landscape: Landscape) -> bool:
-    """Return whether the ingress gateway decrypts connections to the API server."""
+    """Return whether the ingress gateway terminates TLS for the API server."""
     return landscape.feature_gates.get(GATE, False)
 
 
 def render(landscape: Landscape) -> Rendered:
-    """Return the Service, and those that only the gateway uses."""
+    """Return the Service, and the extra ones for a gateway that terminates TLS."""
     if not terminates_tls(landscape):
         return Rendered(direct=(_service(landscape, API_SERVER),))
     names = (API_SERVER, MUTUAL, UPGRADED)
@@ -60,7 +60,7 @@ def _service(landscape: Landscape, name: str) -> JsonObject:
 
 
 def _routing(landscape: Landscape) -> JsonObject:
-    """Return what keeps requests in their zone; a gateway that decrypts spreads them itself."""
+    """Return the field that keeps traffic in its zone, unless the gateway balances requests."""
     routing = landscape.runtime.settings.topology_aware_routing
     if routing is None or not routing.enabled or terminates_tls(landscape):
         return {}

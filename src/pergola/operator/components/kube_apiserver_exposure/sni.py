@@ -1,4 +1,4 @@
-"""The API server behind the ingress gateway, by the names of all domains (spec 20 §15.3)."""
+"""The exposure of the API server through the ingress gateway, on all domains (spec 20 §15.3)."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -30,18 +30,18 @@ from pergola.operator.garden.landscape import NAMESPACE, Landscape
 _SECRETS: Final = "istio-tls-secrets"
 _ROUTES: Final = "kube-apiserver-sni"
 _CERTIFIED: Final = "kubernetes.default.svc.cluster.local"
-"""A name that every certificate of the API server is for."""
+"""A name in every serving certificate of the API server."""
 _AS_THE_CLIENT: Final[JsonObject] = {"useClientProtocol": True}
 
 
 def credentials(landscape: Landscape) -> Iterator[Credential]:
-    """Yield the client certificate of a gateway that decrypts."""
+    """Yield the client certificate of a gateway that terminates TLS."""
     if terminates_tls(landscape):
         yield from termination.credentials()
 
 
 def render(landscape: Landscape) -> Rendered:
-    """Return the routes to the API server, and what a gateway that decrypts needs."""
+    """Return the routes to the API server, and the objects for termination of TLS."""
     if not terminates_tls(landscape):
         return Rendered(direct=tuple(_encrypted(landscape)))
     routes = (termination.routes_of_clients(landscape),)
@@ -55,12 +55,12 @@ def render(landscape: Landscape) -> Rendered:
 
 
 def passes_tls_on(landscape: Landscape) -> str | None:
-    """Return that the gateway needs nothing to decrypt connections, or None."""
+    """Return why the gateway passes TLS through, or None if it terminates TLS."""
     return None if terminates_tls(landscape) else f"feature gate {GATE} is off"
 
 
 def _nothing(landscape: Landscape) -> Rendered:
-    """Return nothing: the components before have applied what a gateway that decrypts needs."""
+    """Return no objects: other components have applied those for termination of TLS."""
     del landscape
     return Rendered()
 
@@ -88,7 +88,7 @@ def _decrypted(landscape: Landscape) -> Iterator[JsonObject]:
 
 
 def _servers(landscape: Landscape) -> Iterator[JsonObject]:
-    """Yield one server for each certificate; clients may present theirs to both."""
+    """Yield one server for each certificate; both accept client certificates."""
     hosts = hosts_of(landscape)
     for names, secret, port in (
         (hosts.own, termination.SERVER_SECRET, termination.OWN_PORT),

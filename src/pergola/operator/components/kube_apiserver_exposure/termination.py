@@ -1,7 +1,7 @@
-"""What the ingress gateway needs to decrypt connections to the API server.
+"""The objects with which the ingress gateway terminates TLS for the API server.
 
-Clients with a certificate are authenticated by the gateway, which then says who they are over a
-connection with a certificate of its own. So the API server trusts what the gateway says.
+The gateway authenticates clients by their certificates and forwards their identity to the API
+server, which trusts it because the gateway presents a certificate of its own.
 """
 
 import base64
@@ -24,7 +24,7 @@ from pergola.secrets_manager import Certificate, ManagedSecret, Options, Signing
 
 CLIENT: Final = "istio-client-certificate"
 SERVER: Final = "kube-apiserver"
-"""The certificate of the API server, which its component generates."""
+"""The credential with the API server's certificate, which its component generates."""
 SERVER_SECRET: Final = f"{NAMESPACE}-kube-apiserver-tls"
 CLIENT_SECRET: Final = f"{NAMESPACE}-kube-apiserver-istio-mtls"
 OTHER_SECRET: Final = f"{NAMESPACE}-kube-apiserver-wildcard-tls"
@@ -48,7 +48,7 @@ def credentials() -> Iterator[Credential]:
 
 
 def secrets(landscape: Landscape) -> Iterator[JsonObject]:
-    """Yield the certificates of the gateway: towards clients, and towards the API server."""
+    """Yield the gateway's certificates: those for clients, and the one for the API server."""
     clients = _encoded(landscape.credentials.bundle(authorities.CLIENT), "bundle.crt")
     servers = _encoded(landscape.credentials.bundle(authorities.CLUSTER), "bundle.crt")
     yield _secret(SERVER_SECRET, clients, *_pair(landscape.credentials.current(SERVER)))
@@ -72,7 +72,7 @@ def _secret(name: str, authority: str, certificate: str, key: str) -> JsonObject
 
 
 def routes_of_clients(landscape: Landscape) -> JsonObject:
-    """Return what sends requests of authenticated clients over the gateway's own connection."""
+    """Return the EnvoyFilter that routes authenticated clients over connections of the gateway."""
     hosts = hosts_of(landscape)
     ports = {OWN_PORT: hosts.own, OTHER_PORT: hosts.other}
     patches = [
@@ -105,7 +105,7 @@ def _authenticated(hosts: Sequence[str], port: str) -> Iterator[JsonObject]:
 
 
 def _http1() -> JsonObject:
-    """Return what makes upgrades possible: HTTP/2 has none."""
+    """Return the patch that selects HTTP/1.1, because HTTP/2 cannot upgrade connections."""
     context = {
         "@type": f"type.googleapis.com/{_TLS}",
         "commonTlsContext": {"alpnProtocols": ["http/1.1"]},
@@ -116,7 +116,7 @@ def _http1() -> JsonObject:
 
 
 def _upgrades(port: str) -> JsonObject:
-    """Return what lets `kubectl exec` and the like upgrade their connections."""
+    """Return the patch that lets `kubectl exec` and the like upgrade their connections."""
     kinds = [{"upgrade_type": kind} for kind in ("spdy/3.1", "websocket")]
     configuration = {
         "name": _routes(port),

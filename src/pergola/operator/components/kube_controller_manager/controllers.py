@@ -1,4 +1,4 @@
-"""Which controllers run in a cluster without nodes (spec 20 §15.4)."""
+"""The controllers that run in a cluster without nodes (spec 20 §15.4)."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -18,7 +18,7 @@ _OF_NODES: Final = (
     "persistentvolume-binder",
     "persistentvolume-expander",
     "pv-protection",
-    # It would write tokens that never expire; TokenRequest is the only way to get one.
+    # It writes tokens that never expire; in a garden, TokenRequest is the only source of tokens.
     "serviceaccount-token",
     "ttl",
 )
@@ -28,7 +28,7 @@ _SINCE: Final[Mapping[str, Version]] = {
     "podgroup-protection-controller": Version(1, 36),
     "resourcepoolstatusrequest-controller": Version(1, 36),
 }
-# The controllers that fail without an API, by group and version without the domain.
+# Controllers that fail without an API, by its group (without the domain) and version.
 _OF_APIS: Final[Mapping[str, tuple[str, ...]]] = {
     "apps/v1": ("daemonset", "deployment", "replicaset", "statefulset"),
     "authentication/v1": ("attachdetach", "persistentvolume-expander"),
@@ -58,6 +58,6 @@ def _disabled(landscape: Landscape) -> Iterator[str]:
 
 
 def _short(api: str) -> str:
-    """Return `rbac.authorization.k8s.io/v1` as `rbac/v1`."""
+    """Return the key of `_OF_APIS`, such as `rbac/v1` for `rbac.authorization.k8s.io/v1`."""
     group, _, version = api.partition("/")
     return f"{group.partition('.')[0]}/{version}"

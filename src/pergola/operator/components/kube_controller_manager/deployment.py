@@ -1,4 +1,4 @@
-"""The Deployment of the kube-controller-manager, and what surrounds it (spec 20 §15.4)."""
+"""The workload of the kube-controller-manager and its permissions (spec 20 §15.4)."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -47,7 +47,7 @@ _SERVER: Final = "/var/lib/kube-controller-manager-server"
 
 
 def credentials(landscape: Landscape) -> Iterator[Credential]:
-    """Yield the certificate of its endpoint for metrics."""
+    """Yield the certificate of its metrics endpoint."""
     hosts = authorities.service_hosts(DEPLOYMENT, NAMESPACE)
     config = Certificate(
         name=_CERTIFICATE, common_name=NAME, hosts=hosts, for_server=True, publish_ca=False
@@ -141,7 +141,7 @@ def _container(landscape: Landscape) -> JsonObject:
 
 
 def command(landscape: Landscape) -> list[str]:
-    """Return the flags."""
+    """Return the command line of the container."""
     settings = landscape.virtual.kubernetes.kube_controller_manager
     return [
         *(f"--{prefix}kubeconfig={virtual_access.KUBECONFIG_PATH}" for prefix in _CLIENTS),
@@ -179,7 +179,7 @@ _CLIENTS: Final = ("authentication-", "authorization-", "")
 
 
 def _files(landscape: Landscape) -> Part:
-    """Return the authorities and keys that it signs with, and its certificate."""
+    """Return the volumes and mounts with its authorities, keys and certificate."""
     known = landscape.credentials
     files = (
         mounted_secret("ca", _CA, known.bundle_name(authorities.CLUSTER), mode=_READABLE),

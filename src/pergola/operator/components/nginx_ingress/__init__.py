@@ -1,5 +1,5 @@
 """nginx-ingress: serves the Ingresses of the runtime cluster, behind the ingress gateway.
 
-`permissions` says what the controller may do, `programs` are the controller and the default
-backend, `objects` has the component (spec 20 §13).
+`permissions` has the roles of the controller, `programs` the controller and the default backend,
+and `objects` the component (spec 20 §13).
 """

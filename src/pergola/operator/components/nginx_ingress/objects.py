@@ -1,4 +1,4 @@
-"""The ingress controller as a component: its configuration, and the hosts that it serves."""
+"""The ingress controller as a component, with its configuration and its routes."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -28,18 +28,18 @@ _DEFAULTS: Final = {
     "allow-snippet-annotations": "false",
     "annotations-risk-level": "Critical",
 }
-"""All Ingresses are the garden's own, so their annotations may be of any risk."""
+"""The default settings of nginx; all Ingresses are the garden's own, so all are trusted."""
 
 
 def absent(landscape: Landscape) -> str | None:
-    """Return that the ingress gateway serves all hosts, or None."""
+    """Return why the Garden has no ingress controller, or None if it has one."""
     if landscape.feature_gates.get(GATE, True):
         return f"feature gate {GATE} is on"
     return None
 
 
 def configuration(landscape: Landscape) -> dict[str, str]:
-    """Return the settings of nginx, with those of the Garden."""
+    """Return the settings of nginx: the defaults, overridden by those in the Garden."""
     given = landscape.runtime.ingress.controller.provider_config or {}
     return _DEFAULTS | {name: _text(value) for name, value in given.items()}
 
@@ -72,7 +72,7 @@ def render(landscape: Landscape) -> Rendered:
 
 
 def _routes(landscape: Landscape) -> Iterator[JsonObject]:
-    """Yield the way from the gateway; one route for each domain, because domains may overlap."""
+    """Yield the routes from the gateway, one per domain because domains may overlap."""
     hosts = [f"*.{domain.name}" for domain in landscape.runtime.ingress.domains]
     yield istio.gateway(CONTROLLER, LABELS, istio.tls_server(hosts))
     yield istio.destination_rule(CONTROLLER, LABELS, CONTROLLER)
@@ -83,7 +83,7 @@ def _routes(landscape: Landscape) -> Iterator[JsonObject]:
 
 
 def _lease() -> JsonObject:
-    """Return the controller's lock, which is deleted with it and otherwise left alone."""
+    """Return the Lease of the leader election, which is deleted with the controller."""
     return manifest(
         "coordination.k8s.io/v1",
         "Lease",

@@ -1,4 +1,4 @@
-"""What the ingress controller may do."""
+"""The permissions of the ingress controller."""
 
 from collections.abc import Iterator
 from typing import Final

@@ -42,7 +42,7 @@ _HTTP: Final = 80
 _HEALTH_PORT: Final = 10254
 _BACKEND_PORT: Final = 8080
 _SKIPPED: Final = {"seccompprofile.resources.gardener.cloud/skip": "true"}
-"""The controller isolates itself with system calls that the default profile refuses."""
+"""Opts out of the default seccomp profile, which denies system calls that isolate nginx."""
 
 
 def controller(landscape: Landscape, config: str) -> Iterator[JsonObject]:
@@ -53,7 +53,7 @@ def controller(landscape: Landscape, config: str) -> Iterator[JsonObject]:
     """
     yield service_account(NAME, NAMESPACE, APP)
     yield _controller_service(landscape)
-    # The controller reads its configuration from the API server, so no volume refers to it.
+    # The controller reads its configuration from the API server: no volume refers to it.
     annotations = reference_annotations([Reference("configmap", config)])
     metadata = {"labels": _controller_labels(), "annotations": annotations}
     yield _deployment(CONTROLLER, LABELS, metadata, _controller_pod(landscape, config))
