@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pergola.api.kinds import CONFIG_MAP, SECRET
-from pergola.api.objects import JsonObject, Key
-from pergola.api.operator_v1alpha1 import Garden, garden_from
+from pergola.api.objects import JsonObject, Key, name_of
+from pergola.api.operator_v1alpha1 import EXTENSION, Garden, garden_from
 from pergola.kube.client import Client
+from pergola.kube.errors import UnknownKind
 from pergola.kube.selectors import format_selector
 from pergola.operator.components.authorities import authorities
 from pergola.operator.components.component import Component
@@ -58,10 +59,14 @@ async def build(
         KubeError: The API server refused, or did not answer.
     """
     bare = template(garden_from(garden))
-    references, wildcard = await asyncio.gather(
-        _read_references(client, references_of(garden)), _wildcard_certificate(client)
+    references, wildcard, extensions = await asyncio.gather(
+        _read_references(client, references_of(garden)),
+        _wildcard_certificate(client),
+        _extensions(client),
     )
-    landscape = replace(bare, references=references, wildcard_certificate=wildcard)
+    landscape = replace(
+        bare, references=references, wildcard_certificate=wildcard, extensions=extensions
+    )
     secrets = await SecretsManager.open(
         client,
         NAMESPACE,
@@ -122,3 +127,11 @@ async def _wildcard_certificate(client: Client) -> JsonObject | None:
             "the others"
         )
     return found[0] if found else None
+
+
+async def _extensions(client: Client) -> tuple[JsonObject, ...]:
+    """Return the operator's Extensions by name; none in a cluster that does not serve the kind."""
+    try:
+        return tuple(sorted(await client.list(EXTENSION), key=name_of))
+    except UnknownKind:
+        return ()

@@ -59,6 +59,7 @@ class Landscape:
         etcd_config: `controllers.garden.etcdConfig` of the operator's configuration.
         node_tolerations: `nodeToleration` of the operator's configuration.
         references: The Secrets and ConfigMaps that the Garden names, by kind and key.
+        extensions: The operator's Extensions in the runtime cluster, by name.
         backup_secret: The Secret with the credentials of the backup, if not the one that the
             Garden names.
         wildcard_certificate: The Secret with the wildcard certificate of the garden, if any.
@@ -90,6 +91,7 @@ class Landscape:
     etcd_config: JsonObject = field(default_factory=dict)
     node_tolerations: NodeTolerations = NodeTolerations()
     references: Mapping[tuple[str, Key], JsonObject] = field(default_factory=dict)
+    extensions: tuple[JsonObject, ...] = ()
     backup_secret: str = ""
     wildcard_certificate: JsonObject | None = None
     gardener_api_server_address: str = ""
