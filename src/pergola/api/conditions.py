@@ -20,7 +20,11 @@ LONGEST_MESSAGE: Final = 32_768
 """The maximum number of characters that the schemas of conditions accept."""
 
 INITIALIZED: Final = "ConditionInitialized"
-INITIALIZED_MESSAGE: Final = "The condition has not been determined yet."
+INITIALIZED_MESSAGE: Final = (
+    "The condition has been initialized but its semantic check has not been performed yet."
+)
+_NO_REASON: Final = "Unspecified"
+_NO_MESSAGE: Final = "No message given."
 
 
 def get_condition(conditions: Iterable[JsonObject], kind: str) -> JsonObject | None:
@@ -72,10 +76,10 @@ def update_condition(
 
     `lastTransitionTime` moves when the status changes, `lastUpdateTime` when the reason, the
     message or the codes do. Fields that are not named here are kept. A message that is too
-    long for a condition is cut.
+    long for a condition is cut; an empty reason or message is replaced by a text that says so.
     """
-    message = message[:LONGEST_MESSAGE]
-    updated = {**condition, "status": status, "reason": reason, "message": message}
+    content = {"reason": reason or _NO_REASON, "message": message[:LONGEST_MESSAGE] or _NO_MESSAGE}
+    updated = {**condition, "status": status, **content}
     if codes:
         updated["codes"] = list(codes)
     else:

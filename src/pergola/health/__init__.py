@@ -12,6 +12,7 @@ from pergola.health.components import (
     check_node,
     check_seed,
 )
+from pergola.health.control_plane import check_control_plane, deployment_problem, etcd_problem
 from pergola.health.daemon_sets import check_daemon_set_preserved
 from pergola.health.extensions import ExtensionFailure, check_extension
 from pergola.health.managed_resources import CareFailure, care, check_ready, check_rolled_out
@@ -30,6 +31,7 @@ from pergola.health.rules import (
     is_skipped,
     progressing,
 )
+from pergola.health.thresholds import failing_status
 
 __all__ = [
     "HEALTH_KINDS",
@@ -39,6 +41,7 @@ __all__ = [
     "care",
     "check",
     "check_api_service",
+    "check_control_plane",
     "check_daemon_set_preserved",
     "check_deployment_updated",
     "check_etcd",
@@ -49,6 +52,9 @@ __all__ = [
     "check_ready",
     "check_rolled_out",
     "check_seed",
+    "deployment_problem",
+    "etcd_problem",
+    "failing_status",
     "has_rule",
     "is_relevant",
     "is_skipped",

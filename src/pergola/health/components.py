@@ -6,8 +6,9 @@ for managed objects, and has no effect here.
 
 from typing import Final
 
-from pergola.api.objects import JsonObject, map_at
-from pergola.health.conditions import Requirement, conditions_problem
+from pergola.api.conditions import TRUE
+from pergola.api.objects import JsonObject, map_at, name_of
+from pergola.health.conditions import Requirement, condition, conditions_problem
 from pergola.health.numbers import generation_problem
 
 _NODE: Final = (
@@ -39,9 +40,14 @@ def check_api_service(obj: JsonObject) -> str | None:
 
 def check_etcd(obj: JsonObject) -> str | None:
     """Check that an Etcd of etcd-druid is ready, and so is its backup if it has one."""
+    name = name_of(obj)
     if map_at(obj, "status").get("ready") is not True:
-        return "status.ready is not true"
-    return conditions_problem(obj, (Requirement("BackupReady", optional=True),))
+        return f'etcd "{name}" is not ready yet'
+    backup = condition(obj, "BackupReady")
+    if backup is None or backup.get("status") == TRUE:
+        return None
+    message = backup.get("message") or "no message"
+    return f'backup for etcd "{name}" is reported as unready: {message}'
 
 
 def check_machine_deployment(obj: JsonObject) -> str | None:

@@ -15,6 +15,13 @@ class Requirement(NamedTuple):
     optional: bool = False
 
 
+class Unmet(NamedTuple):
+    """A requirement that an object does not meet; `found` is None if the condition is missing."""
+
+    requirement: Requirement
+    found: JsonObject | None
+
+
 def conditions_problem(obj: JsonObject, desired: Sequence[Requirement]) -> str | None:
     """Return the first condition that makes an object unhealthy, as text, or None."""
     return next(_problems(obj, desired), None)
@@ -47,11 +54,20 @@ def describe(found: JsonObject) -> str:
     return f"{text}: {message}" if message else text
 
 
-def _problems(obj: JsonObject, desired: Sequence[Requirement]) -> Iterator[str]:
-    for kind, status, optional in desired:
-        found = condition(obj, kind)
+def unmet(obj: JsonObject, desired: Sequence[Requirement]) -> Iterator[Unmet]:
+    """Yield the requirements that an object does not meet."""
+    for requirement in desired:
+        found = condition(obj, requirement.type)
         if found is None:
-            if not optional:
-                yield f"condition {kind} is missing, expected {status}"
-        elif found.get("status") != status:
+            if not requirement.optional:
+                yield Unmet(requirement, None)
+        elif found.get("status") != requirement.status:
+            yield Unmet(requirement, found)
+
+
+def _problems(obj: JsonObject, desired: Sequence[Requirement]) -> Iterator[str]:
+    for (kind, status, _), found in unmet(obj, desired):
+        if found is None:
+            yield f"condition {kind} is missing, expected {status}"
+        else:
             yield f"expected condition {kind} to be {status}, but {describe(found)}"

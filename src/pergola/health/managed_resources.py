@@ -15,7 +15,7 @@ from pergola.api.managed_resource_status import (
     healthy_problem,
     progressing_problem,
 )
-from pergola.api.objects import JsonObject, Key, generation_of
+from pergola.api.objects import JsonObject, Key, generation_of, name_of
 from pergola.health.conditions import condition
 from pergola.health.numbers import number
 from pergola.health.times import read_time
@@ -66,8 +66,8 @@ def _outdated(resource: JsonObject) -> CareFailure | None:
         return _said_by(applied)
     return CareFailure(
         OUTDATED_STATUS,
-        f"ManagedResource {Key.of(resource)}: observed generation {observed} is not "
-        f"generation {generation}",
+        f"observed generation of managed resource '{Key.of(resource)}' outdated "
+        f"({observed}/{generation})",
     )
 
 
@@ -101,8 +101,11 @@ def _missing(resource: JsonObject) -> CareFailure | None:
     missing = [k for k in (APPLIED, HEALTHY, PROGRESSING) if condition(resource, k) is None]
     if not missing:
         return None
-    text = f"ManagedResource {Key.of(resource)} has no condition {', '.join(missing)} yet"
-    return CareFailure(MISSING_CONDITION, text)
+    return CareFailure(
+        MISSING_CONDITION,
+        f"ManagedResource {name_of(resource)} is missing the following condition(s), "
+        f"[{', '.join(missing)}]",
+    )
 
 
 def _said_by(found: JsonObject) -> CareFailure:

@@ -6,7 +6,7 @@ from pergola.api.objects import JsonObject, map_at
 from pergola.health.conditions import Requirement, condition, conditions_problem, describe
 from pergola.health.numbers import generation_problem, number
 
-_AVAILABLE: Final = (
+AVAILABLE: Final = (
     Requirement("Available"),
     Requirement("Progressing", optional=True),
     Requirement("ReplicaFailure", "False", optional=True),
@@ -15,7 +15,7 @@ _AVAILABLE: Final = (
 
 def deployment_unhealthy(obj: JsonObject) -> str | None:
     """Check that a Deployment has its minimum availability, even during a rolling update."""
-    return generation_problem(obj) or conditions_problem(obj, _AVAILABLE)
+    return generation_problem(obj) or conditions_problem(obj, AVAILABLE)
 
 
 def deployment_progressing(obj: JsonObject) -> str | None:

@@ -162,3 +162,8 @@ def test_setting_twice_changes_nothing_the_second_time(
         items = set_condition(items, kind, now=THEN, **content)
         assert set_condition(items, kind, now=NOW, **content) == items
     assert len({c["type"] for c in items}) == len(items)
+
+
+def test_a_condition_without_words_says_so() -> None:
+    [found] = set_condition([], APPLIED, status="False", reason="", message="", now=NOW)
+    assert (found["reason"], found["message"]) == ("Unspecified", "No message given.")

@@ -68,9 +68,13 @@ BEHIND = "observed generation 2 is behind generation 3"
     [
         (check_api_service, live(), "condition Available is missing"),
         (check_api_service, live(Available="False"), "condition Available is False"),
-        (check_etcd, live(), "status.ready is not true"),
-        (check_etcd, live(ready=False), "status.ready is not true"),
-        (check_etcd, live(ready=True, BackupReady="Unknown"), "BackupReady is Unknown"),
+        (check_etcd, live(), 'etcd "it" is not ready yet'),
+        (check_etcd, live(ready=False), 'etcd "it" is not ready yet'),
+        (
+            check_etcd,
+            live(ready=True, BackupReady="Unknown"),
+            'backup for etcd "it" is reported as unready: no message',
+        ),
         (check_machine_deployment, live(2, Available="True"), BEHIND),
         (check_machine_deployment, live(), "condition Available is missing"),
         (check_machine_deployment, live(Available="False"), "Available is False"),

@@ -114,7 +114,7 @@ def test_a_good_resource_affects_nothing(threshold: timedelta | None) -> None:
 def test_an_outdated_status_is_told() -> None:
     assert cared(resource({HEALTHY: "False"}, observed=2)) == CareFailure(
         "OutdatedStatus",
-        "ManagedResource shoot--a--b/addons: observed generation 2 is not generation 3",
+        "observed generation of managed resource 'shoot--a--b/addons' outdated (2/3)",
     )
 
 
@@ -191,7 +191,7 @@ def test_a_rollout_of_unknown_age_is_stuck(time: object) -> None:
 def test_missing_conditions_are_listed(absent: list[str], names: str) -> None:
     assert cared(resource(dict.fromkeys(absent, ""))) == CareFailure(
         "MissingManagedResourceCondition",
-        f"ManagedResource shoot--a--b/addons has no condition {names} yet",
+        f"ManagedResource addons is missing the following condition(s), [{names}]",
     )
 
 

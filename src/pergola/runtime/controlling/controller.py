@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from pergola.kube.errors import Conflict, KubeError
-from pergola.runtime.controlling.queue import Queue
+from pergola.runtime.controlling.queue import LAST_RETRY_SECONDS, Queue
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
 
@@ -50,6 +50,7 @@ class Controller(Generic[K]):
         name: as in the metrics and logs.
         workers: how many keys run at once.
         deadline: seconds that one run may take; None for no limit.
+        last_retry: seconds; the backoff of a key that fails grows no longer than that.
     """
 
     def __init__(
@@ -60,9 +61,10 @@ class Controller(Generic[K]):
         workers: int,
         metrics: Metrics,
         deadline: float | None = None,
+        last_retry: float = LAST_RETRY_SECONDS,
     ) -> None:
         self.name = name
-        self.queue: Queue[K] = Queue(metrics.queue(name))
+        self.queue: Queue[K] = Queue(metrics.queue(name), last_retry=last_retry)
         self._reconcile = reconcile
         self._workers = workers
         self._deadline = deadline

@@ -43,10 +43,14 @@ class Queue(Generic[K]):
 
     Args:
         observer: is notified of everything that happens, for metrics.
+        last_retry: seconds; the backoff of a key grows no longer than that.
     """
 
-    def __init__(self, observer: QueueObserver | None = None) -> None:
+    def __init__(
+        self, observer: QueueObserver | None = None, *, last_retry: float = LAST_RETRY_SECONDS
+    ) -> None:
         self._observer = observer
+        self._last_retry = last_retry
         self._ready: deque[K] = deque()
         self._added_at: dict[K, float] = {}
         self._running: dict[K, float] = {}
@@ -99,7 +103,7 @@ class Queue(Generic[K]):
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
         own = FIRST_RETRY_SECONDS * 2.0 ** min(failures, 60)
-        delay = max(min(own, LAST_RETRY_SECONDS), self._bucket_delay())
+        delay = max(min(own, self._last_retry), self._bucket_delay())
         if self._observer:
             self._observer.retried()
         self.add_after(key, delay)

@@ -130,6 +130,8 @@ class Unit:
         name: its name in options and logs; by default that of the first controller.
         caches: what the controllers read and what triggers them; caches that another unit runs are
             left out.
+        beside: more caches, for which the controllers do not wait: before they read one, they
+            check that it is synced.
         tasks: what runs beside them, such as an event recorder.
     """
 
@@ -138,10 +140,12 @@ class Unit:
         name: str = "",
         *,
         caches: Iterable[Watching] = (),
+        beside: Iterable[Watching] = (),
         controllers: Iterable[Working] = (),
         tasks: Iterable[Task] = (),
     ) -> None:
-        self.caches = tuple(caches)
+        self._needed = tuple(caches)
+        self.caches = (*self._needed, *beside)
         self.controllers = tuple(controllers)
         self.name = name or next((controller.name for controller in self.controllers), "")
         self._tasks = tuple(tasks)
@@ -158,8 +162,8 @@ class Unit:
                 group.create_task(controller.run(), name=controller.name)
 
     async def synced(self) -> None:
-        """Return when all first lists are complete."""
-        for cache in self.caches:
+        """Return when the first lists are complete that the controllers wait for."""
+        for cache in self._needed:
             await cache.synced()
 
     @property

@@ -50,6 +50,13 @@ async def test_of_several_later_times_the_earliest_counts() -> None:
     assert queue.is_idle
 
 
+async def test_a_queue_may_limit_the_backoff() -> None:
+    queue: Queue[str] = Queue(last_retry=30)
+    delays = [queue.retry("a") for _ in range(20)]
+    assert delays[:3] == pytest.approx([0.005, 0.01, 0.02])
+    assert delays[-1] == 30
+
+
 async def test_failures_come_back_exponentially_later_up_to_1000_seconds() -> None:
     queue: Queue[str] = Queue()
     delays = [queue.retry("a") for _ in range(25)]
