@@ -109,6 +109,8 @@ MONITORING: Final = Module(
     packages={PROMETHEUS: "github.com/prometheus/prometheus/cmd/prometheus"},
     versioned="github.com/prometheus/prometheus",
     stamps=_PROMETHEUS_STAMPS,
+    # Without the clients of all clouds, which are most of its sources.
+    tags=("remove_all_sd", "enable_kubernetes_sd", "enable_dns_sd"),
 )
 ALERTING: Final = Module(
     directory=GO_MODULES / "alertmanager",
