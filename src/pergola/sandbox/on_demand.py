@@ -5,7 +5,7 @@
 
 from typing import Final
 
-from pergola.sandbox.module import GO_MODULES, Module, kubernetes_stamps
+from pergola.sandbox.module import GO_MODULES, Folder, Module, kubernetes_stamps
 
 ETCD_DRUID: Final = "etcd-druid"
 ETCD_BACKUP_RESTORE: Final = "etcd-backup-restore"
@@ -23,6 +23,7 @@ KUBE_STATE_METRICS: Final = "kube-state-metrics"
 KUBE_RBAC_PROXY: Final = "kube-rbac-proxy"
 PROMETHEUS_OPERATOR: Final = "prometheus-operator"
 PROMETHEUS_CONFIG_RELOADER: Final = "prometheus-config-reloader"
+PROMETHEUS_CRDS: Final = "prometheus-crds"
 PROMETHEUS: Final = "prometheus"
 ALERTMANAGER: Final = "alertmanager"
 BLACKBOX_EXPORTER: Final = "blackbox-exporter"
@@ -103,6 +104,8 @@ MONITORING_OPERATOR: Final = Module(
     },
     versioned=_OPERATOR,
     stamps=_PROMETHEUS_STAMPS,
+    # A folder of the kinds' definitions, for tests: `binaries.find((PROMETHEUS_CRDS,))`.
+    folders={PROMETHEUS_CRDS: Folder(_OPERATOR, "example/prometheus-operator-crd")},
 )
 MONITORING: Final = Module(
     directory=GO_MODULES / "prometheus",
