@@ -67,7 +67,7 @@ def load(
     Raises:
         ConfigurationError: there is no usable configuration; the text names file and field.
     """
-    files = _files(path, environ)
+    files = files_of(path, environ)
     if files:
         return _cluster_config(read_kubeconfig(files), context, restricted=restricted)
     if environ.get("KUBERNETES_SERVICE_HOST"):
@@ -139,8 +139,8 @@ def _trust(context: ssl.SSLContext, config: ClusterConfig) -> None:
         ) from error
 
 
-def _files(path: str | Path | None, environ: Mapping[str, str]) -> list[Path]:
-    """Return the kubeconfig files that apply; empty without any."""
+def files_of(path: str | Path | None, environ: Mapping[str, str]) -> list[Path]:
+    """Return the kubeconfig files that `load` reads; empty if there are none, as in a pod."""
     if path:
         return [Path(path).expanduser()]
     listed = [Path(entry) for entry in environ.get("KUBECONFIG", "").split(os.pathsep) if entry]

@@ -8,6 +8,7 @@ from typing import Final
 from cyclopts import App
 
 from pergola.cli.garden.check import check
+from pergola.cli.garden.kubeconfig import kubeconfig, token
 
 app: Final = App(
     name="garden",
@@ -15,3 +16,5 @@ app: Final = App(
     help_format="plaintext",
 )
 app.command(check)
+app.command(kubeconfig)
+app.command(token)

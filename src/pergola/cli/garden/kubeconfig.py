@@ -1,0 +1,116 @@
+"""`pergola garden kubeconfig` and `pergola garden token`: access to the virtual cluster."""
+
+import asyncio
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+from cyclopts import Parameter
+
+from pergola.cli.garden.access import Access, observe_access
+
+if TYPE_CHECKING:
+    from pergola.api.objects import JsonObject, JsonValue
+
+API_VERSION: Final = "client.authentication.k8s.io/v1"
+_KUBECONFIG: Final = "KUBECONFIG"
+_PROGRAM: Final = "pergola"
+Flag = Annotated[bool, Parameter(negative="")]
+
+
+def kubeconfig(
+    *,
+    exec: Flag = False,  # noqa: A002 - the option's name
+    internal: Flag = False,
+    kubeconfig: Path | None = None,
+    context: str | None = None,
+) -> None:
+    """Print a kubeconfig for administrators of the virtual cluster.
+
+    Its token is valid for 12 hours at most: print it again later, or use --exec. Only the current
+    user of the runtime cluster is used, who must be allowed to read Secrets in namespace garden.
+
+    Parameters
+    ----------
+    exec
+        Put in no token, but a call of `pergola garden token`, which reads the current one whenever
+        a client needs it. It reads the same runtime cluster as this command.
+    internal
+        Use the address of the virtual cluster in the runtime cluster, for clients in its pods.
+    kubeconfig
+        Kubeconfig of the runtime cluster; found as kubectl finds it by default.
+    context
+        Context in the kubeconfig.
+    """
+    access = asyncio.run(observe_access(kubeconfig, context, internal=internal))
+    if exec:
+        user = _exec_user(kubeconfig, context, internal=internal)
+        print(with_user(access, user), end="")
+        return
+    print(access.content.decode(), end="")
+    if access.expires is not None:
+        until = f"{access.expires:%Y-%m-%d %H:%M} UTC"
+        print(f"the token is valid until {until}; --exec reads it anew", file=sys.stderr)
+
+
+def token(
+    *, internal: Flag = False, kubeconfig: Path | None = None, context: str | None = None
+) -> None:
+    """Print the current token of the virtual cluster, as kubectl's credential plugins do.
+
+    Parameters
+    ----------
+    internal
+        Print the token of the kubeconfig for clients in the runtime cluster.
+    kubeconfig
+        Kubeconfig of the runtime cluster; found as kubectl finds it by default.
+    context
+        Context in the kubeconfig.
+    """
+    import orjson
+
+    access = asyncio.run(observe_access(kubeconfig, context, internal=internal))
+    status: JsonObject = {"token": access.token}
+    if access.expires is not None:
+        status["expirationTimestamp"] = f"{access.expires:%Y-%m-%dT%H:%M:%SZ}"
+    credential = {"apiVersion": API_VERSION, "kind": "ExecCredential", "status": status}
+    print(orjson.dumps(credential, option=orjson.OPT_INDENT_2).decode())
+
+
+def with_user(access: Access, user: "JsonObject") -> str:
+    """Return the kubeconfig with another user in place of those with tokens."""
+    from pergola.api.objects import maps_at
+    from pergola.kube.yaml import dump
+
+    users: list[JsonValue] = [
+        {"name": each.get("name"), "user": user} for each in maps_at(access.document, "users")
+    ]
+    return dump({**access.document, "users": users})
+
+
+def _exec_user(kubeconfig: Path | None, context: str | None, *, internal: bool) -> "JsonObject":
+    """Return the user whose token `pergola garden token` prints.
+
+    The kubeconfig of the runtime cluster is pinned: clients of the virtual cluster often have
+    theirs in KUBECONFIG, which the plugin inherits.
+    """
+    from pergola.kube.kubeconfig import files_of, load
+
+    files = [str(file.resolve()) for file in files_of(kubeconfig, os.environ)]
+    arguments: list[JsonValue] = ["garden", "token"]
+    if files:
+        arguments += ["--context", load(kubeconfig, context).context]
+    if internal:
+        arguments.append("--internal")
+    return {
+        "exec": {
+            "apiVersion": API_VERSION,
+            "command": _PROGRAM if shutil.which(_PROGRAM) else str(Path(sys.argv[0]).resolve()),
+            "args": arguments,
+            "env": [{"name": _KUBECONFIG, "value": os.pathsep.join(files)}],
+            "interactiveMode": "IfAvailable",
+            "installHint": "install pergola, or print the kubeconfig again without --exec",
+        }
+    }
