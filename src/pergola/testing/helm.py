@@ -1,0 +1,78 @@
+"""Helm, and the charts that it renders and installs.
+
+[deployment] = [obj for obj in render(chart, {"replicaCount": 2}) if obj["kind"] == ...]
+"""
+
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import orjson
+
+from pergola.api.objects import JsonObject
+from pergola.kube.yaml import parse_documents
+from pergola.sandbox import binaries
+from pergola.sandbox.module import kubernetes_version
+from pergola.sandbox.on_demand import HELM
+
+_SECONDS: Final = 60.0
+_RELEASE: Final = "gardener-operator"
+_NAMESPACE: Final = "garden"
+
+
+class HelmError(Exception):
+    """Helm refused something; the text is what it printed."""
+
+
+def render(
+    chart: Path, values: JsonObject | None = None, *, namespace: str = _NAMESPACE
+) -> list[JsonObject]:
+    """Return the objects of a chart, in the order in which Helm installs them.
+
+    Raises:
+        HelmError: the values are refused, or a template is wrong.
+        SandboxError: Helm cannot be built.
+    """
+    text = template(chart, values, namespace=namespace)
+    return [value for part in parse_documents(text) if isinstance(value := part.value, dict)]
+
+
+def template(chart: Path, values: JsonObject | None = None, *, namespace: str = _NAMESPACE) -> str:
+    """Return the objects of a chart as Helm prints them.
+
+    Raises:
+        HelmError: the values are refused, or a template is wrong.
+        SandboxError: Helm cannot be built.
+    """
+    where = ("--namespace", namespace, "--kube-version", kubernetes_version())
+    return helm("template", _RELEASE, str(chart), *where, values=values)
+
+
+def helm(*arguments: str, values: JsonObject | None = None) -> str:
+    """Run Helm, and return what it prints.
+
+    Args:
+        values: for the chart, in place of its own.
+
+    Raises:
+        HelmError: it failed.
+        SandboxError: Helm cannot be built.
+    """
+    given = ["--values", "-"] if values is not None else []
+    answer = subprocess.run(
+        [_program(), *arguments, *given],
+        input=orjson.dumps(values).decode() if values is not None else "",
+        capture_output=True,
+        text=True,
+        timeout=_SECONDS,
+        check=False,
+    )
+    if answer.returncode:
+        raise HelmError(f"{answer.stdout}{answer.stderr}".strip())
+    return answer.stdout
+
+
+@cache
+def _program() -> Path:
+    return binaries.find((HELM,))[HELM]
