@@ -1,4 +1,4 @@
-"""The operator's webhooks: where they are served, and how they are registered (spec 21 §6).
+"""The server of the operator's webhooks, and their registration (spec 21 §6).
 
 Every replica serves them; the leader renews their certificate and keeps them registered.
 """
@@ -27,8 +27,9 @@ class WebhookServing(WebhookServer):
     """The webhooks of one process.
 
     Args:
-        client: of the runtime cluster, whose API server calls the webhooks.
-        url: where the API server reaches them, such as `https://10.0.0.1`; empty for the Service.
+        client: The client of the runtime cluster, whose API server calls the webhooks.
+        url: The URL of the server for the API server, such as `https://10.0.0.1`; empty for the
+            Service.
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class WebhookServing(WebhookServer):
         """Return the webhook configurations.
 
         Args:
-            bundle: the certificates that the API server has to trust, PEM.
+            bundle: The certificates that the API server must trust, PEM.
         """
         return configurations(CONFIGURATION_NAME, {}, self._registrations, self._address(), bundle)
 
@@ -71,7 +72,7 @@ class WebhookServing(WebhookServer):
 
 
 def _hosts(url: str) -> tuple[str, ...]:
-    """Return the names by which the server is reached."""
+    """Return the host names of the server."""
     service = f"{SERVICE.name}.{SERVICE.namespace}"
     names = (SERVICE.name, service, f"{service}.svc", f"{service}.svc.cluster.local")
     host = urlsplit(url).hostname

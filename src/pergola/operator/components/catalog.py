@@ -1,4 +1,4 @@
-"""All components of a Garden, in the order in which a reader expects them (spec 20 §12, §13)."""
+"""All components of a Garden, in the order that a reader expects (spec 20 §12, §13)."""
 
 from typing import Final
 
@@ -80,6 +80,6 @@ def component(name: str) -> Component:
     """Return a component by its name.
 
     Raises:
-        KeyError: There is no such component.
+        KeyError: The component does not exist.
     """
     return {each.name: each for each in CATALOG}[name]

@@ -8,7 +8,7 @@ from pergola.operator.components.component import Component, Managed, Rendered
 from pergola.operator.garden.landscape import Landscape
 
 CRITICAL: Final = "gardener-garden-system-critical"
-"""Of what the other components need to run; the operator's chart brings the class."""
+"""The class of components that all others depend on; the operator's chart creates it."""
 P500: Final = "gardener-garden-system-500"
 P400: Final = "gardener-garden-system-400"
 P300: Final = "gardener-garden-system-300"
@@ -25,7 +25,7 @@ _VALUES: Final = {
 
 
 def render(landscape: Landscape) -> Rendered:
-    """Return the classes of all components but the critical ones."""
+    """Return the priority classes, without `CRITICAL`."""
     del landscape
     classes = tuple(_priority_class(name, value) for name, value in _VALUES.items())
     return Rendered(managed=(Managed(name="garden-system", objects=classes),))

@@ -49,12 +49,12 @@ _METRICS_PORT: Final = 8080
 _HEALTH_PORT: Final = 8081
 _USER: Final = 65532
 _PROMETHEUS: Final = "prometheus-garden"
-"""The one with the metrics of the volumes in the garden."""
+"""The Prometheus with metrics of the garden's volumes."""
 _PROMETHEUS_PORT: Final = 9090
 
 
 def absent(landscape: Landscape) -> str | None:
-    """Return that volumes keep their size, or None."""
+    """Return why the Garden has no volume autoscaler, or None if it has one."""
     settings = landscape.runtime.settings.persistent_volume_claim_autoscaler
     if settings is not None and settings.enabled:
         return None
@@ -62,7 +62,7 @@ def absent(landscape: Landscape) -> str | None:
 
 
 def render(landscape: Landscape) -> Rendered:
-    """Return the autoscaler, and what it may do."""
+    """Return the autoscaler and its permissions."""
     target = target_reference("Deployment", NAME)
     least = {"memory": "64Mi"}
     objects = (

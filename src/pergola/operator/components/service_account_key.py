@@ -8,7 +8,7 @@ from pergola.operator.garden.landscape import Landscape
 from pergola.secrets_manager import Options, Rotate, RsaKey
 
 NAME: Final = "service-account-key"
-"""Its bundle verifies tokens, including those that the previous key signed."""
+"""The credential with the key; its bundle also verifies tokens that the previous key signed."""
 
 
 def credentials(landscape: Landscape) -> Iterator[Credential]:

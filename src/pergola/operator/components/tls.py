@@ -1,4 +1,4 @@
-"""What servers of the virtual cluster accept of TLS clients."""
+"""The TLS settings of the virtual cluster's servers."""
 
 from typing import Final
 
@@ -13,4 +13,4 @@ CIPHER_SUITES: Final = (
     "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305",
     "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305",
 )
-"""Forward secrecy and authenticated encryption only."""
+"""Cipher suites with forward secrecy and authenticated encryption."""

@@ -1,7 +1,7 @@
 """Access of components in the runtime cluster to the virtual one (spec 20 §12.3, §13).
 
 All components share one kubeconfig without credentials. The resource manager of the virtual cluster
-writes a token for each of them into a Secret of its own, and pods mount the two side by side.
+writes a token for each component into its own Secret, and pods mount both side by side.
 """
 
 from collections.abc import Iterator
@@ -22,11 +22,11 @@ KUBECONFIG: Final = "generic-token-kubeconfig"
 API_SERVER: Final = "virtual-garden-kube-apiserver"
 """The Service of the virtual cluster's API server."""
 TO_VIRTUAL_API_SERVER: Final = to_service(API_SERVER, 443)
-"""The label of pods that talk to it."""
+"""The label of pods that connect to it."""
 
 _DIRECTORY: Final = "/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig"
 KUBECONFIG_PATH: Final = f"{_DIRECTORY}/kubeconfig"
-"""Where pods find the kubeconfig; the token that it names is beside it."""
+"""The path of the kubeconfig in pods; the token that it refers to is in the same directory."""
 
 _ACCOUNT: Final = "serviceaccount.resources.gardener.cloud"
 _VOLUME: Final = "kubeconfig"
@@ -34,7 +34,7 @@ _READABLE: Final = 0o644
 
 
 def credentials(landscape: Landscape) -> Iterator[Credential]:
-    """Yield the kubeconfig; the one before stays until components outside have moved, too."""
+    """Yield the kubeconfig; the previous one stays until external components have moved on, too."""
     authority = landscape.credentials.bundle(authorities.CLUSTER).data["bundle.crt"]
     token = TokenFile(f"{_DIRECTORY}/token")
     content = kubeconfig(NAMESPACE, f"https://{_host(landscape)}", authority, token)
@@ -57,7 +57,7 @@ def access_secret(name: str, *, expiration: str = "") -> JsonObject:
     It is an object of the runtime cluster, without data, so that applying it keeps the token.
 
     Args:
-        name: Of the component, and of its ServiceAccount in the virtual cluster.
+        name: The name of the component and of its ServiceAccount in the virtual cluster.
         expiration: The lifetime of tokens, such as `24h`; empty for the default.
     """
     return manifest(

@@ -15,5 +15,5 @@ _DISABLED: Final = (
 
 
 def runtime_config(landscape: Landscape) -> Mapping[str, bool]:
-    """Return which APIs are served and which are not; the Garden can override each."""
+    """Return whether each API is served, by API; the Garden can override each."""
     return dict.fromkeys(_DISABLED, False) | landscape.api_server.runtime_config

@@ -1,4 +1,4 @@
-"""Workload identities: who issues their tokens, and with which key (spec 20 §16.2, §16.7)."""
+"""Workload identities: the issuer of their tokens, and its key (spec 20 §16.2, §16.7)."""
 
 from typing import Final
 
@@ -13,14 +13,14 @@ KEY: Final = "gardener-apiserver-workload-identity-signing-key"
 
 
 def signing_key(landscape: Landscape) -> Credential:
-    """Return the key; while it is rotated, tokens of the old one are accepted, too."""
+    """Return the key; during a rotation, the old key remains valid for verification."""
     rotation = landscape.rotation.workload_identity_key
     is_completing = rotation is not None and rotation.phase == "Completing"
     return Credential(RsaKey(KEY), Options(rotate=Rotate.KEEP_OLD, ignore_old=is_completing))
 
 
 def discovery_host(landscape: Landscape) -> str:
-    """Return the name under which the discovery server publishes keys.
+    """Return the host on which the discovery server publishes keys.
 
     It is part of every token, whether the server is deployed or not.
     """
@@ -31,12 +31,12 @@ def discovery_host(landscape: Landscape) -> str:
 
 
 def issuer(landscape: Landscape) -> str:
-    """Return the issuer that tokens name, a URL."""
+    """Return the URL of the issuer in tokens."""
     return f"https://{discovery_host(landscape)}/garden/workload-identity/issuer"
 
 
 def openid_configuration(landscape: Landscape) -> JsonObject:
-    """Return what providers that accept tokens of workload identities read first."""
+    """Return the OpenID discovery document for providers that accept workload identities."""
     return {
         "issuer": issuer(landscape),
         "jwks_uri": f"{issuer(landscape)}/jwks",
@@ -47,5 +47,5 @@ def openid_configuration(landscape: Landscape) -> JsonObject:
 
 
 def published_keys(landscape: Landscape) -> JsonObject:
-    """Return the keys that verify tokens; during a rotation the old one, too."""
+    """Return the key set that verifies tokens; during a rotation it includes the old key."""
     return key_set(landscape.credentials.bundle(KEY).data["bundle.key"])

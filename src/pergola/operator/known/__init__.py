@@ -1,4 +1,4 @@
-"""Facts about versions of Kubernetes and Gardener, from their own sources.
+"""Facts about versions of Kubernetes and Gardener, taken from their sources.
 
-Each module has one table and the question that it answers. Not for: what to do about the answer.
+Each module has one table and functions that query it. Not for: policy based on these facts.
 """

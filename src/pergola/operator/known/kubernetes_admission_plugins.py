@@ -54,7 +54,7 @@ VERSIONS: Final[dict[str, Range]] = {name: Range(None, None) for name in _ALWAYS
     "PodTopologyLabels": Range(Minor(1, 33), None),
     "SecurityContextDeny": _NEVER,
 }
-"""The versions that know a plugin."""
+"""The versions that know each plugin."""
 
 REQUIRED: Final = frozenset(
     {

@@ -13,9 +13,9 @@ REQUIRED: Final = (
     "discovery.k8s.io/v1/endpointslices",
     "events.k8s.io/v1/events",
 )
-"""APIs without which a cluster without nodes cannot work."""
+"""APIs that even a cluster without nodes requires."""
 
-# No supported version serves them, but they may be named, since manifests of older versions do.
+# No supported version serves these, but settings may name them, as older manifests do.
 _FORMER: Final = frozenset(
     {
         "apps/v1beta1",
@@ -47,10 +47,10 @@ _FORMER: Final = frozenset(
 
 
 def versions_of_api(name: str) -> Range | None:
-    """Return the versions that know an API; None if there is no such API.
+    """Return the versions that know an API, or None if it does not exist.
 
     Args:
-        name: `group/version` or `group/version/resource`; the core group is left out, as in `v1`.
+        name: `group/version` or `group/version/resource`; the core group is omitted, as in `v1`.
     """
     if name in _FORMER or (name.count("/") > 1 and name.rpartition("/")[0] in _FORMER):
         return Range(None, None)
@@ -58,7 +58,7 @@ def versions_of_api(name: str) -> Range | None:
 
 
 def is_api_name(name: str) -> bool:
-    """Return whether a text has the form of an API's name."""
+    """Return whether a text is well-formed as the name of an API."""
     parts = name.split("/")
     if parts[0] == "v1":
         return len(parts) <= 2
@@ -71,7 +71,7 @@ def has_resource(name: str) -> bool:
 
 
 def required_by(name: str) -> str | None:
-    """Return the required API that is lost if this one is switched off, or None."""
+    """Return the required API that becomes unavailable if this one is disabled, or None."""
     of_version = name.rpartition("/")[0] if has_resource(name) else name
     for required in REQUIRED:
         if required in (name, of_version) or required.startswith(f"{name}/"):
@@ -83,7 +83,8 @@ def is_unknown_resource(name: str, version: Version) -> bool:
     """Return whether a version lacks a resource of its own API groups.
 
     Args:
-        name: `resource` of the core group, or `resource.group`; other groups may be custom ones.
+        name: `resource` of the core group, or `resource.group`. Resources of unknown groups may be
+            custom ones and count as known.
     """
     resource, _, group = name.partition(".")
     known = _resources_by_group(tabled(version)).get(group)

@@ -13,9 +13,9 @@ class FeatureGate(NamedTuple):
     """A feature gate.
 
     Attributes:
-        versions: that know it.
-        locked: versions in which it cannot be changed.
-        locked_to: its value in these.
+        versions: The versions that know it.
+        locked: The versions in which it cannot be changed.
+        locked_to: Its value in those versions.
     """
 
     versions: Range
@@ -34,7 +34,7 @@ def is_known(gate: FeatureGate, version: Version) -> bool:
 
 
 def locked_value(gate: FeatureGate, version: Version) -> bool | None:
-    """Return the only value that a feature gate can have in a version, or None if it is free."""
+    """Return the value to which a feature gate is locked in a version, or None if it is not."""
     if gate.locked is None or tabled(version) not in gate.locked:
         return None
     return gate.locked_to

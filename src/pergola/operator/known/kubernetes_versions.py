@@ -1,4 +1,4 @@
-"""The versions of Kubernetes that a Garden can have (spec 20 §5.4)."""
+"""The versions of Kubernetes that the operator supports (spec 20 §5.4)."""
 
 import re
 from typing import Final, NamedTuple
@@ -22,7 +22,7 @@ SUPPORTED: Final = tuple(Minor(1, minor) for minor in range(_OLDEST, _NEWEST + 1
 
 
 class Version(NamedTuple):
-    """A version with its patch level, such as 1.34.2; what follows that does not count."""
+    """A version with its patch level, such as 1.34.2, without suffixes."""
 
     major: int
     minor: int
@@ -35,7 +35,7 @@ class Version(NamedTuple):
 
 
 def parse_version(text: str) -> Version | None:
-    """Return the version that a text spells, or None: `1.34`, `1.34.2`, `v1.34.2-rc.1`."""
+    """Return the parsed version, such as `1.34`, `1.34.2` or `v1.34.2-rc.1`, or None."""
     found = _VERSION.fullmatch(text)
     if found is None:
         return None
@@ -44,5 +44,5 @@ def parse_version(text: str) -> Version | None:
 
 
 def tabled(version: Version) -> Minor:
-    """Return the minor version whose facts are known and that is the nearest to this one."""
+    """Return the nearest minor version that the tables cover."""
     return min(max(version.of_minor, SUPPORTED[0]), SUPPORTED[-1])

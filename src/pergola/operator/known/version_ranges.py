@@ -1,7 +1,7 @@
-"""Ranges of minor versions, as the tables beside this module write them: `1.33 1.36`, `- -`.
+"""Ranges of minor versions, in the format of the tables next to this module: `1.33 1.36`, `- -`.
 
-The first column is the first version with a thing, the second the first version without it; `-` if
-that is outside of the versions that a Garden can have.
+The first column is the first version with a feature, the second the first version without it; `-`
+if that version is not supported.
 """
 
 from importlib.resources import files
@@ -11,7 +11,7 @@ from pergola.operator.known.kubernetes_versions import Minor
 
 
 class Range(NamedTuple):
-    """Versions from `since` on and before `until`; None has no limit."""
+    """Versions from `since` until before `until`; None means unbounded."""
 
     since: Minor | None
     until: Minor | None
@@ -33,13 +33,13 @@ class Range(NamedTuple):
 
 
 def rows(name: str) -> list[list[str]]:
-    """Return the rows of a table beside this module, each as its columns."""
+    """Return the rows of a table next to this module, each split into columns."""
     text = files(__package__).joinpath(name).read_text()
     return [line.split() for line in text.splitlines() if line and not line.startswith("#")]
 
 
 def range_of(since: str, until: str) -> Range:
-    """Return the range of two columns."""
+    """Return the range that two columns describe."""
     return Range(minor_of(since), minor_of(until))
 
 

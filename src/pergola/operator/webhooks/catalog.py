@@ -14,15 +14,15 @@ from pergola.operator.webhooks.namespace import namespace_deletion
 from pergola.runtime.clock import Clock
 
 CONFIGURATION_NAME: Final = "gardener-operator"
-"""The name of both webhook configurations, and of the Service in front of the webhooks."""
+"""The name of both webhook configurations and of the Service for the webhooks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """What handlers are built with.
+    """The dependencies of the handlers.
 
     Attributes:
-        any_version: whether Gardens may have unsupported versions of Kubernetes.
+        any_version: Whether Gardens may have unsupported versions of Kubernetes.
     """
 
     lookups: Lookups

@@ -1,4 +1,4 @@
-"""The reads of the operator's webhooks: always live, because they decide about rare writes."""
+"""Reads for the operator's webhooks; always live, because the reviewed writes are rare."""
 
 from typing import Protocol
 
@@ -10,14 +10,14 @@ from pergola.kube.errors import NotFound, UnknownKind
 
 
 class Lookups(Protocol):
-    """The reads of all handlers; each method may raise KubeError."""
+    """Reads for all handlers; each method may raise KubeError."""
 
     async def gardens(self) -> list[JsonObject]:
-        """Return all Gardens; none if the API server does not serve the kind."""
+        """Return all Gardens; an empty list if the API server does not serve the kind."""
         ...
 
     async def extensions(self) -> list[JsonObject]:
-        """Return all Extensions of the operator; none if the API server does not serve the kind."""
+        """Return the operator's Extensions; an empty list if the kind is not served."""
         ...
 
     async def config_map(self, key: Key) -> JsonObject | None:
@@ -26,20 +26,20 @@ class Lookups(Protocol):
 
 
 class ClusterLookups:
-    """The reads of all handlers, from the runtime cluster."""
+    """Reads from the runtime cluster."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     async def gardens(self) -> list[JsonObject]:
-        """Return all Gardens; none if the API server does not serve the kind."""
+        """Return all Gardens; an empty list if the API server does not serve the kind."""
         try:
             return await self._client.list(GARDEN)
         except UnknownKind:
             return []
 
     async def extensions(self) -> list[JsonObject]:
-        """Return all Extensions of the operator; none if the API server does not serve the kind."""
+        """Return the operator's Extensions; an empty list if the kind is not served."""
         try:
             return await self._client.list(EXTENSION)
         except UnknownKind:

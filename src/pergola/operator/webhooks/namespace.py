@@ -1,4 +1,4 @@
-"""The webhook that keeps the namespace of a Garden (spec 21 §9.1)."""
+"""The webhook that protects the namespace of a Garden from deletion (spec 21 §9.1)."""
 
 from http import HTTPStatus
 from typing import Final
@@ -33,7 +33,7 @@ _FORBIDDEN: Final = (
 
 
 def namespace_deletion(lookups: Lookups) -> Webhook:
-    """Return the webhook that refuses to delete the namespace while there is a Garden."""
+    """Return the webhook that denies deletion of the namespace while a Garden exists."""
 
     async def review(request: Request) -> Verdict:
         if request.operation != "DELETE" or request.name != GARDEN_NAMESPACE:

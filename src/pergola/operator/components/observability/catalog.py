@@ -1,4 +1,4 @@
-"""The components of observability, in the order in which a reader expects them (spec 20 §12.3)."""
+"""The components of observability, in the order that a reader expects (spec 20 §12.3)."""
 
 from typing import Final
 

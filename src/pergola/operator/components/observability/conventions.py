@@ -1,4 +1,4 @@
-"""What the observability components have in common (spec 20 §16.8)."""
+"""Conventions that the observability components share (spec 20 §16.8)."""
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
@@ -13,7 +13,7 @@ from pergola.operator.garden.landscape import Landscape
 from pergola.secrets_manager import Certificate, Options, SigningCA, Use
 
 HEALTHY: Final = "ObservabilityComponentsHealthy"
-"""The condition of the Garden that reports on these components."""
+"""The Garden's condition that covers these components."""
 CREDENTIAL: Final = "observability-ingress"
 """The credential with the password of all hosts."""
 CREDENTIAL_TASK: Final = "Generating observability ingress password"
@@ -23,17 +23,17 @@ _VALIDITY: Final = timedelta(days=730)
 
 
 def application(name: str) -> dict[str, str]:
-    """Return the label by which dashboards find the pods of a component."""
+    """Return the label by which dashboards select the pods of a component."""
     return {"observability.gardener.cloud/app": name}
 
 
 def managed(name: str, *objects: JsonObject, target: Target = Target.RUNTIME) -> Managed:
-    """Return a ManagedResource that the condition of observability reports on."""
+    """Return a ManagedResource that the condition of observability covers."""
     return Managed(name=name, objects=objects, target=target, condition=HEALTHY)
 
 
 def volume_claim(landscape: Landscape, name: str, size: str) -> JsonObject:
-    """Return the template of a volume, at least as large as the Garden requires."""
+    """Return the template of a volume claim, at least as large as the Garden requires."""
     resources = {"requests": {"storage": volume_size(landscape, size)}}
     spec = {"accessModes": ["ReadWriteOnce"], "resources": resources}
     return {"metadata": {"name": name}, "spec": spec}
@@ -48,7 +48,7 @@ def volume_size(landscape: Landscape, size: str) -> str:
 
 
 def host(landscape: Landscape, name: str) -> str:
-    """Return the name under which users reach a component."""
+    """Return the public host name of a component."""
     return f"{name}.{landscape.ingress_domain}"
 
 
@@ -56,8 +56,8 @@ def host_credentials(landscape: Landscape, owner: str, name: str) -> Iterator[Cr
     """Yield the certificate of a host, unless the wildcard certificate serves it.
 
     Args:
-        owner: The component.
-        name: The first part of the host.
+        owner: The name of the component.
+        name: The first label of the host.
     """
     if landscape.wildcard_certificate is None:
         certificate = Certificate(
@@ -80,13 +80,13 @@ def exposed(
     port: int,
     *refused: JsonObject,
 ) -> list[JsonObject]:
-    """Return what lets users with the password reach a Service.
+    """Return the objects that expose a Service to users with the password.
 
     Args:
-        owner: The component and its Service.
-        name: The first part of the host.
-        port: Of the Service.
-        refused: Routes of requests that users must not send.
+        owner: The name of the component and its Service.
+        name: The first label of the host.
+        port: The port of the Service.
+        refused: Routes that reject requests.
     """
     secret = _certificate_secret(landscape, owner)
     hosts = [host(landscape, name)]

@@ -1,4 +1,4 @@
-"""fluent-operator: runs fluent-bit and writes its configuration (spec 20 §16.8)."""
+"""fluent-operator: runs fluent-bit and generates its configuration (spec 20 §16.8)."""
 
 from typing import Final
 
@@ -42,7 +42,7 @@ _KINDS: Final = (
 
 
 def render(landscape: Landscape) -> Rendered:
-    """Return the operator; the condition of the runtime components reports on it."""
+    """Return the operator; the condition of the runtime components covers it."""
     operator = _operator()
     objects = (
         *operator_objects(operator, landscape),
@@ -91,7 +91,7 @@ def _rules() -> list[JsonObject]:
 
 
 def granted_to_fluent_bit() -> list[JsonObject]:
-    """Return what fluent-bit may do; the operator can only grant what it may do itself."""
+    """Return fluent-bit's rules, which the operator needs as well to grant them."""
     return [
         rule("extensions.gardener.cloud", ["clusters"], READ),
         rule("opentelemetry.io", ["opentelemetrycollectors"], READ),

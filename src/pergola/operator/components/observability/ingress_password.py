@@ -17,7 +17,7 @@ def credentials(landscape: Landscape) -> Iterator[Credential]:
 
 
 def render(landscape: Landscape) -> Rendered:
-    """Return nothing: the secrets manager keeps the Secret."""
+    """Return no objects: the secrets manager maintains the Secret."""
     del landscape
     return Rendered()
 

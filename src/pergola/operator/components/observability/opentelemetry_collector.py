@@ -1,4 +1,4 @@
-"""OpenTelemetry Collector: takes logs from fluent-bit and hands them to their store (§16.8)."""
+"""OpenTelemetry Collector: receives logs from fluent-bit and stores them (spec 20 §16.8)."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -40,7 +40,7 @@ from pergola.operator.garden.landscape import NAMESPACE, Landscape
 
 NAME: Final = "opentelemetry-collector"
 SERVICE: Final = "opentelemetry-collector-collector"
-"""The Service that the operator makes for it."""
+"""The Service that opentelemetry-operator creates for the collector."""
 PORT: Final = 4317
 
 _API: Final = "opentelemetry.io/v1beta1"
@@ -60,7 +60,7 @@ _NAMES: Final = {
     "container_name": "k8s.container.name",
     "namespace_name": "k8s.namespace.name",
 }
-"""From the labels of logs in Vali to the attributes that they come from."""
+"""The attributes that become labels in Vali, by label."""
 _INDEXED: Final = (
     "job",
     "unit",
@@ -71,7 +71,7 @@ _INDEXED: Final = (
     "namespace_name",
     "gardener_cloud_role",
 )
-"""The labels by which logs are found in Vali."""
+"""The indexed labels in Vali."""
 _STREAMS: Final = (
     "host.name",
     "k8s.node.name",
@@ -85,7 +85,7 @@ _STREAMS: Final = (
     "unit",
     "origin",
 )
-"""The attributes by which logs are found in VictoriaLogs."""
+"""The indexed attributes in VictoriaLogs."""
 _SIGNALS: Final = ("log_records", "metric_points", "spans")
 _PROCESS: Final = (
     "cpu_seconds(_total)?",
@@ -118,7 +118,7 @@ def absent(landscape: Landscape) -> str | None:
 
 
 def render(landscape: Landscape) -> Rendered:
-    """Return the collector, and how it is scraped."""
+    """Return the collector, its ServiceMonitor and its autoscaler."""
     targets = [job(NAME), SERVICE_LABELS]
     scraped = endpoint("monitoring", targets=targets, metrics=kept_metrics(*_METRICS))
     objects = (
@@ -154,7 +154,7 @@ def _collector(landscape: Landscape) -> JsonObject:
 
 
 def configuration(landscape: Landscape) -> JsonObject:
-    """Return the configuration of the collector: one pipeline for each store of logs."""
+    """Return the configuration of the collector, with one pipeline per log store."""
     return {
         "receivers": {"otlp": {"protocols": {"grpc": {"endpoint": f"[::]:{PORT}"}}}},
         "processors": _processors(),
@@ -164,7 +164,7 @@ def configuration(landscape: Landscape) -> JsonObject:
 
 
 def _pipelines(landscape: Landscape) -> JsonObject:
-    """Return the pipelines; without a store, logs are only counted."""
+    """Return the pipelines; without a log store, logs are only counted."""
     found: JsonObject = {}
     if absent_vali(landscape) is None:
         steps = ("resource/vali", "attributes/vali")

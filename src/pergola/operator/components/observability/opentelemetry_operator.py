@@ -1,4 +1,4 @@
-"""opentelemetry-operator: runs the collectors of logs (spec 20 §16.8)."""
+"""opentelemetry-operator: runs log collectors (spec 20 §16.8)."""
 
 from typing import Final
 
@@ -23,7 +23,7 @@ _USER: Final = 65532
 
 
 def render(landscape: Landscape) -> Rendered:
-    """Return the operator; the condition of the runtime components reports on it."""
+    """Return the operator; the condition of the runtime components covers it."""
     operator = _operator()
     objects = (
         *operator_objects(operator, landscape),

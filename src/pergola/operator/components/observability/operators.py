@@ -1,4 +1,4 @@
-"""Operators that run in the garden: one container each, which talks to the runtime cluster."""
+"""Operators in the garden: one container each, with access to the runtime cluster."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,14 +24,14 @@ class Operator:
     """An operator.
 
     Attributes:
-        name: Of its image, its container and all of its objects, unless they are named otherwise.
-        labels: Of all objects; they also select the pods.
-        rules: What it may do in all namespaces.
-        container: What its container has beside name, image and pull policy.
-        pod: What its pods have beside containers, priority and account.
-        least_memory: The least that the autoscaler requests.
+        name: The name of its image, its container and, unless stated otherwise, its objects.
+        labels: The labels of all its objects; they also select its pods.
+        rules: Its permissions in all namespaces.
+        container: Fields of its container besides name, image and pull policy.
+        pod: Fields of its pods besides containers, priority and account.
+        least_memory: The lower limit of the autoscaler.
         is_spread: Whether a webhook sets its replicas and spreads them.
-        role: The name of the ClusterRole, if it is not the operator's.
+        role: The name of the ClusterRole, if it is not `name`.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""perses-operator: runs Perses and keeps its dashboards (spec 20 §16.8)."""
+"""perses-operator: runs Perses and maintains its dashboards (spec 20 §16.8)."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What every Prometheus of the garden consists of (spec 20 §16.8)."""
+"""The objects that every Prometheus of the garden consists of (spec 20 §16.8)."""
 
 import base64
 from collections.abc import Mapping, Sequence
@@ -41,15 +41,15 @@ from pergola.operator.garden.landscape import NAMESPACE, Landscape
 
 IMAGE: Final = "prometheus"
 WEB_PORT: Final = 80
-"""Of the Service."""
+"""The port of the Service."""
 PORT: Final = 9090
-"""Of the pods."""
+"""The port of the pods."""
 FROM_SHOOTS: Final = {
     "networking.resources.gardener.cloud/namespace-selectors": orjson.dumps(
         [selector({"gardener.cloud/role": "shoot"})]
     ).decode()
 }
-"""The annotation of a Service whose clients include pods in the namespaces of Shoots."""
+"""The annotation of a Service that also accepts clients from the namespaces of Shoots."""
 
 _API: Final = "monitoring.coreos.com/v1"
 _RBAC: Final = "rbac.authorization.k8s.io"
@@ -63,14 +63,14 @@ class Prometheus:
     """A Prometheus of the garden.
 
     Attributes:
-        label: Of the resources that belong to it; the last part of its name.
-        size: Of each volume.
-        retention_size: The size of the data after which the oldest is dropped.
-        pod_labels: Which network policies apply to its pods, beside those of every Prometheus.
-        spec: What its spec has beside that of every Prometheus.
-        users_port: The port of the Service that users of its host reach.
-        ports: More ports of the Service.
-        scrapes: Scrape configurations in the form of Prometheus' own configuration file.
+        label: The label value of resources that belong to it, and the suffix of its name.
+        size: The size of each volume.
+        retention_size: The size of the data above which the oldest is dropped.
+        pod_labels: Extra labels of its pods, which select network policies.
+        spec: Extra fields of its spec.
+        users_port: The port of the Service behind its public host.
+        ports: Extra ports of the Service.
+        scrapes: Extra scrape configurations, in the format of Prometheus' configuration file.
     """
 
     label: str
@@ -84,12 +84,12 @@ class Prometheus:
 
     @property
     def name(self) -> str:
-        """Of its Service, its ServiceAccount and its host."""
+        """The name of its Service and its ServiceAccount, and the first label of its host."""
         return f"prometheus-{self.label}"
 
     @property
     def labels(self) -> dict[str, str]:
-        """Of its objects."""
+        """The labels of its objects."""
         return {"app": "prometheus", "name": self.label, "role": "monitoring"}
 
 
@@ -109,13 +109,13 @@ def prometheus_objects(instance: Prometheus, landscape: Landscape) -> tuple[Json
 
 
 def health(label: str, *problems: JsonObject) -> JsonObject:
-    """Return rules by which a Prometheus reports its own problems.
+    """Return the rules with which a Prometheus reports its own problems.
 
-    The series `healthcheck` has one entry for each problem, and `healthcheck:up` is 1 as long as
-    there are none.
+    The metric `healthcheck` has one series per problem, and `healthcheck:up` is 1 if there are none
+    and 0 otherwise.
 
     Args:
-        problems: More problems, as `problem` returns them.
+        problems: Extra rules, built by `problem`.
     """
     iterations = f"prometheus_rule_group_iterations_total{_ITS_RULES}"
     group = rules(
@@ -133,7 +133,7 @@ def health(label: str, *problems: JsonObject) -> JsonObject:
 
 
 def problem(task: str, expr: str) -> JsonObject:
-    """Return a rule that reports a problem while its expression returns anything."""
+    """Return a rule that reports a problem as long as its expression returns series."""
     return record("healthcheck", expr, task=task)
 
 
@@ -209,7 +209,7 @@ def _spec(instance: Prometheus, landscape: Landscape) -> JsonObject:
 
 
 def _selectors(instance: Prometheus) -> JsonObject:
-    """Select the resources of all namespaces that have the label of the instance."""
+    """Return the selectors of resources with the instance's label, in all namespaces."""
     labelled = selector({"prometheus": instance.label})
     return {
         **{f"{kind}Selector": labelled for kind in _SELECTED},

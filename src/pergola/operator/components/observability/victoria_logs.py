@@ -1,4 +1,4 @@
-"""VictoriaLogs: keeps the logs of the garden, as the successor of Vali (spec 20 §16.8)."""
+"""VictoriaLogs: stores the logs of the garden, as the successor of Vali (spec 20 §16.8)."""
 
 from typing import Final
 
@@ -30,18 +30,18 @@ _LABELS: Final = {
 _SIZE: Final = "30Gi"
 _RETENTION: Final = "15d"
 _FULL: Final = "85"
-"""The percentage of the volume in use from which on the oldest logs are dropped."""
+"""The percentage of disk usage from which the oldest logs are dropped."""
 
 
 def absent(landscape: Landscape) -> str | None:
-    """Return why the Garden keeps no logs in VictoriaLogs, or None if it does."""
+    """Return why the Garden does not store logs in VictoriaLogs, or None if it does."""
     if landscape.feature_gates.get(GATE, False):
         return None
     return f"the feature gate {GATE} is off"
 
 
 def render(landscape: Landscape) -> Rendered:
-    """Return the store; victoria-operator makes the workload and the Service of it."""
+    """Return the store, for which victoria-operator creates a workload and a Service."""
     return Rendered(managed=(managed(NAME, _store(landscape)),))
 
 

@@ -1,4 +1,4 @@
-"""victoria-operator: runs the store of logs, VictoriaLogs (spec 20 §16.8)."""
+"""victoria-operator: runs VictoriaLogs, the log store (spec 20 §16.8)."""
 
 from typing import Final
 
@@ -57,8 +57,8 @@ _OTHER_KINDS: Final = (
     "VTCluster",
     "VTSingle",
 )
-"""Kinds whose controllers do not run: the runtime cluster does not serve them, or they belong to
-prometheus-operator, and would be converted."""
+"""Kinds whose controllers are disabled: the runtime cluster does not serve them, or they belong to
+prometheus-operator and would be converted."""
 
 
 def render(landscape: Landscape) -> Rendered:

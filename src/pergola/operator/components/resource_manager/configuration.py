@@ -1,6 +1,6 @@
 """The configuration files of the resource managers (spec 10 §13.2, spec 20 §13, §14).
 
-Blocks have the names that every release reads.
+The names of blocks are those that every release reads.
 """
 
 from typing import Final
@@ -47,7 +47,7 @@ def for_runtime(landscape: Landscape, name: str) -> JsonObject:
 def for_virtual(landscape: Landscape, name: str) -> JsonObject:
     """Return the configuration of the resource manager of the virtual cluster.
 
-    Without nodes there is nothing to do for its controllers and webhooks of nodes and pods.
+    The cluster has no nodes, so the controllers and webhooks for nodes and pods stay off.
     """
     more = landscape.virtual.gardener.resource_manager.additional_target_namespaces
     target = [NAMESPACE, KUBE_SYSTEM, _ISSUER, _PUBLIC, *more]

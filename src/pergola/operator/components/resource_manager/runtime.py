@@ -1,6 +1,6 @@
 """The resource manager of the runtime cluster (spec 20 §13).
 
-It keeps the objects of all other components, so the operator applies its objects by itself.
+It maintains the objects of all other components, so the operator applies its objects directly.
 """
 
 from collections.abc import Iterator
@@ -46,10 +46,10 @@ def credentials(landscape: Landscape) -> Iterator[Credential]:
 
 
 def render(landscape: Landscape) -> Rendered:
-    """Return the resource manager, the kind that it serves, and its permissions and webhooks.
+    """Return the resource manager, the CRD that it serves, and its permissions and webhooks.
 
-    The registration of the webhooks comes last: the pods have to start without it, and API servers
-    are to trust a new authority as soon as its certificate is served.
+    The webhook configurations come last: the pods must start without them, and API servers must
+    trust a new authority as soon as its certificate is served.
     """
     config = for_runtime(landscape, NAME)
     bundle = landscape.credentials.bundle(authorities.RUNTIME).data["bundle.crt"]
@@ -65,7 +65,7 @@ def render(landscape: Landscape) -> Rendered:
 
 
 def _spread(landscape: Landscape) -> list[JsonObject]:
-    """Return what its own webhook would set, which is not there when it starts."""
+    """Return the constraints that its own webhook would set if it ran already."""
     common: JsonObject = {
         "labelSelector": selector(_INSTANCE.pods),
         "matchLabelKeys": ["pod-template-hash"],

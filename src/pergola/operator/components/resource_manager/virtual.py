@@ -1,7 +1,7 @@
-"""The resource manager of the virtual cluster, and how it gets its first token (spec 20 §14).
+"""The resource manager of the virtual cluster, and its bootstrap (spec 20 §14).
 
-It requests the tokens of all components, its own included. So the first time, and whenever its
-token was not renewed, it runs with a client certificate that is valid for ten minutes.
+It requests the tokens of all components, including its own. The first time, and whenever its token
+has expired, it therefore starts with a client certificate that is valid for ten minutes.
 """
 
 from collections.abc import Iterator
@@ -34,10 +34,10 @@ from pergola.secrets_manager import ClientKubeconfig, Options, SigningCA
 
 NAME: Final = "virtual-garden-gardener-resource-manager"
 ACCOUNT: Final = "gardener-resource-manager"
-"""The ServiceAccount in the virtual cluster."""
+"""Its ServiceAccount in the virtual cluster."""
 MANAGED_RESOURCE: Final = "shoot-core-gardener-resource-manager"
 BOOTSTRAP: Final = "shoot-access-gardener-resource-manager-bootstrap"
-"""The credential with the client certificate."""
+"""The credential with its client certificate."""
 
 _TARGET_ROLE: Final = "gardener.cloud:target:resource-manager"
 _RBAC: Final = "rbac.authorization.k8s.io"
@@ -61,7 +61,7 @@ _INSTANCE: Final = workload.Instance(
 
 
 def credentials(landscape: Landscape) -> Iterator[Credential]:
-    """Yield the certificate of the server; that of `bootstrap` only exists while it is needed."""
+    """Yield the certificate of the server; `bootstrap_credential` is generated only when needed."""
     del landscape
     yield workload.certificate(_INSTANCE)
 
@@ -85,15 +85,15 @@ def bootstrap_credential(landscape: Landscape) -> Credential:
 
 
 def render(landscape: Landscape) -> Rendered:
-    """Return the resource manager as it runs with its token."""
+    """Return the resource manager with its token."""
     return _rendered(landscape, kubeconfig_volume(landscape, ACCOUNT))
 
 
 def render_bootstrap(landscape: Landscape) -> Rendered:
-    """Return the resource manager as it runs until it has a token.
+    """Return the resource manager with its client certificate.
 
     Args:
-        landscape: With the credential that `bootstrap_credential` returns.
+        landscape: A landscape that has the credential from `bootstrap_credential`.
     """
     volume = {
         "name": kubeconfig_mount()["name"],
@@ -131,7 +131,7 @@ def _rules() -> list[JsonObject]:
 
 
 def _binding() -> JsonObject:
-    """Return what lets it do its work; without it, it could not even restore the binding."""
+    """Return its binding to `cluster-admin`, which it could not restore once deleted."""
     return manifest(
         f"{_RBAC}/v1",
         "ClusterRoleBinding",

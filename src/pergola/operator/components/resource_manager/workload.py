@@ -1,4 +1,4 @@
-"""What both resource managers consist of: a Deployment and what surrounds it (spec 20 §13, §14)."""
+"""The objects that both resource managers consist of (spec 20 §13, §14)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -52,22 +52,22 @@ _SKIPPED: Final = {
     "projected-token-mount.resources.gardener.cloud/skip": "true",
     "system-components-config.resources.gardener.cloud/skip": "true",
 }
-"""The pods start without webhooks, which they serve themselves."""
+"""Opts out of the webhooks that these pods serve themselves, so that they can start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """One of the two.
+    """One of the two resource managers.
 
     Attributes:
-        name: Of its objects.
+        name: The name of its objects.
         role: The value of the label `gardener.cloud/role` of its pods.
-        labels: Of its objects.
-        prometheus: The one that scrapes it.
+        labels: The labels of its objects.
+        prometheus: The Prometheus that scrapes it.
         priority: The priority class of its pods.
-        high_availability: The label of the Deployment for the webhook that spreads pods.
-        opened: The annotations of the Service that open ports.
-        destinations: Labels of pods for what else they talk to.
+        high_availability: The label that has a webhook spread the pods of the Deployment.
+        opened: The annotations that open ports of the Service.
+        destinations: Labels that let its pods reach extra destinations.
     """
 
     name: str
@@ -86,12 +86,12 @@ class Instance:
 
     @property
     def pods(self) -> dict[str, str]:
-        """The labels of its pods that spreading and budgets count."""
+        """The labels that select its pods for topology spread and disruption budget."""
         return {**self.app, _ROLE: self.role}
 
     @property
     def certificate(self) -> str:
-        """The credential of its server."""
+        """The name of the credential with its server certificate."""
         return f"{self.name}-server"
 
 
@@ -109,12 +109,12 @@ def objects(
     kubeconfig: tuple[JsonObject, JsonObject] | None = None,
     spread: list[JsonObject] | None = None,
 ) -> tuple[JsonObject, ...]:
-    """Return all objects but the permissions.
+    """Return all objects except permissions.
 
     Args:
-        config: The configuration file.
+        config: The content of the configuration file.
         kubeconfig: The volume with the kubeconfig of the other cluster, and its mount.
-        spread: Topology spread constraints, where no webhook sets them.
+        spread: Topology spread constraints, unless a webhook sets them.
     """
     name, labels = instance.name, instance.labels
     mounted = make_unique(

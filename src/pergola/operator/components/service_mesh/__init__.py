@@ -1,8 +1,8 @@
-"""Istio: the control plane, and the gateway through which everything is reached (spec 20 §13).
+"""Istio: the control plane, and the ingress gateway of the garden (spec 20 §13).
 
-`istiod` and `permissions` are the control plane. Of the gateway, `gateway` has the pods, `scaling`
-how many there are, `entrances` the Services, and `filters` what Envoy does to requests. `objects`
+`istiod` and `permissions` are the control plane. For the gateway, `gateway` has the pods, `scaling`
+their autoscalers, `entrances` the Services, and `filters` the extra settings of Envoy. `objects`
 has the component.
 
-How a component exposes a host is in `pergola.operator.components.istio`.
+Components expose hosts with `pergola.operator.components.istio`.
 """

@@ -24,7 +24,7 @@ INTERNAL: Final = f"{NAME}-internal"
 
 _ROLE: Final = "gardener.cloud/role"
 _SHOOTS_LISTENER: Final = 8443
-"""The port of tunnels, which a Seed in the same cluster adds."""
+"""The port for VPN tunnels, which a Seed in the same cluster adds."""
 _ALIAS: Final = {
     "networking.resources.gardener.cloud/pod-label-selector-namespace-alias": "all-istio-ingresses"
 }
@@ -32,7 +32,7 @@ _BOTH: Final = 2
 
 
 def load_balancer(landscape: Landscape) -> JsonObject:
-    """Return the Service whose address the names of the garden point to."""
+    """Return the Service whose address the garden's DNS records point to."""
     settings = landscape.runtime.settings.load_balancer_services
     policy: JsonObject = {}
     if settings.external_traffic_policy:
@@ -57,7 +57,7 @@ def load_balancer(landscape: Landscape) -> JsonObject:
 
 
 def internal(landscape: Landscape) -> JsonObject:
-    """Return the Service for pods, whose requests need not leave their zone."""
+    """Return the Service for pods in the cluster, which keeps requests in their zone."""
     return service(
         INTERNAL,
         INGRESS_NAMESPACE,

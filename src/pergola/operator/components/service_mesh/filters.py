@@ -1,7 +1,8 @@
-"""What Envoy does to connections and requests of the ingress gateway, beyond Istio's own settings.
+"""Settings of the gateway's Envoy that Istio's own resources cannot express.
 
-Where it decrypts connections to the API server it is an authenticating proxy: it verifies client
-certificates, and says in headers who the client is. So it must never let such headers in.
+When it terminates TLS for the API server it is an authenticating proxy: it verifies client
+certificates and passes the client's identity in headers. It must therefore drop such headers from
+incoming requests.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,7 +16,7 @@ from pergola.operator.components.service_mesh.gateway import LISTENER, NAME, POD
 from pergola.operator.garden.landscape import Landscape
 
 AUTHENTICATED_HOST: Final = "authenticated-kube-apiserver-host"
-"""The dynamic metadata of requests with a client certificate: the host that they are for."""
+"""The key of the metadata that marks requests with a client certificate, by their host."""
 LUA: Final = "envoy.filters.http.lua"
 
 _MANAGER: Final = "envoy.filters.network.http_connection_manager"
@@ -95,7 +96,7 @@ end
 
 
 def filters(landscape: Landscape) -> Iterator[JsonObject]:
-    """Yield the filters that this Garden needs."""
+    """Yield the EnvoyFilters that this Garden needs."""
     yield _filter(NAME, PODS, *_limits(), *_keepalive())
     yield _filter("hsts", PODS, _before_router(LUA, {"inlineCode": _HSTS}))
     yield _filter(
@@ -161,7 +162,7 @@ def _listener(**settings: object) -> JsonObject:
 
 
 def _limits() -> Iterator[JsonObject]:
-    """Yield how much memory one client can take."""
+    """Yield the patches that limit the memory one client can take."""
     http2 = {
         "max_concurrent_streams": 100,
         "initial_stream_window_size": 64 * 1024,
@@ -172,7 +173,7 @@ def _limits() -> Iterator[JsonObject]:
 
 
 def _keepalive() -> Iterator[JsonObject]:
-    """Yield what keeps idle connections open: not all load balancers do."""
+    """Yield the patch that keeps idle connections alive through load balancers that drop them."""
     options = (
         (_SOL_SOCKET, _SO_KEEPALIVE, 1),
         (_IPPROTO_TCP, _TCP_KEEPIDLE, _KEEPALIVE_SECONDS),
@@ -186,12 +187,12 @@ def _keepalive() -> Iterator[JsonObject]:
 
 
 def _without_dot() -> JsonObject:
-    """Return what lets clients write the full host name with its last dot."""
+    """Return the patch that accepts host names with a trailing dot."""
     return _manager({}, strip_trailing_host_dot=True)
 
 
 def _proxy_protocol() -> JsonObject:
-    """Return what reads the address of the client that a load balancer sends first."""
+    """Return the patch that reads the client's address from the PROXY protocol."""
     accepted = {
         "name": "proxy_protocol",
         "typed_config": {

@@ -55,12 +55,12 @@ _REPLACED: Final = {
     "resources.gardener.cloud/delete-on-invalid-update": "true",
     "resources.gardener.cloud/deletion-propagation-on-invalid-update": "Orphan",
 }
-"""A Deployment with another selector is replaced, and its pods stay until the new ones serve."""
+"""Replaces a Deployment with another selector; its pods stay until the new ones serve."""
 LEAST_PER_ZONE: Final = 2
 
 
 def per_zone(landscape: Landscape, number: int) -> int:
-    """Return the number of pods in all zones; a cluster without zones counts as one."""
+    """Return a number of pods per zone times the number of zones, which is at least one."""
     return number * max(1, len(landscape.runtime.provider.zones))
 
 

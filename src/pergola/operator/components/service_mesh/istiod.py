@@ -1,6 +1,6 @@
-"""Istio's control plane: it configures the gateway, and nothing else.
+"""Istio's control plane, which only configures the gateway.
 
-There are no sidecars, and what is not exported to a namespace explicitly is not visible in it.
+There are no sidecars, and objects are visible only in namespaces that they are exported to.
 """
 
 from collections.abc import Iterator
@@ -227,7 +227,7 @@ def _optional(name: str, secret: str) -> JsonObject:
 
 
 def istio_token() -> JsonObject:
-    """Return the volume with the token by which Istio's programs know each other."""
+    """Return the volume with the token that authenticates Istio's programs to istiod."""
     token = {"audience": "istio-ca", "expirationSeconds": 43200, "path": "istio-token"}
     return projected("istio-token", {"serviceAccountToken": token})
 
@@ -260,7 +260,7 @@ def _autoscaler() -> JsonObject:
 
 
 def _validation() -> JsonObject:
-    """Return the registration of istiod's webhook, which adds the authority by itself."""
+    """Return the webhook configuration of istiod, which fills in the CA bundle itself."""
     groups = [
         f"{group}.istio.io" for group in ("security", "networking", "telemetry", "extensions")
     ]

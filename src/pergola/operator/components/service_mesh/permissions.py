@@ -1,4 +1,4 @@
-"""What Istio's control plane may do."""
+"""The permissions of Istio's control plane."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final

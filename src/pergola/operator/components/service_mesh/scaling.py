@@ -1,4 +1,4 @@
-"""How the ingress gateway scales, and what is measured of it."""
+"""The autoscaling, disruption budget and metrics of the ingress gateway."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -39,7 +39,7 @@ _METRICS: Final = (
 
 
 def scaling(landscape: Landscape) -> Iterator[JsonObject]:
-    """Yield how many pods there are, how large they are, and how many may be away."""
+    """Yield the horizontal and vertical autoscalers and the disruption budget."""
     target = target_reference("Deployment", NAME)
     average = {"type": "AverageValue", "averageValue": "4"}
     yield manifest(
@@ -77,7 +77,7 @@ def _one_pod_in(seconds: int) -> JsonObject:
 
 
 def metrics() -> Iterator[JsonObject]:
-    """Yield what the garden Prometheus scrapes of the pods."""
+    """Yield the ServiceMonitor for the garden Prometheus, and Istio's settings for metrics."""
     address = monitoring.replace(
         "__address__",
         f"${{1}}:{METRICS_PORT}",

@@ -1,4 +1,4 @@
-"""The API of terminals in the virtual cluster, with its webhooks and permissions."""
+"""The CRD of terminals in the virtual cluster, with its webhooks and permissions."""
 
 import base64
 from collections.abc import Iterator

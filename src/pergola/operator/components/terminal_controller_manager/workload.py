@@ -38,7 +38,7 @@ METRICS_PORT: Final = 8443
 
 _HEALTH_PORT: Final = 8081
 _CERTIFICATE_VOLUME: Final = "server-cert"
-# The program reads the certificates of its servers at these places unless flags name others.
+# The default paths of the program's server certificates.
 _CERTIFICATE_PATHS: Final = (
     "/tmp/k8s-webhook-server/serving-certs",  # noqa: S108 - in the container
     "/tmp/k8s-metrics-server/serving-certs",  # noqa: S108 - in the container
@@ -46,11 +46,11 @@ _CERTIFICATE_PATHS: Final = (
 _CONFIG_PATH: Final = f"/etc/{NAME}"
 _CONFIG_KEY: Final = "config.yaml"
 _PROJECT_ACCOUNT: Final = "dashboard-webterminal"
-"""The account that the dashboard uses in the namespace of a Project."""
+"""The ServiceAccount that the dashboard uses in the namespace of a Project."""
 
 
 def absent(landscape: Landscape) -> str | None:
-    """Return that the Garden does not set up terminals, or None."""
+    """Return why the Garden has no terminals, or None if it has them."""
     dashboard = landscape.virtual.gardener.dashboard
     if dashboard is None or dashboard.terminal is None:
         return "spec.virtualCluster.gardener.gardenerDashboard.terminal is not set"
@@ -81,8 +81,8 @@ def render(landscape: Landscape) -> Rendered:
 def configuration(landscape: Landscape) -> JsonObject:
     """Return its configuration file.
 
-    Users could make it send credentials to a server of theirs otherwise, so terminals name no API
-    server but the one that the dashboard shows.
+    Terminals may name only the API server that the dashboard presents: otherwise users could have
+    credentials sent to a server of their own.
     """
     return {
         "apiVersion": API_VERSION,

@@ -34,7 +34,7 @@ def credentials(landscape: Landscape) -> Iterator[Credential]:
 
 
 def absent(landscape: Landscape) -> str | None:
-    """Return that the cluster has an autoscaler of its own, or None."""
+    """Return why the operator does not deploy the autoscaler, or None if it does."""
     if landscape.runtime.settings.vertical_pod_autoscaler.enabled:
         return None
     return "spec.runtimeCluster.settings.verticalPodAutoscaler.enabled is false"

@@ -1,4 +1,4 @@
-"""What the three programs of the autoscaler may do."""
+"""The permissions of the autoscaler's three programs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ _AUTOSCALING: Final = "autoscaling.k8s.io"
 _LEASES: Final = "coordination.k8s.io"
 _ADMISSION: Final = "admissionregistration.k8s.io"
 _REPLACED: Final = {"resources.gardener.cloud/delete-on-invalid-update": "true"}
-"""The role of a binding cannot be changed: one with another role is replaced."""
+"""Replaces a binding to another role, because the role of a binding is immutable."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Permission:
-    """A ClusterRole, and the programs that have it."""
+    """A ClusterRole, and the programs that are bound to it."""
 
     name: str
     programs: tuple[str, ...]

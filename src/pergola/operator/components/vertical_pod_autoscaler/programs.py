@@ -1,4 +1,4 @@
-"""The three programs of the autoscaler: their Deployments and what surrounds them."""
+"""The three programs of the autoscaler: their Deployments and companions."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -54,19 +54,19 @@ _ELECTED: Final = ("--leader-elect=true", f"--leader-elect-resource-namespace={N
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """One of the three.
+    """One of the three programs.
 
     Attributes:
-        name: Of its Deployment; also that of its image.
+        name: The name of its Deployment and of its image.
         container: The name of its container.
-        kind: The value of the label for high availability.
+        kind: The value of the high-availability label.
         service: The name of its Service.
-        args: Settings that differ from the program's own defaults.
+        args: Arguments that the programs do not share.
         server: The port `server` of its pods.
-        amounts: Of its container's requests.
+        amounts: The resource requests of its container.
         autoscaled: Whether the autoscaler scales it. The recommender does not scale itself: it
             needs its memory when it starts.
-        environment: Of its container.
+        environment: The environment variables of its container.
     """
 
     name: str

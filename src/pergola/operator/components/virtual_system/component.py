@@ -14,7 +14,7 @@ from pergola.operator.components.virtual_system.roles import CORE, unbound
 from pergola.operator.garden.landscape import NAMESPACE, Landscape
 
 PUBLIC: Final = "gardener-system-public"
-"""The namespace with what every user of the virtual cluster may read."""
+"""The namespace with objects that every user of the virtual cluster may read."""
 
 _NAME: Final = "garden-system-virtual"
 _EVERYBODY: Final = group("system:authenticated")
@@ -44,7 +44,7 @@ def _namespaces() -> Iterator[JsonObject]:
 
 
 def _gardenlets() -> list[JsonObject]:
-    """Return what a gardenlet may do that has only a bootstrap token."""
+    """Return the role of gardenlets that have only a bootstrap token."""
     group_ = "certificates.k8s.io"
     signers = [f"{_REQUESTS}/{client}" for client in ("seedclient", "shootclient")]
     rules = [rule(group_, [_REQUESTS], ["create", "get"]), rule(group_, signers, ["create"])]
@@ -52,7 +52,7 @@ def _gardenlets() -> list[JsonObject]:
 
 
 def _everybody() -> Iterator[JsonObject]:
-    """Yield what all users may do, and the role to create projects, which is not bound yet."""
+    """Yield the roles of all users, and the unbound role that allows creating projects."""
     global_resources = [
         rule(CORE, _GLOBAL, READ),
         rule("apiextensions.k8s.io", ["customresourcedefinitions"], READ),

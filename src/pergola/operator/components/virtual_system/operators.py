@@ -1,4 +1,4 @@
-"""Roles of those who run the landscape: administrators, and people who only look."""
+"""Roles of people who run the landscape: administrators and viewers."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -22,7 +22,7 @@ from pergola.operator.components.virtual_system.roles import (
 _ADMIN: Final = "gardener.cloud:admin"
 _VIEWER: Final = "gardener.cloud:viewer"
 _EVERYTHING_OF: Final = (SEED_MANAGEMENT, DASHBOARD, OPERATIONS)
-# Verbs that admission plugins of gardener-apiserver check, beside those of the API server.
+# Verbs that admission plugins of gardener-apiserver check in addition to standard verbs.
 _CUSTOM_VERBS: Final = (
     "manage-members",
     "modify-spec-tolerations-whitelist",
@@ -46,7 +46,7 @@ _VIEWED: Final = (
 
 
 def operators() -> Iterator[JsonObject]:
-    """Yield the roles; of people, only the aggregated ones are meant to be bound."""
+    """Yield the roles; people should be bound only to the aggregated ones."""
     yield unbound(_ADMIN, _admin_rules(), {ROLE: "admin"})
     yield _aggregator()
     yield unbound(_VIEWER, _viewer_rules(), {ROLE: "viewer"})
@@ -62,7 +62,7 @@ def operators() -> Iterator[JsonObject]:
 
 
 def _aggregator() -> JsonObject:
-    """Return the binding of the user with which the API server calls its aggregated APIs."""
+    """Return the binding of the user as which the API server calls aggregated APIs."""
     return manifest(
         f"{GROUP}/v1",
         "ClusterRoleBinding",

@@ -1,7 +1,7 @@
 """Roles that Gardener gives to the members of a project.
 
-Each is aggregated, so that extensions and the dashboard can add rules with a ClusterRole of their
-own that has the right label.
+Each is aggregated, so that extensions and the dashboard can add rules with a labelled ClusterRole
+of their own.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ from pergola.operator.components.virtual_system.roles import (
 
 
 def aggregation_label(role: str) -> dict[str, str]:
-    """Return the label of roles whose rules members of a project get.
+    """Return the label of roles whose rules are granted to members of a project.
 
     Args:
         role: `project-member`, `project-serviceaccountmanager` or `project-viewer`.

@@ -1,4 +1,4 @@
-"""Building the roles of the virtual cluster."""
+"""Builders for the roles of the virtual cluster."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -25,7 +25,7 @@ def unbound(
 
 
 def aggregated(name: str, role: str, *selected: Mapping[str, str]) -> JsonObject:
-    """Return a ClusterRole whose rules are those of all roles with these labels.
+    """Return a ClusterRole that aggregates the rules of all roles with any of these labels.
 
     Args:
         role: The value of its own label.

@@ -1,4 +1,4 @@
-"""Audit policies of a Garden: its API servers do not start with one that is wrong (spec 21 §9.3).
+"""Admission of a Garden's audit policies: API servers do not start with an invalid one.
 
-`review` is the webhook about Gardens and ConfigMaps, `rules` says what a policy may say.
+`review` is the webhook for Gardens and ConfigMaps, `rules` validates a policy (spec 21 §9.3).
 """

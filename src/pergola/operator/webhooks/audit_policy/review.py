@@ -1,4 +1,4 @@
-"""The webhook that judges the audit policies of a Garden (spec 21 §9.3)."""
+"""The webhook that validates the audit policies of a Garden (spec 21 §9.3)."""
 
 from collections.abc import Iterator
 from http import HTTPStatus
@@ -41,7 +41,7 @@ _SERVERS: Final = (("kubernetes", "kubeAPIServer"), ("gardener", "gardenerAPISer
 
 
 def references_of(garden: JsonObject) -> dict[str, str]:
-    """Return the names of the ConfigMaps with audit policies, by the path of the name."""
+    """Return the names of the ConfigMaps with audit policies, by field path."""
     found = {}
     for server in _SERVERS:
         path = ("spec", "virtualCluster", *server, *_REFERENCE)
@@ -51,13 +51,13 @@ def references_of(garden: JsonObject) -> dict[str, str]:
 
 
 class AuditPolicies:
-    """The handler."""
+    """The handler of the webhook."""
 
     def __init__(self, lookups: Lookups) -> None:
         self._lookups = lookups
 
     async def __call__(self, request: Request) -> Verdict:
-        """Judge a Garden that refers to policies, or a ConfigMap with one."""
+        """Review a Garden that refers to policies, or a ConfigMap with one."""
         new, old = request.object, request.old_object
         if new is None:
             return allowed(because=f"{request.operation} stores nothing")
@@ -100,7 +100,7 @@ class AuditPolicies:
 
 
 def audit_policies(lookups: Lookups) -> Webhook:
-    """Return the webhook that judges audit policies."""
+    """Return the webhook that validates audit policies."""
     return Webhook(registration=REGISTRATION, handler=AuditPolicies(lookups))
 
 

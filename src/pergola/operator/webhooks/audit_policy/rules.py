@@ -1,4 +1,4 @@
-"""What an audit policy may say, as kube-apiserver reads it."""
+"""Rules about audit policies, as kube-apiserver validates them."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -14,7 +14,7 @@ _STAGES: Final = ("RequestReceived", "ResponseStarted", "ResponseComplete", "Pan
 
 
 def policy_problems(config_map: JsonObject) -> list[str]:
-    """Return what is wrong with the policy in a ConfigMap, all at once."""
+    """Return all problems of the policy in a ConfigMap."""
     data = config_map.get("data")
     text = data.get(KEY) if isinstance(data, dict) else None
     if text is None:

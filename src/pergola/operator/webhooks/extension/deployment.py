@@ -23,7 +23,7 @@ _FORM: Final = "{{ .resources.<name>.data.<key> }}"
 
 
 def check_deployment(deployment: Deployment | None) -> Iterator[Cause]:
-    """Yield the findings about what is deployed."""
+    """Yield the findings about the deployment."""
     if deployment is None:
         yield required(_PATH, "deployment must be specified")
         return
@@ -82,7 +82,7 @@ def _repository(oci: OciRepository, path: str) -> Iterator[Cause]:
 
 
 def _values(values: JsonObject | None, names: frozenset[str], path: str) -> Iterator[Cause]:
-    """Check every text in the values, keys too, for expressions that cannot be replaced."""
+    """Yield a finding for each expression in keys or values that cannot be substituted."""
     for text in _texts(values):
         for expression in _EXPRESSION.findall(text):
             found = _REFERENCE.fullmatch(expression)

@@ -54,7 +54,7 @@ def check_resources_served(resources: list[ExtensionResource]) -> Iterator[Cause
 def check_primary_unchanged(
     new: list[ExtensionResource], old: list[ExtensionResource]
 ) -> Iterator[Cause]:
-    """Yield a finding for each resource whose responsibility changed."""
+    """Yield a finding for each resource whose `primary` changed."""
     before = {(r.kind, r.type): r.primary is not False for r in old}
     for index, resource in enumerate(new):
         now = resource.primary is not False

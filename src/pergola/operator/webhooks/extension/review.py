@@ -1,4 +1,4 @@
-"""The webhook that judges the operator's Extensions (spec 21 §9.2)."""
+"""The webhook that validates the operator's Extensions (spec 21 §9.2)."""
 
 from collections.abc import Iterator
 from http import HTTPStatus
@@ -37,11 +37,11 @@ REGISTRATION: Final = Registration(
     match_policy="Exact",
 )
 _TAKEN: Final = ("admission-runtime-", "admission-virtual-", "registration-")
-"""Beginnings of names whose ManagedResources could be taken for those of another Extension."""
+"""Prefixes of names whose ManagedResources could be mistaken for another Extension's."""
 
 
 def review(request: Request) -> Verdict:
-    """Judge one request; all findings at once."""
+    """Review one request and report all findings at once."""
     new, old = request.object, request.old_object
     if request.operation == "DELETE" and old is not None:
         return _deletion(old)
@@ -62,10 +62,10 @@ def check_extension(new: JsonObject, old: JsonObject | None) -> Iterator[Cause]:
     """Yield all findings about an Extension.
 
     Args:
-        old: as it is stored; None if it is new.
+        old: The stored Extension, or None if it is new.
 
     Raises:
-        Malformed: one of them does not follow its schema.
+        Malformed: One of them does not follow its schema.
     """
     name = name_of(new)
     if old is None and name.startswith(_TAKEN):

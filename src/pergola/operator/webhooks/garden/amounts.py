@@ -1,4 +1,4 @@
-"""Amounts of resources inside a Garden."""
+"""Rules about quantities and numbers in a Garden."""
 
 from collections.abc import Generator, Iterator, Mapping
 from decimal import Decimal
@@ -15,10 +15,10 @@ _NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 def check_autoscaling(
     autoscaling: Autoscaling | None, least: Mapping[str, str], path: str
 ) -> Iterator[Cause]:
-    """Yield the findings about how far a component may be scaled down.
+    """Yield the findings about the lower limits of a component's autoscaler.
 
     Args:
-        least: the lowest amounts with which the component works.
+        least: The lowest amounts with which the component works.
     """
     if autoscaling is None:
         return
@@ -34,14 +34,14 @@ def check_autoscaling(
 def check_scaled(
     name: str, quantity: int | str, path: str
 ) -> Generator[Cause, None, Decimal | None]:
-    """Yield the findings about an amount that an autoscaler is given, and return the amount."""
+    """Yield the findings about a limit of an autoscaler, and return it; None if it is invalid."""
     if name not in _SCALED:
         yield unsupported(path, name, _SCALED)
     return (yield from check_quantity(quantity, path))
 
 
 def check_quantity(quantity: int | str, path: str) -> Generator[Cause, None, Decimal | None]:
-    """Yield the findings about an amount, and return it; None if it is not one."""
+    """Yield the findings about a quantity, and return it; None if it is invalid."""
     try:
         amount = parse_quantity(quantity)
     except QuantityError:
@@ -53,6 +53,6 @@ def check_quantity(quantity: int | str, path: str) -> Generator[Cause, None, Dec
 
 
 def check_not_negative(value: int | None, path: str) -> Iterator[Cause]:
-    """Yield a finding if a number is below zero."""
+    """Yield a finding if a number is negative."""
     if value is not None and value < 0:
         yield invalid(path, value, _NOT_NEGATIVE)

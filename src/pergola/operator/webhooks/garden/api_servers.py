@@ -24,7 +24,7 @@ _NOT_IN_GROUPS: Final = ", #"
 def check_audit(
     config: AuditConfig | None, webhook: AuditWebhook | None, path: str
 ) -> Iterator[Cause]:
-    """Yield the findings about the audit log; a receiver without a policy would get nothing."""
+    """Yield the findings about audit logging; a webhook without a policy has no effect."""
     policy = config.audit_policy if config else None
     reference = policy.config_map_ref if policy else None
     at = f"{path}.auditConfig.auditPolicy.configMapRef"
@@ -39,14 +39,14 @@ def check_audit(
 
 
 def check_logging(logging: Logging | None, path: str) -> Iterator[Cause]:
-    """Yield the findings about how much is logged."""
+    """Yield the findings about the verbosity of logs."""
     if logging is not None:
         yield from check_not_negative(logging.verbosity, f"{path}.verbosity")
         yield from check_not_negative(logging.http_access_verbosity, f"{path}.httpAccessVerbosity")
 
 
 def check_requests(requests: Requests | None, path: str) -> Iterator[Cause]:
-    """Yield the findings about how many requests are served at once."""
+    """Yield the findings about the limits of concurrent requests."""
     if requests is None:
         return
     limits = {

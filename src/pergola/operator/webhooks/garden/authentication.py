@@ -1,4 +1,4 @@
-"""Rules about who is recognized, who decides and who issues tokens (spec 21 §7.4.1)."""
+"""Rules about authentication, authorization and ServiceAccount tokens (spec 21 §7.4.1)."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -29,7 +29,7 @@ _ALGORITHMS: Final = (
 
 
 def check_authentication(server: KubeApiServer, path: str) -> Iterator[Cause]:
-    """Yield the findings about how users are recognized and who decides about requests."""
+    """Yield the findings about authentication and authorization."""
     if server.oidc_config is not None:
         yield from _oidc(server.oidc_config, f"{path}.oidcConfig")
         if server.structured_authentication is not None:
@@ -43,7 +43,7 @@ def check_service_accounts(
     """Yield the findings about tokens of ServiceAccounts.
 
     Args:
-        unchecked: accepted issuers that are there already, in whatever form.
+        unchecked: The accepted issuers in the stored Garden; an unchanged list is not checked.
     """
     if config is None:
         return

@@ -1,4 +1,4 @@
-"""Rules about what may change in a Garden (spec 21 §7.3)."""
+"""Rules about changes of a Garden (spec 21 §7.3)."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -17,7 +17,7 @@ _VIRTUAL: Final = "spec.virtualCluster"
 
 
 def check_changes(new: Garden, old: Garden) -> Iterator[Cause]:
-    """Yield the findings about what changed."""
+    """Yield the findings about the changes between two versions of a Garden."""
     yield from _runtime_cluster(new.spec, old.spec)
     yield from _virtual_cluster(new.spec, old.spec)
     yield from _gardener(new.spec, old.spec)
@@ -100,7 +100,7 @@ def _version(new: str, old: str, path: str) -> Iterator[Cause]:
         return
     now, before = parse_version(new), parse_version(old)
     if now is None or before is None:
-        return  # one that cannot be read is refused wherever it is
+        return  # another rule reports unreadable versions
     if now < before:
         yield forbidden(path, "kubernetes version downgrade is not supported")
     if now >= Version(before.major, before.minor + 2, 0):

@@ -45,7 +45,7 @@ def _dashboard(dashboard: Dashboard, server: KubeApiServer) -> Iterator[Cause]:
 
 
 def _oidc(oidc: DashboardOidc, server: KubeApiServer, path: str) -> Iterator[Cause]:
-    """Issuer and client may be left to the kube-apiserver's own settings, but only both."""
+    """Check the OpenID client; issuer and client ID may be omitted only together."""
     if server.oidc_config is None and server.structured_authentication is None:
         yield invalid(
             path,

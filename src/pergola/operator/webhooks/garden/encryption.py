@@ -1,4 +1,4 @@
-"""Rules about encryption at rest: which resources, and when it can change (spec 21 §7.4, §7.5)."""
+"""Rules about encryption at rest: resources and providers (spec 21 §7.4, §7.5)."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -23,10 +23,10 @@ _WITHOUT_API: Final = ("apiserveripinfo", "serviceipallocations", "servicenodepo
 
 
 def check_encryption(spec: GardenSpec, version: Version | None) -> Iterator[Cause]:
-    """Yield the findings about what both API servers encrypt.
+    """Yield the findings about the encryption of both API servers.
 
     Args:
-        version: of Kubernetes, whose own resources are known; None if it cannot be read.
+        version: The version of Kubernetes, or None if it is unreadable.
     """
     kubernetes, gardener = encryption_configs(spec)
     yield from _common(kubernetes.resources, ALWAYS_BY_KUBERNETES, KUBERNETES)
@@ -57,7 +57,7 @@ def check_encryption(spec: GardenSpec, version: Version | None) -> Iterator[Caus
 
 
 def encryption_configs(spec: GardenSpec) -> tuple[EncryptionConfig, EncryptionConfig]:
-    """Return what kube-apiserver and gardener-apiserver encrypt."""
+    """Return the encryption settings of kube-apiserver and of gardener-apiserver."""
     virtual = spec.virtual_cluster
     return (
         virtual.kubernetes.kube_api_server.encryption_config,
@@ -66,7 +66,7 @@ def encryption_configs(spec: GardenSpec) -> tuple[EncryptionConfig, EncryptionCo
 
 
 def is_rolling_out(garden: Garden) -> bool:
-    """Return whether other resources are encrypted than the spec names."""
+    """Return whether the encrypted resources differ from those in the spec."""
     kubernetes, gardener = encryption_configs(garden.spec)
     desired = resource_keys([*kubernetes.resources, *gardener.resources])
     return desired != resource_keys(encrypted_now(garden.status).resources)
@@ -89,7 +89,7 @@ def _common(resources: list[str], always: tuple[str, ...], path: str) -> Iterato
 
 
 def _unknown(resource: str, version: Version, path: str) -> Iterator[Cause]:
-    """Kubernetes' own resources are known; those of other groups may be custom ones."""
+    """Yield a finding if Kubernetes lacks the resource, unless its group may be a custom one."""
     if resource.lower() != resource or "*" in resource:
         return  # reported already
     if is_unknown_resource(resource, version):

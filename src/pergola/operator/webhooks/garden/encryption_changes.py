@@ -1,4 +1,4 @@
-"""Rules about changes of what is encrypted at rest, and how (spec 21 §7.5)."""
+"""Rules about changes of encryption at rest (spec 21 §7.5)."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -22,7 +22,7 @@ _ROLLING_OUT: Final = (
 
 
 class _Server(NamedTuple):
-    """The encryption of one API server: as it was and will be desired, and as it is."""
+    """The encryption of one API server: the old and new settings, and the current state."""
 
     path: str
     new: EncryptionConfig
@@ -32,7 +32,7 @@ class _Server(NamedTuple):
 
     @property
     def is_rolling_out(self) -> bool:
-        """Whether an earlier change is not complete."""
+        """Whether an earlier change is incomplete."""
         other_provider = self.provider is not None and self.provider != self.old.provider.type
         return other_provider or resource_keys(self.old.resources) != self.resources
 

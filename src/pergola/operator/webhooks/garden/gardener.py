@@ -34,7 +34,7 @@ _LONGEST: Final = timedelta(seconds=2**32)
 
 
 def check_gardener(spec: GardenSpec) -> Iterator[Cause]:
-    """Yield the findings about the Gardener components but the dashboard and its like."""
+    """Yield the findings about Gardener's components, except dashboard and discovery server."""
     gardener = spec.virtual_cluster.gardener
     yield from _api_server(gardener.api_server, f"{_PATH}.gardenerAPIServer")
     limits = gardener.admission_controller.resource_admission_configuration
@@ -101,7 +101,7 @@ def _limit(limit: ResourceLimit, path: str) -> Iterator[Cause]:
         if not values:
             yield invalid(f"{path}.{field}", [], "must at least have one element")
         for index, value in enumerate(values):
-            if not value and field != "apiGroups":  # the core group is empty
+            if not value and field != "apiGroups":  # "" is the core group
                 yield invalid(f"{path}.{field}[{index}]", value, "must not be empty")
     if limit.size is None and limit.count is None:
         yield required(path, "must have a size or a count")

@@ -32,7 +32,7 @@ from pergola.operator.webhooks.garden.names import check_subdomain, matches_patt
 
 PATH: Final = "spec.virtualCluster.kubernetes.kubeAPIServer"
 WITHOUT_DEFAULTS: Final = Minor(1, 35)
-"""The version as of which some settings with a better replacement are refused."""
+"""The version from which deprecated settings with a replacement are rejected."""
 _LONGEST_TTL: Final = timedelta(hours=24)
 _TLS: Final = ("VersionTLS12", "VersionTLS13")
 _LEAST: Final = {"cpu": "20m", "memory": "200M"}
@@ -44,7 +44,7 @@ def check_kube_api_server(
     """Yield the findings about the settings of the kube-apiserver.
 
     Args:
-        before: the settings of tokens until now, if the Garden exists.
+        before: The stored settings of ServiceAccount tokens, if the Garden exists.
     """
     server = spec.virtual_cluster.kubernetes.kube_api_server
     yield from _outdated(server, version)
@@ -126,7 +126,7 @@ def _audiences(audiences: list[str], path: str) -> Iterator[Cause]:
 
 
 def _sni(spec: GardenSpec, path: str) -> Iterator[Cause]:
-    """Gardenlets rely on the first name being served with a certificate of the garden's CA."""
+    """Check SNI; gardenlets rely on the garden's own certificate for the first name."""
     sni, domains = spec.virtual_cluster.kubernetes.kube_api_server.sni, spec.virtual_cluster.dns
     if sni is None:
         return

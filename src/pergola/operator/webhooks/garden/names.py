@@ -1,4 +1,4 @@
-"""Names and addresses inside a Garden: domains, names of objects, URLs."""
+"""Rules about names in a Garden: domains, names of objects, URLs."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -54,13 +54,13 @@ def check_domain(domain: DnsDomain, dns: DnsManagement | None, path: str) -> Ite
 
 
 def check_subdomain(name: str, path: str) -> Iterator[Cause]:
-    """Yield a finding unless a name is a domain, or the name of an object."""
+    """Yield a finding unless a name is valid as a domain or as the name of an object."""
     if not is_dns_subdomain(name):
         yield invalid(path, name, _NOT_A_SUBDOMAIN)
 
 
 def check_issuer(url: str, path: str) -> Iterator[Cause]:
-    """Yield the findings about the URL of an issuer of tokens."""
+    """Yield the findings about the URL of a token issuer."""
     parts = _split(url)
     if parts is None or not parts.hostname:
         yield invalid(path, url, "must be a valid URL and have https scheme")
@@ -77,7 +77,7 @@ def check_issuer(url: str, path: str) -> Iterator[Cause]:
 
 
 def matches_pattern(domain: str, pattern: str) -> bool:
-    """Return whether a domain is covered by a pattern; `*.` matches exactly one label."""
+    """Return whether a pattern covers a domain; `*.` matches exactly one label."""
     if not pattern.startswith("*."):
         return domain == pattern
     label, dot, rest = domain.partition(".")

@@ -22,7 +22,7 @@ _ALL: Final = (_CA, _ACCOUNTS, _ETCD, _IDENTITIES)
 
 
 class _Step(NamedTuple):
-    """One operation: what it rotates, and in which phases these rotations must be."""
+    """One operation, and the rotations whose phases must permit it."""
 
     action: str
     phases: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ def check_operations(garden: Garden, version: Version | None) -> Iterator[Cause]
     """Yield the findings about the requested operations.
 
     Args:
-        version: of Kubernetes; None if it cannot be read.
+        version: The version of Kubernetes, or None if it is unreadable.
     """
     requested = op.operations_in(_annotation(garden))
     single_step = version is None or version.of_minor >= _WITH_SINGLE_STEP
@@ -75,7 +75,7 @@ def check_operations(garden: Garden, version: Version | None) -> Iterator[Cause]
 
 
 def phase_of(garden: Garden, credential: str) -> str:
-    """Return the phase in which the rotation of a credential is; empty before the first one."""
+    """Return the phase of a credential's rotation; empty before the first one."""
     credentials = garden.status.credentials if garden.status else None
     rotation = (credentials.rotation if credentials else None) or CredentialsRotation()
     found: dict[str, Rotation | None] = {

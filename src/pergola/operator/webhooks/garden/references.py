@@ -1,4 +1,4 @@
-"""Rules about extensions of a Garden, and the objects that they may refer to (spec 21 §7.4)."""
+"""Rules about extensions of a Garden and the objects that they refer to (spec 21 §7.4)."""
 
 from collections.abc import Collection, Iterator
 from typing import Final
@@ -26,7 +26,7 @@ def check_extensions(extensions: list[GardenExtension], known: Collection[str]) 
     """Yield the findings about the extensions of a garden.
 
     Args:
-        known: the types that registered extensions serve.
+        known: The types that registered extensions serve.
     """
     types = [extension.type for extension in extensions]
     for index, type_ in enumerate(types):
@@ -38,7 +38,7 @@ def check_extensions(extensions: list[GardenExtension], known: Collection[str]) 
 
 
 def check_resources(resources: list[NamedResourceReference], path: str) -> Iterator[Cause]:
-    """Yield the findings about objects that are referred to by a name."""
+    """Yield the findings about named references to objects."""
     seen: set[str] = set()
     for index, resource in enumerate(resources):
         at, reference = f"{path}[{index}]", resource.resource_ref

@@ -1,7 +1,7 @@
-"""The webhook that judges Gardens (spec 20 §6, spec 21 §7).
+"""The webhook that validates Gardens (spec 20 §6, spec 21 §7).
 
-A change that leaves the spec and the requested operations as they were is never refused for them:
-a Garden whose version or extension is no longer supported can still be finalized and deleted.
+If neither the spec nor the requested operations change, they are not validated again: a Garden
+whose version or extension is no longer supported can still be finalized and deleted.
 """
 
 from collections.abc import Iterable, Sequence
@@ -77,10 +77,10 @@ def creation_problem(new: JsonObject, existing: Sequence[JsonObject]) -> str | N
 
 
 class GardenValidation:
-    """The handler.
+    """The handler of the webhook.
 
     Attributes:
-        any_version: whether unsupported versions of Kubernetes are accepted.
+        any_version: Whether unsupported versions of Kubernetes are accepted.
     """
 
     def __init__(self, lookups: Lookups, clock: Clock, *, any_version: bool) -> None:
@@ -89,7 +89,7 @@ class GardenValidation:
         self.any_version = any_version
 
     async def __call__(self, request: Request) -> Verdict:
-        """Judge one request; all findings at once."""
+        """Review one request and report all findings at once."""
         new, old = request.object, request.old_object
         try:
             if request.operation == "CREATE" and new is not None:
@@ -127,7 +127,7 @@ class GardenValidation:
         return Facts(types_for_gardens(extensions), self.any_version)
 
     def _verdict(self, garden: Garden, old: Garden | None, found: Iterable[Cause]) -> Verdict:
-        """Return the warnings with every verdict, so that a user reads them all at once."""
+        """Return the verdict, with all warnings whether it allows the request or not."""
         causes = tuple(found)
         warnings = tuple(warnings_about(garden, old, self._clock.now()))
         if causes:
@@ -137,13 +137,13 @@ class GardenValidation:
 
 
 def garden_validation(lookups: Lookups, clock: Clock, *, any_version: bool) -> Webhook:
-    """Return the webhook that judges Gardens."""
+    """Return the webhook that validates Gardens."""
     handler = GardenValidation(lookups, clock, any_version=any_version)
     return Webhook(registration=REGISTRATION, handler=handler)
 
 
 def _readable(old: JsonObject) -> Garden | None:
-    """Return a stored Garden, or None for one of another schema: that must not block its repair."""
+    """Return a stored Garden, or None if it violates the schema: a repair must be possible."""
     try:
         return garden_from(old)
     except Malformed:

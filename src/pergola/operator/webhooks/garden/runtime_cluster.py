@@ -23,7 +23,7 @@ _DISJOINT: Final = (("nodes", "services"), ("nodes", "pods"), ("pods", "services
 
 
 def check_runtime_cluster(spec: GardenSpec) -> Iterator[Cause]:
-    """Yield the findings about the cluster that hosts the garden."""
+    """Yield the findings about the runtime cluster."""
     runtime = spec.runtime_cluster
     yield from check_domains(runtime.ingress.domains, spec.dns, f"{_PATH}.ingress.domains")
     yield from _networking(runtime.networking, f"{_PATH}.networking")
@@ -34,7 +34,7 @@ def check_runtime_cluster(spec: GardenSpec) -> Iterator[Cause]:
 
 
 def ranges_of(networking: RuntimeNetworking) -> dict[str, list[str]]:
-    """Return the ranges of the runtime cluster by field."""
+    """Return the networks of the runtime cluster, by field."""
     return {
         "nodes": networking.nodes,
         "pods": networking.pods,
@@ -43,7 +43,7 @@ def ranges_of(networking: RuntimeNetworking) -> dict[str, list[str]]:
 
 
 def _networking(networking: RuntimeNetworking, path: str) -> Iterator[Cause]:
-    """With a wrong IP family, only that is reported; with a wrong range, no intersections."""
+    """Check networks; invalid IP families or ranges suppress the checks that depend on them."""
     if found := list(_families(networking.ip_families, f"{path}.ipFamilies")):
         yield from found
         return

@@ -1,6 +1,6 @@
-"""All rules about a Garden, in the order in which findings are reported (spec 21 §7.4).
+"""All rules about a Garden, in the order of their findings (spec 21 §7.4).
 
-They suppose that the Garden follows its schema, which an API server checks first.
+They assume that the Garden follows its schema, which an API server checks first.
 """
 
 from collections.abc import Iterator
@@ -27,11 +27,11 @@ from pergola.operator.webhooks.garden.virtual_cluster import (
 
 
 class Facts(NamedTuple):
-    """What the rules need to know beside the Garden.
+    """Facts from outside the Garden that the rules need.
 
     Attributes:
-        extension_types: types of Extension that registered extensions serve for a garden.
-        any_version: whether unsupported versions of Kubernetes are accepted.
+        extension_types: The types of Extension that registered extensions serve for a garden.
+        any_version: Whether unsupported versions of Kubernetes are accepted.
     """
 
     extension_types: frozenset[str] = frozenset()
@@ -44,14 +44,14 @@ def check_garden(garden: Garden, facts: Facts) -> Iterator[Cause]:
 
 
 def check_garden_update(garden: Garden, old: Garden, facts: Facts) -> Iterator[Cause]:
-    """Yield all findings about a Garden and about what changed."""
+    """Yield all findings about a changed Garden, including those about its changes."""
     yield from check_changes(garden, old)
     server = old.spec.virtual_cluster.kubernetes.kube_api_server
     yield from _check(garden, facts, server.service_account_config)
 
 
 def _check(garden: Garden, facts: Facts, before: ServiceAccountConfig | None) -> Iterator[Cause]:
-    """What depends on the version of Kubernetes is skipped if that cannot be read."""
+    """Apply all rules, but skip those that depend on the Kubernetes version if it is unreadable."""
     spec, kubernetes = garden.spec, garden.spec.virtual_cluster.kubernetes
     version = parse_version(kubernetes.version)
     yield from check_operations(garden, version)

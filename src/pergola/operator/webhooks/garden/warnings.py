@@ -1,4 +1,4 @@
-"""What is valid in a Garden but risky or deprecated; shown to the user, never refused."""
+"""Warnings about settings of a Garden that are valid but risky or deprecated."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta

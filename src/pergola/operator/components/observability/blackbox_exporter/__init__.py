@@ -1,4 +1,4 @@
 """blackbox-exporter: probes the endpoints of the garden as users reach them (spec 20 §16.8).
 
-`component` runs it, and `probes` says what it probes, and how.
+`component` runs it, and `probes` defines its targets and modules.
 """

@@ -73,7 +73,7 @@ _USER: Final = 65534
 
 
 def render(landscape: Landscape) -> Rendered:
-    """Return the exporter, and what Prometheus has it probe."""
+    """Return the exporter, and the scrapes through which Prometheus runs its probes."""
     config = make_unique(_config_map(landscape))
     objects = (
         service_account(NAME, NAMESPACE, {**_LABELS, **_ORIGIN}),

@@ -19,13 +19,13 @@ from pergola.operator.garden.landscape import NAMESPACE, Landscape
 NAME: Final = "blackbox-exporter"
 PORT: Final = 9115
 BUNDLE: Final = "bundle.crt"
-"""The file with an authority."""
+"""The name of the file with the certificates of an authority."""
 
 _SECRETS: Final = "/var/run/secrets/blackbox_exporter"
 ACCESS_PATH: Final = f"{_SECRETS}/cluster-access"
-"""Where the exporter finds the token for the virtual cluster, and the authority of its servers."""
+"""The exporter's directory with the token for the virtual cluster, and its authority."""
 CA_PATH: Final = f"{_SECRETS}/gardener-ca"
-"""Where it finds the authority of Gardener's servers."""
+"""The exporter's directory with the authority of Gardener's servers."""
 
 _METRICS: Final = ("probe_success", "probe_http_status_code", "probe_http_duration_seconds")
 _ANYTHING: Final = {"regex": "(.*)", "separator": ";"}
@@ -33,12 +33,12 @@ _ANYTHING: Final = {"regex": "(.*)", "separator": ";"}
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What to probe.
+    """A probe of one or more endpoints.
 
     Attributes:
-        name: The last part of the names of its job and of its ScrapeConfig.
-        module: Of the exporter.
-        targets: URLs.
+        name: The suffix of the names of its job and its ScrapeConfig.
+        module: The module of the exporter that runs it.
+        targets: The URLs to probe.
     """
 
     name: str
@@ -67,9 +67,9 @@ def _api_servers(landscape: Landscape) -> Iterator[str]:
 
 
 def modules(landscape: Landscape) -> JsonObject:
-    """Return the modules of the exporter's configuration file: how to probe what.
+    """Return the modules for the exporter's configuration file, by name.
 
-    The certificate of the dashboard is signed by Gardener unless there is one for all hosts.
+    Gardener signs the certificate of the dashboard, unless there is a wildcard certificate.
     """
     gardener_ca = {"tls_config": {"ca_file": f"{CA_PATH}/{BUNDLE}"}}
     cluster_ca = {"tls_config": {"ca_file": f"{ACCESS_PATH}/{BUNDLE}"}}
@@ -92,7 +92,7 @@ def _module(client: JsonObject) -> JsonObject:
 
 
 def scrape(probe: Probe) -> JsonObject:
-    """Return a scrape of the exporter whose target is an argument."""
+    """Return the ScrapeConfig that has the exporter probe each target."""
     name = f"blackbox-{probe.name}"
     by_address = replace("__param_target", "$1", "__address__") | _ANYTHING
     by_target = replace("instance", "$1", "__param_target") | _ANYTHING
@@ -111,7 +111,7 @@ def scrape(probe: Probe) -> JsonObject:
 
 
 def _publicly_signed(probe: Probe) -> Iterator[JsonObject]:
-    """Yield what lets API servers with a certificate for users be verified as users do."""
+    """Yield the relabeling that verifies public names of API servers with public authorities."""
     if probe.name == "apiserver":
         module = "http_kube_apiserver_root_cas"
         step = replace("__param_module", module, "__address__", regex=r"https://api\..*")

@@ -45,8 +45,8 @@ from pergola.operator.garden.landscape import NAMESPACE, Landscape
 NAME: Final = "fluent-bit"
 
 _OBJECT: Final = "fluent-bit-c6dcd"
-"""The name of the FluentBit and of its DaemonSet, whose selector comes from the labels below and
-cannot change: other labels need another name."""
+"""The name of the FluentBit and its DaemonSet. The DaemonSet's selector is immutable and follows
+from the labels below: other labels require another name."""
 _LABELS: Final = {
     "app": NAME,
     "role": "logging",
@@ -87,7 +87,7 @@ _SEED: Final = "{{$externalLabels.seed}}"
 
 
 def render(landscape: Landscape) -> Rendered:
-    """Return fluent-bit, its configuration, and how it is scraped."""
+    """Return fluent-bit, its configuration, and its ServiceMonitors and alerts."""
     objects = (
         manifest("v1", "ConfigMap", SCRIPTS_NAME, namespace=NAMESPACE, data=scripts()),
         _fluent_bit(landscape),
@@ -173,7 +173,7 @@ def _volumes(landscape: Landscape) -> JsonObject:
 
 
 def _config() -> JsonObject:
-    """Return which resources make up the configuration, and how chunks are buffered."""
+    """Return the configuration's root: its selectors, and the settings of the buffer."""
     kinds = ("input", "filter", "parser", "output")
     return manifest(
         API,

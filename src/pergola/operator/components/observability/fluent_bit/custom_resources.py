@@ -1,4 +1,4 @@
-"""How the logs of the garden's own components are read: the resources beside fluent-bit's."""
+"""The custom resources that process logs of the garden's own components."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -31,10 +31,10 @@ _UNITS: Final = ("kubelet", "containerd")
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """How lines are split into fields.
+    """A format of log lines.
 
     Attributes:
-        regex: With groups that name the fields; empty for JSON.
+        regex: A regular expression whose groups name the fields; empty for JSON.
         time: The format of the time.
         time_key: The field with the time.
     """
@@ -108,11 +108,11 @@ _FILTERS: Final = {
     ),
     "vpa": ("vpa-*", "vpa"),
 }
-"""From each filter to its pods and containers, and to its parser."""
+"""The pattern of pods and containers, and the parser, of each filter."""
 
 
 def render(landscape: Landscape) -> Rendered:
-    """Return filters and parsers of components, the journal, and where logs of pods go."""
+    """Return filters and parsers of components, inputs from the journal, and the output."""
     objects = (
         *(cluster_parser(f"{name}-parser", _parser(each)) for name, each in _PARSERS.items()),
         *(_filter(name, *each) for name, each in _FILTERS.items()),
@@ -137,7 +137,7 @@ def _filter(name: str, match: str, parser: str) -> JsonObject:
 
 
 def _journal(unit: str) -> list[JsonObject]:
-    """Return what reads the logs of a system service, and names it in each of them."""
+    """Return the input of a system service's logs, and the filter that adds its name."""
     source = {
         "tag": f"systemd.{unit}",
         "path": "/var/log/journal",
@@ -152,7 +152,7 @@ def _journal(unit: str) -> list[JsonObject]:
 
 
 def _output() -> JsonObject:
-    """Return where logs of pods go: those in namespaces of Shoots to the Shoot's collector, too."""
+    """Return the output of pods' logs: the garden's collector, plus a Shoot's in its namespace."""
     return to_collector(
         "opentelemetry",
         "kubernetes.*",

@@ -1,4 +1,4 @@
-"""What every log passes: where it is read, and what is added to it."""
+"""The inputs, parsers and filters that all logs share."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ from pergola.operator.components.observability.fluent_bit.resources import (
 )
 
 SCRIPTS_NAME: Final = "fluent-bit-lua-config"
-"""The ConfigMap with the scripts of the filters."""
+"""The name of the ConfigMap with the scripts of filters."""
 
 _PODS: Final = "kubernetes.*"
 _SERVICES: Final = "systemd.*"
@@ -60,7 +60,7 @@ end
 
 
 def scripts() -> dict[str, str]:
-    """Return the scripts of the filters, by file."""
+    """Return the scripts of filters, by file name."""
     return {
         "add_tag_to_record.lua": _ADD_TAG,
         "add_time_and_systemd_attr.lua": _ADD_TIME,
@@ -69,10 +69,10 @@ def scripts() -> dict[str, str]:
 
 
 def pipeline(*, has_collector: bool) -> list[JsonObject]:
-    """Return the resources for logs of all kinds.
+    """Return the resources for all logs.
 
     Args:
-        has_collector: Whether there is a collector to send the journal to.
+        has_collector: Whether a collector receives the journal.
     """
     output = to_collector("systemd", _SERVICES, Origin="seed-systemd")
     return [
@@ -97,7 +97,7 @@ def _script(name: str, match: str, file: str, function: str, **options: bool) ->
 
 
 def _tail() -> JsonObject:
-    """Read all pods but fluent-bit and Vali, which would log about their own logs."""
+    """Return the input of pods' logs, without fluent-bit and Vali, to avoid a feedback loop."""
     return {
         "tag": _PODS,
         "path": "/var/log/containers/*.log",

@@ -1,4 +1,4 @@
-"""The custom resources of fluent-operator, from which it writes fluent-bit's configuration.
+"""The custom resources from which fluent-operator generates fluent-bit's configuration.
 
 Filters apply in the order of their names.
 """
@@ -17,9 +17,9 @@ from pergola.operator.garden.landscape import NAMESPACE
 
 API: Final = "fluentbit.fluent.io/v1alpha2"
 SELECTED: Final = {"fluentbit.gardener/type": "seed"}
-"""The labels of all resources that make up the configuration."""
+"""The labels that add a resource to the configuration."""
 STATE: Final = "/var/fluentbit"
-"""The directory of the node in which fluent-bit remembers what it has read and not yet sent."""
+"""The directory on the node with fluent-bit's read positions and unsent logs."""
 
 _RETRIES: Final = {
     "RetryEnabled": "true",
@@ -37,27 +37,27 @@ _BATCHES: Final = {
 
 
 def cluster_filter(name: str, match: str, *filters: JsonObject) -> JsonObject:
-    """Return filters for all logs whose tag matches."""
+    """Return a ClusterFilter for all logs whose tag matches."""
     return _resource("ClusterFilter", name, {"match": match, "filters": list(filters)})
 
 
 def cluster_input(name: str, spec: JsonObject) -> JsonObject:
-    """Return a source of logs."""
+    """Return a ClusterInput, a source of logs."""
     return _resource("ClusterInput", name, spec)
 
 
 def cluster_parser(name: str, spec: JsonObject) -> JsonObject:
-    """Return how to split lines into fields."""
+    """Return a ClusterParser, which splits lines into fields."""
     return _resource("ClusterParser", name, spec)
 
 
 def to_collector(name: str, match: str, **settings: str) -> JsonObject:
-    """Return what sends logs whose tag matches to the collector of the garden.
+    """Return the ClusterOutput that sends logs whose tag matches to the garden's collector.
 
-    What cannot be sent waits in a directory of the node, also while fluent-bit restarts.
+    Unsent logs are queued in a directory of the node and survive restarts of fluent-bit.
 
     Args:
-        settings: More settings of the plugin.
+        settings: Extra settings of the plugin.
     """
     lines = {
         "Name": "gardener",

@@ -1,4 +1,4 @@
 """kube-state-metrics: metrics about the objects of the runtime cluster (spec 20 §16.8).
 
-`component` runs it, and `custom_resources` says which metrics it makes of Gardens and autoscalers.
+`component` runs it, and `custom_resources` configures metrics of Gardens and autoscalers.
 """

@@ -87,7 +87,7 @@ _WATCH: Final = ("list", "watch")
 
 
 def render(landscape: Landscape) -> Rendered:
-    """Return the exporter, its permissions and how it is scraped."""
+    """Return the exporter, its permissions and its ScrapeConfig."""
     config = make_unique(_config_map())
     objects = (
         service_account(NAME, NAMESPACE, _LABELS),
@@ -215,7 +215,7 @@ def _autoscaler() -> JsonObject:
 
 
 def _scrape() -> JsonObject:
-    """Return how it is scraped: under one name, whichever replica answers."""
+    """Return the spec of its ScrapeConfig, with the same instance label for all replicas."""
     return {
         "kubernetesSDConfigs": services_of(NAMESPACE),
         "relabelings": [

@@ -51,7 +51,7 @@ def custom_resource_metrics() -> JsonObject:
 
 
 def metric_names() -> list[str]:
-    """Return the names of these metrics, which have the prefix of the exporter."""
+    """Return the names of these metrics as the exporter serves them, with prefix."""
     return [
         f"{_PREFIX}_garden_condition",
         f"{_PREFIX}_garden_last_operation",
@@ -93,7 +93,7 @@ def _garden_operation() -> JsonObject:
 def _states(
     path: tuple[str, ...], field: str, states: tuple[str, ...], labels: Mapping[str, str]
 ) -> JsonObject:
-    """Return a metric that is 1 for the state that a field has, and 0 for all others."""
+    """Return a metric with one series per state: 1 for the current state, 0 for the others."""
     state_set: JsonObject = {
         "path": list(path),
         "labelName": field,

@@ -1,4 +1,4 @@
-"""Plutono in the garden: a server, and two sidecars that load dashboards and data sources."""
+"""Plutono in the garden: the server, and two sidecars that load dashboards and data sources."""
 
 import base64
 from collections.abc import Iterator
@@ -80,7 +80,7 @@ _UNPRIVILEGED: Final = {"allowPrivilegeEscalation": False}
 
 
 def credentials(landscape: Landscape) -> Iterator[Credential]:
-    """Yield the password by which the sidecars reload, and the certificate of the host."""
+    """Yield the password with which sidecars trigger reloads, and the certificate of the host."""
     yield Credential(BasicAuth(_ADMIN), Options(validity=_MONTH))
     yield from host_credentials(landscape, NAME, _HOST)
 
@@ -111,7 +111,7 @@ def _has_logs(landscape: Landscape) -> bool:
 
 
 def _dashboards(landscape: Landscape) -> JsonObject:
-    """Return the dashboards, which would be too large for the Secret of a ManagedResource."""
+    """Return the ConfigMap of dashboards, which is too large for a ManagedResource's Secret."""
     files = dashboards(has_logs=_has_logs(landscape))
     return _labelled_config_map("plutono-dashboards-garden", "dashboard", files)
 
@@ -180,7 +180,7 @@ def _deployment(landscape: Landscape, providers: str, config: str) -> JsonObject
 
 
 def _server(landscape: Landscape) -> JsonObject:
-    """Return the server: users who pass the gateway may see everything, and administer nothing."""
+    """Return the server; users who pass the gateway can see everything but administer nothing."""
     return {
         "name": NAME,
         "image": landscape.image(NAME),

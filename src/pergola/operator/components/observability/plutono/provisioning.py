@@ -1,4 +1,4 @@
-"""Where Plutono finds data and dashboards, in its own configuration files."""
+"""Plutono's configuration files for data sources and dashboards."""
 
 from collections.abc import Mapping
 
@@ -16,10 +16,10 @@ from pergola.operator.garden.landscape import NAMESPACE
 
 
 def data_sources(*, has_logs: bool) -> JsonObject:
-    """Return where Plutono finds data.
+    """Return the configuration file of data sources.
 
     Args:
-        has_logs: Whether logs are kept.
+        has_logs: Whether Vali keeps logs.
     """
     garden = _source(GARDEN, f"http://{GARDEN}:80", isDefault=True)
     sources = [garden, _source(LONGTERM, f"http://{LONGTERM}:81", isDefault=False)]
@@ -46,7 +46,7 @@ def _source(name: str, url: str, **settings: bool) -> JsonObject:
 
 
 def dashboard_providers(labels: Mapping[str, str], folder: str) -> JsonObject:
-    """Return the ConfigMap that names the folder with dashboards."""
+    """Return the ConfigMap that names the directory with dashboards."""
     provider: JsonObject = {
         "name": "default",
         "orgId": 1,

@@ -1,5 +1,5 @@
-"""The garden Prometheus: the entry point for operators, and the aggregator of metering (§16.8).
+"""The garden Prometheus: metrics for operators, alerts and metering (spec 20 §16.8).
 
-`component` puts it together, `scrapes` says where its metrics come from, and the modules named
-`…_rules` what it evaluates.
+`component` combines its parts, `scrapes` has the sources of its metrics, and the modules named
+`…_rules` its alerts and recording rules.
 """

@@ -3,7 +3,7 @@
 from typing import Final
 
 LANDSCAPE: Final = "{{$externalLabels.landscape}}"
-"""In texts of alerts: the name of the landscape."""
+"""The template for the name of the landscape in texts of alerts."""
 CRITICAL: Final = {"severity": "critical", "topology": "garden"}
 WARNING: Final = {"severity": "warning", "topology": "garden"}
 INFO: Final = {"severity": "info", "topology": "garden"}
@@ -16,8 +16,8 @@ def value_of(query: str, *labels: str) -> str:
     """Return a template for the first value of a query.
 
     Args:
-        query: With one `%s` for each of the labels.
-        labels: Labels of the alert.
+        query: The query, with a `%s` for each label.
+        labels: Names of the alert's labels whose values fill the query.
     """
     if not labels:
         return "{{`" + query + "` | query | first | value}}"

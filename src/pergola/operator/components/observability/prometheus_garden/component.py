@@ -53,7 +53,7 @@ def credentials(landscape: Landscape) -> Iterator[Credential]:
 
 
 def render(landscape: Landscape) -> Rendered:
-    """Return the Prometheus, what it scrapes and evaluates, and its role in the virtual cluster."""
+    """Return the Prometheus, its scrapes and rules, and its role in the virtual cluster."""
     objects = (
         *prometheus_objects(_instance(landscape), landscape),
         *scrapes(landscape),
@@ -94,7 +94,7 @@ def _instance(landscape: Landscape) -> Prometheus:
 
 
 def _dashboard_urls(landscape: Landscape) -> Iterator[JsonObject]:
-    """Yield what adds to alerts a link to their Shoot, or to the Shoots of the garden."""
+    """Yield the relabelings that link each alert to a page of the dashboard about Shoots."""
     dashboard = f"https://{host(landscape, 'dashboard')}/namespace"
     for regex, path in (
         ("(.+);(.+)", "garden-$1/shoots/$2"),

@@ -97,7 +97,7 @@ def _size() -> Iterator[JsonObject]:
 
 
 def _backup(name: str, kind: str, word: str, seconds: int, late: str) -> JsonObject:
-    """Return an alert about snapshots that the leading member should have taken."""
+    """Return an alert about overdue snapshots of the etcd leader."""
     latest = f'etcdbr_snapshot_latest_timestamp{{{_BACKUP},kind="{kind}",{_MAIN}}}'
     required = f'etcdbr_snapshot_required{{kind="{kind}",{_MAIN}}}'
     leader = f"etcd_server_is_leader{{{_BACKUP},{_MAIN}}} == 1"

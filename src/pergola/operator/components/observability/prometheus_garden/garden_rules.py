@@ -26,7 +26,7 @@ _RECOMMENDED: Final = (
 
 
 def garden_rules(landscape: Landscape) -> tuple[JsonObject, ...]:
-    """Return alerts about what runs in the runtime cluster."""
+    """Return alerts about the garden's components in the runtime cluster."""
     each = (
         *_unreachable(landscape),
         *_metrics_exporter(),

@@ -1,8 +1,8 @@
-"""Metering: what Shoots and Seeds used in the current month, from what Seeds report.
+"""Metering: the resource usage of Shoots and Seeds in the current month, as Seeds report it.
 
-Rules accumulate: each adds what it measures to its own last value, which it still finds half an
-hour after a restart. Series of the current month go on when a Shoot does not exist any more, so
-that the long-term Prometheus gets the month's final values.
+Rules accumulate: each adds its measurement to its own last value, which remains available for half
+an hour after a restart. Series continue until the end of the month even if their Shoot is deleted,
+so that the long-term Prometheus gets the month's final values.
 """
 
 from collections.abc import Iterator
@@ -12,14 +12,14 @@ from pergola.api.objects import JsonObject
 from pergola.operator.components.monitoring import GARDEN, prometheus_rule, record, rules
 
 _SECONDS: Final = 60
-"""Between two evaluations."""
+"""The interval between evaluations."""
 _MONTH: Final = "_year_month2"
-"""The series with the labels `year` and `month` of now; its value is 0."""
+"""A series of value 0 with the current `year` and `month` as labels."""
 _NOW: Final = "_timestamp"
 _SHOOTS: Final = "_garden_shoot_info"
-"""One series for each Shoot, also while two exporters report it."""
+"""One series per Shoot, even while two exporters report it."""
 _SINCE: Final = "garden_shoot_info:timestamp"
-"""The same, with the time since when it is so as a label."""
+"""The same series with a label for the time since which its labels are unchanged."""
 _OF_EXPORTERS: Final = "instance, pod, container, endpoint"
 _DETAILS: Final = (
     "project, name, failure_tolerance, version, cost_object, cost_object_owner, iaas, region, "
@@ -50,7 +50,7 @@ _OF_NODES: Final = ("node_capacity", "node_cp_usage", "node_cp_requests")
 
 
 def metering_rules() -> JsonObject:
-    """Return the rules of metering."""
+    """Return the metering rules."""
     each = (
         *_shoots(),
         *(_with_details(what) for what in _REPORTED),
@@ -78,13 +78,13 @@ def _shoots() -> Iterator[JsonObject]:
 
 
 def _this_month(series: str, name: str) -> JsonObject:
-    """Return the rule that keeps a series with labels of the month until the month ends."""
+    """Return the rule that adds labels of the month to a series and keeps it for the month."""
     now = f"({series} + on () group_left (year, month) {_MONTH})"
     return record(name, f"{now} or {_last(name)} + on (year, month) group_left () {_MONTH}")
 
 
 def _kept_this_month(series: str) -> JsonObject:
-    """Return the same for a series that has labels of the month already."""
+    """Return the rule that keeps a series with labels of the month until the month ends."""
     name = f"{series}:this_month"
     return record(name, f"{series} or {_last(name)} + on (year, month) group_left () {_MONTH}")
 
@@ -100,7 +100,7 @@ def _with_details(what: str) -> JsonObject:
 
 
 def _durations() -> Iterator[JsonObject]:
-    """Yield for how many seconds memory and volumes were in use."""
+    """Yield the rules that count the seconds for which memory and volumes were in use."""
     memory, disk = "metering:memory_usage_seconds:meta", "metering:disk_usage_seconds:meta"
     yield _duration(memory, "metering:working_set_memory:sum_by_namespace:meta")
     yield _duration(disk, "metering:persistent_volume_claims:sum_by_namespace:meta")
@@ -113,7 +113,7 @@ def _duration(name: str, used: str) -> JsonObject:
 
 
 def _sum(name: str, added: str, series: str) -> JsonObject:
-    """Return the rule that adds to its own last value, which is 0 for a new series."""
+    """Return the rule that adds to its own last value, or to 0 for a new series."""
     return record(name, f"{added} + ({_last(name)} or {series} * 0)")
 
 

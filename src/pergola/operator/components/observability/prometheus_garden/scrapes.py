@@ -1,4 +1,4 @@
-"""Where the garden Prometheus gets metrics that no component's own objects describe."""
+"""The scrapes of the garden Prometheus that do not belong to a component."""
 
 from typing import Final
 
@@ -40,7 +40,7 @@ _FEDERATED: Final = (
     f'{{__name__="{_RESTARTS}:max_by_namespace"}}',
     '{__name__=~"metering:.+:(sum_by_namespace|sum_by_instance_type)"}',
 )
-"""What the aggregate Prometheus of a Seed has for the garden."""
+"""The series to federate from the aggregate Prometheus of each Seed."""
 _CONTAINER_METRICS: Final = (
     "container_cpu_usage_seconds_total",
     "container_fs_reads_bytes_total",
@@ -73,7 +73,7 @@ _ALERTMANAGER_METRICS: Final = (
 
 
 def scrapes(landscape: Landscape) -> tuple[JsonObject, ...]:
-    """Return what it scrapes: itself, Alertmanager, and the aggregates of Seeds."""
+    """Return the scrapes of Prometheus itself, of Alertmanager, and of Seeds."""
     return (
         scrape_config(
             GARDEN,
@@ -95,7 +95,7 @@ def scrapes(landscape: Landscape) -> tuple[JsonObject, ...]:
 
 
 def _seeds(landscape: Landscape) -> list[JsonObject]:
-    """Return the federation of Seeds; that of the runtime cluster is reached by its Service."""
+    """Return the federation of Seeds: by Service for the runtime cluster, by ingress for others."""
     own = landscape.own_seed_domain
     hosts = [f"p-seed.{domain}" for domain in landscape.seed_domains if domain != own]
     found = []
@@ -131,10 +131,10 @@ def _authentication(secret: str) -> JsonObject:
 
 
 def cadvisor() -> JsonObject:
-    """Return the scrape configuration of containers in the namespaces of the garden.
+    """Return the scrape configuration for containers in the garden's namespaces.
 
-    The kubelets are reached through the API server, in the form of Prometheus' own configuration
-    because a ScrapeConfig cannot name the files of the ServiceAccount.
+    It reaches kubelets through the API server and uses the format of Prometheus' configuration
+    file, because a ScrapeConfig cannot refer to the files of the ServiceAccount.
     """
     kept = "^(garden|virtual-garden-istio-ingress)$"
     return {

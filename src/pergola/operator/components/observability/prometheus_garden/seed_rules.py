@@ -1,4 +1,4 @@
-"""Alerts about Seeds, from what their own Prometheus reports to the garden."""
+"""Alerts about Seeds, from the metrics that they report to the garden."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -70,7 +70,7 @@ def _workloads() -> Iterator[JsonObject]:
 
 
 def _capacity(severity: str, full: int, relieved: int) -> JsonObject:
-    """Return an alert that fires above one share of the capacity, and stops below another."""
+    """Return an alert that starts above one percentage of the capacity and stops below another."""
     where = "sum by (iaas, region)"
     used = f'{where} (garden_seed_usage{{{_OPEN},resource="shoot"}} and on (name) {_capacities()})'
     capacity = f"{where} ({_capacities()})"
@@ -104,7 +104,7 @@ def _capacities() -> str:
 
 
 def _forwarded() -> Iterator[JsonObject]:
-    """Yield alerts of the Seeds' own that concern the operators of the garden."""
+    """Yield alerts of Seeds that concern the operators of the garden."""
     seeds = 'namespace=~"shoot--garden--.+"'
     for what, verb in (("Approaching", "approaches"), ("Crossed", "has crossed")):
         yield alert(

@@ -1,1 +1,1 @@
-"""The long-term Prometheus: keeps the series for bills and reports of months (spec 20 §16.8)."""
+"""The long-term Prometheus: keeps series for billing and monthly reports (spec 20 §16.8)."""

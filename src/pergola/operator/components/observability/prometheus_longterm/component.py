@@ -84,7 +84,7 @@ def credentials(landscape: Landscape) -> Iterator[Credential]:
 
 
 def render(landscape: Landscape) -> Rendered:
-    """Return the Prometheus, Cortex, what it scrapes and evaluates."""
+    """Return the Prometheus, the configuration of Cortex, the scrapes and the rules."""
     config = make_unique(_cortex_config(landscape))
     objects = (
         config,
@@ -136,10 +136,10 @@ def _cortex_config(landscape: Landscape) -> JsonObject:
 
 
 def cortex_settings(size: str) -> JsonObject:
-    """Return the configuration file of Cortex: queries by day, results kept for a week.
+    """Return the configuration file of Cortex: queries split by day, results cached for a week.
 
     Args:
-        size: How large the cache of results may become.
+        size: The maximum size of the cache.
     """
     cache = {"enable_fifocache": True, "fifocache": {"max_size_bytes": size, "validity": "168h"}}
     return {

@@ -1,7 +1,7 @@
-"""How much of the time the API servers of Shoots were not available.
+"""The unavailability of Shoots' API servers, as a share of time.
 
-`probe_failure` is 1 while an API server is not available. Its sum over time is kept for fixed
-periods, where a label with the number of the period starts a new series, and for moving windows.
+`probe_failure` is 1 while an API server is unavailable. Its sum over time is kept both for fixed
+periods, in which a label with the period's number starts a new series, and for moving windows.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ _COUNTED: Final = {
 }
 _DAY: Final = "60 / 60 / 24"
 _PERIODS: Final = {"day": _DAY, "week": f"{_DAY} / 7", "week4": f"{_DAY} / 7 / 4"}
-"""From each period to what divides seconds by its length."""
+"""The factors that convert seconds to each period."""
 _OFFSETS: Final = {"day": "1d", "week": "1w", "week4": "4w"}
 _FIRST_MONDAY: Final = "4 * 24 * 60 * 60"
 """Seconds from the Unix epoch, a Thursday, to the first Monday."""
@@ -32,7 +32,7 @@ _INTERVAL: Final = 60
 
 
 def longterm_rules() -> tuple[JsonObject, ...]:
-    """Return rules for availability, and for the choices that dashboards offer."""
+    """Return the rules for availability, and for the values of dashboard variables."""
     counts = (record(f"{by}:info", f"count by ({by}) ({of})") for by, of in _COUNTED.items())
     return (
         prometheus_rule(LONGTERM, "recording", rules("info", *counts)),
@@ -41,7 +41,7 @@ def longterm_rules() -> tuple[JsonObject, ...]:
 
 
 def _failures() -> Iterator[JsonObject]:
-    """Yield what counts the seconds of failure; scrapes that are late come within a minute."""
+    """Yield the rules that count seconds of failure; a minute's offset allows for late scrapes."""
     condition = 'garden_shoot_condition{operation="Reconcile",condition="APIServerAvailable"}'
     yield record("probe_failure", f"min without (instance, job) ({condition} offset 1m) < bool 1")
     yield record(_RUN, "probe_failure")
@@ -54,7 +54,7 @@ def _failures() -> Iterator[JsonObject]:
 
 
 def _numbered(period: str, divisor: str) -> str:
-    """Add a label with the number of the period since 1970."""
+    """Return the expression that adds a label with the number of the period since 1970."""
     seconds = f"timestamp({_RUN})"
     since_monday = seconds if period == "day" else f"({seconds} - {_FIRST_MONDAY})"
     number = f'count_values without () ("{period}", floor({since_monday} / {divisor}))'
@@ -73,7 +73,7 @@ def _all_periods() -> str:
 
 
 def _shares() -> Iterator[JsonObject]:
-    """Yield the share of failure in fixed periods and in moving windows."""
+    """Yield the rules for the share of failure in fixed periods and in moving windows."""
     for period, divisor in _PERIODS.items():
         total = f'sum without ({period}) ({_TOTAL}{{{period}!=""}})'
         yield record(_PERCENT, f"{total} / {divisor}", window="fixed", term=period)

@@ -1,1 +1,1 @@
-"""Vali: keeps the logs of the garden (spec 20 §16.8)."""
+"""Vali: stores the logs of the garden (spec 20 §16.8)."""

@@ -80,7 +80,7 @@ _METRICS: Final = (
 
 
 def absent(landscape: Landscape) -> str | None:
-    """Return why the Garden keeps no logs in Vali, or None if it does."""
+    """Return why the Garden does not store logs in Vali, or None if it does."""
     if landscape.feature_gates.get("RemoveVali", False):
         return "the feature gate RemoveVali is on"
     for cidr in landscape.runtime.networking.pods:
@@ -90,7 +90,7 @@ def absent(landscape: Landscape) -> str | None:
 
 
 def render(landscape: Landscape) -> Rendered:
-    """Return Vali, and how it is scraped."""
+    """Return Vali, its autoscaler, its ServiceMonitor and its alerts."""
     config = make_unique(_config_map())
     objects = (
         config,
@@ -140,7 +140,7 @@ def _pod(landscape: Landscape, config: str) -> JsonObject:
 
 
 def _large_directories(landscape: Landscape) -> JsonObject:
-    """Return what prepares the file system; Vali runs on others than ext4, too."""
+    """Return the init container that tunes an ext4 file system; others work without it."""
     script = "vali-init.sh"
     return {
         "name": "init-large-dir",

@@ -1,4 +1,4 @@
-"""The configuration files of Vali: how logs are stored, and when the oldest are dropped."""
+"""The configuration files of Vali and of its curator, which drops the oldest logs."""
 
 from typing import Final
 
@@ -21,7 +21,7 @@ def files(port: int) -> dict[str, str]:
     """Return all files by name.
 
     Args:
-        port: On which Vali listens.
+        port: The port that Vali listens on.
     """
     return {
         "vali.yaml": dump(_vali(port)),
@@ -31,7 +31,7 @@ def files(port: int) -> dict[str, str]:
 
 
 def _vali(port: int) -> JsonObject:
-    """Keep logs on the volume for fifteen days, in one replica without coordination."""
+    """Return Vali's configuration: one replica, fifteen days of logs on the volume."""
     return {
         "auth_enabled": False,
         "server": {"http_listen_port": port},
@@ -66,7 +66,7 @@ def _ingester() -> JsonObject:
 
 
 def _schema() -> JsonObject:
-    """Return the layout of the data; with another one, existing volumes could not be read."""
+    """Return the layout of the data; existing volumes are unreadable with any other."""
     return {
         "from": "2018-04-15",
         "store": "boltdb",
@@ -77,7 +77,7 @@ def _schema() -> JsonObject:
 
 
 def _curator() -> JsonObject:
-    """Drop the oldest chunks when less than a tenth of the volume is free."""
+    """Return the curator's configuration: drop the oldest chunks if less than 10% is free."""
     limits = {
         "MinFreePercentages": 10,
         "TargetFreePercentages": 15,

@@ -1,1 +1,1 @@
-"""The dashboards of the garden, one module each; `panels` has the parts that they consist of."""
+"""The dashboards of the garden; `panels` builds the panels that they consist of."""

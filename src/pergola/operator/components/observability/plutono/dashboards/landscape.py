@@ -1,4 +1,4 @@
-"""The landscape: its Seeds and Shoots, as gardener-metrics-exporter sees them."""
+"""The dashboards of Seeds and Shoots, from the metrics of gardener-metrics-exporter."""
 
 from typing import Final
 

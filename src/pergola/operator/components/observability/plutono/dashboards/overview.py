@@ -1,4 +1,4 @@
-"""Whether the garden is well: what users reach, the Garden itself, and what alerts."""
+"""The overview: availability for users, conditions of the Garden, and alerts."""
 
 from typing import Final
 
@@ -15,7 +15,7 @@ _FIRING: Final = 'ALERTS{alertstate="firing",topology=~"garden|seed"}'
 
 
 def overview() -> JsonObject:
-    """Return the dashboard to start with."""
+    """Return the dashboard for a first look at the garden."""
     return dashboard(
         "garden-overview",
         "Garden: Overview",

@@ -1,4 +1,4 @@
-"""Parts of dashboards: panels that show queries, laid out from left to right in rows."""
+"""Panels of dashboards, which show queries and are laid out in rows from left to right."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -8,7 +8,7 @@ from pergola.api.objects import JsonObject
 GARDEN: Final = "prometheus-garden"
 LONGTERM: Final = "prometheus-longterm"
 LOGS: Final = "vali"
-"""The data sources."""
+"""The data source of logs."""
 
 _SCHEMA: Final = 27
 _COLUMNS: Final = 24
@@ -29,9 +29,9 @@ def graph(
     """Return a panel with lines over time.
 
     Args:
-        queries: From each legend to its query.
-        unit: Of the values, such as `bytes`, `s` or `percentunit`.
-        width: In columns; a row has 24.
+        queries: The query of each legend.
+        unit: The unit of the values, such as `bytes`, `s` or `percentunit`.
+        width: The number of columns, out of 24 in a row.
     """
     axis = {"format": unit, "min": 0, "show": True}
     return {
@@ -62,8 +62,8 @@ def stat(
     """Return a panel with the current value of each series.
 
     Args:
-        bad_below: Values below this are red.
-        bad_from: Values from this on are red.
+        bad_below: Lower values are red.
+        bad_from: Values from here on are red.
     """
     defaults = {"unit": unit, "thresholds": _thresholds(bad_below, bad_from)}
     return {
@@ -94,7 +94,7 @@ def table(
     """Return a panel with one row for each series of an instant query.
 
     Args:
-        labels: Those that are columns, in this order.
+        labels: The labels to show as columns, in order.
     """
     shown = {label: index for index, label in enumerate(labels)}
     keep = {"include": {"names": [*labels, "Value"]}}
@@ -109,7 +109,7 @@ def table(
 
 
 def logs(title: str, query: str, *, height: int = 20) -> JsonObject:
-    """Return a panel with the lines that a query of logs finds."""
+    """Return a panel with the lines that a log query finds."""
     return {
         **_panel("logs", title, _COLUMNS, height, {"": query}),
         "datasource": LOGS,
@@ -149,11 +149,11 @@ def _target(letter: str, legend: str, query: str, *, instant: bool) -> JsonObjec
 
 
 def choice(name: str, label: str, query: str) -> JsonObject:
-    """Return a variable of a dashboard whose values a query finds.
+    """Return a dashboard variable whose values come from a query.
 
     Args:
-        label: What users see.
-        query: Such as `label_values(up, job)`.
+        label: The text that users see.
+        query: The query, such as `label_values(up, job)`.
     """
     return {
         "name": name,
@@ -171,7 +171,7 @@ def choice(name: str, label: str, query: str) -> JsonObject:
 
 
 def text_choice(name: str, label: str) -> JsonObject:
-    """Return a variable of a dashboard that users type."""
+    """Return a dashboard variable that users type in."""
     return {"name": name, "label": label, "type": "textbox", "query": ""}
 
 
@@ -185,8 +185,8 @@ def dashboard(
     """Return a dashboard.
 
     Args:
-        uid: Part of its URL.
-        since: The start of what it shows at first.
+        uid: The part of its URL that identifies it.
+        since: The start of the initial time range.
     """
     return {
         "uid": uid,
@@ -205,7 +205,7 @@ def dashboard(
 
 
 def _laid_out(panels: Iterable[JsonObject]) -> Iterator[JsonObject]:
-    """Yield the panels with an id and a place each, in rows that are as high as their highest."""
+    """Yield the panels, each with an id and a position, in rows as high as their highest panel."""
     x = y = highest = 0
     for number, panel in enumerate(panels, start=1):
         size = panel["gridPos"]

@@ -1,4 +1,4 @@
-"""The runtime cluster: what the components of the garden use, and what they write."""
+"""The dashboards of the runtime cluster: resources and logs of the garden's components."""
 
 from typing import Final
 
@@ -82,7 +82,7 @@ def workloads() -> JsonObject:
 
 
 def pod_logs() -> JsonObject:
-    """Return the dashboard of the logs of pods."""
+    """Return the dashboard of pods' logs."""
     query = '{namespace_name=~"$namespace",pod_name=~"$pod"} |~ "$search"'
     return dashboard(
         "garden-pod-logs",

@@ -1,4 +1,4 @@
-"""The virtual cluster: its API servers and their etcds."""
+"""The dashboards of the virtual cluster: API servers and etcds."""
 
 from typing import Final
 
