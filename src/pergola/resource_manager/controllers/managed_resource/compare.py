@@ -18,8 +18,8 @@ from pergola.api.objects import (
     labels_of,
     owner_references_of,
 )
-from pergola.resource_manager.controllers.managed_resource.defaults import shape_of
-from pergola.resource_manager.controllers.managed_resource.shapes import same
+from pergola.kube.equality.defaults import shape_of
+from pergola.kube.equality.shapes import same
 
 _SECRET: Final = GroupKind("", "Secret")
 _NAMESPACE: Final = GroupKind("", "Namespace")

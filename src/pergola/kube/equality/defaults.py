@@ -8,16 +8,16 @@ from collections.abc import Mapping
 from typing import Final
 
 from pergola.api.objects import GroupKind, JsonObject, JsonValue, map_at
-from pergola.resource_manager.controllers.managed_resource import defaults_extending as extending
-from pergola.resource_manager.controllers.managed_resource import defaults_workloads as workloads
-from pergola.resource_manager.controllers.managed_resource.defaults_pods import (
+from pergola.kube.equality import defaults_extending as extending
+from pergola.kube.equality import defaults_workloads as workloads
+from pergola.kube.equality.defaults_pods import (
     CLAIM_SPEC,
     POD,
     SELECTOR,
     SELECTOR_FIELDS,
     SOURCES,
 )
-from pergola.resource_manager.controllers.managed_resource.shapes import (
+from pergola.kube.equality.shapes import (
     ASSIGNED,
     BASE64,
     EXACT,

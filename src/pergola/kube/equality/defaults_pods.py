@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from pergola.api.objects import JsonObject, JsonValue, map_at, maps_at
-from pergola.resource_manager.controllers.managed_resource.shapes import (
+from pergola.kube.equality.shapes import (
     ASSIGNED,
     QUANTITIES,
     QUANTITY,

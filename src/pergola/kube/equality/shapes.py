@@ -61,7 +61,7 @@ TEXTS: Final[Mapping[str, Shape]] = {}
 INJECTED: Final = _Marker("INJECTED")
 """Encoded bytes that another controller puts in where the manifest is silent."""
 
-_PLAIN: Final = _Marker("PLAIN")
+PLAIN: Final = _Marker("PLAIN")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +107,10 @@ def same_fields(live: Beside, desired: Beside, fields: Mapping[str, Shape]) -> b
         present = live.get(name)
         if type(value) is str and value == present:
             continue  # the same text is the same in any shape
-        if not _same_field(present, value, fields.get(name, _PLAIN), live, desired):
+        if not same_field(present, value, fields.get(name, PLAIN), live, desired):
             return False
     return all(
-        _same_field(live[name], None, fields.get(name, _PLAIN), live, desired)
+        same_field(live[name], None, fields.get(name, PLAIN), live, desired)
         for name in live.keys() - desired.keys()
     )
 
@@ -130,21 +130,28 @@ def same(live: JsonValue, desired: JsonValue, shape: Shape) -> bool:
     return not isinstance(desired, dict | list) and _same_scalar(live, desired, shape)
 
 
-def _same_field(
+def same_field(
     live: JsonValue, desired: JsonValue, shape: Shape, live_beside: Beside, desired_beside: Beside
 ) -> bool:
+    """Return whether two values of a field mean the same; None means absent.
+
+    Args:
+        shape: Of the field; a plain JSON value is its default.
+        live_beside: The fields around the live value.
+        desired_beside: The fields around the desired value.
+    """
     if not isinstance(shape, _Special | Mapping):
-        return _same_or_default(live, desired, shape, _PLAIN)
+        return _same_or_default(live, desired, shape, PLAIN)
     if isinstance(shape, Derived):
         live = shape.value(live_beside) if live is None else live
         desired = shape.value(desired_beside) if desired is None else desired
-        return same(live, desired, _PLAIN)
+        return same(live, desired, PLAIN)
     if isinstance(shape, Default):
         return _same_or_default(live, desired, shape.value, shape.shape)
     if shape is SERVER:
-        return desired is None or same(live, desired, _PLAIN)
+        return desired is None or same(live, desired, PLAIN)
     if shape is ASSIGNED or shape is INJECTED:
-        return not desired or same(live, desired, BASE64 if shape is INJECTED else _PLAIN)
+        return not desired or same(live, desired, BASE64 if shape is INJECTED else PLAIN)
     return same(live, desired, shape)
 
 
@@ -173,17 +180,18 @@ def _same_map(live: JsonObject, desired: JsonObject, shape: Shape) -> bool:
         return same_fields(live, desired, shape.fields)
     if isinstance(shape, Filled):
         return same_fields(shape.fill(live), shape.fill(desired), shape.fields)
-    each = _shape_of_each(shape)
+    each = shape_of_each(shape)
     names = live.keys() | desired.keys()
     return all(same(live.get(name), desired.get(name), each) for name in names)
 
 
-def _shape_of_each(shape: Shape) -> Shape:
+def shape_of_each(shape: Shape) -> Shape:
+    """Return the shape of the values in a map whose keys have no shapes of their own."""
     if isinstance(shape, Each):
         return shape.shape
     if shape is QUANTITIES:
         return QUANTITY
-    return shape if shape is EXACT or shape is BASE64 else _PLAIN
+    return shape if shape is EXACT or shape is BASE64 else PLAIN
 
 
 def _same_scalar(live: JsonValue, desired: JsonValue, shape: Shape) -> bool:

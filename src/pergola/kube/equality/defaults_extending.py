@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
-from pergola.resource_manager.controllers.managed_resource.defaults_pods import SELECTOR_FIELDS
-from pergola.resource_manager.controllers.managed_resource.shapes import (
+from pergola.kube.equality.defaults_pods import SELECTOR_FIELDS
+from pergola.kube.equality.shapes import (
     EXACT,
     INJECTED,
     Derived,

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from pergola.api.objects import JsonValue, labels_of, map_at
-from pergola.resource_manager.controllers.managed_resource.defaults_pods import (
+from pergola.kube.equality.defaults_pods import (
     CLAIM_TEMPLATE,
     POD_TEMPLATE,
     SELECTOR,
 )
-from pergola.resource_manager.controllers.managed_resource.shapes import (
+from pergola.kube.equality.shapes import (
     QUANTITY,
     SERVER,
     TEXTS,

@@ -1,0 +1,10 @@
+"""Equality of objects as an API server means it: defaults, amounts and encodings count as equal.
+
+Not for: merging what a manifest says into a live object, which is the writer's.
+"""
+
+from pergola.kube.equality.defaults import shape_of
+from pergola.kube.equality.differences import Difference, differences
+from pergola.kube.equality.shapes import EXACT, Shape, same
+
+__all__ = ["EXACT", "Difference", "Shape", "differences", "same", "shape_of"]
