@@ -5,7 +5,7 @@ import contextlib
 import os
 import signal
 from asyncio.subprocess import DEVNULL, Process
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +28,7 @@ class Child:
         directory: its working directory; its output goes to `<name>.log` there.
         changed: called after each change of its state.
         identify: maps a PID to the process as seen from outside.
+        environment: its variables; None: those of this process.
     """
 
     def __init__(
@@ -37,12 +38,14 @@ class Child:
         directory: Path,
         changed: Callable[[], None],
         identify: Identify = ProcessId.of,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self._name = name
         self._line = line
         self._directory = directory
         self._changed = changed
         self._identify = identify
+        self._environment = environment
         self._process: Process | None = None
         self._keeper: asyncio.Task[None] | None = None
         self._paused = False
@@ -133,6 +136,7 @@ class Child:
             self._process = await asyncio.create_subprocess_exec(
                 *self._line,
                 cwd=self._directory,
+                env=self._environment,
                 stdin=DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -17,8 +17,11 @@ from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.sandbox import API_ONLY, Sandbox, start, stop
 from pergola.testing.crds import install_crds, install_operator_crds
+from pergola.testing.garden_world import garden_world, garden_world_sandbox
 from pergola.testing.operator_site import OperatorSite
 from pergola.testing.world import RecordingClient, World
+
+__all__ = ["garden_world", "garden_world_sandbox"]
 
 
 @pytest.fixture(scope="session")

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 
 from pergola.sandbox.errors import SandboxError
 from pergola.sandbox.node import kernel
+from pergola.sandbox.pumping import Stream, join
 
-_CHUNK: Final = 1 << 16
 _LIMIT: Final = 8.0  # seconds; the rules of a new Service take about one
 _PATIENCE: Final = 1.0  # seconds per attempt
 _PAUSE: Final = 0.1  # seconds between attempts
@@ -115,17 +115,11 @@ async def _join(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: Address
 ) -> None:
     with contextlib.suppress(OSError):
-        inner_reader, inner_writer = await _connect(target)
-        try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(_pump(reader, inner_writer))
-                group.create_task(_pump(inner_reader, writer))
-        finally:
-            inner_writer.close()
+        await join(Stream(reader, writer), await _connect(target))
     writer.close()
 
 
-async def _connect(target: Address) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def _connect(target: Address) -> Stream:
     """Connect, and try again for a while if the target is a Service or pod.
 
     Until kube-proxy knows the pods of a new Service, connections are refused, or get no answer: the
@@ -135,22 +129,10 @@ async def _connect(target: Address) -> tuple[asyncio.StreamReader, asyncio.Strea
         while True:
             try:
                 async with asyncio.timeout(_PATIENCE):
-                    return await asyncio.open_connection(*target)
+                    return Stream(*await asyncio.open_connection(*target))
             except TimeoutError:
                 continue
             except ConnectionRefusedError:
                 if target.host == ANY.host:  # the API server is down
                     raise
             await asyncio.sleep(_PAUSE)
-
-
-async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    try:
-        while chunk := await reader.read(_CHUNK):
-            writer.write(chunk)
-            await writer.drain()
-    except OSError:
-        pass  # one direction ended; `write_eof` below notifies the other side
-    finally:
-        with contextlib.suppress(OSError, RuntimeError):
-            writer.write_eof()

@@ -1,0 +1,20 @@
+"""A node without root: it runs the pods of known programs as processes on loopback.
+
+kwok simulates the other pods of a sandbox. A process has the flags and files of its pod, with the
+paths of this machine, and a loopback address of its own. Replicas share one process: a second copy
+would cost a core and show nothing. Processes reach Services by name through a tunnel, so that TLS
+is verified end to end with the certificates of the cluster.
+
+place       address, ports and folder of a process
+volumes     from a pod's volumes to files
+programs    what differs from running in a container
+process     one process;  probe: whether it is ready
+pods        the controller;  pod_status: what it reports
+selection   which pods it runs;  observe: what it reads
+tunnel      the way to Services;  routes: where they lead
+"""
+
+from pergola.sandbox.process_node.node import ProcessNode, api_server_flags, process_node
+from pergola.sandbox.process_node.routes import Endpoint
+
+__all__ = ["Endpoint", "ProcessNode", "api_server_flags", "process_node"]

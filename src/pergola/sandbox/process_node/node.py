@@ -1,0 +1,93 @@
+"""A process node: controller, tunnel and selection together."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pergola.api.objects import Key
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import load
+from pergola.runtime.controlling.unit import Unit, controller_unit
+from pergola.runtime.controlling.watches import Watch
+from pergola.runtime.metrics import Metrics
+from pergola.sandbox import binaries
+from pergola.sandbox.process_node.observe import Observed
+from pergola.sandbox.process_node.pods import Pods, Setup
+from pergola.sandbox.process_node.programs import NAMES, Surroundings, programs, repositories
+from pergola.sandbox.process_node.routes import Endpoint, Routes
+from pergola.sandbox.process_node.selection import apply_selection
+from pergola.sandbox.process_node.tunnel import Tunnel, write_egress
+
+_WORKERS: Final = 4
+_SOCKET: Final = "tunnel.sock"
+_EGRESS: Final = "egress.yaml"
+
+
+@dataclass(frozen=True)
+class ProcessNode:
+    """A running node.
+
+    Attributes:
+        unit: its controller, which the caller runs.
+        routes: where its processes are reached.
+        proxy: the URL of a proxy to them, for kubeconfigs.
+    """
+
+    unit: Unit
+    routes: Routes
+    proxy: str
+
+    def reach(self, host: str, port: int) -> Endpoint | None:
+        """Return the loopback address behind a host and port of the cluster, if it runs here."""
+        return self.routes.resolve(host, port)
+
+
+def api_server_flags(directory: Path) -> tuple[str, ...]:
+    """Return the flags of a sandbox whose API server calls webhooks of a node's processes.
+
+    Args:
+        directory: of the node.
+    """
+    file = write_egress(directory / "webhooks.yaml", directory / _SOCKET, "cluster")
+    return (f"--egress-selector-config-file={file}",)
+
+
+@asynccontextmanager
+async def process_node(
+    client: Client, kubeconfig: Path, directory: Path, namespace: str
+) -> AsyncGenerator[ProcessNode]:
+    """Serve a node for one namespace until the block ends; then nothing of it runs any more.
+
+    Args:
+        client: the administrator's.
+        kubeconfig: of the administrator; processes reach the API server at its address.
+        directory: of the files of its processes; what claims hold stays when the node ends.
+    """
+    found = await asyncio.to_thread(binaries.find, NAMES)
+    await apply_selection(client, namespace, repositories())
+    observed = Observed(client, namespace)
+    addresses: dict[Key, str] = {}
+    routes = Routes(observed, namespace, addresses)
+    async with Tunnel(routes.resolve).serving(directory / _SOCKET) as proxy:
+        egress = write_egress(directory / _EGRESS, directory / _SOCKET, "etcd", "cluster")
+        setup = Setup(directory, programs(found), Surroundings(egress, proxy))
+        pods = Pods(client, load(kubeconfig), observed, setup, addresses)
+        try:
+            yield ProcessNode(_unit(observed, pods), routes, proxy)
+        finally:
+            await pods.close()
+
+
+def _unit(observed: Observed, pods: Pods) -> Unit:
+    exits: Watch[Key, Key] = Watch(pods.exits, to=lambda workload: (workload,))
+    return controller_unit(
+        "process-node",
+        pods.reconcile,
+        watches=[*observed.watches(), exits],
+        metrics=Metrics(),
+        workers=_WORKERS,
+        caches=observed.caches,
+    )

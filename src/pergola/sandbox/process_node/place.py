@@ -1,0 +1,84 @@
+"""Where the process of a pod lives on this machine: its loopback address, ports and files."""
+
+import hashlib
+import random
+import re
+import socket
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pergola.sandbox.errors import SandboxError
+
+# Each process gets an address of its own, so that all can keep their ports.
+_ADDRESSES: Final = range(80, 120)
+_ATTEMPTS: Final = 50
+_FIRST_UNPRIVILEGED: Final = 1024
+_OFFSET: Final = 10_000
+# Beside the range of kwok's pods. The addresses only mean something to the tunnel.
+_PODS: Final = "10.65"
+
+
+@dataclass(frozen=True)
+class Place:
+    """The place of one process.
+
+    Attributes:
+        directory: holds the files that its pod mounts, each under its path in the container.
+        address: an address of the loopback network that nothing else listens on.
+        mounts: the paths of its pod's mounts.
+    """
+
+    directory: Path
+    address: str
+    mounts: tuple[str, ...]
+
+    def file(self, path: str) -> Path:
+        """Return where a file of the container is on this machine."""
+        return self.directory / path.lstrip("/")
+
+    def localised(self, text: str) -> str:
+        """Return text in which all paths below mounts are those of this machine."""
+        if not self.mounts:
+            return text
+        longest_first = sorted(self.mounts, key=len, reverse=True)
+        paths = "|".join(re.escape(path) for path in longest_first)
+        # Whole components only: /srv/ca is not part of /srv/ca-client.
+        pattern = rf"(?<![\w./-])({paths})(?![\w.-])"
+        return re.sub(pattern, lambda match: str(self.file(match[1])), text)
+
+
+def local_port(port: int) -> int:
+    """Return the port on which a process serves a container's port: users may not bind low ones."""
+    return port if port >= _FIRST_UNPRIVILEGED else port + _OFFSET
+
+
+def free_address(ports: Iterable[int], source: random.Random) -> str:
+    """Return a loopback address on which none of the ports is in use.
+
+    Raises:
+        SandboxError: none was found.
+    """
+    ports = tuple(ports)
+    for _ in range(_ATTEMPTS):
+        parts = (127, source.choice(_ADDRESSES), source.randrange(256), source.randrange(1, 255))
+        address = ".".join(map(str, parts))
+        if all(_is_free(address, port) for port in ports):
+            return address
+    raise SandboxError(f"no loopback address has the ports {ports} free")
+
+
+def _is_free(address: str, port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind((address, port))
+        except OSError:
+            return False
+    return True
+
+
+def pod_address(uid: str) -> str:
+    """Return the address in the status of a pod; those of loopback are not allowed there."""
+    digest = hashlib.sha256(uid.encode()).digest()
+    return f"{_PODS}.{digest[0]}.{1 + digest[1] % 254}"

@@ -1,0 +1,80 @@
+"""What a node reports about its pods."""
+
+from typing import Final
+
+from pergola.api.objects import JsonObject, maps_at, uid_of
+from pergola.sandbox.process_node.place import pod_address
+
+# Far in the past, so that a Deployment does not wait until its `minReadySeconds` have passed.
+_SINCE: Final = "2000-01-01T00:00:00Z"
+_NODE: Final = "127.0.0.1"
+_CONDITIONS: Final = ("PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready")
+_OF_CONTAINERS: Final = ("ContainersReady", "Ready")
+
+
+def running(pod: JsonObject, *, ready: bool, restarts: int) -> JsonObject:
+    """Return the status of a pod whose process runs."""
+    address = pod_address(uid_of(pod))
+    return {
+        "phase": "Running",
+        "conditions": [
+            _condition(kind, ready or kind not in _OF_CONTAINERS) for kind in _CONDITIONS
+        ],
+        "hostIP": _NODE,
+        "hostIPs": [{"ip": _NODE}],
+        "podIP": address,
+        "podIPs": [{"ip": address}],
+        "startTime": pod["metadata"]["creationTimestamp"],
+        "containerStatuses": [
+            {
+                "name": container["name"],
+                "image": container["image"],
+                "imageID": "",
+                "ready": ready,
+                "started": True,
+                "restartCount": restarts,
+                "state": {"running": {"startedAt": pod["metadata"]["creationTimestamp"]}},
+            }
+            for container in maps_at(pod, "spec", "containers")
+        ],
+    }
+
+
+def waiting(pod: JsonObject, problem: str) -> JsonObject:
+    """Return the status of a pod that cannot start yet."""
+    return {
+        "phase": "Pending",
+        "containerStatuses": [
+            {
+                "name": container["name"],
+                "image": container["image"],
+                "imageID": "",
+                "ready": False,
+                "started": False,
+                "restartCount": 0,
+                "state": {"waiting": {"reason": "ContainerCreating", "message": problem}},
+            }
+            for container in maps_at(pod, "spec", "containers")
+        ],
+    }
+
+
+def differs(pod: JsonObject, status: JsonObject) -> bool:
+    """Return whether a pod's status lacks something of `status`."""
+    current = pod.get("status", {})
+    return any(not _includes(current.get(name), value) for name, value in status.items())
+
+
+def _includes(current: object, desired: object) -> bool:
+    if isinstance(desired, dict):
+        return isinstance(current, dict) and all(
+            _includes(current.get(name), value) for name, value in desired.items()
+        )
+    if isinstance(desired, list):
+        pairs = list(zip(current, desired, strict=False)) if isinstance(current, list) else []
+        return len(pairs) == len(desired) and all(_includes(*pair) for pair in pairs)
+    return bool(current == desired)
+
+
+def _condition(kind: str, value: bool) -> JsonObject:
+    return {"type": kind, "status": str(value), "lastTransitionTime": _SINCE}

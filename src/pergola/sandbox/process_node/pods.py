@@ -1,0 +1,153 @@
+"""The controller of a process node: one process per workload, as long as it has pods."""
+
+import random
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+from typing import Final, NamedTuple
+
+from pergola.api.kinds import POD, SERVICE_ACCOUNT
+from pergola.api.objects import JsonObject, Key, map_at, maps_at, namespace_of, uid_of
+from pergola.kube.client import Client
+from pergola.kube.errors import NotFound
+from pergola.kube.kubeconfig import ClusterConfig
+from pergola.runtime.controlling.controller import DONE, Again, Outcome
+from pergola.runtime.controlling.watches import Events
+from pergola.sandbox.errors import SandboxError
+from pergola.sandbox.process_node import pod_status
+from pergola.sandbox.process_node.observe import Observed
+from pergola.sandbox.process_node.place import Place, free_address, local_port
+from pergola.sandbox.process_node.process import Access, Process, Runnable, mount_paths
+from pergola.sandbox.process_node.programs import Programs, Surroundings
+from pergola.sandbox.process_node.volumes import MissingFile, mounts_token
+
+_PROBE_SECONDS: Final = 0.2
+_TOKEN_SECONDS: Final = 86_400
+
+
+class Setup(NamedTuple):
+    """What a node runs, and where its files are."""
+
+    directory: Path
+    programs: Programs
+    shared: Surroundings
+
+
+class Pods:
+    """A reconciler of workloads: all pods of one ReplicaSet or StatefulSet share a process.
+
+    Attributes:
+        exits: notified with the key of a workload whose process started or exited.
+
+    Args:
+        cluster: where processes reach the API server.
+        addresses: those of the running processes, which it keeps up to date.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        cluster: ClusterConfig,
+        observed: Observed,
+        setup: Setup,
+        addresses: dict[Key, str],
+    ) -> None:
+        self.exits: Events[Key] = Events()
+        self._client = client
+        self._cluster = cluster
+        self._observed = observed
+        self._setup = setup
+        self._addresses = addresses
+        self._processes: dict[Key, Process] = {}
+        self._random = random.Random()  # noqa: S311 - addresses, not secrets
+
+    async def reconcile(self, workload: Key) -> Outcome:
+        """Run a process for a workload's pods, and report it in their status."""
+        pods = list(self._observed.pods_of(workload))
+        await self._stop_for_others(workload, pods)
+        if not pods:
+            return DONE
+        process = self._processes.get(workload) or await self._prepare(workload, pods[0])
+        try:
+            process.write_files(self._observed.find)
+        except MissingFile as missing:
+            problem = str(missing)
+            await self._report(pods, lambda pod: pod_status.waiting(pod, problem))
+            return DONE  # until the object changes
+        await process.start()
+        ready, restarts = await process.is_ready(), process.restarts
+        await self._report(
+            pods, lambda pod: pod_status.running(pod, ready=ready, restarts=restarts)
+        )
+        return DONE if ready else Again(_PROBE_SECONDS)
+
+    async def close(self) -> None:
+        """Stop all processes."""
+        for workload, process in list(self._processes.items()):
+            await self._stop(workload, process)
+
+    async def _stop_for_others(self, workload: Key, pods: list[JsonObject]) -> None:
+        """Stop the process if the pod that it was started for is gone."""
+        process = self._processes.get(workload)
+        if process is not None and all(uid_of(pod) != process.uid for pod in pods):
+            await self._stop(workload, process)
+
+    async def _stop(self, workload: Key, process: Process) -> None:
+        self._addresses.pop(workload, None)
+        await process.stop()
+        del self._processes[workload]
+
+    async def _prepare(self, workload: Key, pod: JsonObject) -> Process:
+        runnable = self._runnable(pod)
+        container = runnable.container
+        ports = (local_port(port["containerPort"]) for port in maps_at(container, "ports"))
+        directory = self._setup.directory / workload.namespace / workload.name
+        place = Place(
+            directory / "files", free_address(ports, self._random), mount_paths(pod, container)
+        )
+        token = await self._token(pod) if mounts_token(pod) else ""
+        process = Process(
+            pod,
+            runnable,
+            place,
+            self._setup.shared,
+            Access(self._cluster, token),
+            changed=lambda: self.exits.notify(workload),
+        )
+        process.make_folders(self._setup.directory / "claims")
+        self._processes[workload] = process
+        self._addresses[workload] = place.address
+        return process
+
+    def _runnable(self, pod: JsonObject) -> Runnable:
+        """Return the first container whose program the node has; the others are only reported."""
+        for container in maps_at(pod, "spec", "containers"):
+            command = container.get("command") or [""]
+            program = self._setup.programs.get(PurePosixPath(command[0]).name)
+            if program is not None:
+                return Runnable(container, program)
+        raise SandboxError(
+            f"Pod {Key.of(pod)}: no container has a command that this node can run: "
+            f"{', '.join(self._setup.programs)}"
+        )
+
+    async def _token(self, pod: JsonObject) -> str:
+        account = Key(namespace_of(pod), pod["spec"].get("serviceAccountName", "default"))
+        request: JsonObject = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"expirationSeconds": _TOKEN_SECONDS},
+        }
+        answer = await self._client.create_subresource(SERVICE_ACCOUNT, account, "token", request)
+        return str(map_at(answer, "status")["token"])
+
+    async def _report(
+        self, pods: Iterable[JsonObject], status_of: Callable[[JsonObject], JsonObject]
+    ) -> None:
+        for pod in pods:
+            status = status_of(pod)
+            if pod_status.differs(pod, status):
+                with suppress(NotFound):
+                    await self._client.patch(
+                        POD, Key.of(pod), {"status": status}, subresource="status"
+                    )

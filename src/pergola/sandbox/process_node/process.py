@@ -1,0 +1,152 @@
+"""The process that runs the pods of one workload."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from pergola.api.objects import JsonObject, map_at, maps_at, name_of, namespace_of, uid_of
+from pergola.kube.kubeconfig import SERVICE_ACCOUNT as ACCOUNT_FILES
+from pergola.kube.kubeconfig import ClusterConfig
+from pergola.kube.yaml import dump
+from pergola.pki import TokenFile, kubeconfig
+from pergola.sandbox.child import Child
+from pergola.sandbox.directory import write
+from pergola.sandbox.process_node import volumes
+from pergola.sandbox.process_node.place import Place
+from pergola.sandbox.process_node.probe import is_ready
+from pergola.sandbox.process_node.programs import Program, Surroundings, adapt_file
+
+_IN_CLUSTER: Final = "in-cluster.kubeconfig"
+# Kubeconfigs of whoever started the node are not for its processes.
+_NOT_INHERITED: Final = ("KUBECONFIG", "TARGET_KUBECONFIG")
+
+
+class Runnable(NamedTuple):
+    """A container, and the program that runs it here."""
+
+    container: JsonObject
+    program: Program
+
+
+class Access(NamedTuple):
+    """The cluster in which a pod runs, and a token of its ServiceAccount; empty without one."""
+
+    cluster: ClusterConfig
+    token: str
+
+
+class Process:
+    """One process, with its files.
+
+    Args:
+        pod: the pod that it was started for; it runs the workload's other pods as well.
+        access: how it reaches the cluster that it runs in.
+        changed: called when it starts or exits.
+    """
+
+    def __init__(
+        self,
+        pod: JsonObject,
+        runnable: Runnable,
+        place: Place,
+        shared: Surroundings,
+        access: "Access",
+        changed: Callable[[], None],
+    ) -> None:
+        directory = place.directory.parent
+        self.uid = uid_of(pod)
+        self.place = place
+        self._pod = pod
+        self._container = runnable.container
+        self._shared = shared
+        self._access = access
+        environment = _environment(pod, self._container, directory)
+        line = _line(runnable, place, shared)
+        name = str(self._container["name"])
+        self._child = Child(name, line, directory, changed, environment=environment)
+
+    @property
+    def restarts(self) -> int:
+        """How often it exited by itself."""
+        return int(self._child.state()["failures"])
+
+    def write_files(self, find: volumes.Find) -> None:
+        """Write the files that the container mounts; keep what did not change.
+
+        Raises:
+            MissingFile: an object that the pod mounts does not exist yet.
+        """
+        cluster, token = self._access
+        files = volumes.mounted_files(self._pod, self._container, find, token)
+        for path, content in files.items():
+            _write(self.place.file(path), adapt_file(content, self.place, self._shared))
+        if token:
+            user = TokenFile(str(self.place.file(f"{ACCOUNT_FILES}/token")))
+            own = kubeconfig("in-cluster", cluster.server, cluster.ca or b"", user)
+            _write(self.place.directory.parent / _IN_CLUSTER, dump(own).encode())
+
+    def make_folders(self, claims: Path) -> None:
+        """Make the folders of the container's mounts, those of claims where they stay."""
+        for path in self.place.mounts:
+            self.place.file(path).mkdir(mode=0o700, parents=True, exist_ok=True)
+        for path, claim in volumes.claims(self._pod, self._container).items():
+            kept = claims / namespace_of(self._pod) / claim
+            kept.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder = self.place.file(path)
+            folder.rmdir()
+            folder.symlink_to(kept)
+
+    async def start(self) -> None:
+        """Start it unless it runs."""
+        await self._child.start()
+
+    async def is_ready(self) -> bool:
+        """Return whether it runs and its readiness probe succeeds."""
+        if self._child.state()["state"] != "running":
+            return False
+        return await is_ready(self._container, self.place)
+
+    async def stop(self) -> None:
+        """Stop it and remove its files, but not those of claims, nor its log."""
+        await self._child.stop()
+        shutil.rmtree(self.place.directory, ignore_errors=True)
+
+
+def mount_paths(pod: JsonObject, container: JsonObject) -> tuple[str, ...]:
+    """Return the paths of a container's mounts, without folders of the host."""
+    own = {each["name"] for each in maps_at(pod, "spec", "volumes") if "hostPath" not in each}
+    mounts = maps_at(container, "volumeMounts")
+    return tuple(mount["mountPath"] for mount in mounts if mount["name"] in own)
+
+
+def _line(runnable: Runnable, place: Place, shared: Surroundings) -> list[str]:
+    container, program = runnable
+    given = (*container.get("command", ())[1:], *container.get("args", ()))
+    args = tuple(place.localised(arg) for arg in given)
+    return [*program.line, *program.adapt(args, place, shared)]
+
+
+def _environment(pod: JsonObject, container: JsonObject, directory: Path) -> dict[str, str]:
+    own = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
+    own |= dict(_variables(pod, container))
+    if volumes.mounts_token(pod):
+        own["KUBECONFIG"] = str(directory / _IN_CLUSTER)
+    return own
+
+
+def _variables(pod: JsonObject, container: JsonObject) -> Iterator[tuple[str, str]]:
+    fields = {"metadata.name": name_of(pod), "metadata.namespace": namespace_of(pod)}
+    for variable in maps_at(container, "env"):
+        path = map_at(variable, "valueFrom", "fieldRef").get("fieldPath")
+        value = variable.get("value") or fields.get(str(path))
+        if value is not None:
+            yield variable["name"], value
+
+
+def _write(file: Path, content: bytes) -> None:
+    if file.is_file() and file.read_bytes() == content:
+        return
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write(file, content)

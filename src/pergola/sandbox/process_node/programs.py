@@ -1,0 +1,137 @@
+"""The programs that a process node can run, and what differs from running them in a container."""
+
+import re
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from pergola.api.objects import JsonObject, map_at, maps_at
+from pergola.kube.yaml import YamlError, dump, parse
+from pergola.sandbox.components import APISERVER, CONTROLLER_MANAGER, ETCD
+from pergola.sandbox.images.catalogue import named
+from pergola.sandbox.images.installation import NAME as PERGOLA
+from pergola.sandbox.process_node.place import Place, local_port
+
+_MAIN: Final = "import sys; from pergola.cli import main; sys.exit(main())"
+_SECURE_PORT: Final = re.compile(r"--secure-port=(\d+)")
+_ANYWHERE: Final = "0.0.0.0"  # noqa: S104 - replaced by a loopback address
+
+
+class Surroundings(NamedTuple):
+    """What all processes of a node share.
+
+    Attributes:
+        egress: the file that sends an API server's connections through the node's tunnel.
+        proxy: the URL of the tunnel for other clients.
+    """
+
+    egress: Path
+    proxy: str
+
+
+Arguments = tuple[str, ...]
+
+
+class Program(NamedTuple):
+    """One program.
+
+    Attributes:
+        line: the start of its command line, before the container's arguments.
+        adapt: from the container's arguments to those on this machine.
+    """
+
+    line: tuple[str, ...]
+    adapt: Callable[[Arguments, Place, Surroundings], Arguments]
+
+
+Programs = Mapping[str, Program]
+"""Programs by the last component of a container's command."""
+
+NAMES: Final = (ETCD, APISERVER, CONTROLLER_MANAGER)
+"""The programs that must be built."""
+
+
+def programs(binaries: Mapping[str, Path]) -> Programs:
+    """Return the programs that a node runs.
+
+    Args:
+        binaries: those of `NAMES`.
+    """
+    return {
+        ETCD: Program((str(binaries[ETCD]),), _etcd),
+        APISERVER: Program((str(binaries[APISERVER]),), _api_server),
+        CONTROLLER_MANAGER: Program((str(binaries[CONTROLLER_MANAGER]),), _controller_manager),
+        PERGOLA: Program((sys.executable, "-c", _MAIN), _pergola),
+    }
+
+
+def repositories() -> list[str]:
+    """Return the repositories of the programs' images."""
+    offers = named((*NAMES, PERGOLA))
+    return [name for offer in offers for name in (offer.repository, *offer.aliases)]
+
+
+def adapt_file(content: bytes, place: Place, shared: Surroundings) -> bytes:
+    """Return a file of a container as its process needs it.
+
+    Paths are local, kubeconfigs lead through the tunnel, and servers listen on the process's own
+    address.
+    """
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        return content
+    return _adapted_settings(place.localised(text), place, shared).encode()
+
+
+def _adapted_settings(text: str, place: Place, shared: Surroundings) -> str:
+    try:
+        value = parse(text.encode())
+    except YamlError:
+        return text
+    if not isinstance(value, dict) or "kind" not in value:
+        return text
+    settings: JsonObject = value
+    if settings["kind"] == "Config":
+        for cluster in maps_at(settings, "clusters"):
+            cluster["cluster"]["proxy-url"] = shared.proxy
+    elif "server" in settings:
+        for server in map_at(settings, "server").values():
+            server["bindAddress"] = place.address
+    else:
+        return text
+    return dump(settings)
+
+
+def _etcd(args: Arguments, place: Place, shared: Surroundings) -> Arguments:
+    del shared
+    return (*(arg.replace(_ANYWHERE, place.address) for arg in args), "--unsafe-no-fsync")
+
+
+def _api_server(args: Arguments, place: Place, shared: Surroundings) -> Arguments:
+    return (
+        *_unprivileged(args),
+        f"--bind-address={place.address}",
+        f"--advertise-address={place.address}",
+        # Loopback addresses are not allowed as endpoints of the `kubernetes` Service.
+        "--endpoint-reconciler-type=none",
+        f"--egress-selector-config-file={shared.egress}",
+    )
+
+
+def _controller_manager(args: Arguments, place: Place, shared: Surroundings) -> Arguments:
+    del shared
+    return (*_unprivileged(args), f"--bind-address={place.address}")
+
+
+def _pergola(args: Arguments, place: Place, shared: Surroundings) -> Arguments:
+    del place, shared
+    return args
+
+
+def _unprivileged(args: Arguments) -> Arguments:
+    def local(match: re.Match[str]) -> str:
+        return f"--secure-port={local_port(int(match[1]))}"
+
+    return tuple(_SECURE_PORT.sub(local, arg) for arg in args)

@@ -1,0 +1,175 @@
+"""A stand-in for etcd-druid: it serves `Etcd` objects with real etcds, one member each.
+
+It keeps the contract that others rely on: its finalizer, the Service for clients, the claim of the
+data, the operation annotation and the status. It takes no backups.
+"""
+
+import asyncio
+from contextlib import suppress
+from typing import Final
+
+from pergola.api.kinds import CRD, STATEFUL_SET
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    annotations_of,
+    generation_of,
+    map_at,
+    maps_at,
+)
+from pergola.kube.applied import is_applied
+from pergola.kube.client import Client
+from pergola.kube.errors import NotFound
+from pergola.runtime.caching.cache import Cache, Change
+from pergola.runtime.controlling.controller import DONE, Outcome
+from pergola.runtime.controlling.unit import Unit, controller_unit
+from pergola.runtime.controlling.watches import Watch
+from pergola.runtime.metrics import Metrics
+from pergola.sandbox.simulated.etcd_manifests import objects
+
+ETCD: Final = GroupVersionKind("druid.gardener.cloud", "v1alpha1", "Etcd")
+
+_DEFINITION: Final = Key("", "etcds.druid.gardener.cloud")
+_MANAGER: Final = "etcd-druid"
+_FINALIZER: Final = "druid.gardener.cloud/etcd-druid"
+_OPERATION: Final = "gardener.cloud/operation"
+_SERVED_WITHIN: Final = (0.0, 0.5, 2.0)
+_SINCE: Final = "2000-01-01T00:00:00Z"
+_CONDITIONS: Final = (
+    "Ready",
+    "AllMembersReady",
+    "AllMembersUpdated",
+    "BackupReady",
+    "DataVolumesReady",
+)
+
+
+class Druid:
+    """A reconciler of `Etcd` objects."""
+
+    def __init__(
+        self, client: Client, etcds: Cache[JsonObject], stateful_sets: Cache[JsonObject]
+    ) -> None:
+        self._client = client
+        self._etcds = etcds
+        self._stateful_sets = stateful_sets
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Apply the objects of an etcd, and report its state; remove them when it is deleted."""
+        etcd = self._etcds.get(key)
+        if etcd is None:
+            return DONE
+        if "deletionTimestamp" in etcd["metadata"]:
+            with suppress(NotFound):  # it went meanwhile
+                await self._delete(key, etcd)
+            return DONE
+        if _FINALIZER not in etcd["metadata"].get("finalizers", ()):
+            await self._patch_finalizers(key, etcd, add=True)
+        await self._apply(etcd)
+        if _OPERATION in annotations_of(etcd):
+            await self._client.patch(ETCD, key, {"metadata": {"annotations": {_OPERATION: None}}})
+        await self._report(key, etcd)
+        return DONE
+
+    async def _apply(self, etcd: JsonObject) -> None:
+        for obj in objects(etcd):
+            live = await self._client.find(GroupVersionKind.of(obj), Key.of(obj))
+            if live is None or not is_applied(obj, live, _MANAGER):
+                await self._client.apply(obj, manager=_MANAGER, force=True)
+
+    async def _delete(self, key: Key, etcd: JsonObject) -> None:
+        """Delete the objects; the finalizer goes when the etcd does not run any more."""
+        remaining = False
+        for obj in objects(etcd):
+            gvk = GroupVersionKind.of(obj)
+            live = await self._client.find(gvk, Key.of(obj), metadata_only=True)
+            if live is not None:
+                uid = live["metadata"]["uid"]
+                remaining |= not await self._client.delete(
+                    gvk, Key.of(obj), uid=uid, propagation="Foreground"
+                )
+        if not remaining and _FINALIZER in etcd["metadata"].get("finalizers", ()):
+            await self._patch_finalizers(key, etcd, add=False)
+
+    async def _patch_finalizers(self, key: Key, etcd: JsonObject, *, add: bool) -> None:
+        others = [name for name in etcd["metadata"].get("finalizers", ()) if name != _FINALIZER]
+        metadata = {
+            "finalizers": [*others, _FINALIZER] if add else others,
+            "resourceVersion": etcd["metadata"]["resourceVersion"],
+        }
+        await self._client.patch(ETCD, key, {"metadata": metadata})
+
+    async def _report(self, key: Key, etcd: JsonObject) -> None:
+        status = _status(etcd, self._stateful_sets.get(key))
+        if any(map_at(etcd, "status").get(name) != value for name, value in status.items()):
+            await self._client.patch(ETCD, key, {"status": status}, subresource="status")
+
+
+def _status(etcd: JsonObject, stateful_set: JsonObject | None) -> JsonObject:
+    replicas = map_at(etcd, "spec")["replicas"]
+    ready = stateful_set is not None and _is_rolled_out(stateful_set)
+    return {
+        "observedGeneration": generation_of(etcd),
+        "ready": ready,
+        "replicas": replicas,
+        "currentReplicas": replicas,
+        "readyReplicas": replicas if ready else 0,
+        "conditions": [
+            {
+                "type": kind,
+                "status": "True" if ready else "False",
+                "reason": "Running" if ready else "NotReady",
+                "message": "The etcd answers" if ready else "The etcd does not answer yet",
+                "lastTransitionTime": _SINCE,
+                "lastUpdateTime": _SINCE,
+            }
+            for kind in _CONDITIONS
+        ],
+    }
+
+
+def _is_rolled_out(stateful_set: JsonObject) -> bool:
+    replicas = map_at(stateful_set, "spec")["replicas"]
+    status = map_at(stateful_set, "status")
+    return (
+        status.get("observedGeneration") == generation_of(stateful_set)
+        and status.get("updateRevision") == status.get("currentRevision")
+        and status.get("readyReplicas", 0) == replicas
+        and status.get("updatedReplicas", 0) == replicas
+    )
+
+
+def druid_unit(client: Client, namespace: str) -> Unit:
+    """Return the unit that serves the `Etcd` objects of a namespace.
+
+    They may be defined later.
+    """
+    etcds = Cache(client, ETCD, _whole, namespace=namespace)
+    stateful_sets = Cache(client, STATEFUL_SET, _whole, namespace=namespace)
+    definitions = Cache(client, CRD, _whole, fields=f"metadata.name={_DEFINITION.name}")
+    definitions.subscribe(lambda _: _wake_soon(etcds))
+    return controller_unit(
+        "etcd-druid",
+        Druid(client, etcds, stateful_sets).reconcile,
+        watches=[Watch(etcds), Watch(stateful_sets, to=_owner)],
+        metrics=Metrics(),
+        caches=[definitions, stateful_sets, etcds],
+    )
+
+
+def _wake_soon(etcds: Cache[JsonObject]) -> None:
+    """Retry now, and a moment later: a kind is served shortly after its definition says so."""
+    loop = asyncio.get_running_loop()
+    for seconds in _SERVED_WITHIN:
+        loop.call_later(seconds, etcds.wake)
+
+
+def _owner(change: Change[JsonObject]) -> list[Key]:
+    obj = change.new or change.old or {}
+    owners = maps_at(obj, "metadata", "ownerReferences")
+    return [change.key for owner in owners if owner["kind"] == ETCD.kind]
+
+
+def _whole(obj: JsonObject) -> JsonObject:
+    return obj
