@@ -33,7 +33,7 @@ class ObjectReference(Value):
     api_version: str | None = None
     """The group and version of the object."""
     field_path: str | None = None
-    """The path of a field, if only a part of the object is meant."""
+    """The path of a field, for a reference to a part of the object."""
     kind: str | None = None
     """The kind of the object."""
     name: str | None = None

@@ -44,7 +44,7 @@ class ClusterCredentials(Value):
     service_account_ref: _Reference | None = None
     """The ServiceAccount whose token is used."""
     shoot_ref: ShootRef | None = None
-    """The Shoot that the cluster is."""
+    """The Shoot, if the cluster is one."""
 
 
 class ResourceClaim(Value):
@@ -62,13 +62,13 @@ class Resources(Value):
     claims: Annotated[list[ResourceClaim], keyed_by("name")] = []
     """Claims of the pod that the container uses."""
     limits: ResourceList | None = None
-    """The most that the container may use."""
+    """The limits of the container's resources."""
     requests: ResourceList | None = None
     """The resources that are reserved for the container."""
 
 
 class TerminalContainer(Value):
-    """The container that a user works in."""
+    """The container in which a user works."""
 
     image: str
     """The image, which must have `/bin/cp`."""
@@ -83,12 +83,12 @@ class TerminalContainer(Value):
 
 
 class TerminalPod(Value):
-    """The pod that a user works in."""
+    """The pod in which a user works."""
 
     container: TerminalContainer | None = None
     """The container of the pod."""
     container_image: str = ""
-    """The image if there is no `container`; deprecated."""
+    """The image of the container if `container` is absent; deprecated."""
     host_network: bool = False
     """Whether the pod shares the network of its node."""
     host_pid: bool = field(name="hostPID", default=False)
@@ -98,7 +98,7 @@ class TerminalPod(Value):
     node_selector: dict[str, str] = {}
     """Labels of nodes on which the pod may run."""
     privileged: bool = False
-    """Whether the container is privileged if there is no `container`; deprecated."""
+    """Whether the container is privileged if `container` is absent; deprecated."""
 
 
 class HostCluster(Value):
@@ -126,7 +126,7 @@ class RoleRef(Value):
 
 
 class RoleBinding(Value):
-    """A role that the terminal has while it exists."""
+    """A binding of a role to the terminal, as long as it exists."""
 
     binding_kind: _BindingKind
     """The kind of the binding."""
@@ -137,7 +137,7 @@ class RoleBinding(Value):
 
 
 class ProjectMembership(Value):
-    """A Project of which the terminal is a member while it exists."""
+    """A Project that the terminal is a member of as long as it exists."""
 
     project_name: str
     """The name of the Project."""
@@ -146,7 +146,7 @@ class ProjectMembership(Value):
 
 
 class Authorization(Value):
-    """What a terminal may do in its target."""
+    """The permissions of a terminal in its target."""
 
     role_bindings: list[RoleBinding] = []
     """Roles of the target."""
@@ -155,7 +155,7 @@ class Authorization(Value):
 
 
 class TargetApiServer(Value):
-    """Where the API server of the target is reached from the pod."""
+    """The connection from the pod to the API server of the target."""
 
     ca_data: Annotated[bytes, NULLABLE] | None = None
     """The authority of the API server, in PEM."""
@@ -173,21 +173,21 @@ class TargetCluster(Value):
     kubeconfig_context_namespace: str
     """The default namespace of the kubeconfig in the pod."""
     api_server: TargetApiServer | None = None
-    """Where the API server is reached."""
+    """The connection to the API server."""
     api_server_service_ref: _Reference | None = None
     """The Service of the API server; superseded by `apiServer`."""
     authorization: Authorization | None = None
-    """What the terminal may do."""
+    """The permissions of the terminal."""
     binding_kind: _BindingKind = ""
     """The kind of the binding to `roleName`; superseded by `authorization`."""
     cleanup_project_membership: bool | None = None
-    """Whether the ServiceAccount of the credentials leaves the Project after its last terminal."""
+    """Whether to remove the ServiceAccount from the Project after its last terminal."""
     namespace: str | None = None
-    """The namespace for what the terminal needs, unless it is temporary."""
+    """The namespace of the terminal's objects, unless it is temporary."""
     role_name: str = ""
     """The ClusterRole of the terminal; superseded by `authorization`."""
     temporary_namespace: bool | None = None
-    """Whether there is a namespace that lives as long as the terminal."""
+    """Whether the terminal gets a namespace that lives as long as it does."""
 
 
 class TerminalSpec(Value):
@@ -207,16 +207,16 @@ class TerminalError(Value):
     description: str
     """The problem."""
     last_update_time: Timestamp | None = None
-    """When it occurred."""
+    """The time of its occurrence."""
 
 
 class TerminalOperation(Value):
-    """What happens to a terminal, or happened last."""
+    """The current or last operation of a terminal."""
 
     description: str
     """Details for people."""
     last_update_time: Timestamp
-    """When its state changed."""
+    """The time of the last change of state."""
     state: str
     """`Processing`, `Succeeded` or `Error`."""
     type: str
@@ -227,11 +227,11 @@ class TerminalStatus(Value):
     """The state of a terminal."""
 
     attach_service_account_name: str | None = None
-    """The ServiceAccount with which the dashboard attaches to the pod."""
+    """The ServiceAccount that the dashboard uses to attach to the pod."""
     last_error: TerminalError | None = None
     """The last problem."""
     last_operation: TerminalOperation | None = None
-    """What happens, or happened last."""
+    """The current or last operation."""
     pod_name: str | None = None
     """The name of the pod."""
 

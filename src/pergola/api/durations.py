@@ -27,7 +27,7 @@ _PART: Final = re.compile(r"(?P<whole>[0-9]*)(?P<point>\.(?P<fraction>[0-9]*))?(
 
 
 class DurationError(ValueError):
-    """A text that is not a Go duration; the message says why."""
+    """A text that is not a Go duration; the message gives the reason."""
 
     def __init__(self, text: str, problem: str) -> None:
         self.text = text

@@ -80,7 +80,7 @@ class NetworkSpec(Value):
     provider_config: JsonObject | None = None
     """The plugin's configuration, with its own `apiVersion` and `kind`."""
     class_: Annotated[str, _STAYS] | None = field(name="class", default=None)
-    """What the extension serves: a `shoot` if absent or empty, else the `seed` or `garden`."""
+    """The kind of cluster that the extension serves: `shoot` (the default), `seed` or `garden`."""
 
 
 class LastOperation(Value):
@@ -93,9 +93,9 @@ class LastOperation(Value):
     progress: Annotated[int, INT32]
     """The progress in percent."""
     description: str
-    """What was done, or what failed."""
+    """The steps that were done, or the failure."""
     last_update_time: Timestamp
-    """When this was written."""
+    """The time of this report."""
 
 
 class LastError(Value):
@@ -108,7 +108,7 @@ class LastError(Value):
     task_id: str | None = field(name="taskID", default=None)
     """The part of the operation that failed."""
     last_update_time: Timestamp | None = None
-    """When this was written."""
+    """The time of this report."""
 
 
 class CrossVersionObjectReference(Value):
@@ -123,7 +123,7 @@ class CrossVersionObjectReference(Value):
 
 
 class NamedResourceReference(Value):
-    """An object that `state` refers to by a name."""
+    """An object that `state` refers to by name."""
 
     name: str
     """The name that `state` uses."""

@@ -45,7 +45,7 @@ class InfrastructureSpec(Value):
     provider_config: JsonObject | None = None
     """The provider's configuration, with its own `apiVersion` and `kind`."""
     class_: Annotated[str, _STAYS] | None = field(name="class", default=None)
-    """What the extension serves: a `shoot` if absent or empty, else the `seed` or `garden`."""
+    """The kind of cluster that the extension serves: `shoot` (the default), `seed` or `garden`."""
 
 
 class InfrastructureNetworking(Value):

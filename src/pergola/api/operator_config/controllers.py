@@ -43,7 +43,7 @@ class GardenCareController(Value):
     sync_period: Duration = Duration(minutes=1)
     """The time between two checks."""
     condition_thresholds: list[ConditionThreshold] = []
-    """Times for which conditions stay `Progressing`; none without an entry."""
+    """The times for which conditions stay `Progressing`, by type; zero without an entry."""
 
 
 class ExtensionCareController(Syncs):
@@ -52,7 +52,7 @@ class ExtensionCareController(Syncs):
     sync_period: Duration = Duration(minutes=1)
     """The time between two checks."""
     condition_thresholds: list[ConditionThreshold] = []
-    """Times for which conditions stay `Progressing`; none without an entry."""
+    """The times for which conditions stay `Progressing`, by type; zero without an entry."""
 
 
 class GardenletDeployer(Syncs):
@@ -66,7 +66,7 @@ class NetworkPolicies(Syncs):
     """The controller that creates the NetworkPolicies of the runtime cluster."""
 
     additional_namespace_selectors: list[LabelSelector] = []
-    """Namespaces beside the usual ones, by their labels."""
+    """Selectors of namespaces to serve in addition to the default ones."""
 
 
 class Controllers(Value):
@@ -89,6 +89,6 @@ class Controllers(Value):
     extension_reference: Syncs = field(default_factory=Syncs)
     """The controller that protects objects that Extensions reference."""
     extension_required_runtime: Syncs = field(default_factory=Syncs)
-    """The controller that decides which Extensions the runtime cluster requires."""
+    """The controller that determines which Extensions the runtime cluster requires."""
     extension_required_virtual: Syncs = field(default_factory=Syncs)
-    """The controller that decides which Extensions the virtual cluster requires."""
+    """The controller that determines which Extensions the virtual cluster requires."""

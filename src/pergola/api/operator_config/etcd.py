@@ -16,7 +16,7 @@ class EtcdController(Value):
 
 
 class CustodianController(Value):
-    """The controller of etcd-druid that watches over the state of etcds."""
+    """The controller of etcd-druid that monitors the state of etcds."""
 
     workers: int = 10
     """The number of etcds checked in parallel."""
@@ -30,7 +30,7 @@ class BackupCompactionController(Value):
     enable_backup_compaction: bool = False
     """Whether backups are compacted."""
     events_threshold: int = 1_000_000
-    """After how many changes a backup is compacted."""
+    """The number of changes after which a backup is compacted."""
     active_deadline_duration: Duration = Duration(hours=3)
     """The time limit of a compaction."""
     metrics_scrape_wait_duration: Duration = Duration(seconds=60)
@@ -52,7 +52,7 @@ class EtcdConfig(Value):
     etcd_controller: EtcdController = field(default_factory=EtcdController)
     """The controller that reconciles etcds."""
     custodian_controller: CustodianController = field(default_factory=CustodianController)
-    """The controller that watches over the state of etcds."""
+    """The controller that monitors the state of etcds."""
     backup_compaction_controller: BackupCompactionController = field(
         default_factory=BackupCompactionController
     )

@@ -8,8 +8,8 @@ class FeatureGate(NamedTuple):
     """A feature gate.
 
     Attributes:
-        default: whether it is on unless the configuration says otherwise.
-        is_locked: whether the configuration cannot change it.
+        default: Whether it is on by default.
+        is_locked: Whether the configuration cannot change it.
     """
 
     default: bool
@@ -31,5 +31,5 @@ FEATURE_GATES: Final = {
 
 
 def feature_gates_of(configured: Mapping[str, bool]) -> dict[str, bool]:
-    """Return all feature gates of the operator: as configured, or their defaults."""
+    """Return all feature gates of the operator, with the configured values or the defaults."""
     return {name: gate.default for name, gate in FEATURE_GATES.items()} | dict(configured)

@@ -1,4 +1,4 @@
-"""From a parsed file to a configuration of the operator."""
+"""Loading of the operator's configuration from a parsed file."""
 
 from typing import TypeAlias
 
@@ -20,11 +20,11 @@ def configuration_from(value: JsonValue, *, source: str = "configuration") -> Lo
     """Return the configuration in a parsed file. An unknown field is an error.
 
     Args:
-        value: JSON.
-        source: what to call the file in the error.
+        value: The JSON.
+        source: The name of the file in errors.
 
     Raises:
-        ConfigurationInvalid: with all findings, each at its path.
+        ConfigurationInvalid: With all findings, each at its path.
     """
     return component_config.load(
         OperatorConfiguration,
@@ -39,7 +39,7 @@ def configuration_from(value: JsonValue, *, source: str = "configuration") -> Lo
 
 
 def _fill_defaults(config: OperatorConfiguration) -> None:
-    """Take zero and empty for absent where the original does."""
+    """Replace zero and empty values with defaults, where the original does."""
     for connection in (config.runtime_client_connection, config.virtual_client_connection):
         connection.qps = connection.qps or ClientConnection().qps
         connection.burst = connection.burst or ClientConnection().burst

@@ -21,9 +21,9 @@ class ClientConnection(component_config.ClientConnection):
     """A connection to a cluster."""
 
     qps: float | None = 100.0
-    """Requests per second at most; 100 if 0."""
+    """The maximum number of requests per second; 100 if 0."""
     burst: Annotated[int, Meta(ge=0)] | None = 130
-    """Requests at once at most; 130 if 0."""
+    """The maximum number of requests at once; 130 if 0."""
 
 
 class LeaderElection(component_config.LeaderElection):
@@ -86,7 +86,7 @@ class OperatorConfiguration(Value):
     runtime_client_connection: ClientConnection = field(default_factory=ClientConnection)
     """The cluster that hosts the garden."""
     virtual_client_connection: ClientConnection = field(default_factory=ClientConnection)
-    """The cluster that the garden provides; its address and credentials are those of the Garden."""
+    """The cluster that the garden provides; the Garden determines its address and credentials."""
     leader_election: LeaderElection = field(default_factory=LeaderElection)
     """Leader election between replicas."""
     server: Server = field(default_factory=Server)

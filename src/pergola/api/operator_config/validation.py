@@ -1,4 +1,4 @@
-"""What must hold beyond the schema (spec 20 §3, spec 21 §1.2)."""
+"""Rules beyond the schema (spec 20 §3, spec 21 §1.2)."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -18,7 +18,7 @@ _SHORTEST_SYNC: Final = timedelta(seconds=15)
 
 
 def check(config: OperatorConfiguration) -> Iterator[Finding]:
-    """Yield what is wrong with a configuration that follows its schema and has its defaults."""
+    """Yield the findings about a configuration that follows its schema and has its defaults."""
     yield from check_connection(config.runtime_client_connection, "runtimeClientConnection")
     yield from check_connection(config.virtual_client_connection, "virtualClientConnection")
     yield from check_leader_election(config.leader_election, "leaderElection")

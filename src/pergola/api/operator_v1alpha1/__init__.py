@@ -1,6 +1,6 @@
 """`operator.gardener.cloud/v1alpha1`: the Garden and the operator's Extension (spec 20, spec 21).
 
-`garden_from` turns any Garden that an API server holds into a `Garden` with all its defaults.
+`garden_from` converts any stored Garden to a `Garden` with all defaults.
 """
 
 from pergola.api.operator_v1alpha1.defaults import default_garden, garden_from

@@ -1,4 +1,4 @@
-"""Settings that kube-apiserver and gardener-apiserver have in common (spec 20 §5.4, §5.5)."""
+"""Settings that kube-apiserver and gardener-apiserver share (spec 20 §5.4, §5.5)."""
 
 # ruff: noqa: RUF012 - Structs give every value its own copy of an empty default
 
@@ -13,14 +13,14 @@ from pergola.api.schema.declare import ATOMIC, INT32, Value, default
 
 
 class AdmissionPlugin(Value):
-    """An admission plugin to configure or to switch off."""
+    """An admission plugin to configure or disable."""
 
     name: str
     """The name of the plugin."""
     config: JsonObject | None = None
     """The configuration of the plugin."""
     disabled: bool = False
-    """Whether the plugin is off."""
+    """Whether to disable the plugin."""
     kubeconfig_secret_name: str | None = None
     """The Secret with the kubeconfig that the plugin uses."""
 
@@ -63,9 +63,9 @@ class Requests(Value):
     """The limits of concurrent requests."""
 
     max_non_mutating_inflight: Int32 | None = None
-    """Reading requests at once at most."""
+    """The maximum number of concurrent reads."""
     max_mutating_inflight: Int32 | None = None
-    """Writing requests at once at most."""
+    """The maximum number of concurrent writes."""
 
 
 class ResourceWatchCacheSize(Value):
@@ -74,7 +74,7 @@ class ResourceWatchCacheSize(Value):
     resource: str
     """The resource, in plural."""
     size: Annotated[int, INT32]
-    """The size; 0 switches the cache off."""
+    """The size; 0 disables the cache."""
     api_group: str | None = None
     """The API group of the resource; the core group if absent."""
 
@@ -83,9 +83,9 @@ class WatchCacheSizes(Value):
     """The sizes of watch caches."""
 
     default: Int32 | None = None
-    """The size for resources without one of their own."""
+    """The default size."""
     resources: list[ResourceWatchCacheSize] = []
-    """Sizes of single resources."""
+    """The sizes for individual resources."""
 
 
 class EncryptionProvider(Value):
@@ -99,6 +99,6 @@ class EncryptionConfig(Value):
     """The encryption of resources in etcd."""
 
     resources: list[str] = []
-    """Resources to encrypt, as `resource` or `resource.group`, beside those that always are."""
+    """Extra resources to encrypt, as `resource` or `resource.group`; some always are."""
     provider: EncryptionProvider = field(default_factory=EncryptionProvider)
     """The encryption provider."""

@@ -1,4 +1,4 @@
-"""How a kube-apiserver recognizes users, and who decides about their requests (spec 20 §5.4)."""
+"""Authentication and authorization of a kube-apiserver's users (spec 20 §5.4)."""
 
 # ruff: noqa: RUF012 - Structs give every value its own copy of an empty default
 
@@ -13,7 +13,7 @@ _WebhookVersion = Literal["v1alpha1", "v1beta1", "v1"]
 
 
 class AuthenticationWebhook(Value):
-    """A webhook that recognizes tokens."""
+    """A webhook that authenticates tokens."""
 
     kubeconfig_secret_name: Annotated[str, NOT_EMPTY]
     """The Secret with the kubeconfig of the webhook."""
@@ -27,11 +27,11 @@ class Authentication(Value):
     """The authentication of users."""
 
     webhook: AuthenticationWebhook | None = None
-    """A webhook that recognizes tokens."""
+    """A webhook that authenticates tokens."""
 
 
 class OidcClientAuthentication(Value):
-    """The authentication of clients at the OpenID provider."""
+    """The authentication of clients with the OpenID provider."""
 
     extra_config: dict[str, str] = {}
     """Additional settings of clients."""
@@ -40,12 +40,12 @@ class OidcClientAuthentication(Value):
 
 
 class OidcConfig(Value):
-    """An OpenID provider; superseded by `structuredAuthentication`, and not allowed beside it."""
+    """An OpenID provider; superseded by `structuredAuthentication`, which excludes it."""
 
     ca_bundle: str | None = None
     """The authorities of the provider's certificate, in PEM."""
     client_authentication: OidcClientAuthentication | None = None
-    """The authentication of clients at the provider."""
+    """The authentication of clients with the provider."""
     client_id: str | None = field(name="clientID", default=None)
     """The audience that tokens must have."""
     groups_claim: str | None = None
@@ -53,11 +53,11 @@ class OidcConfig(Value):
     groups_prefix: str | None = None
     """The prefix of group names."""
     issuer_url: str | None = field(name="issuerURL", default=None)
-    """The address of the provider."""
+    """The URL of the provider."""
     required_claims: dict[str, str] = {}
     """Claims that tokens must have, with their values."""
     signing_algs: list[str] = []
-    """Accepted algorithms of signatures."""
+    """The accepted signature algorithms."""
     username_claim: str | None = None
     """The claim with the name of a user."""
     username_prefix: str | None = None
@@ -72,10 +72,10 @@ class StructuredAuthentication(Value):
 
 
 class AuthorizerKubeconfig(Value):
-    """The kubeconfig of a webhook that decides about requests."""
+    """The kubeconfig of a webhook that authorizes requests."""
 
     authorizer_name: str
-    """The name that the configuration gives the webhook."""
+    """The name of the webhook in the configuration."""
     secret_name: str
     """The Secret with the kubeconfig."""
 

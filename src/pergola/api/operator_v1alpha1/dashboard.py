@@ -30,9 +30,9 @@ class DashboardGitHub(Value):
     secret_ref: LocalReference
     """The Secret with the credentials."""
     api_url: Annotated[_Text, default(GITHUB)] = field(name="apiURL", default=GITHUB)
-    """The address of GitHub's API."""
+    """The URL of GitHub's API."""
     poll_interval: PositiveDuration | None = None
-    """The time between two reads of all tickets; only webhooks if absent."""
+    """The interval between reads of all tickets; no polling if absent."""
 
 
 class DashboardOidc(Value):
@@ -43,11 +43,11 @@ class DashboardOidc(Value):
     client_id_public: _Text | None = field(name="clientIDPublic", default=None)
     """The ID of the client for kubeconfigs."""
     issuer_url: _Text | None = field(name="issuerURL", default=None)
-    """The address of the OpenID provider."""
+    """The URL of the OpenID provider."""
     session_lifetime: PositiveDuration | None = None
     """The lifetime of a login."""
     additional_scopes: list[str] = []
-    """Scopes to request beside the usual ones."""
+    """Scopes to request in addition to the default ones."""
     certificate_authority_secret_ref: LocalReference | None = None
     """The Secret with the authorities of the provider's certificate."""
 
@@ -67,14 +67,14 @@ class DashboardTerminal(Value):
     container: TerminalContainer
     """The container of terminals."""
     allowed_hosts: list[str] = []
-    """Hosts of API servers to which a terminal may connect."""
+    """Hosts of API servers that terminals may connect to."""
 
 
 class DashboardIngress(Value):
-    """Whether the dashboard is reached from the outside; deprecated."""
+    """The exposure of the dashboard to users; deprecated."""
 
     enabled: Annotated[bool, default(value=True)] = True
-    """Whether it is."""
+    """Whether the dashboard is exposed."""
 
 
 class Dashboard(Value):
@@ -89,17 +89,17 @@ class Dashboard(Value):
     git_hub: DashboardGitHub | None = None
     """Tickets in GitHub that belong to Shoots."""
     log_level: Annotated[_Level, default("info")] = "info"
-    """The lowest level that is logged."""
+    """The lowest level to log."""
     oidc_config: DashboardOidc | None = None
     """Login with OpenID Connect."""
     terminal: DashboardTerminal | None = None
     """Terminals in the dashboard; none if absent."""
     domain: DnsDomain | None = None
-    """The name of the dashboard; `dashboard.` and each domain of the ingress if absent."""
+    """The host of the dashboard; `dashboard.` plus each ingress domain if absent."""
     tls_secret_name: str | None = None
     """The Secret with the certificate of the dashboard."""
     ingress: DashboardIngress = field(default_factory=DashboardIngress)
-    """Whether the dashboard is reached from the outside; deprecated."""
+    """The exposure of the dashboard to users; deprecated."""
     propagate_ca_from_sni: bool | None = field(name="propagateCAFromSNI", default=None)
-    """Whether kubeconfigs trust the authority of the SNI certificate; requires
+    """Whether kubeconfigs contain the authority of the SNI certificate; requires
     `kubeAPIServer.sni`."""

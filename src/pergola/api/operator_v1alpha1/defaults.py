@@ -1,7 +1,7 @@
 """Defaults of a Garden that its schema cannot fill in (spec 21 §8.1).
 
 The webhook fills them in when a Garden is written. `garden_from` fills them in when a Garden is
-read, so that one that was written without the webhook is the same to the operator.
+read, so that the operator does not depend on the webhook.
 """
 
 import copy
@@ -31,7 +31,7 @@ _OF_KUBE_API_SERVER: Final[tuple[tuple[tuple[str, ...], JsonValue], ...]] = (
 
 
 class Default(NamedTuple):
-    """A value to set; the maps above it are created where they are missing."""
+    """A value to set; missing maps above it are created."""
 
     path: tuple[str | int, ...]
     value: JsonValue
@@ -41,13 +41,13 @@ def garden_from(obj: JsonObject) -> Garden:
     """Return a Garden with all its defaults.
 
     Raises:
-        Malformed: the sentence names the Garden and every wrong field.
+        Malformed: The sentence names the Garden and every wrong field.
     """
     return read(Garden, default_garden(obj), of=f"Garden {name_of(obj)}")
 
 
 def default_garden(obj: JsonObject) -> JsonObject:
-    """Return a copy of a Garden with its defaults; what the Garden itself says stays."""
+    """Return a copy of a Garden with defaults for absent values."""
     defaulted = copy.deepcopy(obj)
     for default in defaults_of(obj):
         _set(defaulted, default)
@@ -55,7 +55,7 @@ def default_garden(obj: JsonObject) -> JsonObject:
 
 
 def defaults_of(obj: JsonObject) -> list[Default]:
-    """Return what is to be filled in, in order; nothing below a value of a wrong type.
+    """Return the defaults to fill in, in order; none below a value of the wrong type.
 
     A domain that is only a name, as in earlier versions of the API, becomes an object.
     """

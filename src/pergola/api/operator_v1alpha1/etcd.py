@@ -27,12 +27,11 @@ class Backup(Value):
     secret_ref: LocalReference
     """The Secret with the credentials of the object store."""
     bucket_name: Annotated[str, rule("self == oldSelf", "BucketName is immutable")] | None = None
-    """The bucket, with a path in it if needed; created by the operator if absent. It cannot
-    change."""
+    """The bucket, optionally with a path; created by the operator if absent. Immutable."""
     provider_config: JsonObject | None = None
     """The configuration of the bucket, which only the provider understands."""
     region: Annotated[str, rule("self == oldSelf", "Region is immutable")] | None = None
-    """The region of the bucket; that of the runtime cluster if absent. It cannot change."""
+    """The region of the bucket; that of the runtime cluster if absent. Immutable."""
 
 
 class EtcdEvents(Value):

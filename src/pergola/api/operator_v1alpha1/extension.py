@@ -1,4 +1,4 @@
-"""The Extension: what the operator installs to serve extension resources (spec 21 §13.1)."""
+"""The Extension, which the operator installs to serve extension resources (spec 21 §13.1)."""
 
 # ruff: noqa: RUF012 - Structs give every value its own copy of an empty default
 
@@ -25,13 +25,13 @@ class OciRepository(Value):
     """A Helm chart in a registry: `ref`, or `repository` with `tag` or `digest`."""
 
     ref: str | None = None
-    """The whole reference of the chart."""
+    """The complete reference to the chart."""
     repository: str | None = None
     """The repository of the chart."""
     tag: str | None = None
     """The tag of the chart."""
     digest: str | None = None
-    """The digest of the chart; it wins over the tag."""
+    """The digest of the chart, which takes precedence over the tag."""
     pull_secret_ref: LocalReference | None = None
     """The Secret with the credentials of the registry."""
     ca_bundle_secret_ref: LocalReference | None = None
@@ -64,7 +64,7 @@ class ExtensionDeployment(DeploymentSpec):
     seed_selector: Annotated[LabelSelector, ATOMIC] | None = None
     """The labels of seeds that may install it."""
     inject_garden_kubeconfig: bool | None = None
-    """Whether its pods get a kubeconfig of the virtual cluster."""
+    """Whether to inject a kubeconfig of the virtual cluster into its pods."""
 
 
 class AdmissionDeployment(Value):
@@ -86,7 +86,7 @@ class Deployment(Value):
     admission: AdmissionDeployment | None = None
     """The admission component of the extension."""
     resources: list[NamedResourceReference] = []
-    """Secrets and ConfigMaps whose content values may refer to."""
+    """Secrets and ConfigMaps with data that values may refer to."""
 
 
 class Lifecycle(Value):
@@ -112,15 +112,15 @@ class ExtensionResource(Value):
     cluster_compatibility: list[str] = []
     """Clusters that can use it: `garden`, `seed`, `shoot`."""
     continuous_endpoint_update: bool | None = None
-    """Whether changes of the control plane's nodes are reported to it."""
+    """Whether it is notified of changes of the control plane's nodes."""
     lifecycle: Lifecycle | None = None
     """The order of operations relative to the kube-apiserver."""
     primary: bool | None = None
-    """Whether it is the one that is responsible for the resource, rather than one that helps."""
+    """Whether it is primarily responsible for the resource, rather than assisting."""
     reconcile_timeout: Duration | None = None
     """The time limit of a reconciliation."""
     workerless_supported: bool | None = None
-    """Whether it can be used for Shoots without workers."""
+    """Whether it supports Shoots without workers."""
 
 
 class ExtensionSpec(Value):
@@ -136,11 +136,11 @@ class ExtensionStatus(Value):
     """The observed state of an extension."""
 
     conditions: list[Condition] = []
-    """Whether it is installed, required and healthy."""
+    """The state of the extension: whether it is installed, required and healthy."""
     observed_generation: int | None = None
     """The generation that the conditions are about."""
     provider_status: JsonObject | None = None
-    """The provider's own status, with an `apiVersion` and a `kind` of its own."""
+    """The provider's own status, with its own `apiVersion` and `kind`."""
 
 
 @kind(

@@ -1,4 +1,4 @@
-"""Facets and small values that several parts of the operator's kinds share."""
+"""Facets and small types that several parts of the operator's kinds share."""
 
 from typing import Annotated, Final, Literal, TypeAlias
 
@@ -18,16 +18,16 @@ PositiveDuration: TypeAlias = Annotated[
     Duration,
     Meta(extra_json_schema={"pattern": r"^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$"}),
 ]
-"""A duration without a sign, whose unit is never left out."""
+"""A duration without a sign and with explicit units."""
 
 
 class DnsDomain(Value):
-    """A domain, and who keeps its DNS records."""
+    """A domain, and the DNS provider of its records."""
 
     name: Annotated[str, NOT_EMPTY]
     """The name of the domain."""
     provider: str | None = None
-    """The name of the DNS provider that keeps its records."""
+    """The name of the DNS provider that manages its records."""
 
 
 class Autoscaling(Value):

@@ -40,7 +40,7 @@ class DnsManagement(Value):
     """The management of the garden's DNS records."""
 
     providers: Annotated[list[DnsProvider], NOT_EMPTY]
-    """The accounts; the first one is used where a domain names none."""
+    """The accounts; the first one is the default for domains."""
 
 
 class GardenExtension(Value):
@@ -64,7 +64,7 @@ class GardenSpec(Value):
     extensions: list[GardenExtension] = []
     """Extensions to use for the garden itself."""
     resources: list[NamedResourceReference] = []
-    """Objects that extensions refer to by a name."""
+    """Objects that extensions refer to by name."""
 
 
 @kind(

@@ -30,7 +30,7 @@ class GardenerApiServer(Value):
     """Settings of the gardener-apiserver."""
 
     admission_plugins: list[AdmissionPlugin] = []
-    """Admission plugins to configure or to switch off."""
+    """Admission plugins to configure or disable."""
     audit_config: AuditConfig | None = None
     """The configuration of the audit log."""
     audit_webhook: AuditWebhook | None = None
@@ -40,7 +40,7 @@ class GardenerApiServer(Value):
     feature_gates: dict[str, bool] = {}
     """Feature gates of Gardener."""
     go_away_chance: Annotated[float, Meta(ge=0, le=0.02)] | None = None
-    """The share of HTTP/2 connections that are ended at random, so that clients spread again."""
+    """The probability that a request ends its HTTP/2 connection, to rebalance clients."""
     logging: Logging | None = None
     """The verbosity of logs."""
     requests: Requests | None = None
@@ -81,7 +81,7 @@ class AdmissionController(Value):
     """Settings of the gardener-admission-controller."""
 
     log_level: _Level = "info"
-    """The lowest level that is logged."""
+    """The lowest level to log."""
     resource_admission_configuration: ResourceAdmissionConfiguration | None = None
     """Limits for objects of users."""
 
@@ -99,11 +99,11 @@ class GardenerControllerManager(Value):
     """Settings of the gardener-controller-manager."""
 
     default_project_quotas: list[ProjectQuota] = []
-    """Quotas for projects; the first one that matches counts."""
+    """Quotas for projects; the first match applies."""
     feature_gates: dict[str, bool] = {}
     """Feature gates of Gardener."""
     log_level: _Level = "info"
-    """The lowest level that is logged."""
+    """The lowest level to log."""
 
 
 class Scheduler(Value):
@@ -112,16 +112,16 @@ class Scheduler(Value):
     feature_gates: dict[str, bool] = {}
     """Feature gates of Gardener."""
     log_level: _Level = "info"
-    """The lowest level that is logged."""
+    """The lowest level to log."""
     strategy: Annotated[_Strategy, default("SameRegion")] = "SameRegion"
-    """The strategy that chooses a Seed for a Shoot."""
+    """The strategy for choosing a Shoot's Seed."""
 
 
 class DiscoveryServer(Value):
     """Settings of the server that publishes the keys of Shoots' tokens; deployed if present."""
 
     domain: DnsDomain | None = None
-    """The name of the server; `discovery.` and the first domain of the ingress if absent."""
+    """The host of the server; `discovery.` plus the first ingress domain if absent."""
     tls_secret_name: str | None = None
     """The Secret with the certificate of the server."""
 
@@ -130,7 +130,7 @@ class VirtualResourceManager(Value):
     """Settings of the resource manager of the virtual cluster."""
 
     additional_target_namespaces: list[str] = []
-    """Namespaces of the virtual cluster that it manages beside its own."""
+    """Extra namespaces of the virtual cluster that it manages."""
 
 
 class Gardener(Value):
@@ -155,7 +155,7 @@ class Gardener(Value):
     dashboard: Dashboard | None = field(name="gardenerDashboard", default=None)
     """Settings of the dashboard; deployed if present."""
     discovery_server: DiscoveryServer | None = field(name="gardenerDiscoveryServer", default=None)
-    """Settings of the discovery server; deployed if present, and it cannot be removed."""
+    """Settings of the discovery server; deployed if present. It cannot be removed."""
     resource_manager: VirtualResourceManager = field(
         name="gardenerResourceManager", default_factory=VirtualResourceManager
     )

@@ -30,11 +30,11 @@ class ServiceAccountConfig(Value):
     """Settings of ServiceAccount tokens."""
 
     issuer: str | None = None
-    """The issuer that tokens name, a URL."""
+    """The URL of the issuer in tokens."""
     accepted_issuers: list[str] = []
-    """Other issuers whose tokens are accepted, such as earlier ones."""
+    """Extra issuers whose tokens are accepted, such as former ones."""
     extend_token_expiration: bool | None = None
-    """Whether mounted tokens live longer than requested, for clients that never read them again."""
+    """Whether to extend the lifetime of mounted tokens, for clients that never reload them."""
     max_token_expiration: Duration | None = None
     """The longest lifetime of a token."""
 
@@ -49,19 +49,19 @@ class GroupResource(Value):
 
 
 class Sni(Value):
-    """Additional names of the API server, with a certificate of their own."""
+    """Extra host names of the API server with a separate certificate."""
 
     secret_name: Annotated[str, NOT_EMPTY] | None = None
     """The Secret with the certificate; the garden's wildcard certificate if absent."""
     domain_patterns: list[str] = []
-    """Names for which the certificate is used; a `*` can replace the first label."""
+    """Host names that use the certificate; a `*` can replace the first label."""
 
 
 class KubeApiServer(Value):
     """Settings of the virtual cluster's kube-apiserver."""
 
     admission_plugins: list[AdmissionPlugin] = []
-    """Admission plugins to configure or to switch off."""
+    """Admission plugins to configure or disable."""
     api_audiences: list[str] = []
     """The audiences of tokens; `kubernetes` and `gardener` if empty."""
     audit_config: AuditConfig | None = None
@@ -77,7 +77,7 @@ class KubeApiServer(Value):
     default_unreachable_toleration_seconds: int | None = None
     """The toleration of unreachable nodes, in seconds."""
     enable_anonymous_authentication: bool | None = None
-    """Whether unauthenticated requests are served; not allowed as of Kubernetes 1.35."""
+    """Whether to serve unauthenticated requests; not allowed as of Kubernetes 1.35."""
     encryption_config: EncryptionConfig = field(default_factory=EncryptionConfig)
     """The encryption of resources in etcd."""
     event_ttl: Duration = field(name="eventTTL", default=Duration(hours=1))
@@ -87,7 +87,7 @@ class KubeApiServer(Value):
     logging: Logging = field(default_factory=lambda: Logging(verbosity=2))
     """The verbosity of logs."""
     oidc_config: OidcConfig | None = None
-    """An OpenID provider; superseded by `structuredAuthentication`, and not allowed beside it."""
+    """An OpenID provider; superseded by `structuredAuthentication`, which excludes it."""
     requests: Requests = field(
         default_factory=lambda: Requests(max_non_mutating_inflight=400, max_mutating_inflight=200)
     )
@@ -95,18 +95,18 @@ class KubeApiServer(Value):
     resources_to_store_in_etcd_events: list[GroupResource] = field(
         name="resourcesToStoreInETCDEvents", default_factory=list
     )
-    """Resources that are kept in the etcd for Events."""
+    """Extra resources to store in the etcd for Events."""
     runtime_config: dict[str, bool] = {}
-    """APIs to switch on or off, such as `scheduling.k8s.io/v1alpha1`."""
+    """APIs to enable or disable, such as `scheduling.k8s.io/v1alpha1`."""
     service_account_config: ServiceAccountConfig | None = None
     """Settings of ServiceAccount tokens."""
     sni: Sni | None = None
-    """Additional names of the API server, with a certificate of their own."""
+    """Extra host names of the API server with a separate certificate."""
     structured_authentication: StructuredAuthentication | None = None
     """Structured authentication, configured in Kubernetes' own format."""
     structured_authorization: StructuredAuthorization | None = None
     """Structured authorization, configured in Kubernetes' own format."""
     tls_min_version: str | None = None
-    """The lowest version of TLS: `VersionTLS12` or `VersionTLS13`."""
+    """The minimum version of TLS: `VersionTLS12` or `VersionTLS13`."""
     watch_cache_sizes: WatchCacheSizes | None = None
     """The sizes of watch caches."""

@@ -1,4 +1,4 @@
-"""What the kinds of this group are called."""
+"""The API group and kinds of the operator."""
 
 from typing import Final
 

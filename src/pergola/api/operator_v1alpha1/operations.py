@@ -1,6 +1,6 @@
-"""Operations that people request of a Garden by the annotation `gardener.cloud/operation`.
+"""Operations that users request with the annotation `gardener.cloud/operation` of a Garden.
 
-The annotation holds several, separated by `;` (spec 20 §4, spec 21 §10.2).
+The annotation can hold several, separated by `;` (spec 20 §4, spec 21 §10.2).
 """
 
 from typing import Final
@@ -41,10 +41,10 @@ OPERATIONS: Final = frozenset(
 
 
 def operations_in(annotation: str) -> list[str]:
-    """Return the operations that an annotation names: in order, each once, empty parts left out."""
+    """Return the operations in an annotation, in order, without duplicates and empty parts."""
     return list(dict.fromkeys(part.strip() for part in annotation.split(";") if part.strip()))
 
 
 def annotation_of(operations: list[str]) -> str:
-    """Return the value of the annotation that names these operations."""
+    """Return the value of the annotation for these operations."""
     return ";".join(operations)

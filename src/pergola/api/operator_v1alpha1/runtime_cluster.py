@@ -16,7 +16,7 @@ class IngressController(Value):
     """The ingress controller of the runtime cluster."""
 
     kind: Literal["nginx"]
-    """Which ingress controller it is."""
+    """The type of the ingress controller."""
     provider_config: JsonObject | None = None
     """The configuration of the controller, as keys and values of its ConfigMap."""
 
@@ -27,11 +27,11 @@ class Ingress(Value):
     controller: IngressController
     """The ingress controller."""
     domains: Annotated[list[DnsDomain], NOT_EMPTY] = []
-    """The domains under which components get names of their own. The first one cannot change."""
+    """The domains of components' host names. The first one is immutable."""
 
 
 class RuntimeNetworking(Value):
-    """The networks of the runtime cluster; only more ranges can be appended."""
+    """The networks of the runtime cluster; ranges can only be appended."""
 
     pods: Annotated[list[str], NOT_EMPTY]
     """Address ranges of pods."""
@@ -49,13 +49,13 @@ class Provider(Value):
     """The location of the runtime cluster."""
 
     region: str | None = None
-    """The region, which backups use unless they name one."""
+    """The region, which is the default for backups."""
     zones: list[str] = []
     """The zones over which components are spread."""
 
 
 class ProxyProtocol(Value):
-    """Whether load balancers may speak the PROXY protocol."""
+    """The PROXY protocol between load balancers and the ingress gateway."""
 
     allowed: bool
     """Whether the PROXY protocol is accepted."""
@@ -65,18 +65,18 @@ class LoadBalancerServices(Value):
     """Settings for every Service of type LoadBalancer that the operator creates."""
 
     annotations: dict[str, str] = {}
-    """Annotations that each of these Services gets."""
+    """Annotations for these Services."""
     external_traffic_policy: str | None = None
     """The `externalTrafficPolicy` of these Services: `Cluster` or `Local`."""
     proxy_protocol: ProxyProtocol | None = None
-    """Whether load balancers may speak the PROXY protocol."""
+    """The PROXY protocol between load balancers and the ingress gateway."""
 
 
 class VerticalPodAutoscaler(Value):
     """The vertical pod autoscaler of the runtime cluster."""
 
     enabled: Annotated[bool, default(value=True)] = True
-    """Whether it is deployed; if not, the cluster must have one of its own."""
+    """Whether to deploy it; if not, the cluster must have its own."""
     feature_gates: dict[str, bool] = {}
     """Feature gates of the autoscaler."""
     max_allowed: ResourceList = {}
@@ -87,14 +87,14 @@ class TopologyAwareRouting(Value):
     """Topology-aware routing, which keeps traffic in its zone."""
 
     enabled: bool
-    """Whether it does."""
+    """Whether to keep traffic in its zone."""
 
 
 class PersistentVolumeClaimAutoscaler(Value):
     """The autoscaler that enlarges volumes before they are full."""
 
     enabled: bool
-    """Whether it is deployed."""
+    """Whether to deploy it."""
 
 
 class Settings(Value):
@@ -105,8 +105,7 @@ class Settings(Value):
     vertical_pod_autoscaler: VerticalPodAutoscaler = field(default_factory=VerticalPodAutoscaler)
     """The vertical pod autoscaler."""
     topology_aware_routing: TopologyAwareRouting | None = None
-    """Keeps traffic in the zone in which it starts; requires several zones and high availability.
-    """
+    """Topology-aware routing; requires several zones and high availability."""
     persistent_volume_claim_autoscaler: PersistentVolumeClaimAutoscaler | None = None
     """The autoscaler that enlarges volumes before they are full."""
 
@@ -115,7 +114,7 @@ class Volume(Value):
     """Settings for the volumes of the runtime cluster."""
 
     minimum_size: Quantity | None = None
-    """The size that every volume has at least."""
+    """The minimum size of every volume."""
 
 
 class RuntimeCluster(Value):

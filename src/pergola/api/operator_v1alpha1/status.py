@@ -15,7 +15,7 @@ class OperatorIdentity(Value):
     id: str
     """The id of the process."""
     name: str
-    """The name of the process, which is that of its pod."""
+    """The name of the process, which is the name of its pod."""
     version: str
     """The version of the operator."""
 
@@ -24,13 +24,13 @@ class AdvertisedAddress(Value):
     """An address of the virtual cluster."""
 
     name: str
-    """The name of what the address serves."""
+    """The purpose of the address."""
     url: str
     """The address."""
 
 
 class PendingWorkersRollout(Value):
-    """A worker pool whose nodes do not have the new credential; Gardens have none."""
+    """A worker pool whose nodes lack the new credential; Gardens have no worker pools."""
 
     name: str
     """The name of the worker pool."""
@@ -54,7 +54,7 @@ class Rotation(Value):
 
 
 class ClientRotation(Rotation):
-    """The progress of the rotation of a credential that external clients know."""
+    """The progress of the rotation of a credential that external clients use."""
 
     pending_workers_rollouts: list[PendingWorkersRollout] = []
     """Always empty: only Shoots have worker pools."""
@@ -64,7 +64,7 @@ class EncryptionKeyRotation(Rotation):
     """The progress of the rotation of etcd's encryption key."""
 
     auto_complete_after_prepared: bool | None = None
-    """Whether the rotation completes by itself."""
+    """Whether the rotation completes automatically."""
 
 
 class ObservabilityRotation(Value):
@@ -102,7 +102,7 @@ class EncryptionAtRest(Value):
     """The encryption in use."""
 
     resources: list[str] = []
-    """The encrypted resources beside those that always are."""
+    """The encrypted resources, without those that always are."""
     provider: EncryptionProviderStatus | None = None
     """The encryption provider in use."""
 
@@ -124,11 +124,11 @@ class GardenStatus(Value):
     gardener: OperatorIdentity | None = None
     """The operator that works on the Garden."""
     last_operation: LastOperation | None = None
-    """The operation that runs now or ran last."""
+    """The current or last operation."""
     last_errors: list[LastError] = []
     """The errors of the last operation, by task; empty if it succeeded."""
     observed_generation: int | None = None
-    """The generation of the operation that runs now or ran last."""
+    """The generation of the current or last operation."""
     credentials: Credentials | None = None
     """The state of the credentials."""
     encrypted_resources: list[str] = []

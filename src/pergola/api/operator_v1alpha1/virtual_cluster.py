@@ -27,18 +27,18 @@ class ControlPlane(Value):
     """Settings of the control plane."""
 
     high_availability: HighAvailability | None = None
-    """Whether components survive the loss of a node or zone; it cannot be removed."""
+    """High availability, which survives the loss of a node or zone; it cannot be removed."""
 
 
 class Dns(Value):
-    """The names of the virtual cluster."""
+    """The DNS names of the virtual cluster."""
 
     domains: Annotated[list[DnsDomain], NOT_EMPTY] = []
-    """The domains of the virtual cluster. The first one cannot change."""
+    """The domains of the virtual cluster. The first one is immutable."""
 
 
 class HorizontalPodAutoscaler(Value):
-    """Settings that a cluster without nodes does not allow."""
+    """Settings of horizontal autoscaling, which a cluster without nodes does not allow."""
 
     cpu_initialization_period: Duration | None = None
     """The time after a pod's start during which its CPU does not count."""
@@ -86,7 +86,7 @@ class MaintenanceTimeWindow(Value):
     """A daily window for maintenance."""
 
     begin: TimeOfDay
-    """The begin of the window, such as `220000+0100`."""
+    """The start of the window, such as `220000+0100`."""
     end: TimeOfDay
     """The end of the window, such as `230000+0100`."""
 
@@ -102,14 +102,14 @@ class Networking(Value):
     """The networks of the virtual cluster."""
 
     services: Annotated[list[str], NOT_EMPTY]
-    """Address ranges of Services; only more can be appended."""
+    """Address ranges of Services; ranges can only be appended."""
 
 
 class VirtualCluster(Value):
     """The cluster that the garden provides."""
 
     dns: Dns
-    """The names of the cluster."""
+    """The DNS names of the cluster."""
     gardener: Gardener
     """The Gardener components."""
     kubernetes: Kubernetes

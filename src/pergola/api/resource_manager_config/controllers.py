@@ -18,7 +18,7 @@ class ManagedResources(Value):
     """The controller that applies the objects of ManagedResources."""
 
     concurrent_syncs: Workers = 5
-    """How many ManagedResources are reconciled at once."""
+    """The number of ManagedResources reconciled in parallel."""
     sync_period: Duration = Duration(minutes=1)
     """The longest time between two reconciliations of a ManagedResource."""
     always_update: bool = False
@@ -31,7 +31,7 @@ class Health(Value):
     """The controller that checks whether managed objects are healthy and rolled out."""
 
     concurrent_syncs: Workers = 5
-    """How many ManagedResources are checked at once."""
+    """The number of ManagedResources checked in parallel."""
     sync_period: Duration = Duration(minutes=1)
     """The longest time between two checks of a ManagedResource."""
 
@@ -40,7 +40,7 @@ class Secrets(Value):
     """The controller that protects the Secrets that ManagedResources reference."""
 
     concurrent_syncs: Workers = 5
-    """How many Secrets are reconciled at once."""
+    """The number of Secrets reconciled in parallel."""
     mode: Literal["Protect", "RemoveOnly"] = "Protect"
     """`RemoveOnly` removes finalizers and never adds any."""
 
@@ -60,11 +60,11 @@ class OptionalController(Switch):
     """
 
     concurrent_syncs: int | None = None
-    """How many objects are reconciled at once."""
+    """The number of objects reconciled in parallel."""
 
     @property
     def workers(self) -> int:
-        """How many objects are reconciled at once; 0 while the controller is off."""
+        """The number of objects reconciled in parallel; 0 while the controller is off."""
         return self.concurrent_syncs or 0 if self.enabled else 0
 
 
@@ -101,14 +101,14 @@ class NetworkPolicies(OptionalController):
     ingress_controller_selector: IngressControllerSelector | None = None
     """The pods that must reach the backends of Ingresses."""
     only_for_matching_pods: bool = False
-    """Whether to write policies only to namespaces in which a pod has their label."""
+    """Whether to write policies only to namespaces with a pod that has their label."""
 
 
 class TokenRequestor(OptionalController):
     """The controller that requests and renews tokens; five workers by default."""
 
     class_: str | None = field(name="class", default=None)
-    """The class of the Secrets to serve, or `*` for all; `shoot` by default."""
+    """The class of Secrets to serve, or `*` for all; `shoot` by default."""
     audiences: list[str] | None = None
     """The audiences of the tokens; `gardener` by default, those of the target's API server if
     empty. Not in the original."""

@@ -49,11 +49,11 @@ class SelfSigned(Value):
     """A server that issues its own certificates and registers its webhooks; not in the original."""
 
     enabled: bool = False
-    """Whether it does so, instead of reading certificates from `tls.serverCertDir`."""
+    """Whether to issue certificates, instead of reading them from `tls.serverCertDir`."""
     namespace: str = "garden"
     """The namespace of the Secret with the certificates, and of the Service."""
     installation: Literal["runtime", "target"] = "runtime"
-    """Whether the webhooks are for the cluster that the process runs in, or for another one."""
+    """The cluster that calls the webhooks: that of the process (`runtime`) or the other one."""
     prefix: str = ""
     """The prefix of the names of the Service, the Secret and the webhook configurations."""
     url: str = ""
@@ -123,4 +123,4 @@ class ResourceManagerConfiguration(Value):
     controllers: Controllers = field(default_factory=Controllers)
     """The settings of the controllers."""
     webhooks: Webhooks = field(default_factory=Webhooks)
-    """Which webhooks are served."""
+    """The webhooks to serve."""

@@ -78,7 +78,7 @@ class NodeAgentAuthorizer(Switch):
     machine_namespace: str | None = None
     """The namespace of the nodes' Machines; absent if there are none."""
     authorize_with_selectors: bool = False
-    """Whether the decision also considers the selectors of requests."""
+    """Whether to consider the selectors of requests as well."""
 
 
 class Webhooks(Value):
