@@ -1,9 +1,11 @@
 """All components of a Garden, in the order that a reader expects (spec 20 §12, §13)."""
+"""All components of a Garden, in the order in which a reader expects them (spec 20 §11 to §13)."""
 
 from typing import Final
 
 from pergola.operator.components.basic_auth_server import BASIC_AUTH_SERVER
 from pergola.operator.components.component import Component
+from pergola.operator.components.crds import CRDS
 from pergola.operator.components.etcd_druid import ETCD_DRUID
 from pergola.operator.components.etcds.etcds import ETCDS
 from pergola.operator.components.gardener_access import GARDENER_ACCESS
@@ -43,6 +45,7 @@ from pergola.operator.components.virtual_access import GENERIC_KUBECONFIG
 from pergola.operator.components.virtual_system.component import VIRTUAL_SYSTEM
 
 CATALOG: Final[tuple[Component, ...]] = (
+    *CRDS.values(),
     RESOURCE_MANAGER,
     PRIORITY_CLASSES,
     VERTICAL_POD_AUTOSCALER,

@@ -30,12 +30,16 @@ def add_components(
 
 async def _deploy(component: Component, current: Current, deployer: Deployer) -> None:
     landscape = current()
+    waits = component.waits and not component.wait
     if component.absent(landscape) is not None:
         await deployer.remove(component.leftovers)
-    else:
-        await deployer.apply(component.objects(landscape))
-    if not component.wait and component.waits:
-        await _wait(component, current, deployer)
+        if waits:
+            await deployer.wait_removed(component.leftovers, component.limit)
+        return
+    rendered = component.objects(landscape)
+    await deployer.apply(rendered)
+    if waits:
+        await deployer.wait(rendered, component.limit)
 
 
 async def _wait(component: Component, current: Current, deployer: Deployer) -> None:

@@ -12,6 +12,7 @@ from pergola.manifests import account, cluster_role, rule, selector
 from pergola.operator.components import authorities, monitoring
 from pergola.operator.components.component import Component, Rendered
 from pergola.operator.components.conventions import FROM_WORLD, SEED_SCRAPES, open_ports
+from pergola.operator.components.crds import CRDS
 from pergola.operator.components.priority_classes import CRITICAL
 from pergola.operator.components.resource_manager import workload
 from pergola.operator.components.resource_manager.configuration import (
@@ -90,6 +91,7 @@ def _spread(landscape: Landscape) -> list[JsonObject]:
 RESOURCE_MANAGER: Final = Component(
     name=NAME,
     deploy="Deploying gardener-resource-manager",
+    after=tuple(CRDS[key].ready for key in ("etcd", "vpa", "istio", "opentelemetry")),
     is_setup=True,
     wait="Waiting for gardener-resource-manager to be healthy",
     credentials=credentials,

@@ -1,0 +1,172 @@
+"""Objects that the operator applies by itself: written if they differ, awaited if it matters.
+
+An object that still has the version of the last run is not read again: definitions of kinds are
+large, and there are many of them.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import groupby
+from typing import Any, Final, TypeVar
+
+import orjson
+
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, resource_version_of
+from pergola.health import check, has_rule, progressing
+from pergola.kube import states
+from pergola.kube.applied import is_applied
+from pergola.kube.client import Client
+from pergola.operator.components.component import Identity
+from pergola.operator.garden.errors import NotReady
+
+MANAGER: Final = "gardener-operator"
+"""The field manager of the objects that the operator applies itself."""
+
+_AT_ONCE: Final = 8
+_LISTED: Final = 3
+"""From so many objects of a kind in one place, one list of metadata costs less than each object."""
+_POLL_SECONDS: Final = 2.0
+
+Problem = Callable[[JsonObject | None], str | None]
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Applied:
+    """An object after it was applied, or found to be as it is to be.
+
+    Attributes:
+        version: Its resourceVersion.
+        digest: Of what was applied.
+        is_ready: Whether it was healthy and rolled out then.
+    """
+
+    version: str
+    digest: bytes
+    is_ready: bool
+
+
+class DirectObjects:
+    """Writes and awaits objects of the runtime cluster, several at a time."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._slots = asyncio.Semaphore(_AT_ONCE)
+        self._applied: dict[Identity, _Applied] = {}
+        self._ready: set[Identity] = set()
+
+    async def apply(self, objects: Sequence[JsonObject]) -> None:
+        """Apply objects in the order given; neighbours of one kind at the same time.
+
+        Raises:
+            KubeError: The API server refused one, or did not answer.
+        """
+        for gvk, neighbours in groupby(objects, GroupVersionKind.of):
+            each = list(neighbours)
+            versions = await self._versions(gvk, [Key.of(obj) for obj in each])
+            await _all(self._apply(obj, versions.get(Key.of(obj))) for obj in each)
+
+    async def wait(self, obj: JsonObject, limit: float) -> None:
+        """Wait until an object is healthy and rolled out, if its kind has a rule for that.
+
+        It is not read again if the apply before this call found it so.
+
+        Raises:
+            NotReady: It is not after `limit` seconds; with what is wrong with it.
+        """
+        identity = _identity(obj)
+        if identity in self._ready:
+            self._ready.discard(identity)
+        elif has_rule(identity.gvk):
+            await self._wait(identity, limit, _problem)
+
+    async def delete(self, identity: Identity) -> None:
+        """Request the deletion of an object.
+
+        Raises:
+            KubeError: The API server refused, or did not answer.
+        """
+        live = await self._client.find(identity.gvk, identity.key, metadata_only=True)
+        if live is not None:
+            uid = live["metadata"]["uid"]
+            await self._client.delete(identity.gvk, identity.key, uid=uid)
+
+    async def wait_gone(self, identity: Identity, limit: float) -> None:
+        """Wait until an object is gone.
+
+        Raises:
+            NotReady: It still exists after `limit` seconds.
+        """
+        await self._wait(identity, limit, lambda obj: "it still exists" if obj else None)
+
+    async def _versions(self, gvk: GroupVersionKind, keys: list[Key]) -> dict[Key, str]:
+        """Return the current versions of those objects that were applied before."""
+        known = [key for key in keys if Identity(gvk, key) in self._applied]
+        namespaces = {key.namespace for key in known}
+        if len(known) >= _LISTED and len(namespaces) == 1:
+            found = await self._client.list(gvk, namespaces.pop() or None, metadata_only=True)
+        else:
+            reads = [self._client.find(gvk, key, metadata_only=True) for key in known]
+            found = [obj for obj in await _all(reads) if obj is not None]
+        return {Key.of(obj): resource_version_of(obj) for obj in found}
+
+    async def _apply(self, obj: JsonObject, version: str | None) -> None:
+        identity, digest = _identity(obj), _digest(obj)
+        applied = self._applied.get(identity)
+        if applied is None or (applied.version, applied.digest) != (version, digest):
+            async with self._slots:
+                applied = await self._write(obj, digest)
+            self._applied[identity] = applied
+        if applied.is_ready:
+            self._ready.add(identity)
+        else:
+            self._ready.discard(identity)
+
+    async def _write(self, obj: JsonObject, digest: bytes) -> _Applied:
+        live = await self._client.find(*_identity(obj))
+        if live is None or not is_applied(obj, live, MANAGER):
+            live = await self._client.apply(obj, manager=MANAGER, force=True)
+        return _Applied(resource_version_of(live), digest, _problem(live) is None)
+
+    async def _wait(self, identity: Identity, limit: float, problem_of: Problem) -> None:
+        problem: str | None = "it was not read yet"
+        watched = states.watched(self._client, identity.gvk, identity.key, _POLL_SECONDS)
+        try:
+            async with asyncio.timeout(limit) as deadline, aclosing(watched) as seen:
+                async for obj in seen:
+                    problem = problem_of(obj)
+                    if problem is None:
+                        return
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+        raise NotReady(identity.gvk.kind, identity.key, limit, problem or "")
+
+
+def _identity(obj: JsonObject) -> Identity:
+    return Identity(GroupVersionKind.of(obj), Key.of(obj))
+
+
+def _digest(obj: JsonObject) -> bytes:
+    return blake2b(orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)).digest()
+
+
+def _problem(obj: JsonObject | None) -> str | None:
+    """Return why an object is not healthy or not rolled out; None if it is, or has no rule."""
+    if obj is None:
+        return "it does not exist"
+    return check(obj) or progressing(obj)
+
+
+async def _all(each: Iterable[Coroutine[Any, Any, _T]]) -> list[_T]:
+    """Return all results, or raise the first error after the last one has ended."""
+    outcomes = await asyncio.gather(*each, return_exceptions=True)
+    results = []
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
+        results.append(outcome)
+    return results
