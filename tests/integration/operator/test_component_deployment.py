@@ -2,10 +2,11 @@
 
 import pytest
 
-from pergola.api.kinds import CONFIG_MAP, DEPLOYMENT
+from pergola.api.kinds import CONFIG_MAP, DEPLOYMENT, SECRET
 from pergola.api.objects import JsonObject, Key, labels_of, map_at
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.bundle import WaitTimeout
+from pergola.kube.errors import Invalid
 from pergola.operator.components.component import (
     Identity,
     Managed,
@@ -63,6 +64,52 @@ async def test_a_direct_object_that_somebody_changed_is_repaired(
     await recorder.patch(DEPLOYMENT, key, {"spec": {"replicas": 3}})
     await deployer.apply(rendered(namespace))
     assert map_at(await recorder.get(DEPLOYMENT, key), "spec")["replicas"] == 0
+
+
+async def test_neighbours_of_one_kind_are_applied_before_the_next_kind(
+    recorder: RecordingClient, namespace: str
+) -> None:
+    maps = [config_map(f"map-{number}", namespace) for number in range(9)]
+    last = {**config_map("last", namespace), "kind": "Secret", "data": {}}
+    await Deployer(recorder).apply(Rendered(direct=(*maps, last, config_map("later", namespace))))
+    kinds = [write.split()[1] for write in recorder.taken()]
+    assert kinds == ["ConfigMap"] * 9 + ["Secret", "ConfigMap"]
+
+
+async def test_what_comes_after_a_refused_object_is_not_applied(
+    recorder: RecordingClient, namespace: str
+) -> None:
+    refused = {**config_map("refused", namespace), "data": {"not a key": ""}}
+    secret = {**config_map("secret", namespace), "kind": "Secret", "data": {}}
+    direct = (refused, config_map("accepted", namespace), secret)
+    with pytest.raises(Invalid, match="not a key"):
+        await Deployer(recorder).apply(Rendered(direct=direct))
+    assert await recorder.find(CONFIG_MAP, Key(namespace, "accepted"))
+    assert await recorder.find(SECRET, Key(namespace, "secret")) is None
+
+
+async def test_an_object_whose_kind_has_no_rule_is_not_awaited(
+    recorder: RecordingClient, namespace: str
+) -> None:
+    absent = Rendered(direct=(config_map("absent", namespace),))
+    await Deployer(recorder).wait(absent, 0.0)
+
+
+async def test_a_wait_without_an_apply_before_it_reads_the_object(
+    recorder: RecordingClient, namespace: str
+) -> None:
+    deployer = Deployer(recorder)
+    applied = Rendered(direct=(deployment(namespace, 0),))
+    await deployer.apply(applied)
+    await deployer.wait(applied, 60)
+    await deployer.apply(applied)
+    await deployer.wait(applied, 0.0)
+
+    with pytest.raises(ExceptionGroup, match="unhandled errors") as unread:
+        await deployer.wait(applied, 0.0)
+    [error] = unread.value.exceptions
+    assert isinstance(error, NotReady)
+    assert "it was not read yet" in str(error)
 
 
 async def test_a_component_is_ready_when_the_resource_manager_says_so(

@@ -85,3 +85,18 @@ async def test_a_component_that_fails_stops_only_what_needs_it(
     assert f"ManagedResource {namespace}/broken is not ready after 2 s" in str(failed.value)
     assert await recorder.find(CONFIG_MAP, Key(namespace, "independent"))
     assert await recorder.find(CONFIG_MAP, Key(namespace, "dependent")) is None
+
+
+async def test_a_task_that_applies_and_waits_renders_once(
+    recorder: RecordingClient, namespace: str
+) -> None:
+    renders = 0
+
+    def render(_: Landscape) -> Rendered:
+        nonlocal renders
+        renders += 1
+        return Rendered(direct=(config_map("rendered", namespace),))
+
+    await flow([Component(name="one", deploy="Deploying one", render=render)], recorder)
+    assert await recorder.find(CONFIG_MAP, Key(namespace, "rendered"))
+    assert renders == 1

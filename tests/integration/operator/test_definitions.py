@@ -1,0 +1,115 @@
+"""The CustomResourceDefinitions of a Garden on a real API server (spec 20 §11)."""
+
+import os
+import secrets
+from collections.abc import AsyncIterator
+
+import pytest
+
+from pergola.api.kinds import CRD
+from pergola.api.objects import JsonObject, Key, labels_of, map_at, name_of
+from pergola.flow import Graph, run
+from pergola.kube.kubeconfig import load
+from pergola.operator.components.crds import CRDS
+from pergola.operator.components.definitions import GROUPS
+from pergola.operator.garden.component_tasks import add_components
+from pergola.operator.garden.deploy import Deployer
+from pergola.sandbox import API_ONLY, Sandbox, start, stop
+from pergola.testing.crds import is_established
+from pergola.testing.garden import landscape
+from pergola.testing.waiting import until_gone
+from pergola.testing.world import RecordingClient
+
+ALL: JsonObject = {
+    "spec": {"runtimeCluster": {"settings": {"persistentVolumeClaimAutoscaler": {"enabled": True}}}}
+}
+NAMES = frozenset(name for group in GROUPS for name in group.names)
+DNS_RECORDS = Key("", "dnsrecords.extensions.gardener.cloud")
+
+
+@pytest.fixture
+async def bare() -> AsyncIterator[Sandbox]:
+    """An API server without anything: these definitions would disturb tests that share one."""
+    name = f"bare-{os.getpid()}-{secrets.token_hex(3)}"
+    yield await start(name, components=API_ONLY)
+    await stop(name)
+
+
+class Requests:
+    """Counts the requests of a client by their method."""
+
+    def __init__(self) -> None:
+        self._sent: list[str] = []
+
+    def __call__(self, method: str, code: str, host: str, seconds: float) -> None:
+        self._sent.append(method)
+
+    def taken(self) -> list[str]:
+        sent, self._sent = self._sent, []
+        return sent
+
+
+@pytest.fixture
+def requests() -> Requests:
+    return Requests()
+
+
+@pytest.fixture
+async def recorder(bare: Sandbox, requests: Requests) -> AsyncIterator[RecordingClient]:
+    async with RecordingClient.connect(load(bare.kubeconfig), observe=requests) as client:
+        yield client
+
+
+async def set_up(deployer: Deployer, *groups: str) -> None:
+    site = landscape(ALL)
+    graph = Graph("Garden runtime setup")
+    components = [CRDS[key] for key in groups or CRDS]
+    add_components(graph, components, lambda: site, deployer)
+    await run(graph)
+
+
+@pytest.mark.timeout(300)  # an API server takes a quarter of a second for each large definition
+async def test_all_definitions_are_served_and_then_left_alone(
+    recorder: RecordingClient, requests: Requests
+) -> None:
+    await set_up(Deployer(recorder))
+    found = {name_of(crd): crd for crd in await recorder.list(CRD)}
+    assert found.keys() == NAMES
+    assert all(is_established(crd) for crd in found.values())
+    assert len(recorder.taken()) == len(NAMES)
+
+    another = Deployer(recorder)
+    await set_up(another)
+    assert recorder.taken() == []
+
+    requests.taken()
+    await set_up(another)
+    assert recorder.taken() == []
+    assert len(requests.taken()) <= 2 * len(GROUPS)
+
+
+async def test_a_definition_that_another_program_changed_is_put_back(
+    recorder: RecordingClient,
+) -> None:
+    deployer = Deployer(recorder)
+    await set_up(deployer, "extensions")
+    before = await recorder.get(CRD, DNS_RECORDS)
+    names = {**map_at(before, "spec", "names"), "shortNames": ["other"]}
+    metadata = {"labels": {"other": "label"}}
+    await recorder.patch(CRD, DNS_RECORDS, {"metadata": metadata, "spec": {"names": names}})
+    recorder.taken()
+
+    await set_up(deployer, "extensions")
+    assert recorder.taken() == [f"apply CustomResourceDefinition {DNS_RECORDS}"]
+    after = await recorder.get(CRD, DNS_RECORDS)
+    assert map_at(after, "spec") == map_at(before, "spec")
+    assert labels_of(after) == {**labels_of(before), "other": "label"}
+
+
+async def test_a_definition_that_was_deleted_is_applied_again(recorder: RecordingClient) -> None:
+    deployer = Deployer(recorder)
+    await set_up(deployer, "extensions")
+    await recorder.delete(CRD, DNS_RECORDS)
+    await until_gone(recorder, CRD, DNS_RECORDS)
+    await set_up(deployer, "extensions")
+    assert is_established(await recorder.get(CRD, DNS_RECORDS))
