@@ -1,5 +1,4 @@
-"""All components of a Garden, in the order that a reader expects (spec 20 §12, §13)."""
-"""All components of a Garden, in the order in which a reader expects them (spec 20 §11 to §13)."""
+"""All components of a Garden, in the order that a reader expects (spec 20 §11 to §13)."""
 
 from typing import Final
 
