@@ -7,7 +7,9 @@ import pytest
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.sandbox import Sandbox
+from pergola.testing.istio_gateway import istio_in
 from pergola.testing.namespaces import create_namespace, delete_namespace
+from pergola.testing.shared import require_images
 
 
 @pytest.fixture
@@ -23,3 +25,13 @@ async def node_namespace(node_client: Client, request: pytest.FixtureRequest) ->
     name = await create_namespace(node_client, request.node.name)
     yield name
     await delete_namespace(node_client, name)
+
+
+@pytest.fixture
+async def istio(
+    node_sandbox: Sandbox, node_client: Client, node_namespace: str
+) -> AsyncIterator[str]:
+    """A namespace with the permissions of istiod, in a cluster with Istio's kinds."""
+    require_images("istiod", "istio-proxy")
+    async with istio_in(node_sandbox, node_client, node_namespace):
+        yield node_namespace

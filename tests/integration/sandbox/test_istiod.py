@@ -2,15 +2,16 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from pergola.api.kinds import CONFIG_MAP, GATEWAY, VIRTUAL_SERVICE
+from pergola.api.kinds import CONFIG_MAP, GATEWAY, SECRET, VIRTUAL_SERVICE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at
 from pergola.kube.client import Client
+from pergola.pki import Authority
 from pergola.runtime.controlling.unit import Unit
 from pergola.sandbox.istiod.discovery import Discovery
 from pergola.sandbox.istiod.trust import RootCertificates, apply_authority
@@ -106,6 +107,55 @@ async def test_routes_that_are_not_exported_stay_in_their_namespace(
 
     assert names(await waiting) == ["one.example.com"]
     assert names(await listeners(gateways, fresh, namespace="elsewhere")) == []
+
+
+async def test_a_renewed_certificate_reaches_the_gateway(
+    gateways: Gateways, lone_client: Client, fresh: str
+) -> None:
+    server = {
+        "hosts": ["web.example.com"],
+        "port": {"name": "tls", "number": 443, "protocol": "HTTPS"},
+        "tls": {"mode": "SIMPLE", "credentialName": "web"},
+    }
+    await lone_client.patch(
+        GATEWAY, Key(fresh, "api"), {"spec": {"selector": labels(fresh), "servers": [server]}}
+    )
+    before = await listeners(gateways, fresh)
+    waiting = asyncio.create_task(listeners(gateways, fresh, before["version_info"]))
+    first, second = certificate(), certificate()
+    await lone_client.create(
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": "web", "namespace": fresh},
+            "stringData": first,
+        }
+    )
+    answer = await waiting
+    assert keys(answer) == [first["tls.key"]]
+
+    waiting = asyncio.create_task(listeners(gateways, fresh, answer["version_info"]))
+    await lone_client.patch(SECRET, Key(fresh, "web"), {"stringData": second})
+    assert keys(await waiting) == [second["tls.key"]]
+
+
+def certificate() -> dict[str, str]:
+    now, lifetime = datetime.now(UTC), timedelta(days=1)
+    authority = Authority.create("test", now, lifetime)
+    pair = authority.issue_server("web", ["web.example.com"], now, lifetime)
+    return {"tls.crt": pair.public.decode(), "tls.key": pair.private.decode()}
+
+
+def keys(answer: JsonObject) -> list[str]:
+    """The private keys of all servers that decrypt connections."""
+    return [
+        pair["private_key"]["inline_string"]
+        for listener in answer["resources"]
+        for chain in listener["filter_chains"]
+        for pair in chain["transport_socket"]["typed_config"]["common_tls_context"][
+            "tls_certificates"
+        ]
+    ]
 
 
 async def test_every_namespace_gets_the_certificate_and_keeps_it(

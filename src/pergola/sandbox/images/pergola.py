@@ -165,6 +165,6 @@ REPLACEMENTS: Final[tuple[Offer, ...]] = (
         "gcr.io/istio-release/pilot",
         ("docker.io/istio/pilot",),
         ("/usr/local/bin/python", "-m", "pergola.sandbox.istiod"),
-        stand_in="configures gateways that pass TLS on by server name, and nothing else",
+        stand_in="configures gateways that route by server name and HTTP, without EnvoyFilters",
     ),
 )

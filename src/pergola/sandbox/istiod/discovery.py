@@ -8,13 +8,17 @@ from typing import Any, Final
 import orjson
 from aiohttp import web
 
-from pergola.api.kinds import DESTINATION_RULE, GATEWAY, SERVICE, VIRTUAL_SERVICE
-from pergola.api.objects import JsonObject, Key, map_at, maps_at
+from pergola.api.kinds import DESTINATION_RULE, GATEWAY, SECRET, SERVICE, VIRTUAL_SERVICE
+from pergola.api.objects import JsonObject, map_at, maps_at
 from pergola.kube.client import Client
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.logging import get_logger
-from pergola.sandbox.istiod.envoy import CLUSTER, LISTENER, render
-from pergola.sandbox.istiod.routes import Objects, Proxy, passes_through
+from pergola.sandbox.istiod.clusters import CLUSTER
+from pergola.sandbox.istiod.credentials import entries_of
+from pergola.sandbox.istiod.envoy import LISTENER, problems, render
+from pergola.sandbox.istiod.requests import unsupported
+from pergola.sandbox.istiod.selection import Objects, Proxy, passes_through
+from pergola.sandbox.istiod.termination import terminates
 
 log = get_logger("discovery")
 
@@ -30,13 +34,17 @@ class Discovery:
         self._virtual_services = _cache(client, VIRTUAL_SERVICE)
         self._destination_rules = _cache(client, DESTINATION_RULE)
         self._services = _cache(client, SERVICE)
+        self._secrets: Cache[dict[str, str]] = Cache(client, SECRET, keep=entries_of)
         self.caches = (
             *(self._gateways, self._virtual_services, self._destination_rules, self._services),
+            self._secrets,
         )
+        self._reported: set[str] = set()
         self._changed = asyncio.Event()
         for cache in self.caches:
             cache.subscribe(self._notice)
-        self._gateways.subscribe(_report)
+        self._gateways.subscribe(_report_servers)
+        self._virtual_services.subscribe(_report_rules)
 
     def routes(self) -> list[web.RouteDef]:
         """Return the endpoints that gateways use."""
@@ -52,7 +60,9 @@ class Discovery:
         deadline = loop.time() + _HOLD_SECONDS
         while True:
             changed = self._changed
-            resources = render(_proxy(body), self._objects())[kind]
+            proxy, objects = _proxy(body), self._objects()
+            self._report(proxy, objects)
+            resources = render(proxy, objects)[kind]
             version = hashlib.sha256(orjson.dumps(resources)).hexdigest()[:16]
             if version != body.get("version_info"):
                 content = {"version_info": version, "type_url": kind, "resources": resources}
@@ -65,24 +75,31 @@ class Discovery:
 
     def _objects(self) -> Objects:
         return Objects(
-            *(
-                [obj for _, obj in cache.items()]
-                for cache in (
-                    self._gateways,
-                    self._virtual_services,
-                    self._destination_rules,
-                    self._services,
-                )
-            )
+            gateways=_values(self._gateways),
+            virtual_services=_values(self._virtual_services),
+            destination_rules=_values(self._destination_rules),
+            services=_values(self._services),
+            secrets=dict(self._secrets.items()),
         )
 
-    def _notice(self, _change: Change[JsonObject]) -> None:
-        self._changed.set()
-        self._changed = asyncio.Event()
+    def _report(self, proxy: Proxy, objects: Objects) -> None:
+        present = set(problems(proxy, objects))
+        for problem in sorted(present - self._reported):
+            log.warning("certificate missing", problem=problem)
+        self._reported |= present
+
+    def _notice(self, change: Change[Any]) -> None:
+        if change.old != change.new:  # of most Secrets, nothing is kept
+            self._changed.set()
+            self._changed = asyncio.Event()
 
 
 def _cache(client: Client, kind: Any) -> Cache[JsonObject]:
     return Cache(client, kind, keep=lambda obj: obj)
+
+
+def _values(cache: Cache[JsonObject]) -> list[JsonObject]:
+    return [obj for _, obj in cache.items()]
 
 
 def _proxy(body: Mapping[str, Any]) -> Proxy:
@@ -90,13 +107,22 @@ def _proxy(body: Mapping[str, Any]) -> Proxy:
     return Proxy(metadata.get("NAMESPACE", ""), map_at(metadata, "LABELS"))
 
 
-def _report(change: Change[JsonObject]) -> None:
-    if change.new is None:
-        return
-    for server in maps_at(change.new, "spec", "servers"):
-        if not passes_through(server):
+def _report_servers(change: Change[JsonObject]) -> None:
+    for server in maps_at(change.new or {}, "spec", "servers"):
+        if not (passes_through(server) or terminates(server)):
             log.warning(
-                "server skipped: this stand-in only passes TLS through",
-                gateway=str(Key.of(change.new)),
+                "server skipped: this stand-in passes TLS through, or terminates it for HTTPS",
+                gateway=str(change.key),
                 hosts=server.get("hosts", []),
+            )
+
+
+def _report_rules(change: Change[JsonObject]) -> None:
+    for rule in maps_at(change.new or {}, "spec", "http"):
+        fields = unsupported(rule)
+        if fields:
+            log.warning(
+                "fields ignored: this stand-in does not support them",
+                virtual_service=str(change.key),
+                fields=sorted(fields),
             )

@@ -1,139 +1,139 @@
 """Envoy's configuration of a gateway: listeners that read server names, and clusters."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from pergola.api.durations import DurationError, parse_duration
-from pergola.api.objects import JsonObject, map_at, metadata_of
-from pergola.sandbox.istiod.routes import (
-    Destination,
-    Objects,
-    Proxy,
-    Route,
-    full_host,
-    is_exported,
-    listeners,
-)
+from pergola.api.objects import JsonObject, map_at
+from pergola.sandbox.istiod import clusters, termination
+from pergola.sandbox.istiod.clusters import CLUSTER, address, cluster, policy_of
+from pergola.sandbox.istiod.requests import routes as http_routes
+from pergola.sandbox.istiod.requests import seconds, target
+from pergola.sandbox.istiod.routes import Route, destinations, listeners
+from pergola.sandbox.istiod.selection import Objects, Proxy
+from pergola.sandbox.istiod.termination import Host, Termination, terminations
+from pergola.sandbox.istiod.tls import downstream
 
 _TYPES: Final = "type.googleapis.com/envoy"
+_NETWORK: Final = f"{_TYPES}.extensions.filters.network"
 LISTENER: Final = f"{_TYPES}.config.listener.v3.Listener"
-CLUSTER: Final = f"{_TYPES}.config.cluster.v3.Cluster"
-_CONNECT_TIMEOUT: Final = "10s"  # Istio's default
-_BALANCING: Final = {
-    "LEAST_CONN": "LEAST_REQUEST",
-    "LEAST_REQUEST": "LEAST_REQUEST",
-    "RANDOM": "RANDOM",
-    "ROUND_ROBIN": "ROUND_ROBIN",
-}
 
 
 def render(proxy: Proxy, objects: Objects) -> dict[str, list[JsonObject]]:
     """Return a gateway's listeners and clusters, each under its type."""
-    by_port = listeners(proxy, objects)
-    destinations = {
-        (d.host, d.port)
-        for routes in by_port.values()
-        for route in routes
-        for d in route.destinations
+    passing, ending = listeners(proxy, objects), terminations(proxy, objects)
+    chains = {
+        port: [
+            *(_passage(route, proxy, objects) for route in passing.get(port, ())),
+            *_terminating(ending.get(port, ()), passing.get(port, ())),
+        ]
+        for port in sorted({*passing, *ending})
     }
-    policies = {host: _policy(host, proxy, objects.destination_rules) for host, _ in destinations}
+    rendered = (cluster(host, port, proxy, objects) for host, port in _targets(passing, ending))
     return {
-        LISTENER: [_listener(port, by_port[port], policies) for port in sorted(by_port)],
-        CLUSTER: [_cluster(host, port, policies[host]) for host, port in sorted(destinations)],
+        LISTENER: [_listener(port, chains[port]) for port in chains],
+        CLUSTER: [found for found in rendered if found is not None],
     }
 
 
-def _listener(port: int, routes: Sequence[Route], policies: Mapping[str, JsonObject]) -> JsonObject:
+def problems(proxy: Proxy, objects: Objects) -> Iterator[str]:
+    """Yield a sentence for each certificate that a gateway lacks."""
+    yield from termination.problems(proxy, objects)
+    targets = _targets(listeners(proxy, objects), terminations(proxy, objects))
+    for host in dict.fromkeys(host for host, _ in targets):
+        found = clusters.problem(host, proxy, objects)
+        if found:
+            yield found
+
+
+def _targets(
+    passing: Mapping[int, Sequence[Route]], ending: Mapping[int, Sequence[Termination]]
+) -> list[tuple[str, int]]:
+    """Return the Services, with their ports, that anything is passed on to."""
+    of_routes = (d for routes in passing.values() for route in routes for d in route.destinations)
+    of_rules = (
+        d
+        for servers in ending.values()
+        for server in servers
+        for host in server.hosts
+        for rule in host.rules
+        for d in destinations(rule, host.namespace)
+    )
+    return sorted({(d.host, d.port) for d in (*of_routes, *of_rules)})
+
+
+def _listener(port: int, chains: Sequence[JsonObject]) -> JsonObject:
     inspector = {"@type": f"{_TYPES}.extensions.filters.listener.tls_inspector.v3.TlsInspector"}
     return {
         "@type": LISTENER,
         "name": f"0.0.0.0_{port}",
-        "address": _address("0.0.0.0", port),  # noqa: S104 - of the gateway's pod
+        "address": address("0.0.0.0", port),  # noqa: S104 - of the gateway's pod
         "listener_filters": [
             {"name": "envoy.filters.listener.tls_inspector", "typed_config": inspector}
         ],
-        "filter_chains": [_chain(route, policies) for route in routes],
+        "filter_chains": list(chains),
     }
 
 
-def _chain(route: Route, policies: Mapping[str, JsonObject]) -> JsonObject:
-    policy = policies[route.destinations[0].host] if route.destinations else {}
-    proxy: JsonObject = {
-        "@type": f"{_TYPES}.extensions.filters.network.tcp_proxy.v3.TcpProxy",
-        "stat_prefix": ",".join(route.names) or "any",
-        **_target(route.destinations),
-    }
-    longest = _seconds(map_at(policy, "connectionPool", "tcp").get("maxConnectionDuration"))
-    if longest:
-        proxy["max_downstream_connection_duration"] = longest
+def _chain(names: Sequence[str], name: str, settings: JsonObject) -> JsonObject:
     return {
-        "filter_chain_match": {"server_names": list(route.names)} if route.names else {},
-        "filters": [{"name": "envoy.filters.network.tcp_proxy", "typed_config": proxy}],
+        "filter_chain_match": {"server_names": list(names)} if names else {},
+        "filters": [{"name": f"envoy.filters.network.{name}", "typed_config": settings}],
     }
 
 
-def _target(destinations: Sequence[Destination]) -> JsonObject:
-    if len(destinations) == 1:
-        return {"cluster": _name(destinations[0].host, destinations[0].port)}
-    weighted = [
-        {"name": _name(d.host, d.port), "weight": d.weight} for d in destinations if d.weight
-    ]
-    return {"weighted_clusters": {"clusters": weighted}}
+def _passage(route: Route, proxy: Proxy, objects: Objects) -> JsonObject:
+    host = route.destinations[0].host if route.destinations else ""
+    policy = policy_of(host, proxy, objects.destination_rules)
+    settings: JsonObject = {
+        "@type": f"{_NETWORK}.tcp_proxy.v3.TcpProxy",
+        "stat_prefix": ",".join(route.names) or "any",
+        **target(route.destinations),
+    }
+    longest = seconds(map_at(policy, "connectionPool", "tcp").get("maxConnectionDuration"))
+    if longest:
+        settings["max_downstream_connection_duration"] = longest
+    return _chain(route.names, "tcp_proxy", settings)
 
 
-def _cluster(host: str, port: int, policy: JsonObject) -> JsonObject:
-    pool = map_at(policy, "connectionPool", "tcp")
-    balancing = map_at(policy, "loadBalancer").get("simple", "")
-    cluster: JsonObject = {
-        "@type": CLUSTER,
-        "name": _name(host, port),
-        # The address of the Service, behind which kube-proxy balances.
-        "type": "STRICT_DNS",
-        "dns_lookup_family": "V4_PREFERRED",
-        "connect_timeout": _seconds(pool.get("connectTimeout")) or _CONNECT_TIMEOUT,
-        "lb_policy": _BALANCING.get(balancing, "LEAST_REQUEST"),
-        "load_assignment": {
-            "cluster_name": _name(host, port),
-            "endpoints": [{"lb_endpoints": [{"endpoint": {"address": _address(host, port)}}]}],
+def _terminating(servers: Sequence[Termination], passing: Sequence[Route]) -> Iterator[JsonObject]:
+    """Yield the chains of servers, without names that are passed through or another server's."""
+    taken = {name for route in passing for name in route.names or ("",)}
+    for server in servers:
+        fresh = tuple(name for name in server.names or ("",) if name not in taken)
+        if fresh:
+            taken.update(fresh)
+            chain = _chain(
+                tuple(filter(None, fresh)), "http_connection_manager", _connections(server)
+            )
+            yield {**chain, "transport_socket": downstream(server.credential, server.mode)}
+
+
+def _connections(server: Termination) -> JsonObject:
+    router = {"@type": f"{_TYPES}.extensions.filters.http.router.v3.Router"}
+    return {
+        "@type": f"{_NETWORK}.http_connection_manager.v3.HttpConnectionManager",
+        "stat_prefix": server.name,
+        "route_config": {
+            "name": server.name,
+            "ignore_port_in_host_matching": True,
+            # A cluster may follow later, or lack its certificate.
+            "validate_clusters": False,
+            "virtual_hosts": [_virtual_host(host, server.number) for host in server.hosts],
         },
+        "http_filters": [{"name": "envoy.filters.http.router", "typed_config": router}],
+        "normalize_path": True,
+        "use_remote_address": True,
+        # Clients cannot claim a certificate that they do not have.
+        "forward_client_cert_details": "SANITIZE_SET",
+        "set_current_client_cert_details": {"subject": True, "cert": True, "dns": True},
+        "upgrade_configs": [{"upgrade_type": "websocket"}],
+        "stream_idle_timeout": "0s",  # watches are silent for long
     }
-    keepalive = _keepalive(map_at(pool, "tcpKeepalive"))
-    if keepalive:
-        cluster["upstream_connection_options"] = {"tcp_keepalive": keepalive}
-    return cluster
 
 
-def _keepalive(settings: JsonObject) -> JsonObject:
-    found: JsonObject = {}
-    for ours, theirs in (("time", "keepalive_time"), ("interval", "keepalive_interval")):
-        seconds = _seconds(settings.get(ours))
-        if seconds:
-            found[theirs] = int(float(seconds.removesuffix("s")))
-    if settings.get("probes"):
-        found["keepalive_probes"] = settings["probes"]
-    return found
-
-
-def _policy(host: str, proxy: Proxy, rules: Iterable[JsonObject]) -> JsonObject:
-    for rule in rules:
-        namespace = metadata_of(rule)["namespace"]
-        named = full_host(map_at(rule, "spec").get("host", ""), namespace)
-        if named == host and is_exported(rule, proxy.namespace):
-            return map_at(rule, "spec", "trafficPolicy")
-    return {}
-
-
-def _seconds(duration: str | None) -> str:
-    """Return a duration as Envoy's JSON writes it, or an empty text if there is none."""
-    try:
-        return f"{parse_duration(duration).total_seconds():g}s" if duration else ""
-    except DurationError:
-        return ""
-
-
-def _name(host: str, port: int) -> str:
-    return f"outbound|{port}||{host}"
-
-
-def _address(host: str, port: int) -> JsonObject:
-    return {"socket_address": {"address": host, "port_value": port}}
+def _virtual_host(host: Host, number: int) -> JsonObject:
+    return {
+        "name": host.name,
+        "domains": list(host.domains),
+        "routes": list(http_routes(host, number)),
+    }

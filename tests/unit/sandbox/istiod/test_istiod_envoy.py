@@ -1,8 +1,9 @@
 """The listeners and clusters that gateways get."""
 
 from pergola.api.objects import JsonObject
-from pergola.sandbox.istiod.envoy import CLUSTER, LISTENER, render
-from pergola.sandbox.istiod.routes import Objects, Proxy
+from pergola.sandbox.istiod.clusters import CLUSTER
+from pergola.sandbox.istiod.envoy import LISTENER, render
+from pergola.sandbox.istiod.selection import Objects, Proxy
 
 PROXY = Proxy("ingress", {"istio": "ingressgateway"})
 HOST = "api.garden.svc.cluster.local"

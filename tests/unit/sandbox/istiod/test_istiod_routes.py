@@ -1,7 +1,8 @@
 """Which routes a gateway gets from Gateways and VirtualServices."""
 
 from pergola.api.objects import JsonObject
-from pergola.sandbox.istiod.routes import Destination, Objects, Proxy, Route, listeners
+from pergola.sandbox.istiod.routes import Destination, Route, listeners
+from pergola.sandbox.istiod.selection import Objects, Proxy
 
 PROXY = Proxy("ingress", {"istio": "ingressgateway", "app": "gateway"})
 API = "api.garden.svc.cluster.local"
@@ -59,7 +60,7 @@ def test_a_gateway_counts_for_the_pods_that_it_selects() -> None:
     assert routes(virtual_service("api.example.com"), gateways=[others]) == []
 
 
-def test_a_server_that_terminates_tls_is_skipped() -> None:
+def test_a_server_that_terminates_tls_has_no_routes_by_server_name() -> None:
     terminating = gateway("*", mode="SIMPLE")
 
     assert routes(virtual_service("api.example.com"), gateways=[terminating]) == []
