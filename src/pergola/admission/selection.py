@@ -1,4 +1,4 @@
-"""Whether an API server would send a request to a webhook, and if not, why not.
+"""Selection of webhooks: whether an API server would send a request to one, and if not, why.
 
 Works on entries of webhook configurations, rendered or stored, without sending anything.
 """

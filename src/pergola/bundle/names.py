@@ -23,7 +23,7 @@ from pergola.api.objects import (
 from pergola.bundle.errors import InvalidObject, NameTaken
 
 _DIGITS: Final = 8
-# Where a kind has its content: field → whether its values are base64.
+# The fields with a kind's content, and whether their values are base64.
 _FIELDS: Final[Mapping[str, Mapping[str, bool]]] = {
     "Secret": {"data": True, "stringData": False},
     "ConfigMap": {"data": False, "binaryData": True},

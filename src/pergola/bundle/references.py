@@ -76,7 +76,7 @@ _SHAPES: Final[Mapping[GroupKind, _Shape]] = {
     _PROMETHEUS: _Shape(("v1",), ("spec",)),
 }
 
-# Where volumes have references to Secrets, which are maps with a `name`.
+# The paths of references to Secrets in volumes; each is a map with a `name`.
 _SECRET_REFS: Final = (
     ("cephfs", "secretRef"),
     ("cinder", "secretRef"),

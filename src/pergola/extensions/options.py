@@ -27,7 +27,7 @@ Positive = Annotated[int, Meta(ge=1)]
 
 
 class ExtensionOptions(Value):
-    """How the process of an extension runs: the options of `pergola extension run`."""
+    """The options of `pergola extension run`, which configure the process of an extension."""
 
     leader_election: bool = True
     """Whether replicas elect a leader."""
@@ -40,11 +40,11 @@ class ExtensionOptions(Value):
     health_bind_address: str = ":8081"
     """`host:port` of /healthz and /readyz; `0` for no endpoint."""
     max_concurrent_reconciles: Positive = 5
-    """How many resources of a kind are reconciled at once."""
+    """The number of resources of a kind reconciled in parallel."""
     reconcile_timeout: Duration = Duration(minutes=3)
-    """How long one run of an actuator may take; 0 for three minutes."""
+    """The time limit of one run of an actuator; 0 for three minutes."""
     ignore_operation_annotation: bool = False
-    """Whether every new generation is reconciled, not only what callers request by annotation."""
+    """Whether to reconcile every new generation, even without the operation annotation."""
     extension_classes: list[Literal["shoot", "seed", "garden"]] = []
     """The classes that are served; `shoot` if empty."""
     controllers: list[str] = []
@@ -54,13 +54,13 @@ class ExtensionOptions(Value):
     heartbeat_namespace: str = ""
     """The namespace of the Lease `gardener-extension-heartbeat`; that of the process if empty."""
     heartbeat_renew_interval_seconds: int = RENEW_SECONDS
-    """From one heartbeat to the next."""
+    """The interval between heartbeats."""
     healthcheck_sync_period: Duration = Duration(seconds=30)
-    """From one health check of a resource to the next."""
+    """The interval between health checks of a resource."""
     healthcheck_max_concurrent_reconciles: Positive = 5
-    """How many resources are checked at once."""
+    """The number of resources checked in parallel."""
     webhook_config_mode: Mode = "service"
-    """How API servers reach the webhooks."""
+    """The way in which API servers reach the webhooks."""
     webhook_config_url: str = ""
     """Host and port of the webhooks, for the mode `url`."""
     webhook_config_namespace: str = ""

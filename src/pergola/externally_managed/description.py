@@ -44,7 +44,7 @@ class DomainValue(Value):
     control_plane: bool = True
     """Whether control plane machines may run there."""
     attributes: dict[str, str] = {}  # noqa: RUF012 - Structs copy an empty default
-    """What the provider needs to place machines there."""
+    """Attributes that the provider requires to place machines there."""
 
 
 class NetworkValue(Value):

@@ -48,7 +48,7 @@ class Attempts:
     def cut_short(self, why: str) -> TaskFailed:
         """Return the failure of a task that ran out of time.
 
-        What it was retrying, or else what its last attempt raised, belongs to it.
+        It includes the error that was being retried, or else the error of the last attempt.
         """
         self.last = self._retried.last or self.last
         if self.last is None:
@@ -74,7 +74,7 @@ class Attempts:
             if is_being_cancelled():
                 raise
             return FlowError("something that it started was cancelled")
-        except Exception as error:  # whatever it is, it belongs to the task
+        except Exception as error:  # any exception belongs to the task
             return error
         return None
 

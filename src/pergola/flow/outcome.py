@@ -1,4 +1,4 @@
-"""How the tasks of a flow ended."""
+"""Outcomes of tasks and flows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Outcome(StrEnum):
-    """How a task ended."""
+    """The outcome of a task."""
 
     DONE = "done"
     SKIPPED = "skipped"
@@ -20,7 +20,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How one task ended.
+    """The outcome of one task, with its times and attempts.
 
     Attributes:
         started: seconds from the flow's start to its own; 0 if it did not start.
@@ -38,7 +38,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How a run of a flow ended.
+    """The outcome of a run of a flow.
 
     Attributes:
         tasks: all tasks by name, in the order of the graph.

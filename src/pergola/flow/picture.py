@@ -1,7 +1,7 @@
 """Pictures of a graph with the fate of each task, planned or past: text, DOT and Mermaid.
 
-Edges that follow from others are left out: the order is the same, and a sync point of ten tasks
-does not draw ten lines to everything after it.
+Transitive edges are omitted: the order is the same, and a sync point of ten tasks does not draw ten
+lines to everything after it.
 """
 
 from collections.abc import Iterator, Mapping

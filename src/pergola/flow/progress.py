@@ -32,7 +32,7 @@ class Report:
 
 
 Reporter = Callable[[Report], Awaitable[object]]
-"""A writer of reports; a failure is logged, and made up for by the next report."""
+"""A writer of reports; a failure is logged, and the next report makes up for it."""
 
 
 class Progress:

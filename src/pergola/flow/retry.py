@@ -53,7 +53,7 @@ class Retry:
         first_seconds: the wait after the first failure.
         factor: the factor by which each wait exceeds the previous one.
         longest_seconds: the longest wait, unless the other side requires more.
-        jitter: the largest share of a wait that is randomly left out.
+        jitter: the largest share of a wait that is randomly subtracted.
     """
 
     attempts: int | None = None

@@ -174,7 +174,7 @@ class _Execution:
     async def _perform(self, task: Task) -> Ended:
         try:
             reason = task.why_skipped()
-        except Exception as error:  # whatever it is, it belongs to the task
+        except Exception as error:  # any exception belongs to the task
             return self._failed(
                 TaskFailed(
                     task.name,

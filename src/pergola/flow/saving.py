@@ -150,7 +150,7 @@ class Saver:
             if is_being_cancelled():
                 raise
             self._failed(FlowError("something that the write started was cancelled"))
-        except Exception as error:  # whatever it is, the flow continues and the write is retried
+        except Exception as error:  # the flow continues, and the write is retried
             self._failed(error)
         else:
             self._succeeded(version)

@@ -1,7 +1,7 @@
-"""Whether a server-side apply would change anything, decided from the live object alone.
+"""Check of whether a server-side apply would change anything, from the live object alone.
 
-The managed fields of an object say what a manager applied before. An apply changes something if a
-value differs, or if the manager owns a field that it no longer applies, which the server would
+The managed fields of an object record what a manager applied before. An apply changes something if
+a value differs, or if the manager owns a field that it no longer applies, which the server would
 remove.
 """
 
@@ -22,7 +22,7 @@ _ITSELF: Final = "."
 def is_applied(desired: JsonObject, live: JsonObject, manager: str) -> bool:
     """Return whether applying an object as this manager would leave it as it is.
 
-    In doubt the answer is no: an apply that changes nothing is only a request too many. That is
+    In doubt the answer is no: an apply that changes nothing costs only one request. That is
     so for values which the server writes differently, such as `1000m` for `1`.
     """
     owned = _owned(live, manager)

@@ -30,7 +30,7 @@ class WatchEvent(NamedTuple):
 
     @property
     def ends_initial_events(self) -> bool:
-        """Whether the list part of a streaming list is over with this bookmark."""
+        """Whether this bookmark ends the list part of a streaming list."""
         metadata = self.object.get("metadata") or {}
         return (metadata.get("annotations") or {}).get(INITIAL_EVENTS_END) == "true"
 
@@ -85,6 +85,6 @@ async def watch(
                 yield WatchEvent(event["type"], obj)
     except NotFound as error:
         if is_missing_kind(error):
-            # Whether the kind is gone, or came to a server that did not know it: discovery says.
+            # The kind is gone, or was added after discovery: discover again.
             client.discovery.forget(gvk)
         raise

@@ -29,14 +29,14 @@ _EXPLICIT_MERGE: Final = "tag:yaml.org,2002:merge"
 
 
 class ValueLimit:
-    """How many values (scalars and containers) may still be read; several texts can share one."""
+    """A budget of values (scalars and containers) to read, which several texts can share."""
 
     def __init__(self, values: int = maxsize) -> None:
         self.left = values
 
     @property
     def is_exceeded(self) -> bool:
-        """Whether more values were found than allowed; what was read then is incomplete."""
+        """Whether more values were found than allowed, so that the result is incomplete."""
         return self.left < 0
 
     def spend(self, values: int) -> None:

@@ -1,4 +1,4 @@
-"""How the webhooks of a resource manager are registered by those that deploy one."""
+"""The webhook configurations of a resource manager, for components that deploy one."""
 
 from pergola.admission.configurations import by_service
 from pergola.admission.webhook import registrations

@@ -234,7 +234,7 @@ OWN: Final = Module(
         name: f"./{name}" for name in (PAUSE, LOCAL_PATH_HELPER, PROBE_ANSWERS, CHOWN, ISTIO_PROXY)
     },
 )
-# What a real node needs in addition to the control plane.
+# The programs that a real node needs in addition to the control plane.
 NODE_MODULES: Final = (
     KUBERNETES_NODE,
     CONTAINER_RUNTIME,

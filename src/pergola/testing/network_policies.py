@@ -62,7 +62,7 @@ Endpoint: TypeAlias = Pod | Outside
 
 
 class Verdict(NamedTuple):
-    """Whether a connection is allowed in one direction, and the deciding policies.
+    """A verdict about a connection in one direction, and the deciding policies.
 
     Without `isolating` policies everything is allowed; with them, only what one of the `allowing`
     ones lets through.

@@ -97,7 +97,7 @@ class PolicySite:
         registry = self.metrics.registry
         return sum(registry.get_sample_value(name, label) or 0.0 for label in labels)
 
-    # What is there
+    # Observations
 
     async def names(self, *expected: str) -> None:
         """Wait until the site's Services have exactly these policies.
@@ -144,7 +144,7 @@ class PolicySite:
         except TimeoutError:
             raise AssertionError(problem()) from None
 
-    # What a test does
+    # Actions of tests
 
     def key(self, name: str) -> Key:
         """Return the key of something in the namespace."""

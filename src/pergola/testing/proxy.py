@@ -126,7 +126,7 @@ class CuttableProxy:
         """Forward bytes both ways until one side ends or fails, or the connection is cut."""
         server = _socket()
         try:
-            # What fails here fails for the client too: it sees a reset.
+            # A failure here is a failure for the client, too: it sees a reset.
             with suppress(OSError):
                 loop = asyncio.get_running_loop()
                 await loop.sock_connect(server, (self._host, self._port))

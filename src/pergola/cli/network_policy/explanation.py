@@ -1,4 +1,4 @@
-"""Who may talk to a Service according to the network policy controller, and which policies exist.
+"""Explanation of a Service's policies: the permitted clients and the policies that exist.
 
 Reads with the controller's caches, decides with its functions, and writes nothing.
 """

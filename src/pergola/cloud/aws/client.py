@@ -30,7 +30,7 @@ Observer = Callable[[str, str, float, str], None]
 Sleep = Callable[[float], Awaitable[None]]
 
 SUCCESS: Final = "success"
-# How a service names the mark of the next page: in requests, in answers.
+# The names of the pagination token: in requests, in responses.
 _PAGES: Final = {
     "elb": ("Marker", "NextMarker"),
     "elbv2": ("Marker", "NextMarker"),

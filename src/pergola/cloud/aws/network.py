@@ -9,7 +9,7 @@ EVERYWHERE: Final = "0.0.0.0/0"
 EVERYWHERE_IPV6: Final = "::/0"
 BLACKHOLE: Final = "blackhole"
 _INTERNET_GATEWAY: Final = "igw-"
-# Which field of a route names its target; the first that is set counts.
+# The fields of a route that can name its target; the first one that is set counts.
 _TARGETS: Final = (
     "NatGatewayId",
     "TransitGatewayId",

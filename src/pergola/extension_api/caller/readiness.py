@@ -1,4 +1,4 @@
-"""Whether an extension carried a request out: pure functions of the live object (spec 40 §4.1)."""
+"""Checks whether an extension completed a request, as pure functions (spec 40 §4.1)."""
 
 from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias

@@ -1,4 +1,4 @@
-"""Where two values differ, by the paths of their fields.
+"""Differences between two values, by the paths of their fields.
 
 Lists are compared without regard to order: named items by their names, other items one by one.
 """

@@ -30,7 +30,7 @@ class Vpc(Value):
     cidr: str | None = None
     """The range of a VPC to create."""
     gateway_endpoints: list[str] = []
-    """Short names of services, such as `s3`, that are reached through gateway endpoints."""
+    """Short names of services, such as `s3`, to reach through gateway endpoints."""
     ipv6_ipam_pool: Ipv6IpamPool | None = field(name="ipv6IpamPool", default=None)
     """The source of the IPv6 block; Amazon if absent."""
 
@@ -62,9 +62,9 @@ class Networks(Value):
     vpc: Vpc
     """The VPC."""
     zones: list[Zone] = []
-    """The zones, in an order that stays."""
+    """The zones; their order must not change."""
     nodes_security_group_id: str | None = field(name="nodesSecurityGroupID", default=None)
-    """A security group that exists, and replaces the one that would be created for the nodes."""
+    """An existing security group for the nodes, instead of a managed one."""
     additional_nodes_security_group_ids: list[str] = field(
         name="additionalNodesSecurityGroupIDs", default_factory=list
     )
@@ -79,19 +79,19 @@ class DualStack(Value):
 
 
 class IgnoreTags(Value):
-    """Tags of others on managed resources, which are kept."""
+    """Tags of others on managed resources, which are preserved."""
 
     keys: list[str] = []
-    """Whole keys."""
+    """Complete keys."""
     key_prefixes: list[str] = []
-    """Beginnings of keys."""
+    """Prefixes of keys."""
 
 
 class ElasticFileSystem(Value):
     """A file system for volumes that many nodes mount."""
 
     enabled: bool = False
-    """Whether there is one."""
+    """Whether to use a file system."""
     id: str | None = None
     """A file system that exists; created if absent."""
 
@@ -106,11 +106,11 @@ class InfrastructureConfig(Value):
     dual_stack: DualStack | None = None
     """The older switch for IPv4 and IPv6."""
     ignore_tags: IgnoreTags | None = None
-    """Tags of others on managed resources, which stay."""
+    """Tags of others on managed resources, which are preserved."""
     enable_dedicated_tenancy_for_vpc: bool | None = field(
         name="enableDedicatedTenancyForVPC", default=None
     )
-    """Whether instances run on hardware of their own."""
+    """Whether instances run on dedicated hardware."""
     elastic_file_system: ElasticFileSystem | None = None
     """A file system for volumes that many nodes mount."""
     enable_mtu_customizer: bool | None = field(name="enableMTUCustomizer", default=None)

@@ -15,16 +15,16 @@ class CloudControllerManager(Value):
     """The controller that connects Kubernetes to AWS."""
 
     feature_gates: dict[str, bool] = {}
-    """Features that are switched on or off."""
+    """Features to enable or disable."""
     use_custom_route_controller: bool | None = None
-    """Whether routes to pods are written into route tables: the opposite of an overlay."""
+    """Whether to write pod routes into route tables, instead of using an overlay."""
 
 
 class LoadBalancerController(Value):
     """The controller that creates AWS load balancers for Services and Ingresses."""
 
     enabled: bool = False
-    """Whether there is one."""
+    """Whether to deploy it."""
     ingress_class_name: str | None = None
     """The IngressClass that it serves; `alb` if absent."""
 
@@ -33,7 +33,7 @@ class Storage(Value):
     """Volumes."""
 
     managed_default_class: bool | None = None
-    """Whether there are default classes for volumes and snapshots; there are if absent."""
+    """Whether to create default classes for volumes and snapshots; true if absent."""
 
 
 class ControlPlaneConfig(Value):
@@ -42,7 +42,7 @@ class ControlPlaneConfig(Value):
     cloud_controller_manager: CloudControllerManager | None = None
     """The controller that connects Kubernetes to AWS."""
     load_balancer_controller: LoadBalancerController | None = None
-    """The controller that makes load balancers of AWS for Services and Ingresses."""
+    """The controller that creates AWS load balancers for Services and Ingresses."""
     storage: Storage | None = None
     """Volumes."""
 

@@ -140,7 +140,7 @@ _TABLE: Final = (
         _MANAGED,
         Feature.EFS,
     ),
-    # What EFS does on behalf of the identity that creates or deletes a mount target.
+    # EFS acts on behalf of the identity that creates or deletes a mount target.
     _Row(
         "ec2",
         "CreateNetworkInterface DeleteNetworkInterface DescribeNetworkInterfaces",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """What handlers are built with.
+    """The dependencies of handlers.
 
     Attributes:
         deletion_events: records confirmed deletions; None for no Events.

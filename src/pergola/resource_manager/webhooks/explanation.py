@@ -42,7 +42,7 @@ class ReviewedKind(NamedTuple):
 
 
 class Explanation(Struct, frozen=True, kw_only=True):
-    """What one webhook does with an object.
+    """The effect of one webhook on an object.
 
     Attributes:
         because: why it is not called, changes nothing, refuses, or cannot decide.

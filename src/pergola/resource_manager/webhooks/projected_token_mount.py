@@ -29,7 +29,7 @@ _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _MOUNT: Final[JsonObject] = {"name": VOLUME, "mountPath": MOUNT_PATH, "readOnly": True}
 
 MountsToken: TypeAlias = Callable[[Key], Awaitable[bool]]
-"""Whether a ServiceAccount mounts its token into pods; raises KubeError."""
+"""Returns whether a ServiceAccount mounts its token into pods; raises KubeError."""
 
 
 def registrations(installation: Installation) -> list[Registration]:

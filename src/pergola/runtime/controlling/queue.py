@@ -69,7 +69,7 @@ class Queue(Generic[K]):
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is ready and nothing runs; what is due later does not count."""
+        """Whether nothing is ready and nothing runs; keys that are due later do not count."""
         return not self._ready and not self._running and not self._again
 
     def add(self, key: K) -> None:

@@ -40,7 +40,7 @@ class StandIn(Offer):
 
     @property
     def stand_in(self) -> str:  # type: ignore[override]
-        """What it does."""
+        """The behaviour of the substitute."""
         return _EXITS if self.exits else _ANSWERS
 
     def is_built(self, environ: Mapping[str, str] = os.environ) -> bool:

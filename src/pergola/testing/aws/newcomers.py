@@ -42,7 +42,7 @@ class Newcomers(Correction):
 
 
 class _Kind(NamedTuple):
-    """How a kind of things is created and read.
+    """The API calls that create and read a kind of resource.
 
     Attributes:
         id: the element with the id.

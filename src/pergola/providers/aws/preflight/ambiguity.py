@@ -1,4 +1,4 @@
-"""Whether load balancers could be placed in several subnets of a zone (spec 30 §8.4).
+"""Check for zones with several candidate subnets for load balancers (spec 30 §8.4).
 
 Nothing is guessed, and nothing is created or tagged before it is clear.
 """

@@ -1,4 +1,4 @@
-"""What internet gateways and egress-only internet gateways share: each is attached to one VPC."""
+"""Shared steps of internet gateways and egress-only internet gateways, one of each per VPC."""
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple

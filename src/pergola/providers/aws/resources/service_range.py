@@ -129,7 +129,7 @@ async def _delete_reservation(work: Work, reservation: str) -> None:
 
 
 def _is_unused(work: Work, subnet: str, reservation: JsonObject) -> bool:
-    """Whether no other cluster has its Services in a reservation; clusters in a subnet share it.
+    """Return whether no other cluster uses a reservation, which clusters in a subnet share.
 
     If worker subnets have no tags, only the tags of the reservation show other clusters.
     """

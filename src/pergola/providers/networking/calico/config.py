@@ -1,7 +1,7 @@
 """The config of Calico: `calico.networking.extensions.gardener.cloud/v1alpha1` (spec 40 §5.1).
 
 Enumerations are plain strings here, because their findings name the supported values (`checks`).
-Nothing is defaulted: `values` knows what an absent field means.
+Nothing is defaulted here: `values` has the defaults.
 """
 
 from msgspec import field
@@ -60,16 +60,16 @@ class Overlay(Value):
     """The encapsulation of pods' packets between nodes."""
 
     enabled: bool | None = None
-    """Whether there is an overlay; by default, the backend and the modes decide."""
+    """Whether to use an overlay; by default, the backend and the modes decide."""
     create_pod_routes: bool | None = None
     """Whether Calico announces the routes to the pods of each node; only without an overlay."""
 
 
 class SnatToUpstreamDNS(Value):
-    """How pods reach name servers outside the cluster; only without an overlay."""
+    """The source address of DNS queries that leave the cluster; only without an overlay."""
 
     enabled: bool | None = None
-    """Whether such packets get the node's address (default: true)."""
+    """Whether to use the node's address (default: true)."""
 
 
 class StaticResources(Value):
@@ -82,7 +82,7 @@ class StaticResources(Value):
 
 
 class AutoScaling(Value):
-    """How the requests of Calico's pods grow with the cluster."""
+    """The scaling of resource requests of Calico's pods."""
 
     mode: str | None = None
     """`cluster-proportional` (default), `vpa` or `static`."""
@@ -101,7 +101,7 @@ class BirdExporter(Value):
     """Metrics of BIRD."""
 
     enabled: bool | None = None
-    """Whether they are exported."""
+    """Whether to export them."""
 
 
 class Multus(Value):
@@ -119,7 +119,7 @@ class NetworkConfig(Value):
     backend: str | None = None
     """The routing between nodes: `bird` (default), `vxlan` or `none`."""
     ipam: IPAM | None = None
-    """How pods get their addresses."""
+    """The address assignment of pods."""
     ipv4: IPv4 | None = None
     """Pods' IPv4 traffic."""
     ipv6: IPv6 | None = None
@@ -131,11 +131,11 @@ class NetworkConfig(Value):
     ebpf_dataplane: EbpfDataplane | None = None
     """The dataplane that needs no kube-proxy."""
     overlay: Overlay | None = None
-    """Whether there is an overlay; wins over the backend and the mode."""
+    """The overlay; takes precedence over the backend and the modes."""
     snat_to_upstream_dns: SnatToUpstreamDNS | None = field(name="snatToUpstreamDNS", default=None)
-    """How pods reach name servers outside the cluster."""
+    """The source address of DNS queries that leave the cluster."""
     auto_scaling: AutoScaling | None = None
-    """How requests grow with the cluster."""
+    """The scaling of resource requests."""
     vxlan: VXLAN | None = None
     """VXLAN instead of IP-in-IP."""
     wireguard_encryption: bool | None = None

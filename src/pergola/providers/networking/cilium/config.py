@@ -75,18 +75,18 @@ class L2Announcements(Value):
     enabled: bool = False
     """Whether addresses are announced."""
     lease_duration: Duration | None = None
-    """How long other nodes wait before they take over an announcement; 15 s."""
+    """The time until other nodes take over an announcement; 15 s."""
     lease_renew_deadline: Duration | None = None
-    """How long the announcing node tries to renew its Lease; 5 s."""
+    """The time for which the announcing node tries to renew its Lease; 5 s."""
     lease_retry_period: Duration | None = None
-    """How long that node waits between two attempts; 2 s."""
+    """The time between two attempts to renew it; 2 s."""
 
 
 class Overlay(Value):
-    """Whether packets between nodes are encapsulated."""
+    """The encapsulation of packets between nodes."""
 
     enabled: bool = False
-    """Whether they are; otherwise the network between the nodes routes packets to pods."""
+    """Whether to encapsulate them; otherwise the nodes' network routes packets to pods."""
     create_pod_routes: bool | None = None
     """Without an overlay: whether nodes have routes to the pods of nodes in their own subnet."""
 
@@ -95,21 +95,21 @@ class SnatToUpstreamDNS(Value):
     """Source addresses of DNS queries that leave the cluster."""
 
     enabled: bool = False
-    """Whether they are those of nodes."""
+    """Whether to use the addresses of nodes."""
 
 
 class SnatOutOfCluster(Value):
     """Source addresses of everything that leaves the cluster."""
 
     enabled: bool = False
-    """Whether they are those of nodes."""
+    """Whether to use the addresses of nodes."""
 
 
 class BGPControlPlane(Value):
     """Routes to pods and Services announced by BGP."""
 
     enabled: bool = False
-    """Whether they are announced, as CiliumBGP resources describe."""
+    """Whether to announce them, as CiliumBGP resources describe."""
 
 
 class Encryption(Value):
@@ -118,11 +118,11 @@ class Encryption(Value):
     enabled: bool = False
     """Whether traffic is encrypted."""
     mode: str = ""
-    """How: `wireguard`."""
+    """The method: `wireguard`."""
     node_to_node_enabled: bool = False
     """Whether traffic of nodes is encrypted, not only that of pods."""
     strict_mode: bool = False
-    """Whether traffic of pods that is not encrypted is dropped."""
+    """Whether to drop unencrypted traffic of pods."""
 
 
 class NetworkConfig(Value):
@@ -157,7 +157,7 @@ class NetworkConfig(Value):
     direct_routing_device: str | None = None
     """The network device that connects nodes with each other."""
     load_balancing_mode: str | None = None
-    """How answers of Services return: `snat`, `dsr` or `hybrid`; `snat`."""
+    """The return path of responses from Services: `snat` (the default), `dsr` or `hybrid`."""
     l2_announcements: L2Announcements | None = None
     """Addresses of Services announced in the local network."""
     ipv4_native_routing_cidr_enabled: bool | None = field(
@@ -169,7 +169,7 @@ class NetworkConfig(Value):
     )
     """Whether IPv6 packets to pods keep their source address; see `overlay`."""
     overlay: Overlay | None = None
-    """Whether packets between nodes are encapsulated; overrides `tunnel` and the native ranges."""
+    """The encapsulation of packets between nodes; overrides `tunnel` and the native ranges."""
     snat_to_upstream_dns: SnatToUpstreamDNS | None = field(name="snatToUpstreamDNS", default=None)
     """Source addresses of DNS queries that leave the cluster."""
     snat_out_of_cluster: SnatOutOfCluster | None = None

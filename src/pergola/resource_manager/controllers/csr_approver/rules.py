@@ -1,4 +1,4 @@
-"""Who gets which certificate: the rules of spec 11 §3, from facts to a verdict.
+"""Rules of certificate approval (spec 11 §3), from facts to a verdict.
 
 Pure functions. The texts are part of the API: tests and users match them.
 """

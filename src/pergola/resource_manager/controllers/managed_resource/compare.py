@@ -25,7 +25,7 @@ _SECRET: Final = GroupKind("", "Secret")
 _NAMESPACE: Final = GroupKind("", "Namespace")
 _APART: Final = frozenset({"metadata", "status", "apiVersion", "kind"})
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
-# What controllers of Kubernetes keep on objects; without it they would write it again at once.
+# Annotations that controllers of Kubernetes would write again at once if they were removed.
 _KEPT_BY_KUBERNETES: Final = (
     "deployment.kubernetes.io/",
     "deprecated.daemonset.template.generation",

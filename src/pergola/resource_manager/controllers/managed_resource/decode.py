@@ -22,7 +22,7 @@ from pergola.api.objects import (
 from pergola.bundle.content import Budget, BudgetExceeded, DecompressionError, read_documents
 
 Scope = Callable[[GroupVersionKind], bool | None]
-"""Whether the target serves a kind per namespace; None where it does not serve it."""
+"""Returns whether a kind is namespaced in the target, or None if the target does not serve it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ class Work:
         left = before.left()
         references = [planned.reference for planned in desired]
         if plan.errors:
-            # What cannot be read may describe what seems to be gone: keep it all (spec 10 B1).
+            # Unreadable manifests may describe objects that seem to be gone: keep all (spec 10 B1).
             return cls(desired, sort_references([*references, *left, *released]), [], [])
         return cls(desired, sort_references(references), left, released)
 

@@ -36,11 +36,11 @@ _HOST_NETWORK_TOLERATION: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where the pods of a template may run.
+    """The scheduling constraints of a template's pods.
 
     Attributes:
-        terms: Of the required node affinity, one of which must match; None if nothing is required.
-        tolerations: Including those that every pod of a DaemonSet gets.
+        terms: The terms of the required node affinity, one of which must match; None without one.
+        tolerations: The tolerations, including those that every pod of a DaemonSet gets.
     """
 
     node_name: str

@@ -1,4 +1,4 @@
-"""Whether a Secret needs a new token (spec 11 §1.4 step 2).
+"""The decision whether a Secret needs a new token (spec 11 §1.4 step 2).
 
 The rules are in `due`; this module evaluates them in order and reads what each of them needs.
 """

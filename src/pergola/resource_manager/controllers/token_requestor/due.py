@@ -1,4 +1,4 @@
-"""Whether a new token is due (spec 11 §1.4 step 2), as far as that can be decided locally.
+"""Rules that decide locally whether a new token is due (spec 11 §1.4 step 2).
 
 The original sends a TokenReview for each token in every run (rule 2.5). Here, a token that this
 process issued or reviewed is not reviewed again for a while, because the events that end a token

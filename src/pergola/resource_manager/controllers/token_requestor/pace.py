@@ -1,4 +1,4 @@
-"""How often a token may be issued for one Secret (spec 11, Beyond).
+"""The rate limit of tokens for one Secret (spec 11, Beyond).
 
 Without a limit, an API server that rejects its own tokens, or an owner that removes each token at
 once, would cause a hot loop.

@@ -1,4 +1,4 @@
-"""Whether the API server still accepts a token, asked only if nothing else can answer."""
+"""Reviews of tokens by the API server, for cases that cannot be decided locally."""
 
 from typing import Final, NamedTuple
 
