@@ -3,9 +3,11 @@
 [deployment] = [obj for obj in render(chart, {"replicaCount": 2}) if obj["kind"] == ...]
 """
 
+import os
 import subprocess
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 import orjson
@@ -60,14 +62,17 @@ def helm(*arguments: str, values: JsonObject | None = None) -> str:
         SandboxError: Helm cannot be built.
     """
     given = ["--values", "-"] if values is not None else []
-    answer = subprocess.run(
-        [_program(), *arguments, *given],
-        input=orjson.dumps(values).decode() if values is not None else "",
-        capture_output=True,
-        text=True,
-        timeout=_SECONDS,
-        check=False,
-    )
+    # What Helm remembers of clusters must not outlive them, nor be in the user's home.
+    with TemporaryDirectory(prefix="pergola-helm-") as folder:
+        answer = subprocess.run(
+            [_program(), *arguments, *given],
+            input=orjson.dumps(values).decode() if values is not None else "",
+            env={**os.environ, "KUBECACHEDIR": folder, "HELM_CACHE_HOME": folder},
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
+        )
     if answer.returncode:
         raise HelmError(f"{answer.stdout}{answer.stderr}".strip())
     return answer.stdout

@@ -1,12 +1,15 @@
 """The operator's chart as tests look at it: its objects, its pods, and its configuration file."""
 
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
-from pergola.api.objects import JsonObject, map_at, name_of
+from pergola.api.objects import JsonObject, Key, map_at, name_of
 from pergola.api.operator_config import OperatorConfiguration, configuration_from
 from pergola.kube.yaml import parse
 from pergola.testing.helm import render
+
+ACCOUNT: Final = Key("garden", "gardener-operator")
+"""The ServiceAccount of the operator."""
 
 
 class OperatorChart(NamedTuple):

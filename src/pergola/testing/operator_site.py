@@ -22,10 +22,14 @@ class OperatorSite:
 
     Attributes:
         client: the administrator's.
+
+    Args:
+        operator: the operator's client, if it has other permissions than the administrator.
     """
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, operator: Client | None = None) -> None:
         self.client = client
+        self._operator = operator or client
 
     def webhooks(self, *, url: str) -> WebhookServing:
         """Return the operator's webhooks, on a free port of this machine.
@@ -40,8 +44,8 @@ class OperatorSite:
                 "server": {"webhooks": {"bindAddress": "127.0.0.1", "port": 0}},
             }
         ).config
-        dependencies = Dependencies(ClusterLookups(self.client), SystemClock())
-        return WebhookServing(config, self.client, dependencies, Metrics(), url=url)
+        dependencies = Dependencies(ClusterLookups(self._operator), SystemClock())
+        return WebhookServing(config, self._operator, dependencies, Metrics(), url=url)
 
     @asynccontextmanager
     async def serving(self) -> AsyncGenerator[WebhookServing]:

@@ -8,20 +8,27 @@ import os
 import secrets
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
-from pergola.api.objects import JsonObject, Key
+from pergola.api.kinds import SECRET
+from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.api.operator_v1alpha1 import EXTENSION, GARDEN
 from pergola.kube.client import Client
-from pergola.kube.kubeconfig import load
+from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.sandbox import API_ONLY, Sandbox, start, stop
 from pergola.testing.crds import install_crds, install_operator_crds
 from pergola.testing.garden_world import garden_world, garden_world_sandbox
+from pergola.testing.operator_chart import ACCOUNT, OperatorChart
 from pergola.testing.operator_site import OperatorSite
+from pergola.testing.service_accounts import service_account_config, until_allowed
 from pergola.testing.world import RecordingClient, World
 
 __all__ = ["garden_world", "garden_world_sandbox"]
+
+CHART = Path(__file__).parents[3] / "charts" / "operator"
+GRANTS = ("ServiceAccount", "ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding")
 
 
 @pytest.fixture(scope="session")
@@ -80,3 +87,20 @@ async def _prepare(sandbox: Sandbox) -> None:
     async with Client.connect(load(sandbox.kubeconfig)) as client:
         await install_operator_crds(client)
         await client.create(namespace)
+
+
+@pytest.fixture
+async def granted(runtime: Client, garden_sandbox: Sandbox) -> AsyncIterator[ClusterConfig]:
+    """How the operator reaches the cluster, with the permissions of its chart and no others."""
+    objects = OperatorChart.rendered(CHART)
+    grants = [obj for kind in GRANTS for obj in objects.of(kind)]
+    for obj in grants:
+        await runtime.apply(obj, manager="test", force=True)
+    admin = load(garden_sandbox.kubeconfig)
+    config = await service_account_config(admin, ACCOUNT.namespace, ACCOUNT.name)
+    async with Client.connect(config) as client:
+        await until_allowed(client, SECRET, ACCOUNT.namespace)
+        await until_allowed(client, GARDEN)
+    yield config
+    for obj in grants:
+        await runtime.delete(GroupVersionKind.of(obj), Key.of(obj))

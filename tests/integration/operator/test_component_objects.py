@@ -2,11 +2,9 @@
 
 from collections.abc import AsyncIterator
 
-import orjson
 import pytest
 
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, metadata_of, name_of
-from pergola.kube.client import Client
+from pergola.api.objects import GroupVersionKind, JsonObject, metadata_of, name_of
 from pergola.kube.errors import AlreadyExists, ApiError
 from pergola.kube.kubeconfig import load
 from pergola.operator.components.catalog import CATALOG
@@ -14,6 +12,7 @@ from pergola.operator.components.component import Component
 from pergola.operator.garden.landscape import NAMESPACE
 from pergola.sandbox import Sandbox
 from pergola.testing.garden import HIGHLY_AVAILABLE, landscape
+from pergola.testing.strict_client import StrictClient
 
 BUILT_IN = {
     "",
@@ -38,22 +37,6 @@ EVERYTHING: JsonObject = {
     }
 }
 GATES = {"DisableNginxIngressInGarden": False, "IstioTLSTermination": True}
-
-
-class StrictClient(Client):
-    """A client whose objects are checked, and not stored."""
-
-    async def create(self, obj: JsonObject, *, dry_run: bool = True) -> JsonObject:
-        """Have the API server check the object; a field that it does not know is an error."""
-        gvk = GroupVersionKind.of(obj)
-        resource = await self.resource(gvk)
-        return await self._object(
-            gvk,
-            "POST",
-            resource.collection(Key.of(obj).namespace),
-            query={"dryRun": "All", "fieldValidation": "Strict"},
-            body=orjson.dumps(obj),
-        )
 
 
 @pytest.fixture

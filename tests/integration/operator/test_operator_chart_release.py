@@ -1,0 +1,132 @@
+"""Helm installs, upgrades and removes the operator's chart in a real cluster (spec 20 §2)."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import pytest
+
+from pergola.api.kinds import CONFIG_MAP, CRD, DEPLOYMENT
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    labels_of,
+    name_of,
+    resource_version_of,
+)
+from pergola.api.operator_v1alpha1 import GARDEN
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import load
+from pergola.sandbox import Sandbox
+from pergola.testing.gardens import MINIMAL
+from pergola.testing.helm import helm, render
+from pergola.testing.operator_chart import OperatorChart
+from pergola.testing.strict_client import StrictClient
+
+pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
+
+CHART: Final = Path(__file__).parents[3] / "charts" / "operator"
+RELEASE: Final = "gardener-operator"
+EVERYTHING: Final[JsonObject] = {
+    "replicaCount": 2,
+    "podAnnotations": {"note": "a"},
+    "podLabels": {"team": "a"},
+    "hostAliases": [{"ip": "10.0.0.1", "hostnames": ["api.example.org"]}],
+    "env": [{"name": "WEBHOOK_MODE", "value": "service"}],
+    "additionalVolumes": [{"name": "more", "emptyDir": {}}],
+    "additionalVolumeMounts": [{"name": "more", "mountPath": "/more"}],
+    "imageVectorOverwrite": "images: []\n",
+    "componentImageVectorOverwrites": "components: []\n",
+    "chartsImageVectorOverwrite": "charts: []\n",
+    "config": {"runtimeClientConnection": {"kubeconfig": "apiVersion: v1\nkind: Config\n"}},
+}
+Upgrade: TypeAlias = Callable[[JsonObject], Coroutine[None, None, None]]
+
+
+@pytest.fixture
+async def upgrade(runtime: Client, garden_sandbox: Sandbox) -> AsyncIterator[Upgrade]:
+    """Install the chart, or upgrade it, with values; it goes with the test."""
+    common = ("--namespace", "garden", "--kubeconfig", str(garden_sandbox.kubeconfig))
+
+    async def run(values: JsonObject) -> None:
+        # The definitions of the sandbox are there already.
+        command = ("upgrade", "--install", "--take-ownership", RELEASE, str(CHART))
+        await asyncio.to_thread(helm, *command, *common, values=values)
+
+    yield run
+    await asyncio.to_thread(helm, "uninstall", RELEASE, "--ignore-not-found", *common)
+
+
+async def live(client: Client, objects: list[JsonObject]) -> list[JsonObject | None]:
+    keys = [(GroupVersionKind.of(obj), Key.of(obj)) for obj in objects]
+    return [await client.find(gvk, key) for gvk, key in keys]
+
+
+@pytest.mark.parametrize("values", [{}, EVERYTHING], ids=["default", "everything"])
+async def test_the_api_server_knows_every_field(
+    garden_sandbox: Sandbox, values: JsonObject
+) -> None:
+    async with StrictClient.connect(load(garden_sandbox.kubeconfig)) as client:
+        for obj in render(CHART, values):
+            await client.apply(obj, manager="test", force=True)
+
+
+async def test_an_installation_has_the_objects_of_the_chart(
+    runtime: Client, upgrade: Upgrade
+) -> None:
+    await upgrade(EVERYTHING)
+
+    found = await live(runtime, render(CHART, EVERYTHING))
+
+    assert None not in found
+    assert {labels_of(obj)["app.kubernetes.io/managed-by"] for obj in found if obj} == {"Helm"}
+
+
+async def test_an_upgrade_without_a_change_writes_none_of_them(
+    runtime: Client, upgrade: Upgrade
+) -> None:
+    objects = render(CHART)
+    await upgrade({})
+    before = await live(runtime, objects)
+
+    await upgrade({})
+
+    after = await live(runtime, objects)
+    assert [resource_version_of(obj) for obj in after if obj] == [
+        resource_version_of(obj) for obj in before if obj
+    ]
+
+
+async def test_a_changed_configuration_replaces_its_config_map(
+    runtime: Client, upgrade: Upgrade
+) -> None:
+    values: JsonObject = {"config": {"logLevel": "debug"}}
+    names = [
+        name_of(OperatorChart.rendered(CHART, each).named("gardener-operator-configmap-"))
+        for each in ({}, values)
+    ]
+    await upgrade({})
+
+    await upgrade(values)
+
+    found = {name_of(obj) for obj in await runtime.list(CONFIG_MAP, "garden")}
+    assert found & set(names) == {names[1]}
+    deployment = await runtime.get(DEPLOYMENT, Key("garden", RELEASE))
+    volumes = deployment["spec"]["template"]["spec"]["volumes"]
+    assert names[1] in [volume.get("configMap", {}).get("name") for volume in volumes]
+
+
+async def test_removal_keeps_the_definitions_and_the_garden(
+    runtime: Client, garden_sandbox: Sandbox, upgrade: Upgrade
+) -> None:
+    await upgrade({})
+    garden = await runtime.create(MINIMAL)
+    where = ("--namespace", "garden", "--kubeconfig", str(garden_sandbox.kubeconfig))
+
+    await asyncio.to_thread(helm, "uninstall", RELEASE, *where)
+
+    assert await runtime.get(GARDEN, Key.of(garden)) == garden
+    left = [obj for obj in await live(runtime, render(CHART)) if obj]
+    assert {GroupVersionKind.of(obj) for obj in left} == {CRD}
