@@ -14,7 +14,12 @@ from urllib.parse import urlsplit
 
 from pergola.kube.credentials import Credentials, TokenFile, read_file
 from pergola.kube.errors import ConfigurationError
-from pergola.kube.kubeconfig_file import Entry, Kubeconfig, read_kubeconfig
+from pergola.kube.kubeconfig_file import (
+    Entry,
+    Kubeconfig,
+    parse_kubeconfig,
+    read_kubeconfig,
+)
 from pergola.kube.kubeconfig_users import credentials_of
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -76,6 +81,19 @@ def load(
         "no cluster is configured: pass a kubeconfig, set KUBECONFIG, write ~/.kube/config,"
         " or run in a pod with a service account token"
     )
+
+
+def parse_cluster(text: bytes, source: str) -> ClusterConfig:
+    """Return the configuration of the current context of a kubeconfig from a Secret.
+
+    Args:
+        text: YAML or JSON.
+        source: where it is from, such as `Secret garden/gardener`, for errors.
+
+    Raises:
+        ConfigurationError: it is unusable, or its user needs programs, files or impersonation.
+    """
+    return _cluster_config(parse_kubeconfig([(Path(source), text)]), None, restricted=True)
 
 
 def in_cluster(

@@ -44,6 +44,10 @@ class GardenCareController(Value):
     """The time between two checks."""
     condition_thresholds: list[ConditionThreshold] = []
     """The times for which conditions stay `Progressing`, by type; zero without an entry."""
+    count_labelled_resources_once: bool = False
+    """Whether a ManagedResource of the virtual cluster with the label
+    `care.gardener.cloud/condition-type` counts for that condition only. By default it counts for
+    `VirtualComponentsHealthy` as well. Not a field of the original."""
 
 
 class ExtensionCareController(Syncs):

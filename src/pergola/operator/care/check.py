@@ -1,0 +1,136 @@
+"""From observations to a verdict about each condition of a Garden (spec 21 §3.2); pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from pergola.api.objects import Key
+from pergola.api.operator_v1alpha1.garden import (
+    OBSERVABILITY_COMPONENTS_HEALTHY,
+    RUNTIME_COMPONENTS_HEALTHY,
+    VIRTUAL_COMPONENTS_HEALTHY,
+    VIRTUAL_GARDEN_API_SERVER_AVAILABLE,
+)
+from pergola.health import CareFailure, check_control_plane
+from pergola.operator.care.components import Item, SeenResource, failure_of, items_of
+from pergola.operator.care.virtual_cluster import OK, Probe
+from pergola.operator.components.etcds import access
+from pergola.operator.components.kube_controller_manager.deployment import (
+    DEPLOYMENT as CONTROLLER_MANAGER,
+)
+from pergola.operator.components.managed_resources import Expected
+from pergola.operator.components.resource_manager.virtual import NAME as RESOURCE_MANAGER
+from pergola.operator.components.virtual_access import API_SERVER
+
+ETCDS: Final = tuple(access.name(role) for role in access.ROLES)
+DEPLOYMENTS: Final = (API_SERVER, CONTROLLER_MANAGER, RESOURCE_MANAGER)
+
+NO_ACCESS: Final = CareFailure(
+    "VirtualGardenAPIServerDown",
+    "Could not reach virtual garden API server during client initialization.",
+)
+
+
+class Unable(NamedTuple):
+    """A check that could not be executed, and why."""
+
+    message: str
+
+
+Verdict = CareFailure | Unable | None
+"""What is wrong, or why that is unknown, or None if all is well."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """What a run has found.
+
+    Attributes:
+        resources: The ManagedResources.
+        expected: Those that must exist.
+        etcds: The problem of each Etcd of the control plane; empty for healthy ones.
+        deployments: The same for its Deployments.
+        probe: The answer of the virtual API server; None without access to it.
+        prometheus: What the health queries have found; None if that is nothing.
+        once: Whether a ManagedResource counts for one condition only.
+    """
+
+    resources: Mapping[Key, SeenResource] | Unable
+    expected: Sequence[Expected]
+    etcds: Mapping[str, str] | Unable
+    deployments: Mapping[str, str] | Unable
+    probe: Probe | None
+    prometheus: Verdict = None
+    once: bool = False
+
+    def items(self, condition: str) -> list[Item]:
+        """Return the ManagedResources that a condition reports on; none if they are unknown."""
+        if isinstance(self.resources, Unable):
+            return []
+        return items_of(condition, self.resources, self.expected, once=self.once)
+
+
+def check(observed: Observed, reasons: Mapping[str, str]) -> dict[str, Verdict]:
+    """Return the verdict about each condition, in the order in which they are stored.
+
+    Args:
+        reasons: The reason that each condition has now.
+    """
+    if isinstance(observed.resources, Unable):
+        return dict.fromkeys(CONDITIONS, observed.resources)
+    resources = {
+        condition: failure_of(observed.items(condition), reasons.get(condition, ""))
+        for condition in CONDITIONS[1:]
+    }
+    return {
+        VIRTUAL_GARDEN_API_SERVER_AVAILABLE: check_api_server(observed.probe),
+        RUNTIME_COMPONENTS_HEALTHY: resources[RUNTIME_COMPONENTS_HEALTHY],
+        VIRTUAL_COMPONENTS_HEALTHY: (
+            _check_control_plane(observed) or resources[VIRTUAL_COMPONENTS_HEALTHY]
+        ),
+        OBSERVABILITY_COMPONENTS_HEALTHY: _observability(
+            observed.prometheus, resources[OBSERVABILITY_COMPONENTS_HEALTHY]
+        ),
+    }
+
+
+def check_api_server(probe: Probe | None) -> CareFailure | None:
+    """Return what is wrong with an API server by the answer of its health endpoint, or None.
+
+    Response times are in no message: they differ from run to run, and each would be a write.
+    """
+    if probe is None:
+        return NO_ACCESS
+    if probe.code == OK:
+        return None
+    if not probe.code:
+        text = f"Request to API server /healthz endpoint failed. ({probe.text})"
+        return CareFailure("HealthzRequestFailed", text)
+    return CareFailure(
+        "HealthzRequestError",
+        "API server /healthz endpoint check returned a non ok status code "
+        f"{probe.code}. ({probe.text})",
+    )
+
+
+def _check_control_plane(observed: Observed) -> CareFailure | Unable | None:
+    etcds, deployments = observed.etcds, observed.deployments
+    if isinstance(etcds, Unable):
+        return etcds
+    if isinstance(deployments, Unable):
+        return deployments
+    return check_control_plane(
+        etcds, deployments, required_etcds=ETCDS, required_deployments=DEPLOYMENTS
+    )
+
+
+def _observability(prometheus: Verdict, resources: CareFailure | None) -> Verdict:
+    return prometheus if isinstance(prometheus, Unable) else resources or prometheus
+
+
+CONDITIONS: Final = (
+    VIRTUAL_GARDEN_API_SERVER_AVAILABLE,
+    RUNTIME_COMPONENTS_HEALTHY,
+    VIRTUAL_COMPONENTS_HEALTHY,
+    OBSERVABILITY_COMPONENTS_HEALTHY,
+)

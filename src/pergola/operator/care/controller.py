@@ -1,0 +1,134 @@
+"""When care runs, and the steps of a run (spec 21 §3.1, §3.2)."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from pergola.api.objects import JsonObject, Key, map_at
+from pergola.api.operator_v1alpha1 import Garden
+from pergola.kube.client import Client
+from pergola.operator.care.apply import patch_conditions
+from pergola.operator.care.check import Observed, check
+from pergola.operator.care.components import SeenResource
+from pergola.operator.care.conditions import conditions_of, reasons_of
+from pergola.operator.care.metrics import CareMetrics
+from pergola.operator.care.observe import Observer, SeenPart, Watches
+from pergola.operator.care.prometheus import Query, query_prometheus
+from pergola.operator.care.settings import Settings
+from pergola.operator.care.virtual_cluster import VirtualCluster
+from pergola.operator.garden.landscape import Landscape
+from pergola.runtime.caching.cache import Change
+from pergola.runtime.clock import Clock, SystemClock
+from pergola.runtime.controlling.controller import DONE, Again, Controller, Outcome
+from pergola.runtime.controlling.unit import Unit
+from pergola.runtime.controlling.watches import Watch
+from pergola.runtime.metrics import Metrics
+
+NAME: Final = "garden-care"
+_PROCESSING: Final = "Processing"
+_SUCCEEDED: Final = "Succeeded"
+_DELETE: Final = "Delete"
+
+
+def garden_care(
+    client: Client,
+    virtual: VirtualCluster,
+    template: Callable[[Garden], Landscape],
+    settings: Settings,
+    *,
+    metrics: Metrics,
+    clock: Clock | None = None,
+    query: Query = query_prometheus,
+) -> Unit:
+    """Return the controller `garden-care` with its caches; for the leader.
+
+    Args:
+        client: Of the runtime cluster.
+        template: Returns the landscape of a Garden without what is read from clusters.
+        query: Sends a query to a Prometheus.
+    """
+    watches = Watches.of(client)
+    observer = Observer(watches, virtual, template, settings, query)
+    care = GardenCare(client, observer, metrics.register(CareMetrics), clock or SystemClock())
+    period = settings.sync_period.total_seconds()
+    controller: Controller[Key] = Controller(
+        NAME, care.reconcile, workers=1, metrics=metrics, deadline=period, last_retry=period
+    )
+    for watch in _triggers(watches):
+        watch.trigger(controller.queue)
+    beside = [*watches.resources, watches.etcds, watches.deployments]
+    if settings.queries_prometheus:
+        beside.append(watches.prometheuses)
+    return Unit(NAME, caches=[watches.gardens], beside=beside, controllers=[controller])
+
+
+class GardenCare:
+    """The reconciler of a Garden's conditions."""
+
+    def __init__(
+        self, client: Client, observer: Observer, metrics: CareMetrics, clock: Clock
+    ) -> None:
+        self._client = client
+        self._observer = observer
+        self._metrics = metrics
+        self._clock = clock
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Check the Garden, and write the conditions that changed."""
+        gardens = self._observer.watches.gardens
+        garden = gardens.get(key)
+        if garden is None or key != self._observer.watches.oldest():
+            return DONE
+        observed = await self._observer.observe(garden)
+        self._metrics.observe(observed)
+        await self._report(gardens.get(key) or garden, observed)
+        return Again(self._observer.settings.sync_period.total_seconds())
+
+    async def _report(self, garden: JsonObject, observed: Observed) -> None:
+        """Write conditions to the Garden as it is now: checks may have taken a while."""
+        verdicts = check(observed, reasons_of(garden))
+        thresholds = self._observer.settings.thresholds
+        conditions = conditions_of(garden, verdicts, thresholds, self._clock.now())
+        written = await patch_conditions(self._client, garden, conditions)
+        if written is not None:
+            self._observer.watches.gardens.observe(written)
+
+
+def _triggers(watches: Watches) -> Iterable[Watch[Any, Key]]:
+    """Yield what causes a run; changes while the Garden is reconciled do not."""
+
+    def at_rest(_: object) -> Iterable[Key]:
+        oldest = watches.oldest()
+        garden = watches.gardens.get(oldest) if oldest else None
+        return () if oldest is None or garden is None or _is_processing(garden) else (oldest,)
+
+    yield Watch(watches.gardens, when=_is_new_or_succeeded)
+    yield Watch(watches.resources, to=at_rest, when=_is_signalled)
+    yield Watch(watches.etcds, to=at_rest, when=_is_signalled)
+    yield Watch(watches.deployments, to=at_rest, when=_is_signalled)
+
+
+def _is_new_or_succeeded(change: Change[JsonObject]) -> bool:
+    """Return whether a Garden appeared, or its reconciliation has just succeeded."""
+    if change.new is None:
+        return False
+    if change.old is None:
+        return True
+    before, after = (map_at(obj, "status", "lastOperation") for obj in (change.old, change.new))
+    return (
+        _is_processing(change.old)
+        and after.get("state") == _SUCCEEDED
+        and _DELETE not in (before.get("type"), after.get("type"))
+    )
+
+
+def _is_signalled(change: Change[SeenResource] | Change[SeenPart]) -> bool:
+    """Return whether an object appeared, disappeared, or changed what it says about itself."""
+    if change.initial:
+        return False  # the first run waits for all of them
+    if change.old is None or change.new is None:
+        return True
+    return change.old.signal != change.new.signal
+
+
+def _is_processing(garden: JsonObject) -> bool:
+    return map_at(garden, "status", "lastOperation").get("state") == _PROCESSING

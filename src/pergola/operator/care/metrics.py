@@ -1,0 +1,42 @@
+"""Metrics of a Garden's care: the state of each component, and response times."""
+
+from prometheus_client import CollectorRegistry, Gauge
+
+from pergola.api.kinds import DEPLOYMENT
+from pergola.api.operator_v1alpha1.garden import VIRTUAL_COMPONENTS_HEALTHY
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.operator.care.check import CONDITIONS, Observed, Unable
+from pergola.operator.care.observe import ETCD
+from pergola.operator.garden.landscape import NAMESPACE
+
+
+class CareMetrics:
+    """What the last run has found."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._components = Gauge(
+            "pergola_garden_component_healthy",
+            "Whether a component of the Garden was healthy at the last check",
+            ["condition", "kind", "namespace", "name"],
+            registry=registry,
+        )
+        self._seconds = Gauge(
+            "pergola_garden_api_server_response_seconds",
+            "How long the virtual API server took to answer the last health request",
+            registry=registry,
+        )
+
+    def observe(self, observed: Observed) -> None:
+        """Replace what the run before has found."""
+        self._components.clear()
+        for condition in CONDITIONS:
+            for key, failure in observed.items(condition):
+                labels = (condition, MANAGED_RESOURCE.kind, key.namespace, key.name)
+                self._components.labels(*labels).set(failure is None)
+        for kind, parts in ((ETCD.kind, observed.etcds), (DEPLOYMENT.kind, observed.deployments)):
+            if not isinstance(parts, Unable):
+                for name, problem in parts.items():
+                    labels = (VIRTUAL_COMPONENTS_HEALTHY, kind, NAMESPACE, name)
+                    self._components.labels(*labels).set(not problem)
+        if observed.probe is not None:
+            self._seconds.set(observed.probe.seconds)

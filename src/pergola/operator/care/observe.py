@@ -1,0 +1,193 @@
+"""What care reads: caches, and the answers of servers; no run lists anything (spec 21 §3.2)."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from pergola.api.kinds import DEPLOYMENT
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    deletion_timestamp_of,
+    map_at,
+    maps_at,
+    metadata_of,
+)
+from pergola.api.operator_v1alpha1 import GARDEN, Garden, garden_from
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.api.schema.read import Malformed
+from pergola.health import deployment_problem, etcd_problem
+from pergola.kube.client import Client
+from pergola.kube.selectors import format_selector
+from pergola.operator.care.check import Observed, Unable, Verdict
+from pergola.operator.care.components import SeenResource
+from pergola.operator.care.prometheus import (
+    CHECKED_BY,
+    PROMETHEUS,
+    Instance,
+    Query,
+    check_prometheuses,
+    pods_of,
+)
+from pergola.operator.care.settings import Settings
+from pergola.operator.care.virtual_cluster import Probe, VirtualCluster
+from pergola.operator.components.managed_resources import Expected, expected
+from pergola.operator.components.service_mesh.permissions import NAMESPACE as ISTIO_SYSTEM
+from pergola.operator.garden.landscape import NAMESPACE, Landscape
+from pergola.runtime.caching.cache import Cache
+from pergola.runtime.caching.caches import Caches
+from pergola.runtime.logging import get_logger
+
+log = get_logger("garden-care")
+
+ETCD: Final = GroupVersionKind("druid.gardener.cloud", "v1alpha1", "Etcd")
+_CONTROL_PLANE: Final = format_selector({"matchLabels": {"gardener.cloud/role": "controlplane"}})
+_CHECKED: Final = format_selector({"matchLabels": CHECKED_BY})
+
+
+class SeenPart(NamedTuple):
+    """An Etcd or Deployment of the control plane.
+
+    Attributes:
+        problem: What is wrong with it; empty if nothing is.
+        signal: What it says about itself; a change of it is worth a run.
+    """
+
+    problem: str
+    signal: tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Watches:
+    """The caches of a runtime cluster that care reads."""
+
+    gardens: Cache[JsonObject]
+    resources: Caches[SeenResource]
+    etcds: Cache[SeenPart]
+    deployments: Cache[SeenPart]
+    prometheuses: Cache[Instance]
+
+    @classmethod
+    def of(cls, client: Client) -> "Watches":
+        """Return caches of a cluster, which are empty until they run."""
+        return cls(
+            Cache(client, GARDEN, _without_managed_fields),
+            Caches(client, MANAGED_RESOURCE, SeenResource.of, namespaces=(NAMESPACE, ISTIO_SYSTEM)),
+            Cache(client, ETCD, _etcd, namespace=NAMESPACE, labels=_CONTROL_PLANE),
+            Cache(client, DEPLOYMENT, _deployment, namespace=NAMESPACE, labels=_CONTROL_PLANE),
+            Cache(client, PROMETHEUS, Instance.of, namespace=NAMESPACE, labels=_CHECKED),
+        )
+
+    def oldest(self) -> Key | None:
+        """Return the Garden that the cluster belongs to: the oldest, if there are several."""
+        found = [(_age(garden), key) for key, garden in self.gardens.items()]
+        return min(found)[1] if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class Observer:
+    """Gathers what a run is about.
+
+    Attributes:
+        template: Returns the landscape of a Garden without what is read from clusters.
+        query: Sends a query to a Prometheus.
+    """
+
+    watches: Watches
+    virtual: VirtualCluster
+    template: Callable[[Garden], Landscape]
+    settings: Settings
+    query: Query
+
+    async def observe(self, garden: JsonObject) -> Observed:
+        """Return the present state, within `settings.patience`."""
+        watches = self.watches
+        async with asyncio.TaskGroup() as group:
+            probe = group.create_task(self._probe())
+            prometheus = group.create_task(self._prometheus())
+            resources = group.create_task(self._unsynced(watches.resources))
+            parts = [
+                group.create_task(self._unsynced((cache,)))
+                for cache in (watches.etcds, watches.deployments)
+            ]
+        etcds, deployments = (task.result() for task in parts)
+        return Observed(
+            resources=resources.result() or dict(watches.resources.items()),
+            expected=self._expected(garden),
+            etcds=etcds or _problems(watches.etcds),
+            deployments=deployments or _problems(watches.deployments),
+            probe=probe.result(),
+            prometheus=prometheus.result(),
+            once=self.settings.counts_once,
+        )
+
+    def _expected(self, garden: JsonObject) -> Sequence[Expected]:
+        """Return the ManagedResources that must exist; a Garden that goes away needs none."""
+        if deletion_timestamp_of(garden):
+            return ()
+        try:
+            return expected(self.template(garden_from(garden)))
+        except Malformed as error:
+            log.error("cannot tell which ManagedResources a Garden needs", error=str(error))
+            return ()
+
+    async def _probe(self) -> Probe | None:
+        limit = self.settings.patience
+        try:
+            async with asyncio.timeout(limit):
+                return await self.virtual.probe()
+        except TimeoutError:
+            return Probe(0, f"no answer within {limit:g} seconds", limit)
+
+    async def _prometheus(self) -> Verdict:
+        if not self.settings.queries_prometheus:
+            return None
+        cache = self.watches.prometheuses
+        unable = await self._unsynced((cache,))
+        return unable or await check_prometheuses(pods_of(cache.items()), self.query)
+
+    async def _unsynced(self, caches: Caches[Any] | Sequence[Cache[Any]]) -> Unable | None:
+        """Return why a cache cannot be read, or None; the first list of each is waited for."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.settings.patience):
+                for cache in caches:
+                    await cache.synced()
+        problems = [
+            f"failed listing {cache.gvk.kind}s in namespace {cache.namespace}: "
+            f"{cache.problem or 'no answer yet'}"
+            for cache in caches
+            if not cache.is_synced
+        ]
+        return Unable("; ".join(problems)) if problems else None
+
+
+def _problems(cache: Cache[SeenPart]) -> dict[str, str]:
+    return {key.name: seen.problem for key, seen in cache.items()}
+
+
+def _without_managed_fields(garden: JsonObject) -> JsonObject:
+    kept = {name: value for name, value in metadata_of(garden).items() if name != "managedFields"}
+    return {**garden, "metadata": kept}
+
+
+def _etcd(etcd: JsonObject) -> SeenPart:
+    ready = map_at(etcd, "status").get("ready")
+    return SeenPart(etcd_problem(etcd), (ready, *_statuses(etcd, "BackupReady")))
+
+
+def _deployment(deployment: JsonObject) -> SeenPart:
+    types = ("Available", "Progressing", "ReplicaFailure")
+    return SeenPart(deployment_problem(deployment), tuple(_statuses(deployment, *types)))
+
+
+def _statuses(obj: JsonObject, *types: str) -> Iterator[tuple[object, object]]:
+    for condition in maps_at(obj, "status", "conditions"):
+        if condition.get("type") in types:
+            yield condition["type"], condition.get("status")
+
+
+def _age(garden: JsonObject) -> str:
+    return str(metadata_of(garden).get("creationTimestamp") or "")
