@@ -14,9 +14,7 @@ from pergola.operator.garden.landscape import Landscape
 from pergola.testing.garden import COMPLETE, HIGHLY_AVAILABLE, landscape
 
 PVC: Final = {
-    "spec": {
-        "runtimeCluster": {"settings": {"persistentVolumeClaimAutoscaler": {"enabled": True}}}
-    }
+    "spec": {"runtimeCluster": {"settings": {"persistentVolumeClaimAutoscaler": {"enabled": True}}}}
 }
 NO_DASHBOARD: Final = {"spec": {"virtualCluster": {"gardener": {"gardenerDashboard": None}}}}
 NO_VPA: Final = {

@@ -1,0 +1,27 @@
+"""A Garden on a real API server whose components are as the tests want them."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import load
+from pergola.sandbox import Sandbox
+from pergola.testing.care_site import CareSite
+from pergola.testing.world import RecordingClient
+
+
+@pytest.fixture
+async def care_site(runtime: Client) -> AsyncIterator[CareSite]:
+    """The administrator's view of the cluster, which has no components at first."""
+    found = CareSite(runtime)
+    await found.prepare()
+    yield found
+    await found.clean_up()
+
+
+@pytest.fixture
+async def writer(garden_sandbox: Sandbox) -> AsyncIterator[RecordingClient]:
+    """The operator's client, which records its writes."""
+    async with RecordingClient.connect(load(garden_sandbox.kubeconfig)) as client:
+        yield client
