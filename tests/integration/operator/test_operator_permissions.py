@@ -147,6 +147,7 @@ async def test_what_the_flows_and_controllers_touch_is_allowed(
         Access("get", "", "pods", "garden", "a", "log"),
         Access("list", "coordination.k8s.io", "leases"),
         Access("list", "druid.gardener.cloud", "etcdcopybackupstasks"),
+        *(Access(verb, "monitoring.coreos.com", "prometheuses", "garden") for verb in READ),
         Access("get", "scheduling.k8s.io", "priorityclasses", name="gardener-garden-system-200"),
     ]
 
