@@ -11,7 +11,7 @@ from cyclopts import App
 
 from pergola import __version__
 from pergola.cli.aws.app import app as aws
-from pergola.cli.crds.app import app as crds
+from pergola.cli.crds import app as crds
 from pergola.cli.explain.command import explain
 from pergola.cli.extension.app import app as extension
 from pergola.cli.garbage import garbage
@@ -21,6 +21,7 @@ from pergola.cli.infra import infra_manager
 from pergola.cli.manifests import app as manifests
 from pergola.cli.network.app import app as network
 from pergola.cli.network_policy.app import app as network_policy
+from pergola.cli.operator import operator
 from pergola.cli.resource_manager import resource_manager
 from pergola.cli.sandbox import app as sandbox
 from pergola.cli.tokens import tokens
@@ -40,6 +41,7 @@ app: Final = App(
 app.command(up)
 app.command(sandbox)
 app.command(resource_manager)
+app.command(operator)
 app.command(crds)
 app.command(garbage)
 app.command(tokens)

@@ -1,7 +1,7 @@
 """Progress reports of flows, for `lastOperation` (spec 20 §9.3)."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -10,6 +10,7 @@ from pergola.flow.background import beside
 from pergola.flow.errors import sentence_of
 from pergola.flow.graph import Graph
 from pergola.flow.outcome import Ended, Outcome, Result
+from pergola.flow.state import RUNNING_TASK
 from pergola.runtime.logging import get_logger
 
 log = get_logger("flow")
@@ -60,7 +61,7 @@ class Progress:
         self._tasks = len(graph)
         self._skipped = {task.name for task in graph if isinstance(task.skip, str) and task.skip}
         self._done = 0
-        self._running: dict[str, None] = {}
+        self._running: dict[str, dict[str, str]] = {}
         self._failed: list[str] = []
         self._report = report
         self._interval = interval
@@ -80,7 +81,22 @@ class Progress:
 
     def started(self, task: str) -> None:
         """Record that a task runs."""
-        self._running[task] = None
+        self._running[task] = {}
+        self._changed.set()
+
+    def note(self, subject: str, problem: str) -> None:
+        """Record what the calling task waits for, which reports then mention.
+
+        Args:
+            subject: such as `Deployment garden/gardener-apiserver`.
+            problem: why it is not as it should be; empty once it is.
+        """
+        waits = self._running.get(RUNNING_TASK.get() or "")
+        if waits is None or waits.get(subject, "") == problem:
+            return
+        waits[subject] = problem
+        if not problem:
+            del waits[subject]
         self._changed.set()
 
     def ended(self, task: str, ended: Ended) -> None:
@@ -112,7 +128,7 @@ class Progress:
         if not self._done:
             return f"Starting {self._flow}"
         if self._running:
-            return ", ".join(self._running)
+            return ", ".join(_noted(task, waits) for task, waits in self._running.items())
         # Between two tasks there is nothing new to report.
         return self._told.description if self._told else f"Starting {self._flow}"
 
@@ -151,3 +167,11 @@ class Progress:
                 await self._stopped.wait()
         except TimeoutError:
             return
+
+
+def _noted(task: str, waits: Mapping[str, str]) -> str:
+    """Return the name of a task, with the first object that it waits for."""
+    for subject, problem in waits.items():
+        others = f", and {len(waits) - 1} more" if len(waits) > 1 else ""
+        return f"{task} ({subject}: {problem}{others})"
+    return task

@@ -15,13 +15,13 @@ from pergola.api.resource_manager_config import (
     ResourceManagerConfiguration,
     configuration_from,
 )
-from pergola.kube.yaml import YamlError, parse
 from pergola.resource_manager.controllers.garbage_collector import Settings as GarbageSettings
 from pergola.resource_manager.controllers.health import Settings as HealthSettings
 from pergola.resource_manager.controllers.managed_resource.reconcile import Settings
 from pergola.resource_manager.controllers.secret import Settings as SecretSettings
 from pergola.resource_manager.manager import Options
-from pergola.runtime.process.options import Address, Election, ProcessOptions, StartError
+from pergola.runtime.process.component_config import options_of, read_file
+from pergola.runtime.process.options import ProcessOptions, StartError
 
 SOURCE_VARIABLE: Final = "KUBECONFIG"
 TARGET_VARIABLE: Final = "TARGET_KUBECONFIG"
@@ -41,12 +41,7 @@ def read_configuration(
         StartError: the file cannot be read, is not valid YAML, or breaks rules; it names all of
             them.
     """
-    try:
-        value = parse(path.read_bytes())
-    except OSError as error:
-        raise StartError(f"cannot read configuration file {path}: {error.strerror}") from None
-    except YamlError as error:
-        raise StartError(f"configuration file {path} is not valid YAML: {error}") from None
+    value = read_file(path)
     try:
         config, warnings = configuration_from(
             value,
@@ -110,21 +105,7 @@ def _garbage(config: ResourceManagerConfiguration, namespaces: tuple[str, ...]) 
 
 def process_options(config: ResourceManagerConfiguration) -> ProcessOptions:
     """Return how the process runs."""
-    probes, metrics, elected = (
-        config.server.health_probes,
-        config.server.metrics,
-        config.leader_election,
-    )
-    election = Election(
-        namespace=elected.resource_namespace,
-        name=elected.resource_name,
-        lease_duration=elected.lease_duration.total_seconds(),
-        renew_deadline=elected.renew_deadline.total_seconds(),
-        retry_period=elected.retry_period.total_seconds(),
-    )
-    return ProcessOptions(
-        health=Address(probes.bind_address, probes.port),
-        metrics=Address(metrics.bind_address, metrics.port),
-        profiling=config.debugging.enable_profiling,
-        election=election if elected.leader_elect else None,
+    server = config.server
+    return options_of(
+        server.health_probes, server.metrics, config.debugging, config.leader_election
     )

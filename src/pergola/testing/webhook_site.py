@@ -15,7 +15,7 @@ import orjson
 
 from pergola.admission.configurations import configuration_keys
 from pergola.api import marks
-from pergola.api.kinds import CRD, SERVICE_ACCOUNT
+from pergola.api.kinds import CRD, SERVICE_ACCOUNT, VERTICAL_POD_AUTOSCALER
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at
 from pergola.api.resource_manager_config import ResourceManagerConfiguration, configuration_from
 from pergola.kube.client import Client
@@ -33,7 +33,7 @@ from pergola.testing.crds import is_established
 from pergola.testing.objects import definition
 from pergola.testing.waiting import PATIENCE, running, until
 
-AUTOSCALER: Final = GroupVersionKind("autoscaling.k8s.io", "v1", "VerticalPodAutoscaler")
+AUTOSCALER: Final = VERTICAL_POD_AUTOSCALER
 HOME: Final = "garden"
 HOST: Final = "api.example.org"
 SCHEDULER: Final = "bin-packing-scheduler"

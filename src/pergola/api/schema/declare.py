@@ -33,6 +33,20 @@ class Value(msgspec.Struct, rename="camel", omit_defaults=True):
         value: JsonObject = msgspec.to_builtins(self, enc_hook=str)
         return value
 
+    def to_complete_json(self) -> JsonObject:
+        """Return the object as JSON, with the defaults of all fields that are not null."""
+        fields = {
+            field.encode_name: getattr(self, field.name) for field in msgspec.structs.fields(self)
+        }
+        return {name: _complete(value) for name, value in fields.items() if value is not None}
+
+
+def _complete(value: object) -> JsonValue:
+    if isinstance(value, Value):
+        return value.to_complete_json()
+    builtin: JsonValue = msgspec.to_builtins(value, enc_hook=str)
+    return builtin
+
 
 class Scalar:
     """A type that is a string in JSON, e.g. a duration.

@@ -6,21 +6,19 @@ Nothing is written that would change nothing, and every wait is a watch.
 import asyncio
 from typing import Final
 
-from pergola.api.objects import Key
-from pergola.bundle import (
-    Bundle,
-    Registry,
-    apply,
-    delete,
-    for_seed,
-    for_shoot,
-    wait_deleted,
-    wait_healthy,
-    wait_not_progressing,
+from pergola.api.managed_resource_status import (
+    applied_problem,
+    deletion_problem,
+    healthy_problem,
+    progressing_problem,
 )
+from pergola.api.objects import JsonObject, Key
+from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
+from pergola.bundle import Bundle, Registry, apply, delete, for_seed, for_shoot
 from pergola.kube.client import Client
 from pergola.operator.components.component import Managed, Removable, Rendered, Target
 from pergola.operator.garden.direct import DirectObjects
+from pergola.operator.garden.waiting import Note, Problem, unnoted, wait_until
 from pergola.runtime.clock import Clock, SystemClock
 
 _ORIGIN: Final = "gardener"
@@ -32,12 +30,16 @@ class Deployer:
 
     Objects for the virtual cluster go there as well: its resource manager reads their
     ManagedResources in the runtime cluster.
+
+    Args:
+        note: Receives what is awaited.
     """
 
-    def __init__(self, client: Client, clock: Clock | None = None) -> None:
+    def __init__(self, client: Client, clock: Clock | None = None, note: Note = unnoted) -> None:
         self._client = client
         self._clock = clock or SystemClock()
-        self._direct = DirectObjects(client)
+        self._note = note
+        self._direct = DirectObjects(client, self._clock, note)
 
     async def apply(self, rendered: Rendered) -> None:
         """Apply all objects, those of the operator itself first, in the order given.
@@ -58,15 +60,13 @@ class Deployer:
 
         Raises:
             NotReady: With the object, and what is wrong with it.
-            WaitTimeout: The same for a ManagedResource.
         """
         async with asyncio.TaskGroup() as group:
             for obj in rendered.direct:
                 group.create_task(self._direct.wait(obj, limit))
             for managed in rendered.managed:
-                waiting = wait_not_progressing if managed.rolled_out else wait_healthy
-                key = Key(managed.namespace, managed.name)
-                group.create_task(waiting(self._client, key, limit))
+                key, problem_of = Key(managed.namespace, managed.name), _problem_of(managed)
+                group.create_task(self._wait_managed(key, problem_of, limit))
 
     async def remove(self, removable: Removable) -> None:
         """Request the deletion of all objects that a component may have left.
@@ -84,13 +84,15 @@ class Deployer:
 
         Raises:
             NotReady: With the object that is still there.
-            WaitTimeout: The same for a ManagedResource.
         """
         async with asyncio.TaskGroup() as group:
             for key in removable.managed:
-                group.create_task(wait_deleted(self._client, key, limit))
+                group.create_task(self._wait_managed(key, _left, limit))
             for identity in removable.direct:
                 group.create_task(self._direct.wait_gone(identity, limit))
+
+    async def _wait_managed(self, key: Key, problem_of: Problem, limit: float) -> None:
+        await wait_until(self._client, MANAGED_RESOURCE, key, problem_of, limit, self._note)
 
 
 def bundle_of(managed: Managed) -> Bundle:
@@ -110,3 +112,20 @@ def bundle_of(managed: Managed) -> Bundle:
         keep_objects=managed.keep,
         labels=labels,
     )
+
+
+def _problem_of(managed: Managed) -> Problem:
+    checks = [applied_problem, healthy_problem]
+    if managed.rolled_out:
+        checks.append(progressing_problem)
+
+    def problem(resource: JsonObject | None) -> str | None:
+        if resource is None:
+            return "it does not exist"
+        return next(filter(None, (check(resource) for check in checks)), None)
+
+    return problem
+
+
+def _left(resource: JsonObject | None) -> str | None:
+    return deletion_problem(resource) or "it still exists" if resource else None

@@ -5,8 +5,7 @@ large, and there are many of them.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Sequence
-from contextlib import aclosing
+from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import groupby
@@ -16,21 +15,19 @@ import orjson
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, resource_version_of
 from pergola.health import check, has_rule, progressing
-from pergola.kube import states
 from pergola.kube.applied import is_applied
 from pergola.kube.client import Client
 from pergola.operator.components.component import Identity
-from pergola.operator.garden.errors import NotReady
+from pergola.operator.garden import etcd_objects
+from pergola.operator.garden.waiting import Note, Problem, unnoted, wait_until
+from pergola.runtime.clock import Clock
 
 MANAGER: Final = "gardener-operator"
 """The field manager of the objects that the operator applies itself."""
 
 _AT_ONCE: Final = 8
 _LISTED: Final = 3
-"""From so many cluster-scoped objects of a kind, one list of metadata costs less than each one."""
-_POLL_SECONDS: Final = 2.0
-
-Problem = Callable[[JsonObject | None], str | None]
+"""From so many objects of a kind in one place, one list of metadata costs less than each object."""
 _T = TypeVar("_T")
 
 
@@ -52,8 +49,10 @@ class _Applied:
 class DirectObjects:
     """Writes and awaits objects of the runtime cluster, several at a time."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, clock: Clock, note: Note = unnoted) -> None:
         self._client = client
+        self._clock = clock
+        self._note = note
         self._slots = asyncio.Semaphore(_AT_ONCE)
         self._applied: dict[Identity, _Applied] = {}
         self._ready: set[Identity] = set()
@@ -80,8 +79,8 @@ class DirectObjects:
         identity = _identity(obj)
         if identity in self._ready:
             self._ready.discard(identity)
-        elif has_rule(identity.gvk):
-            await self._wait(identity, limit, _problem)
+        elif identity.gvk == etcd_objects.ETCD or has_rule(identity.gvk):
+            await self._wait(identity, limit, _problem_of(identity.gvk))
 
     async def delete(self, identity: Identity) -> None:
         """Request the deletion of an object.
@@ -105,8 +104,9 @@ class DirectObjects:
     async def _versions(self, gvk: GroupVersionKind, keys: list[Key]) -> dict[Key, str]:
         """Return the current versions of those objects that were applied before."""
         known = [key for key in keys if Identity(gvk, key) in self._applied]
-        if len(known) >= _LISTED and not any(key.namespace for key in known):
-            found = await self._client.list(gvk, metadata_only=True)
+        namespaces = {key.namespace for key in known}
+        if len(known) >= _LISTED and len(namespaces) == 1:
+            found = await self._client.list(gvk, namespaces.pop() or None, metadata_only=True)
         else:
             reads = [self._client.find(gvk, key, metadata_only=True) for key in known]
             found = [obj for obj in await _all(reads) if obj is not None]
@@ -125,24 +125,18 @@ class DirectObjects:
             self._ready.discard(identity)
 
     async def _write(self, obj: JsonObject, digest: bytes) -> _Applied:
-        live = await self._client.find(*_identity(obj))
-        if live is None or not is_applied(obj, live, MANAGER):
-            live = await self._client.apply(obj, manager=MANAGER, force=True)
-        return _Applied(resource_version_of(live), digest, _problem(live) is None)
+        identity = _identity(obj)
+        live = await self._client.find(*identity)
+        is_etcd = identity.gvk == etcd_objects.ETCD
+        desired = etcd_objects.kept(obj, live) if is_etcd else obj
+        if live is None or not is_applied(desired, live, MANAGER):
+            if is_etcd:
+                desired = etcd_objects.requested(desired, self._clock.now())
+            live = await self._client.apply(desired, manager=MANAGER, force=True)
+        return _Applied(resource_version_of(live), digest, _problem_of(identity.gvk)(live) is None)
 
     async def _wait(self, identity: Identity, limit: float, problem_of: Problem) -> None:
-        problem: str | None = "it was not read yet"
-        watched = states.watched(self._client, identity.gvk, identity.key, _POLL_SECONDS)
-        try:
-            async with asyncio.timeout(limit) as deadline, aclosing(watched) as seen:
-                async for obj in seen:
-                    problem = problem_of(obj)
-                    if problem is None:
-                        return
-        except TimeoutError:
-            if not deadline.expired():
-                raise
-        raise NotReady(identity.gvk.kind, identity.key, limit, problem or "")
+        await wait_until(self._client, *identity, problem_of, limit, self._note)
 
 
 def _identity(obj: JsonObject) -> Identity:
@@ -151,6 +145,10 @@ def _identity(obj: JsonObject) -> Identity:
 
 def _digest(obj: JsonObject) -> bytes:
     return blake2b(orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)).digest()
+
+
+def _problem_of(gvk: GroupVersionKind) -> Problem:
+    return etcd_objects.problem if gvk == etcd_objects.ETCD else _problem
 
 
 def _problem(obj: JsonObject | None) -> str | None:

@@ -1,1 +1,0 @@
-"""`pergola crds`: CustomResourceDefinitions, printed or installed."""

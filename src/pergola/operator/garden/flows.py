@@ -1,0 +1,54 @@
+"""The flows of a Garden (spec 20 §11, §12).
+
+Most tasks come from the table of components. The others are here: access to the virtual cluster,
+and what depends on its content.
+"""
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Final
+
+from pergola.api.objects import Key
+from pergola.flow import Graph, Retry
+from pergola.operator.components.catalog import CATALOG
+from pergola.operator.components.component import Component
+from pergola.operator.components.gardener_access import GARDENER_ACCESS
+from pergola.operator.components.kube_apiserver_exposure.services import API_SERVER_SERVICE
+from pergola.operator.garden import global_password, virtual_content
+from pergola.operator.garden.component_tasks import add_components
+from pergola.operator.garden.own_tasks import own_tasks
+from pergola.operator.garden.run import Run
+
+SETUP: Final = "Garden runtime setup"
+RECONCILIATION: Final = "Garden reconciliation"
+
+CONNECTION: Final = "Initializing connection to virtual garden cluster"
+REPLICATION: Final = "Generating and replicating global observability ingress password"
+
+
+def setup(run: Run, components: Iterable[Component] = CATALOG) -> Graph:
+    """Return the flow that prepares the runtime cluster."""
+    graph = Graph(SETUP)
+    add_components(graph, (each for each in components if each.is_setup), run.current, run.deployer)
+    return graph
+
+
+def reconciliation(run: Run, garden: Key, components: Iterable[Component] = CATALOG) -> Graph:
+    """Return the flow that deploys the virtual cluster, Gardener and their observability."""
+    graph = Graph(RECONCILIATION)
+    add_components(
+        graph,
+        (each for each in components if not each.is_setup),
+        run.current,
+        run.deployer,
+        own_tasks(run, garden),
+    )
+    graph.add(
+        CONNECTION,
+        partial(virtual_content.connect, run),
+        after=[API_SERVER_SERVICE.ready, GARDENER_ACCESS.ready],
+        retry=Retry.every(1),
+        timeout=30,
+    )
+    graph.add(REPLICATION, partial(global_password.replicate, run), after=[CONNECTION])
+    return graph

@@ -1,0 +1,22 @@
+"""Whether a Garden can be reconciled at all: admission may have been off when it was written."""
+
+from pergola.api.operator_v1alpha1 import Garden
+from pergola.operator.garden.errors import OperatorError
+from pergola.operator.webhooks.garden.validation import Facts, check_garden
+
+
+class GardenInvalid(OperatorError):
+    """A Garden breaks rules that admission would have enforced."""
+
+
+def check(garden: Garden, *, any_version: bool) -> None:
+    """Check that a Garden breaks no rule of admission.
+
+    Raises:
+        GardenInvalid: It does; the text names all findings.
+    """
+    # An extension that is not there yet has a task that waits for it.
+    named = frozenset(extension.type for extension in garden.spec.extensions)
+    found = list(map(str, check_garden(garden, Facts(named, any_version))))
+    if found:
+        raise GardenInvalid(f"the Garden is invalid: {'; '.join(found)}")

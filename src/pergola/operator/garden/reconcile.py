@@ -1,0 +1,191 @@
+"""Reconciling a Garden: the numbered steps of spec 20 §8."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from pergola.api import marks
+from pergola.api.objects import (
+    JsonObject,
+    Key,
+    annotations_of,
+    deletion_timestamp_of,
+    metadata_of,
+    uid_of,
+)
+from pergola.api.operator_v1alpha1 import GARDEN, garden_from
+from pergola.extension_api.errors import codes_of
+from pergola.flow import TASK_FAILED, Graph, Progress
+from pergola.flow import Settings as FlowSettings
+from pergola.flow import run as run_flow
+from pergola.flow.retry import Diagnosis
+from pergola.kube.client import Client
+from pergola.operator.components.catalog import CATALOG
+from pergola.operator.garden import flows, operation, prepare
+from pergola.operator.garden.build import Template, build
+from pergola.operator.garden.deploy import Deployer
+from pergola.operator.garden.errors import OperatorError
+from pergola.operator.garden.judge import check
+from pergola.operator.garden.run import Run
+from pergola.operator.garden.status import Operator, Status, sentence
+from pergola.operator.rotation.phases import key_completes_now
+from pergola.operator.virtual_cluster import VirtualCluster
+from pergola.runtime.clock import Clock
+from pergola.runtime.controlling.controller import DONE, Again, Outcome, ReconcileError
+from pergola.runtime.controlling.events import Recorder, Regarding
+from pergola.runtime.logging import get_logger
+
+log = get_logger("garden")
+
+IGNORE: Final = "operator.gardener.cloud/ignore"
+"""The annotation that stops all reconciliation of a Garden (spec 20 'Beyond' 20)."""
+
+_AT_ONCE: Final = 0.005
+_SETUP_SPAN: Final = (0, 15)
+_MAIN_SPAN: Final = (15, 100)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How Gardens are reconciled.
+
+    Attributes:
+        template: Returns what the landscapes of all Gardens have in common.
+        operator: Who works on them.
+        sync_period: Seconds between two reconciliations without a change.
+        any_version: Whether unsupported versions of Kubernetes are accepted.
+    """
+
+    template: Template
+    operator: Operator
+    sync_period: float
+    any_version: bool = False
+
+
+class GardenReconciler:
+    """Reconciles Gardens; there is one at most, the oldest."""
+
+    def __init__(
+        self,
+        client: Client,
+        virtual: VirtualCluster,
+        settings: Settings,
+        clock: Clock,
+        events: Recorder,
+    ) -> None:
+        self._client = client
+        self._virtual = virtual
+        self._settings = settings
+        self._clock = clock
+        self._events = events
+
+    async def reconcile(self, key: Key) -> Outcome:
+        """Do what a Garden needs now.
+
+        Raises:
+            ReconcileError: It failed, and the Garden's status says why.
+            KubeError: The API server refused, or did not answer.
+        """
+        garden = await self._client.find(GARDEN, key)
+        if garden is None:
+            return DONE
+        if is_ignored(garden):
+            log.info("garden ignored", garden=key.name, annotation=IGNORE)
+            return DONE
+        status = Status(self._client, garden, self._settings.operator, self._clock)
+        try:
+            return await self._operate(garden, status)
+        except Exception as error:  # whatever it is, the Garden's status says it
+            await self._failed(status, error)
+            raise ReconcileError(str(error)) from error
+
+    async def _operate(self, garden: JsonObject, status: Status) -> Outcome:
+        await check_only_one(self._client, garden)
+        is_deleted = deletion_timestamp_of(garden) is not None
+        requested = operation.requested_by(garden)
+        changes = operation.beginning(garden_from(garden), requested, self._clock.now())
+        await status.begin("Delete" if is_deleted else "Reconcile", changes)
+        remaining = operation.remaining(requested)
+        if remaining is not None:
+            status.garden = await self._client.patch(GARDEN, Key.of(garden), remaining)
+        check(garden_from(status.garden), any_version=self._settings.any_version)
+        status.garden = await prepare.add_finalizer(self._client, status.garden)
+        return await self._reconcile(status)
+
+    async def _reconcile(self, status: Status) -> Outcome:
+        key = Key.of(status.garden)
+        typed = garden_from(status.garden)
+        await prepare.check_autoscaler(self._client, typed)
+        await prepare.apply_namespace(self._client, typed)
+        built = await build(
+            self._client, status.garden, self._settings.template, CATALOG, self._clock
+        )
+        notes = _Notes()
+        run = Run(
+            client=self._client,
+            clock=self._clock,
+            deployer=Deployer(self._client, self._clock, notes),
+            virtual=self._virtual,
+            built=built,
+            note=notes,
+        )
+        await self._flow(flows.setup(run), status, notes, _SETUP_SPAN)
+        await self._flow(flows.reconciliation(run, key), status, notes, _MAIN_SPAN)
+        await built.secrets.cleanup()
+        garden = garden_from(status.garden)
+        await status.succeed(operation.success(garden, self._clock.now()))
+        self._events.normal(Regarding.of(status.garden), "Reconciled", "Garden is reconciled")
+        if key_completes_now(garden_from(status.garden)):
+            return Again(_AT_ONCE)
+        return Again(self._settings.sync_period)
+
+    async def _flow(
+        self, graph: Graph, status: Status, notes: "_Notes", span: tuple[int, int]
+    ) -> None:
+        progress = Progress(graph, status.report, span=span)
+        notes.progress = progress
+        settings = FlowSettings(sentence=TASK_FAILED, diagnose=_diagnose)
+        await run_flow(graph, progress=progress, settings=settings)
+
+    async def _failed(self, status: Status, error: Exception) -> None:
+        log.error("garden not reconciled", garden=Key.of(status.garden).name, error=str(error))
+        await status.fail(error)
+        kind = "Delete" if deletion_timestamp_of(status.garden) else "Reconcile"
+        self._events.warning(Regarding.of(status.garden), f"{kind}Failed", sentence(error))
+
+
+def is_ignored(garden: JsonObject) -> bool:
+    """Return whether an annotation stops the reconciliation of a Garden."""
+    return marks.is_truthy(annotations_of(garden).get(IGNORE))
+
+
+class _Notes:
+    """Passes what tasks wait for to the progress of the flow that runs."""
+
+    progress: Progress | None = None
+
+    def __call__(self, subject: str, problem: str) -> None:
+        if self.progress is not None:
+            self.progress.note(subject, problem)
+
+
+def _diagnose(error: Exception) -> Diagnosis:
+    return Diagnosis(codes=tuple(map(str, codes_of(error))))
+
+
+async def check_only_one(client: Client, garden: JsonObject) -> None:
+    """Check that no Garden is older than this one.
+
+    Raises:
+        OperatorError: There is one: only that is reconciled.
+        KubeError: The API server refused, or did not answer.
+    """
+    gardens = await client.list(GARDEN)
+    oldest = min([*gardens, garden], key=_age)
+    if uid_of(oldest) != uid_of(garden):
+        raise OperatorError(
+            f"there can be only one Garden, and {Key.of(oldest).name} is older: delete one of them"
+        )
+
+
+def _age(garden: JsonObject) -> tuple[str, str]:
+    return str(metadata_of(garden).get("creationTimestamp")), uid_of(garden)

@@ -1,0 +1,58 @@
+"""One run of a Garden's flows: the landscape as tasks extend it, and the means to write."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.kube.client import Client
+from pergola.operator.garden.build import Built
+from pergola.operator.garden.credentials import Credential, Credentials
+from pergola.operator.garden.deploy import Deployer
+from pergola.operator.garden.landscape import Landscape
+from pergola.operator.garden.waiting import Note, Problem, unnoted, wait_until
+from pergola.operator.virtual_cluster import VirtualCluster
+from pergola.runtime.clock import Clock
+
+
+@dataclass(slots=True)
+class Run:
+    """What the tasks of one reconciliation share.
+
+    Attributes:
+        client: Of the runtime cluster.
+        built: The landscape, and the secrets manager that generated its credentials.
+        virtual: Access to the virtual cluster, once it has been deployed.
+        note: Receives what tasks wait for.
+    """
+
+    client: Client
+    clock: Clock
+    deployer: Deployer
+    virtual: VirtualCluster
+    built: Built
+    note: Note = unnoted
+
+    def current(self) -> Landscape:
+        """Return the landscape as it is now."""
+        return self.built.landscape
+
+    def update(self, **fields: Any) -> None:
+        """Set attributes of the landscape that a task found out."""
+        self.built = replace(self.built, landscape=replace(self.built.landscape, **fields))
+
+    async def wait(
+        self, gvk: GroupVersionKind, key: Key, problem_of: Problem, limit: float
+    ) -> JsonObject | None:
+        """Wait for an object of the runtime cluster, as `wait_until` does."""
+        return await wait_until(self.client, gvk, key, problem_of, limit, self.note)
+
+    async def generate(self, credential: Credential) -> None:
+        """Generate one more credential, which the landscape has from then on.
+
+        Raises:
+            SecretsManagerError: It cannot be generated.
+            KubeError: The API server refused, or did not answer.
+        """
+        secrets = self.built.secrets
+        await secrets.generate(credential.config, credential.options)
+        self.update(credentials=Credentials(dict(secrets.generated)))

@@ -1,0 +1,185 @@
+"""Keeps the NetworkPolicies of the garden's namespaces (spec 21 §5.5)."""
+
+import asyncio
+import socket
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
+
+from pergola.api.ip_ranges import parse_network
+from pergola.api.kinds import ENDPOINT_SLICE, NAMESPACE, NETWORK_POLICY
+from pergola.api.objects import (
+    JsonObject,
+    Key,
+    deletion_timestamp_of,
+    labels_of,
+    map_at,
+    maps_at,
+    uid_of,
+)
+from pergola.api.operator_v1alpha1 import GARDEN, garden_from
+from pergola.api.operator_v1alpha1.runtime_cluster import RuntimeNetworking
+from pergola.kube.applied import is_applied
+from pergola.kube.client import Client
+from pergola.operator.garden.direct import MANAGER
+from pergola.operator.network_policies.policies import NAMES, Networks, policies, to_endpoints
+from pergola.runtime.caching.cache import Cache
+from pergola.runtime.controlling.controller import DONE, Outcome
+from pergola.runtime.controlling.unit import Unit, controller_unit
+from pergola.runtime.controlling.watches import Events, Watch, changed
+from pergola.runtime.metrics import Metrics
+
+NAME: Final = "networkpolicy"
+
+_API_SERVER: Final = Key("default", "kubernetes")
+_OF_SERVICES: Final = "networking.resources.gardener.cloud/service-name"
+_RESOLVE_SECONDS: Final = 30.0
+_HTTPS: Final = 443
+
+
+class _Namespace(NamedTuple):
+    """The part of a namespace that decides about its policies."""
+
+    labels: tuple[tuple[str, str], ...]
+    is_active: bool
+
+
+class _Endpoints(NamedTuple):
+    """Addresses and ports of an API server."""
+
+    addresses: frozenset[str]
+    ports: frozenset[int]
+
+
+class NamespacePolicies:
+    """Applies the policies of namespaces while there is a Garden.
+
+    Args:
+        selectors: Label selectors of more namespaces.
+        server: The URL of the runtime cluster's API server, as the operator reaches it.
+    """
+
+    def __init__(self, client: Client, selectors: Iterable[JsonObject], server: str) -> None:
+        self.namespaces = Cache(client, NAMESPACE, _namespace)
+        self.gardens = Cache(client, GARDEN, _networking)
+        self.policies = Cache(client, NETWORK_POLICY, _policy, labels=f"!{_OF_SERVICES}")
+        self.endpoints = Cache(client, ENDPOINT_SLICE, _endpoints, namespace=_API_SERVER.namespace)
+        self.resolved: Events[None] = Events()
+        self._client = client
+        self._selectors = tuple(selectors)
+        self._server = urlsplit(server)
+        self._addresses: frozenset[str] | None = None
+
+    def every_namespace(self, event: object) -> list[str]:
+        """Return the names of all namespaces, for events that concern each of them."""
+        del event
+        return [key.name for key, _ in self.namespaces.items()]
+
+    async def reconcile(self, namespace: str) -> Outcome:
+        """Write the policies that a namespace lacks; delete those that it should not have.
+
+        Raises:
+            KubeError: The API server refused, or did not answer.
+        """
+        seen = self.namespaces.get(Key("", namespace))
+        networks = self._networks()
+        if seen is None or not seen.is_active or networks is None:
+            return DONE
+        wanted = {Key.of(it): it for it in policies(namespace, dict(seen.labels), networks)}
+        for key, policy in wanted.items():
+            live = self.policies.get(key)
+            if live is None or not is_applied(policy, live, MANAGER):
+                await self._client.apply(policy, manager=MANAGER, force=True)
+        for name in NAMES:
+            key = Key(namespace, name)
+            live = self.policies.get(key)
+            if live is not None and key not in wanted:
+                await self._client.delete(NETWORK_POLICY, key, uid=uid_of(live))
+        return DONE
+
+    async def resolve(self) -> None:
+        """Look up the API server's addresses every 30 seconds, until cancelled."""
+        while True:
+            with suppress(OSError):
+                found = await asyncio.get_running_loop().getaddrinfo(
+                    self._server.hostname, None, type=socket.SOCK_STREAM
+                )
+                addresses = frozenset(str(entry[4][0]) for entry in found)
+                if addresses != self._addresses:
+                    self._addresses = addresses
+                    self.resolved.notify(None)
+            await asyncio.sleep(_RESOLVE_SECONDS)
+
+    def _networks(self) -> Networks | None:
+        """Return the networks; None without a Garden, or before the first look-up."""
+        networking = next((each for _, each in self.gardens.items()), None)
+        if networking is None or self._addresses is None:
+            return None
+        services = tuple(map(parse_network, networking.services))
+        own = (*networking.nodes, *networking.pods)
+        return Networks(
+            own=(*map(parse_network, own), *services),
+            services=services,
+            blocked=tuple(map(parse_network, networking.block_cidrs)),
+            api_server=self._api_server(self._addresses),
+            selectors=self._selectors,
+        )
+
+    def _api_server(self, resolved: frozenset[str]) -> tuple[JsonObject, ...]:
+        slices = [found for _, found in self.endpoints.items()]
+        addresses = resolved.union(*(each.addresses for each in slices))
+        ports = {self._server.port or _HTTPS}.union(*(each.ports for each in slices))
+        return to_endpoints(addresses, ports)
+
+
+def network_policies(
+    client: Client,
+    selectors: Iterable[JsonObject],
+    server: str,
+    *,
+    workers: int,
+    metrics: Metrics,
+) -> Unit:
+    """Return the controller; see `NamespacePolicies`."""
+    reconciler = NamespacePolicies(client, selectors, server)
+    every = reconciler.every_namespace
+    return controller_unit(
+        NAME,
+        reconciler.reconcile,
+        watches=[
+            Watch(reconciler.namespaces, to=lambda change: (change.key.name,), when=changed),
+            Watch(reconciler.policies, to=lambda change: (change.key.namespace,)),
+            Watch(reconciler.gardens, to=every, when=changed),
+            Watch(reconciler.endpoints, to=every, when=changed),
+            Watch(reconciler.resolved, to=every),
+        ],
+        workers=workers,
+        metrics=metrics,
+        tasks=[reconciler.resolve],
+    )
+
+
+def _namespace(obj: JsonObject) -> _Namespace:
+    is_active = map_at(obj, "status").get("phase") == "Active"
+    deleted = deletion_timestamp_of(obj) is not None
+    return _Namespace(tuple(sorted(labels_of(obj).items())), is_active and not deleted)
+
+
+def _networking(garden: JsonObject) -> RuntimeNetworking:
+    return garden_from(garden).spec.runtime_cluster.networking
+
+
+def _policy(obj: JsonObject) -> JsonObject | None:
+    """Return a policy that may be ours; the others are not kept."""
+    return obj if Key.of(obj).name in NAMES else None
+
+
+def _endpoints(obj: JsonObject) -> _Endpoints:
+    if labels_of(obj).get("kubernetes.io/service-name") != _API_SERVER.name:
+        return _Endpoints(frozenset(), frozenset())
+    addresses = {
+        str(address) for each in maps_at(obj, "endpoints") for address in each.get("addresses", ())
+    }
+    ports = {int(each["port"]) for each in maps_at(obj, "ports") if each.get("port")}
+    return _Endpoints(frozenset(addresses), frozenset(ports))
