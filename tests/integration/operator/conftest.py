@@ -19,13 +19,13 @@ from pergola.kube.client import Client
 from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.sandbox import API_ONLY, Sandbox, start, stop
 from pergola.testing.crds import install_crds, install_operator_crds
-from pergola.testing.garden_world import garden_world, garden_world_sandbox
+from pergola.testing.garden_world import garden_world
 from pergola.testing.operator_chart import ACCOUNT, OperatorChart
 from pergola.testing.operator_site import OperatorSite
 from pergola.testing.service_accounts import service_account_config, until_allowed
 from pergola.testing.world import RecordingClient, World
 
-__all__ = ["garden_world", "garden_world_sandbox"]
+__all__ = ["garden_world"]
 
 CHART = Path(__file__).parents[3] / "charts" / "operator"
 GRANTS = ("ServiceAccount", "ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding")

@@ -1,46 +1,72 @@
 """A virtual control plane as processes, from the objects that the operator renders."""
 
-import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Final
 
 import pytest
 
-from pergola.api.kinds import CRD, DEPLOYMENT, NAMESPACE
-from pergola.api.objects import JsonObject, Key, annotations_of, map_at, maps_at
+from pergola.api.kinds import (
+    CLUSTER_ROLE_BINDING,
+    CRD,
+    DEPLOYMENT,
+    NAMESPACE,
+    POD,
+    SECRET,
+    SERVICE_ACCOUNT,
+)
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    annotations_of,
+    map_at,
+    maps_at,
+    uid_of,
+)
 from pergola.api.operator_v1alpha1 import Garden
+from pergola.health import check, progressing
+from pergola.health.conditions import Requirement, requires
 from pergola.kube.client import Client
-from pergola.kube.errors import NotFound
 from pergola.kube.kubeconfig import load
 from pergola.kube.patches import apply_merge_patch
 from pergola.kube.yaml import dump, parse
-from pergola.operator.components.component import Component
+from pergola.manifests import manifest
+from pergola.operator.components.component import Component, Rendered
 from pergola.operator.components.etcds.etcds import ETCDS
 from pergola.operator.components.kube_apiserver.component import KUBE_APISERVER
 from pergola.operator.components.kube_apiserver_exposure.services import API_SERVER_SERVICE
+from pergola.operator.components.kube_controller_manager.deployment import KUBE_CONTROLLER_MANAGER
 from pergola.operator.components.priority_classes import PRIORITY_CLASSES
-from pergola.operator.components.resource_manager.virtual import bootstrap_credential
+from pergola.operator.components.resource_manager.runtime import RESOURCE_MANAGER
+from pergola.operator.components.resource_manager.virtual import (
+    VIRTUAL_RESOURCE_MANAGER,
+    bootstrap_credential,
+    render_bootstrap,
+)
 from pergola.operator.components.virtual_access import GENERIC_KUBECONFIG
 from pergola.operator.garden.build import Built, build
 from pergola.operator.garden.credentials import Credentials
+from pergola.operator.garden.deploy import Deployer
 from pergola.operator.garden.landscape import Landscape
 from pergola.runtime.clock import SystemClock
 from pergola.sandbox.directory import write
 from pergola.sandbox.module import kubernetes_version
+from pergola.sandbox.simulated import Site
 from pergola.sandbox.simulated.etcd_druid import ETCD
+from pergola.secrets_manager import ManagedSecret
 from pergola.testing.crds import is_established, served
 from pergola.testing.garden import GARDEN, landscape
-from pergola.testing.garden_world import GardenWorld
 from pergola.testing.objects import definition
 from pergola.testing.waiting import until, until_gone
 
-COMPONENTS: Final = (ETCDS, API_SERVER_SERVICE, KUBE_APISERVER, GENERIC_KUBECONFIG)
+BASE: Final = (ETCDS, API_SERVER_SERVICE, KUBE_APISERVER, GENERIC_KUBECONFIG)
+MANAGERS: Final = (RESOURCE_MANAGER, VIRTUAL_RESOURCE_MANAGER, KUBE_CONTROLLER_MANAGER)
 SERVER: Final = Key("garden", "virtual-garden-kube-apiserver")
 ETCD_KEYS: Final = tuple(Key("garden", f"virtual-garden-etcd-{r}") for r in ("main", "events"))
 OPERATION: Final = "gardener.cloud/operation"
-APPLIED: Final = {"Etcd", "Deployment", "Secret", "ConfigMap", "Service"}
+LEFT_OUT: Final = {"ServiceMonitor", "PrometheusRule", "VerticalPodAutoscaler"}
 PATCH: Final[JsonObject] = {
     "spec": {
         "virtualCluster": {
@@ -49,7 +75,10 @@ PATCH: Final[JsonObject] = {
     }
 }
 # Programs start, and keys take seconds each to generate.
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(600)
+PATIENCE: Final = 90.0
+MEMBER: Final = Key("garden", "virtual-garden-etcd-main-0")
+ACCESS: Final = Key("garden", "shoot-access-gardener-resource-manager")
 
 
 def template(garden: Garden) -> Landscape:
@@ -57,75 +86,128 @@ def template(garden: Garden) -> Landscape:
     return replace(landscape(), garden=garden, credentials=Credentials(), feature_gates=gates)
 
 
-@pytest.fixture
-async def client(garden_world: GardenWorld) -> AsyncIterator[Client]:
-    """The runtime cluster, which forgets the virtual one at the end."""
-    client = garden_world.client
-    await _install(client)
-    yield client
-    for gvk, key in ((DEPLOYMENT, SERVER), *((ETCD, each) for each in ETCD_KEYS)):
-        with contextlib.suppress(NotFound):
-            await client.delete(gvk, key)
-            await until_gone(client, gvk, key)
+class VirtualGarden:
+    """Some components of a Garden, applied as the operator does."""
+
+    def __init__(self, site: Site, found: Built) -> None:
+        self.site = site
+        self.client = site.client
+        self.found = found
+
+    async def apply(self, *components: Component) -> None:
+        for component in components:
+            await self.apply_rendered(component.objects(self.found.landscape))
+
+    async def apply_rendered(self, rendered: Rendered) -> None:
+        direct = tuple(obj for obj in rendered.direct if obj["kind"] not in LEFT_OUT)
+        await Deployer(self.client).apply(replace(rendered, direct=direct))
+
+    async def available(self, name: str) -> None:
+        key = Key("garden", name)
+        await until(self.client, DEPLOYMENT, key, is_rolled_out, patience=PATIENCE)
+
+    async def etcds_ready(self) -> None:
+        for key in ETCD_KEYS:
+            await until(self.client, ETCD, key, is_ready, patience=PATIENCE)
+
+    @asynccontextmanager
+    async def administrator(self) -> AsyncGenerator[Client]:
+        """Connect to the virtual cluster with the first kubeconfig of its resource manager."""
+        kubeconfig = parse((await self.bootstrap()).data["kubeconfig"])
+        assert isinstance(kubeconfig, dict)
+        maps_at(kubeconfig, "clusters")[0]["cluster"]["proxy-url"] = self.site.node.proxy
+        file = write(self.site.directory / "administrator.kubeconfig", dump(kubeconfig))
+        async with Client.connect(load(file)) as client:
+            yield client
+
+    async def bootstrap(self) -> ManagedSecret:
+        """Generate the credential with which the virtual resource manager starts."""
+        credential = bootstrap_credential(self.found.landscape)
+        return await self.found.secrets.generate(credential.config, credential.options)
 
 
-async def _install(client: Client) -> None:
-    crd = definition(ETCD)
-    crd["spec"]["versions"][0]["subresources"] = {"status": {}}
-    await client.apply(crd, manager="test", force=True)
-    await until(client, CRD, Key.of(crd), is_established)
-    await served(client, ETCD)
-    for obj in PRIORITY_CLASSES.render(landscape()).managed[0].objects:
-        await client.apply(obj, manager="test", force=True)
+def is_rolled_out(deployment: JsonObject) -> bool:
+    return check(deployment) is None and progressing(deployment) is None
 
 
-async def apply(client: Client, found: Landscape, *components: Component) -> None:
-    for component in components:
-        for obj in component.objects(found).direct:
-            if obj["kind"] in APPLIED:
-                await client.apply(obj, manager="test", force=True)
-
-
-def is_available(deployment: JsonObject) -> bool:
-    status = map_at(deployment, "status")
-    return bool(
-        status.get("observedGeneration") == deployment["metadata"]["generation"]
-        and status.get("availableReplicas") == deployment["spec"]["replicas"]
-        and status.get("updatedReplicas") == status.get("replicas")
-    )
+def is_successor(pod: JsonObject, old: JsonObject) -> bool:
+    return uid_of(pod) != uid_of(old) and requires(Requirement("Ready"))(pod) is None
 
 
 def is_ready(etcd: JsonObject) -> bool:
     return bool(map_at(etcd, "status").get("ready")) and OPERATION not in annotations_of(etcd)
 
 
-@asynccontextmanager
-async def administrator(world: GardenWorld, found: Built) -> AsyncGenerator[Client]:
-    """Connect to the virtual cluster with the first kubeconfig of its resource manager."""
-    credential = bootstrap_credential(found.landscape)
-    secret = await found.secrets.generate(credential.config, credential.options)
-    kubeconfig = parse(secret.data["kubeconfig"])
-    assert isinstance(kubeconfig, dict)
-    maps_at(kubeconfig, "clusters")[0]["cluster"]["proxy-url"] = world.node.proxy
-    file = write(world.directory / "administrator.kubeconfig", dump(kubeconfig))
-    async with Client.connect(load(file)) as client:
-        yield client
+def has_token(secret: JsonObject) -> bool:
+    return "token" in map_at(secret, "data")
+
+
+@pytest.fixture
+async def garden(garden_world: Site) -> VirtualGarden:
+    """A landscape with its credentials, of which nothing runs yet."""
+    client = garden_world.client
+    await _define(client, ETCD)
+    for obj in PRIORITY_CLASSES.render(landscape()).managed[0].objects:
+        await client.apply(obj, manager="test", force=True)
+    described = apply_merge_patch(GARDEN, PATCH)
+    components = (*BASE, *MANAGERS)
+    found = await build(client, described, template, components, SystemClock())
+    return VirtualGarden(garden_world, found)
+
+
+async def _define(client: Client, kind: GroupVersionKind) -> None:
+    crd = definition(kind)
+    crd["spec"]["versions"][0]["subresources"] = {"status": {}}
+    await client.apply(crd, manager="test", force=True)
+    await until(client, CRD, Key.of(crd), is_established)
+    await served(client, kind)
 
 
 async def test_a_virtual_cluster_serves_with_the_rendered_flags_and_credentials(
-    garden_world: GardenWorld, client: Client
+    garden: VirtualGarden,
 ) -> None:
-    found = await build(
-        client, apply_merge_patch(GARDEN, PATCH), template, COMPONENTS, SystemClock()
-    )
-    await apply(client, found.landscape, ETCDS, API_SERVER_SERVICE)
+    await garden.apply(ETCDS, API_SERVER_SERVICE)
     operation: JsonObject = {"metadata": {"annotations": {OPERATION: "reconcile"}}}
     for key in ETCD_KEYS:
-        await client.patch(ETCD, key, operation)
-        await until(client, ETCD, key, is_ready)
-    await apply(client, found.landscape, KUBE_APISERVER)
-    await until(client, DEPLOYMENT, SERVER, is_available, patience=90)
-
-    async with administrator(garden_world, found) as virtual:
+        await garden.client.patch(ETCD, key, operation)
+    await garden.etcds_ready()
+    await garden.apply(KUBE_APISERVER)
+    await garden.available(SERVER.name)
+    async with garden.administrator() as virtual:
         assert await virtual.get_raw("/readyz") == b"ok"
-        assert await virtual.find(NAMESPACE, Key("", "kube-system"))
+        await virtual.create(manifest("v1", "Namespace", "kept"))
+
+        # Data outlives the etcd, and a deleted pod comes back, at another address.
+        for key in ETCD_KEYS:
+            await garden.client.delete(ETCD, key)
+            await until_gone(garden.client, ETCD, key)
+        await garden.apply(ETCDS)
+        await garden.etcds_ready()
+        pod = await garden.client.get(POD, MEMBER)
+        await garden.client.delete(POD, MEMBER)
+        await until(garden.client, POD, MEMBER, lambda new: is_successor(new, pod))
+        await until(virtual, NAMESPACE, Key("", "kept"), lambda _: True, patience=PATIENCE)
+
+
+async def test_both_resource_managers_work_with_their_own_permissions(
+    garden: VirtualGarden,
+) -> None:
+    await garden.apply(RESOURCE_MANAGER)
+    await garden.available("gardener-resource-manager")
+    # From here on the API server asks its webhooks about every `Etcd`.
+    await garden.apply(ETCDS, API_SERVER_SERVICE, KUBE_APISERVER)
+    await garden.available(SERVER.name)
+    await garden.bootstrap()
+    known = Credentials({**garden.found.secrets.generated})
+    bootstrapping = garden.found.landscape.with_credentials(known)
+    await garden.apply_rendered(render_bootstrap(bootstrapping))
+    await until(garden.client, SECRET, ACCESS, has_token, patience=PATIENCE)
+    await garden.apply(VIRTUAL_RESOURCE_MANAGER, KUBE_CONTROLLER_MANAGER)
+    await garden.available("virtual-garden-gardener-resource-manager")
+    await garden.available("virtual-garden-kube-controller-manager")
+    binding = Key("", "gardener.cloud:target:kube-controller-manager")
+    account = Key("kept", "default")
+    async with garden.administrator() as virtual:
+        await until(virtual, CLUSTER_ROLE_BINDING, binding, lambda _: True, patience=PATIENCE)
+        await virtual.create(manifest("v1", "Namespace", "kept"))
+        await until(virtual, SERVICE_ACCOUNT, account, lambda _: True, patience=PATIENCE)

@@ -1,6 +1,12 @@
-"""What a cluster around a Garden does, where no node can run it.
+"""What surrounds a Garden where no node can run: a process node, and controllers that others bring.
 
-etcd_druid      runs the etcds of `Etcd` objects on a process node
+site            all of it together
+etcd_druid      runs the etcds of `Etcd` objects on the process node
 claims          gives PersistentVolumeClaims a volume
 load_balancers  gives Services of type LoadBalancer an address
+reported        success of monitoring and extension resources, of which nothing runs
 """
+
+from pergola.sandbox.simulated.site import Site, garden_site
+
+__all__ = ["Site", "garden_site"]

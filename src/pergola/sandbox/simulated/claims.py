@@ -15,6 +15,7 @@ from pergola.runtime.controlling.controller import DONE, Outcome
 from pergola.runtime.controlling.unit import Unit, controller_unit
 from pergola.runtime.controlling.watches import Watch
 from pergola.runtime.metrics import Metrics
+from pergola.sandbox.simulated.late_kinds import whole
 
 VOLUME: Final = GroupVersionKind("", "v1", "PersistentVolume")
 
@@ -23,7 +24,7 @@ _NOWHERE: Final = "/simulated"
 
 def claims_unit(client: Client) -> Unit:
     """Return the unit that binds all claims of a cluster."""
-    claims = Cache(client, PVC, _whole)
+    claims = Cache(client, PVC, whole)
 
     async def reconcile(key: Key) -> Outcome:
         claim = claims.get(key)
@@ -54,7 +55,3 @@ async def _create_volume(client: Client, claim: JsonObject) -> None:
         await client.create(volume)
     except AlreadyExists:
         return  # bound in a moment
-
-
-def _whole(obj: JsonObject) -> JsonObject:
-    return obj

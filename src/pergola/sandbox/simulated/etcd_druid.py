@@ -4,11 +4,10 @@ It keeps the contract that others rely on: its finalizer, the Service for client
 data, the operation annotation and the status. It takes no backups.
 """
 
-import asyncio
 from contextlib import suppress
 from typing import Final
 
-from pergola.api.kinds import CRD, STATEFUL_SET
+from pergola.api.kinds import STATEFUL_SET
 from pergola.api.objects import (
     GroupVersionKind,
     JsonObject,
@@ -27,14 +26,13 @@ from pergola.runtime.controlling.unit import Unit, controller_unit
 from pergola.runtime.controlling.watches import Watch
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox.simulated.etcd_manifests import objects
+from pergola.sandbox.simulated.late_kinds import late_caches, whole
 
 ETCD: Final = GroupVersionKind("druid.gardener.cloud", "v1alpha1", "Etcd")
 
-_DEFINITION: Final = Key("", "etcds.druid.gardener.cloud")
 _MANAGER: Final = "etcd-druid"
 _FINALIZER: Final = "druid.gardener.cloud/etcd-druid"
 _OPERATION: Final = "gardener.cloud/operation"
-_SERVED_WITHIN: Final = (0.0, 0.5, 2.0)
 _SINCE: Final = "2000-01-01T00:00:00Z"
 _CONDITIONS: Final = (
     "Ready",
@@ -145,10 +143,9 @@ def druid_unit(client: Client, namespace: str) -> Unit:
 
     They may be defined later.
     """
-    etcds = Cache(client, ETCD, _whole, namespace=namespace)
-    stateful_sets = Cache(client, STATEFUL_SET, _whole, namespace=namespace)
-    definitions = Cache(client, CRD, _whole, fields=f"metadata.name={_DEFINITION.name}")
-    definitions.subscribe(lambda _: _wake_soon(etcds))
+    definitions, caches = late_caches(client, [ETCD], namespace)
+    etcds = caches[ETCD]
+    stateful_sets = Cache(client, STATEFUL_SET, whole, namespace=namespace)
     return controller_unit(
         "etcd-druid",
         Druid(client, etcds, stateful_sets).reconcile,
@@ -158,18 +155,7 @@ def druid_unit(client: Client, namespace: str) -> Unit:
     )
 
 
-def _wake_soon(etcds: Cache[JsonObject]) -> None:
-    """Retry now, and a moment later: a kind is served shortly after its definition says so."""
-    loop = asyncio.get_running_loop()
-    for seconds in _SERVED_WITHIN:
-        loop.call_later(seconds, etcds.wake)
-
-
 def _owner(change: Change[JsonObject]) -> list[Key]:
     obj = change.new or change.old or {}
     owners = maps_at(obj, "metadata", "ownerReferences")
     return [change.key for owner in owners if owner["kind"] == ETCD.kind]
-
-
-def _whole(obj: JsonObject) -> JsonObject:
-    return obj

@@ -10,6 +10,7 @@ from pergola.runtime.controlling.controller import DONE, Outcome
 from pergola.runtime.controlling.unit import Unit, controller_unit
 from pergola.runtime.controlling.watches import Watch
 from pergola.runtime.metrics import Metrics
+from pergola.sandbox.simulated.late_kinds import whole
 
 # For documentation (RFC 5737): no packet reaches anyone.
 _ADDRESS: Final = "192.0.2.1"
@@ -17,7 +18,7 @@ _ADDRESS: Final = "192.0.2.1"
 
 def load_balancers_unit(client: Client) -> Unit:
     """Return the unit that reports an address for all load balancers of a cluster."""
-    services = Cache(client, SERVICE, _whole)
+    services = Cache(client, SERVICE, whole)
 
     async def reconcile(key: Key) -> Outcome:
         service = services.get(key)
@@ -34,7 +35,3 @@ def load_balancers_unit(client: Client) -> Unit:
 def _waits(service: JsonObject) -> bool:
     is_balanced = map_at(service, "spec").get("type") == "LoadBalancer"
     return is_balanced and not maps_at(service, "status", "loadBalancer", "ingress")
-
-
-def _whole(obj: JsonObject) -> JsonObject:
-    return obj

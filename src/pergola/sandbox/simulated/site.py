@@ -1,0 +1,112 @@
+"""A cluster in which a Garden comes up without root.
+
+The control plane of the runtime cluster is that of a sandbox. The etcds, the API server and the
+controller manager of the virtual cluster and both resource managers are processes, started from the
+pods that the operator's Deployments lead to; kwok simulates all other pods. Only objects of the
+namespace `garden` run.
+"""
+
+import tempfile
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pergola.api.objects import JsonObject
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import load
+from pergola.runtime.controlling.unit import Unit
+from pergola.sandbox.cluster import Sandbox, start
+from pergola.sandbox.errors import SandboxError
+from pergola.sandbox.process_node import Endpoint, ProcessNode, api_server_flags, process_node
+from pergola.sandbox.progress import Progress, silent
+from pergola.sandbox.simulated.claims import claims_unit
+from pergola.sandbox.simulated.etcd_druid import druid_unit
+from pergola.sandbox.simulated.load_balancers import load_balancers_unit
+from pergola.sandbox.simulated.reported import reporter_unit
+
+NAMESPACE: Final = "garden"
+
+_MANAGER: Final = "pergola-sandbox"
+# What the operator's chart installs before the operator runs.
+_INSTALLED: Final[tuple[JsonObject, ...]] = (
+    {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
+    {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "gardener-garden-system-critical"},
+        "value": 999_999_550,
+    },
+)
+
+
+@dataclass(frozen=True)
+class Site:
+    """A runtime cluster, while it serves.
+
+    Attributes:
+        sandbox: its control plane.
+        client: the administrator's.
+        directory: the files and logs of processes: `garden/<ReplicaSet>/<container>.log`.
+        node: runs the pods.
+        units: its controllers, which the caller runs.
+    """
+
+    sandbox: Sandbox
+    client: Client
+    directory: Path
+    node: ProcessNode
+    units: tuple[Unit, ...]
+
+    def reach(self, host: str, port: int = 443) -> Endpoint:
+        """Return the loopback address of the process behind a Service.
+
+        Clients there must still expect the certificate of the Service's name.
+
+        Args:
+            host: such as `virtual-garden-kube-apiserver.garden.svc.cluster.local`.
+
+        Raises:
+            SandboxError: nothing runs there now.
+        """
+        found = self.node.reach(host, port)
+        if found is None:
+            raise SandboxError(f"no process serves {host}:{port}; is its pod running?")
+        return found
+
+
+@asynccontextmanager
+async def garden_site(name: str, progress: Progress = silent) -> AsyncGenerator[Site]:
+    """Start a runtime cluster, and stop it with all its processes when the block ends.
+
+    Args:
+        name: of the sandbox.
+
+    Raises:
+        SandboxError: the sandbox cannot be started.
+    """
+    with tempfile.TemporaryDirectory(prefix="pergola-") as folder:
+        directory = Path(folder)
+        sandbox = await start(name, apiserver_flags=api_server_flags(directory), progress=progress)
+        try:
+            async with _serving(sandbox, directory) as site:
+                yield site
+        finally:
+            await sandbox.stop()
+
+
+@asynccontextmanager
+async def _serving(sandbox: Sandbox, directory: Path) -> AsyncGenerator[Site]:
+    async with Client.connect(load(sandbox.kubeconfig)) as client:
+        for obj in _INSTALLED:
+            await client.apply(obj, manager=_MANAGER, force=True)
+        async with process_node(client, sandbox.kubeconfig, directory, NAMESPACE) as node:
+            units = (
+                node.unit,
+                druid_unit(client, NAMESPACE),
+                claims_unit(client),
+                load_balancers_unit(client),
+                reporter_unit(client),
+            )
+            yield Site(sandbox, client, directory, node, units)
