@@ -12,7 +12,7 @@ from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
 from pergola.api.operator_v1alpha1 import GARDEN, Garden, garden_from
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
-from pergola.kube.errors import AlreadyExists
+from pergola.kube.errors import AlreadyExists, NotFound
 from pergola.operator.care.check import DEPLOYMENTS, ETCDS
 from pergola.operator.care.observe import ETCD
 from pergola.operator.care.virtual_cluster import Probe
@@ -25,7 +25,7 @@ from pergola.testing.crds import is_established, served
 from pergola.testing.garden import landscape
 from pergola.testing.gardens import MINIMAL
 from pergola.testing.objects import definition
-from pergola.testing.waiting import until
+from pergola.testing.waiting import until, until_gone
 
 NAME: Final = "minimal"
 _CONTROL_PLANE: Final = {"gardener.cloud/role": "controlplane"}
@@ -75,13 +75,25 @@ class CareSite:
 
     async def prepare(self) -> None:
         """Create the kinds and namespaces that care reads."""
-        crd = definition(ETCD)
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "istio-system"}}
-        for obj in (crd, namespace):
-            with contextlib.suppress(AlreadyExists):  # of the test before
-                await self.client.create(obj)
+        with contextlib.suppress(AlreadyExists):  # of the test before
+            await self.client.create(namespace)
+        await self.serve(ETCD)
+
+    async def serve(self, gvk: GroupVersionKind) -> None:
+        """Create a kind of another project, without its schema."""
+        crd = definition(gvk)
+        with contextlib.suppress(AlreadyExists):  # of the test before
+            await self.client.create(crd)
         await until(self.client, CRD, Key.of(crd), is_established)
-        await served(self.client, ETCD)
+        await served(self.client, gvk)
+
+    async def stop_serving(self, gvk: GroupVersionKind) -> None:
+        """Delete the kind, if it exists."""
+        key = Key.of(definition(gvk))
+        with contextlib.suppress(NotFound):
+            await self.client.delete(CRD, key)
+        await until_gone(self.client, CRD, key)
 
     async def create_garden(self, *conditions: JsonObject, name: str = NAME) -> JsonObject:
         """Create a Garden that was reconciled a while ago, with these conditions."""

@@ -4,8 +4,9 @@ from pergola.api.objects import GroupVersionKind, JsonObject, namespace_of, uid_
 
 
 def definition(gvk: GroupVersionKind) -> JsonObject:
-    """Return a CustomResourceDefinition that takes anything; the plural is the kind with an `s`."""
-    plural = f"{gvk.kind.lower()}s"
+    """Return a CustomResourceDefinition that takes anything; its plural has `s` or `es`."""
+    singular = gvk.kind.lower()
+    plural = f"{singular}es" if singular.endswith("s") else f"{singular}s"
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {
         "name": gvk.version,

@@ -156,12 +156,16 @@ class Observer:
                 for cache in caches:
                     await cache.synced()
         problems = [
-            f"failed listing {cache.gvk.kind}s in namespace {cache.namespace}: "
+            f"failed listing {_plural(cache.gvk.kind)} in namespace {cache.namespace}: "
             f"{cache.problem or 'no answer yet'}"
             for cache in caches
             if not cache.is_synced
         ]
         return Unable("; ".join(problems)) if problems else None
+
+
+def _plural(kind: str) -> str:
+    return f"{kind}es" if kind.endswith("s") else f"{kind}s"
 
 
 def _problems(cache: Cache[SeenPart]) -> dict[str, str]:

@@ -1,0 +1,166 @@
+"""What care may read: as the operator's chart grants it, and what happens without it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Final
+
+import pytest
+
+from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.api.operator_v1alpha1 import GARDEN
+from pergola.kube.client import Client
+from pergola.kube.kubeconfig import ClusterConfig, load
+from pergola.operator.care import Settings, VirtualCluster, garden_care
+from pergola.operator.care.check import CONDITIONS
+from pergola.operator.care.prometheus import PROMETHEUS, Query, query_prometheus
+from pergola.runtime.controlling.unit import Unit
+from pergola.runtime.metrics import Metrics
+from pergola.sandbox import Sandbox
+from pergola.testing.care_site import (
+    CareSite,
+    SwitchedCluster,
+    condition_of,
+    is_healthy,
+    manifest,
+    statuses_of,
+    template,
+)
+from pergola.testing.service_accounts import service_account_config, until_allowed
+from pergola.testing.waiting import running, until
+
+pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
+
+OBSERVABILITY: Final = CONDITIONS[3]
+ACCOUNT: Final = Key("garden", "care-without-managed-resources")
+_RBAC: Final = "rbac.authorization.k8s.io"
+
+
+def unit(
+    client: Client,
+    settings: Settings,
+    virtual: VirtualCluster,
+    metrics: Metrics,
+    query: Query = query_prometheus,
+) -> Unit:
+    return garden_care(client, virtual, template, settings, metrics=metrics, query=query)
+
+
+@pytest.fixture
+async def restricted(runtime: Client, garden_sandbox: Sandbox) -> AsyncIterator[ClusterConfig]:
+    """The permissions of care without that to read ManagedResources."""
+    objects = [*_grants()]
+    for obj in objects:
+        await runtime.apply(obj, manager="test", force=True)
+    admin = load(garden_sandbox.kubeconfig)
+    config = await service_account_config(admin, ACCOUNT.namespace, ACCOUNT.name)
+    async with Client.connect(config) as client:
+        await until_allowed(client, GARDEN)
+    yield config
+    for obj in objects:
+        await runtime.delete(GroupVersionKind.of(obj), Key.of(obj))
+
+
+async def test_if_managed_resources_cannot_be_listed_everything_is_unknown(
+    care_site: CareSite, restricted: ClusterConfig
+) -> None:
+    await care_site.heal()
+    await care_site.create_garden()
+    metrics, virtual = Metrics(), SwitchedCluster()
+    settings = Settings(sync_period=timedelta(seconds=1))
+    async with (
+        Client.connect(restricted) as client,
+        running(unit(client, settings, virtual, metrics)),
+    ):
+        garden = await until(
+            care_site.client,
+            GARDEN,
+            care_site.garden,
+            lambda obj: [*statuses_of(obj).values()] == ["Unknown"] * 4,
+        )
+        async with asyncio.timeout(30):
+            while virtual.probes < 3:
+                await care_site.client.get_raw("/version")
+    for kind in CONDITIONS:
+        found = condition_of(garden, kind)
+        assert found["reason"] == "ConditionCheckError"
+        assert "failed listing ManagedResources in namespace garden: " in found["message"]
+        assert "failed listing ManagedResources in namespace istio-system: " in found["message"]
+        assert "forbidden" in found["message"]
+    text = metrics.render().decode()
+    assert 'controller_runtime_reconcile_total{controller="garden-care",result="error"} 0.0' in text
+
+
+async def test_the_permissions_of_the_chart_are_enough(
+    care_site: CareSite, granted: ClusterConfig
+) -> None:
+    await care_site.serve(PROMETHEUS)
+    await care_site.heal()
+    await care_site.create_garden()
+    labels = {"health-check-by": "gardener-operator"}
+    prometheus = manifest(PROMETHEUS, Key("garden", "garden"), labels)
+    await care_site.client.apply(prometheus, manager="test", force=True)
+    value = "1"
+
+    async def query(address: str, _: str) -> JsonObject:
+        assert address.startswith("http://prometheus-garden-0.prometheus-operated.garden.svc")
+        result = [{"metric": {"task": "scrape"}, "value": [0, value]}]
+        return {"status": "success", "data": {"resultType": "vector", "result": result}}
+
+    settings = Settings(sync_period=timedelta(seconds=0.3), queries_prometheus=True)
+    try:
+        async with (
+            Client.connect(granted) as client,
+            running(unit(client, settings, SwitchedCluster(), Metrics(), query)),
+        ):
+            assert is_healthy(await care_site.until_healthy())
+            value = "0"
+            found = await care_site.until(OBSERVABILITY, "False", "PrometheusHealthCheckDown")
+    finally:
+        await care_site.delete(PROMETHEUS, "garden")
+    assert found["message"].endswith(': {task="scrape"}')
+
+
+async def test_without_the_kind_there_is_no_prometheus_to_query(
+    care_site: CareSite, granted: ClusterConfig
+) -> None:
+    await care_site.stop_serving(PROMETHEUS)
+    await care_site.heal()
+    await care_site.create_garden()
+    settings = Settings(sync_period=timedelta(hours=1), queries_prometheus=True)
+    async with (
+        Client.connect(granted) as client,
+        running(unit(client, settings, SwitchedCluster(), Metrics())),
+    ):
+        await care_site.until_healthy()
+
+
+def _grants() -> list[JsonObject]:
+    rules = [
+        {"apiGroups": ["operator.gardener.cloud"], "resources": ["gardens"]},
+        {"apiGroups": ["druid.gardener.cloud"], "resources": ["etcds"]},
+        {"apiGroups": ["apps"], "resources": ["deployments"]},
+    ]
+    status = {"apiGroups": ["operator.gardener.cloud"], "resources": ["gardens/status"]}
+    role = {"apiVersion": f"{_RBAC}/v1", "kind": "ClusterRole", "metadata": {"name": ACCOUNT.name}}
+    account = {"kind": "ServiceAccount", "name": ACCOUNT.name, "namespace": ACCOUNT.namespace}
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": {"name": ACCOUNT.name, "namespace": ACCOUNT.namespace},
+        },
+        {
+            **role,
+            "rules": [
+                *({**rule, "verbs": ["get", "list", "watch"]} for rule in rules),
+                {**status, "verbs": ["patch"]},
+            ],
+        },
+        {
+            **role,
+            "kind": "ClusterRoleBinding",
+            "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": ACCOUNT.name},
+            "subjects": [account],
+        },
+    ]

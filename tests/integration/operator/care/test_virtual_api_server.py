@@ -1,0 +1,201 @@
+"""The health of a virtual API server, by the kubeconfig that a Secret has (spec 21 §2.3, §5.4)."""
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from pergola.api.kinds import SECRET
+from pergola.api.objects import JsonObject, Key
+from pergola.kube.client import Client
+from pergola.kube.errors import AlreadyExists, NotFound
+from pergola.kube.kubeconfig import load
+from pergola.kube.yaml import dump, parse
+from pergola.operator.care import Probe, VirtualApiServer
+from pergola.pki import Token, kubeconfig
+from pergola.sandbox import Sandbox
+from pergola.testing.proxy import CuttableProxy
+from pergola.testing.waiting import running, settled
+
+KEY = Key("garden", "gardener-internal")
+
+
+class Access:
+    """The Secret with the kubeconfig of the virtual cluster."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    async def put(self, content: JsonObject | bytes) -> None:
+        text = content if isinstance(content, bytes) else dump(content).encode()
+        secret: JsonObject = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": KEY.name, "namespace": KEY.namespace},
+            "data": {"kubeconfig": base64.b64encode(text).decode()},
+        }
+        try:
+            await self.client.create(secret)
+        except AlreadyExists:
+            await self.client.patch(SECRET, KEY, {"data": secret["data"]})
+
+    async def delete(self) -> None:
+        try:
+            await self.client.delete(SECRET, KEY)
+        except NotFound:
+            return
+
+
+@pytest.fixture
+async def access(runtime: Client) -> AsyncIterator[Access]:
+    found = Access(runtime)
+    yield found
+    await found.delete()
+
+
+@pytest.fixture
+async def server(runtime: Client) -> AsyncIterator[VirtualApiServer]:
+    found = VirtualApiServer(runtime)
+    async with running(found.unit):
+        yield found
+
+
+@pytest.fixture
+def administrator(garden_sandbox: Sandbox) -> JsonObject:
+    """The kubeconfig of the sandbox, which plays the virtual cluster, too."""
+    content = parse(Path(garden_sandbox.kubeconfig).read_text())
+    assert isinstance(content, dict)
+    return content
+
+
+async def probed(server: VirtualApiServer, access: Access) -> Probe | None:
+    """Probe the server once the change of the Secret has arrived."""
+    await settled(server.unit, access.client)
+    async with asyncio.timeout(30):
+        return await server.probe()
+
+
+@asynccontextmanager
+async def answering(handle: Callable[[web.Request], Awaitable[web.Response]]) -> AsyncIterator[str]:
+    """Serve an API server whose health endpoint answers what a test says; yield its address."""
+    app = web.Application()
+    app.router.add_get("/healthz", handle)
+    async with TestServer(app) as server:
+        yield str(server.make_url("")).rstrip("/")
+
+
+def simple(server: str, token: str = "given") -> JsonObject:  # noqa: S107 - of a test
+    return kubeconfig("garden", server, b"", Token(token))
+
+
+async def test_a_healthy_api_server_says_so(
+    access: Access, server: VirtualApiServer, administrator: JsonObject
+) -> None:
+    await access.put(administrator)
+    found = await probed(server, access)
+    assert found is not None
+    assert (found.code, found.text) == (200, "ok")
+    assert found.seconds > 0
+
+
+async def test_without_a_secret_there_is_no_access(
+    access: Access, server: VirtualApiServer
+) -> None:
+    assert await probed(server, access) is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"no kubeconfig",
+        simple("https://example.org", ""),
+        {**simple("https://example.org"), "current-context": "other"},
+        simple("ftp://example.org"),
+    ],
+    ids=["empty", "broken", "text", "no token", "no context", "no server"],
+)
+async def test_a_kubeconfig_that_cannot_be_used_is_no_access(
+    access: Access, server: VirtualApiServer, content: JsonObject | bytes
+) -> None:
+    await access.put(content)
+    assert await probed(server, access) is None
+
+
+async def test_a_kubeconfig_may_not_run_programs(
+    access: Access, server: VirtualApiServer, administrator: JsonObject
+) -> None:
+    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": "/bin/true"}
+    users = [{"name": each["name"], "user": {"exec": plugin}} for each in administrator["users"]]
+    await access.put({**administrator, "users": users})
+    assert await probed(server, access) is None
+
+
+async def test_a_new_kubeconfig_is_used_from_then_on(
+    access: Access, server: VirtualApiServer, administrator: JsonObject
+) -> None:
+    tokens = []
+
+    async def handle(request: web.Request) -> web.Response:
+        tokens.append(request.headers["Authorization"])
+        return web.Response(text="fine")
+
+    async with answering(handle) as address:
+        await access.put(simple(address, "old"))
+        assert (await probed(server, access) or Probe(0)).text == "fine"
+        await access.put(simple(address, "new"))
+        await probed(server, access)
+    assert tokens == ["Bearer old", "Bearer new"]
+    await access.put(administrator)
+    assert (await probed(server, access) or Probe(0)).text == "ok"
+    await access.delete()
+    assert await probed(server, access) is None
+
+
+async def test_the_answer_of_an_unhealthy_api_server_is_reported(
+    access: Access, server: VirtualApiServer
+) -> None:
+    async def handle(_: web.Request) -> web.Response:
+        return web.Response(status=500, text="[-]etcd failed: reason withheld")
+
+    async with answering(handle) as address:
+        await access.put(simple(address))
+        found = await probed(server, access)
+    assert found is not None
+    assert (found.code, found.text) == (500, "[-]etcd failed: reason withheld")
+
+
+async def test_an_api_server_that_does_not_answer_is_reported(
+    access: Access,
+    server: VirtualApiServer,
+    administrator: JsonObject,
+    garden_sandbox: Sandbox,
+) -> None:
+    async with CuttableProxy(load(garden_sandbox.kubeconfig)) as proxy:
+        clusters = [
+            {"name": each["name"], "cluster": {**each["cluster"], "server": proxy.config.server}}
+            for each in administrator["clusters"]
+        ]
+        await access.put({**administrator, "clusters": clusters})
+        assert (await probed(server, access) or Probe(0)).code == 200
+        proxy.refuse()
+        proxy.cut()
+        found = await probed(server, access)
+        assert found is not None
+        assert found.code == 0
+        assert found.text.startswith(f"cannot reach {proxy.config.server}")
+        proxy.accept()
+        assert (await probed(server, access) or Probe(0)).code == 200
+
+
+async def test_tokens_are_in_no_answer(access: Access, server: VirtualApiServer) -> None:
+    await access.put(simple("https://127.0.0.1:1", "s3cret"))
+    found = await probed(server, access)
+    assert found is not None
+    assert "s3cret" not in found.text
