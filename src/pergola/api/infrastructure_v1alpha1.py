@@ -72,6 +72,7 @@ class InfrastructureStatus(ExtensionStatus):
 
 @kind(
     API_VERSION,
+    short=("infra",),
     status=True,
     labels={marks.DELETION_PROTECTED: "true"},
     columns=(

@@ -40,11 +40,12 @@ def test_what_every_provider_needs_is_required(field: str) -> None:
     assert [finding.path for finding in findings] == [f"spec.{field}"]
 
 
-def test_the_definition_is_namespaced_has_a_status_and_shows_the_region() -> None:
+def test_the_definition_is_namespaced_has_a_status_a_short_name_and_shows_the_region() -> None:
     definition = infrastructure_crd()["spec"]
     version = definition["versions"][0]
 
     assert definition["scope"] == "Namespaced"
+    assert definition["names"]["shortNames"] == ["infra"]
     assert version["subresources"] == {"status": {}}
     assert [column["name"] for column in version["additionalPrinterColumns"]] == [
         "Type",
