@@ -233,7 +233,7 @@ async def events(client: Client, meter: Meter, process: Process, namespaces: int
 
     port = {"name": "p8080", "port": 8080, "targetPort": 9999}
     noted = {"metadata": {"annotations": {"note": "new"}}}
-    await change("a namespace gets a label nobody asks for", NAMESPACE, space, labelled(x="y"), 0)
+    await change("a namespace gets an irrelevant label", NAMESPACE, space, labelled(x="y"), 0)
     sizes = Counter(group(other) for other in range(namespaces))
     there = group(number + 1)
     more = 2 * sizes[there] - 2 * (sizes[group(number)] - 1)

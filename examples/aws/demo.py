@@ -70,7 +70,7 @@ async def show(client: Client, environment: dict[str, str]) -> None:
     print("\n2. The Infrastructure is asked for:")
     await ask(client, INFRASTRUCTURE, KEY)
     done = await finished(client, INFRASTRUCTURE, KEY)
-    print(dump({"status": told(done)}), end="")
+    print(dump({"status": reported(done)}), end="")
 
     print("\n3. A Bastion is asked for, and deleted:")
     await apply(client, BASTION_FILE.read_bytes())
@@ -135,7 +135,7 @@ def credentials() -> JsonObject:
     }
 
 
-def told(obj: JsonObject) -> JsonObject:
+def reported(obj: JsonObject) -> JsonObject:
     """Return the part of the status that other components read."""
     status = map_at(obj, "status")
     return {name: status[name] for name in ("providerStatus", "egressCIDRs", "networking")}

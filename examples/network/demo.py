@@ -79,7 +79,7 @@ async def main(plugin: str, kubeconfigs: Sequence[Path | None]) -> None:
         await give_shoot_access(seed, namespace_of(plugin), files[1])
         for value in range(500, 1000, 100):
             await shoot.apply(priority_class(value), manager="demo", force=True)
-        if plugin == "cilium":  # its operator brings them, but no container runs here
+        if plugin == "cilium":  # cilium's operator creates them, but no container runs here
             await cilium_crds.install(shoot, cilium_crds.cilium_crds())
         async with asyncio.TaskGroup() as group:
             running = [group.create_task(work) for work in works(plugin, seed, shoot)]

@@ -34,7 +34,7 @@ class Heartbeat:
             the Leases of the others have a label, so that extensions do not share one Lease.
 
     Raises:
-        HeartbeatError: `seconds` is no positive number, or no namespace is given.
+        HeartbeatError: `seconds` is not positive, or the namespace is missing.
     """
 
     def __init__(

@@ -32,7 +32,7 @@ def parse_kind(text: str) -> GroupKind:
     kind, _, group = text.partition(".")
     if not kind or not group:
         raise ContractError(
-            f'"{text}" is no kind with its group; write for example '
+            f'"{text}" is not a kind with its group; write for example '
             "AWSCluster.infrastructure.cluster.x-k8s.io"
         )
     return GroupKind(group, kind)

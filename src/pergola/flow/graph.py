@@ -209,7 +209,8 @@ class Graph:
         return list(dict.fromkeys([*task.after, *optional]))
 
     def _unknown(self, task: str, missing: str) -> str:
-        text = f'flow "{self.name}": task "{task}" comes after "{missing}", which is no task of it'
+        after = f'task "{task}" comes after "{missing}", which is not in the flow'
+        text = f'flow "{self.name}": {after}'
         alike = difflib.get_close_matches(missing, self._tasks, n=1)
         return f'{text}; did you mean "{alike[0]}"?' if alike else text
 

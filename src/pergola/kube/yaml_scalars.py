@@ -77,7 +77,7 @@ def tagged(tag: str, text: str) -> Scalar:
         return text
     value = plain(text)
     if type(value) not in kinds:
-        raise YamlError(f"the value is no !!{name}")
+        raise YamlError(f"the value does not match its tag !!{name}")
     return float_to_number(value) if isinstance(value, float) else value
 
 

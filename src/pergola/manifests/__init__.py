@@ -1,11 +1,11 @@
-"""Building Kubernetes objects: pure functions from values to plain maps.
+"""Builders of Kubernetes objects: pure functions from values to plain maps.
 
-`objects` makes any object; `containers`, `volumes` and `workloads` make the parts of pods, `rbac`
-identities and permissions, `services` and `autoscaling` what surrounds workloads; `token_access`
+`objects` builds any object; `containers`, `volumes` and `workloads` build the parts of pods, `rbac`
+identities and permissions, `services` and `autoscaling` the companions of workloads; `token_access`
 gives pods a token that expires; `labels` names the labels that Gardener's controllers look for.
 
-Nothing here reads a cluster, knows a product or chooses a value: whoever renders does. What becomes
-of the objects is the business of `bundle`.
+Nothing here reads a cluster, knows a product or chooses values: callers do. `bundle` ships the
+objects.
 """
 
 from pergola.manifests.autoscaling import target_reference, vertical_pod_autoscaler

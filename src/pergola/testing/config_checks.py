@@ -31,7 +31,7 @@ def check_cilium(questions: Sequence[JsonObject], progress: Progress = silent) -
 
     Raises:
         SandboxError: the program cannot be built.
-        CalledProcessError: the program failed; a refused question is no failure.
+        CalledProcessError: the program failed; a rejected configuration is not a failure.
     """
     parts = binaries.find((CILIUM_CONFIG_CHECK, CILIUM_REFERENCE), progress)
     references = [str(parts[CILIUM_REFERENCE] / name) for name in _PROGRAMS]
@@ -46,7 +46,7 @@ def check_calico(questions: Sequence[JsonObject], progress: Progress = silent) -
 
     Raises:
         SandboxError: the program cannot be built.
-        CalledProcessError: the program failed; a refused question is no failure.
+        CalledProcessError: the program failed; a rejected configuration is not a failure.
     """
     parts = binaries.find((CALICO_CONFIG_CHECK,), progress)
     return _ask([str(parts[CALICO_CONFIG_CHECK])], questions)

@@ -16,10 +16,10 @@ from pergola.resource_manager.webhooks.explanation import applied, reviewed_kind
 def review_of(
     obj: JsonObject, operation: Operation = "CREATE", *, namespace: str = "", **fields: Any
 ) -> Request:
-    """Return the request that would bring an object.
+    """Return the request with which an API server would send an object for review.
 
     Args:
-        namespace: of the request; by default the object's own.
+        namespace: the namespace of the request; by default the object's own.
         fields: extra fields of the request.
     """
     gvk = GroupVersionKind.of(obj)

@@ -343,7 +343,7 @@ async def test_readiness_is_a_handshake(served: Served) -> None:
     assert "127.0.0.1:1" in problem
 
 
-async def test_a_port_that_is_taken_is_told(served: Served, tmp_path: Path) -> None:
+async def test_a_port_that_is_taken_is_reported(served: Served, tmp_path: Path) -> None:
     with pytest.raises(ListenError, match="webhooks"):
         async with serve("127.0.0.1", served.port, {}, served.certificates):
             pass

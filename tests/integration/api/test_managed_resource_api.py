@@ -79,13 +79,13 @@ async def test_what_is_accepted_here_is_accepted_by_the_api_server(
     try:
         await cluster_client.create(obj)
     except Invalid as refusal:
-        told = {cause["field"] for cause in refusal.causes}
+        reported = {cause["field"] for cause in refusal.causes}
     else:
-        told = set()
+        reported = set()
 
-    assert (not errors, not told) == (accepted, accepted)
+    assert (not errors, not reported) == (accepted, accepted)
     # Keys of maps are bracketed here, as for built-in kinds: they may contain dots.
-    assert {finding.path.replace("[a]", ".a") for finding in errors} == told
+    assert {finding.path.replace("[a]", ".a") for finding in errors} == reported
 
 
 async def test_a_secret_ref_without_a_name_is_stored_with_the_empty_one(

@@ -337,7 +337,7 @@ async def test_deleting_takes_the_secrets_first(client: RecordingClient, namespa
     ]
     assert await secrets(client, namespace) == {}
     await wait_deleted(client, wanted.key, timeout=5)
-    await delete(client, wanted.key)  # what is gone is no error
+    await delete(client, wanted.key)  # deleting it again is not an error
 
 
 async def test_a_secret_that_no_bundle_made_outlives_the_resource_that_reads_it(

@@ -23,6 +23,6 @@ async def test_the_deployment_of_the_example_is_spread_over_zones() -> None:
     )
     output, _ = await process.communicate()
     assert process.returncode == 0, output.decode()
-    told = json.dumps(json.loads(output))
+    reported = json.dumps(json.loads(output))
     for text in ("/spec/replicas", "zone-b", "topologySpreadConstraints", "tolerations"):
-        assert text in told
+        assert text in reported

@@ -105,10 +105,10 @@ async def test_the_status_says_who_manages_and_why_it_is_not_ready(site: Site) -
     assert "an external manager" in said
     assert "error: spec.controlPlaneEndpoint has no host and port" in said
     code, said = site.run("status", "-o", "json")
-    told = orjson.loads(said)
-    assert (told["managedBy"], told["ready"], told["endpoint"]) == ("", False, None)
-    assert told["contract"] == "v1beta2"
-    assert {finding["severity"] for finding in told["findings"]} == {"error", "warning"}
+    reported = orjson.loads(said)
+    assert (reported["managedBy"], reported["ready"], reported["endpoint"]) == ("", False, None)
+    assert reported["contract"] == "v1beta2"
+    assert {finding["severity"] for finding in reported["findings"]} == {"error", "warning"}
 
 
 async def test_adoption_asks_says_what_it_means_and_sets_the_annotation(site: Site) -> None:
@@ -207,7 +207,7 @@ async def test_adoption_is_refused_with_the_reason(site: Site) -> None:
 async def test_mistakes_end_in_one_sentence(site: Site) -> None:
     code, said = site.run("status", "--kind", "Nothing")
     assert code == 1
-    assert said.startswith('pergola: "Nothing" is no kind with its group')
+    assert said.startswith('pergola: "Nothing" is not a kind with its group')
     code, said = site.run("status", "--kind", "FooCluster.example.org")
     assert "CustomResourceDefinition fooclusters.example.org does not exist" in said
     code, said = site.run("status")

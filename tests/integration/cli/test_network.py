@@ -234,11 +234,11 @@ async def test_the_status_says_why_a_network_is_not_ready(
     async with running(caller.site.unit(actuator)):
         await caller.run("reconcile", "--no-wait")
         await caller.site.until_operation("Create", "Error")
-        told = orjson.loads((await caller.run("status", "-o", "json")).out)
+        reported = orjson.loads((await caller.run("status", "-o", "json")).out)
         table = await caller.run("status")
-    assert told["ready"] is False
-    assert told["problem"].startswith("error during reconciliation: ")
-    assert "the pool is too small" in told["lastError"]["description"]
+    assert reported["ready"] is False
+    assert reported["problem"].startswith("error during reconciliation: ")
+    assert "the pool is too small" in reported["lastError"]["description"]
     assert "Create Error, 50%" in table.out
     assert table.code == 0
 

@@ -206,14 +206,16 @@ async def test_a_deleting_network_gets_no_request(site: ExtensionSite) -> None:
 async def test_progress_reaches_the_waiter(
     site: ExtensionSite, actuator: RecordingActuator
 ) -> None:
-    told: list[Progress] = []
+    reported: list[Progress] = []
     actuator.acts["reconcile"] = hang
     await deploy(site.client, NETWORK, wanted(site), CLOCK)
     async with running(site.unit(actuator)):
         await site.until_operation("Create", "Processing")
         with pytest.raises(NotReady, match=r"observed generation outdated \(0/1\)"):
-            await wait_ready(site.client, HASTY, site.key, Waiting(timeout=0.5, report=told.append))
-    assert told == [Progress(1, "Reconciling the Network")]
+            await wait_ready(
+                site.client, HASTY, site.key, Waiting(timeout=0.5, report=reported.append)
+            )
+    assert reported == [Progress(1, "Reconciling the Network")]
 
 
 async def test_an_unknown_type_times_out_and_names_the_missing_extension(
@@ -250,12 +252,12 @@ async def test_a_missing_cluster_is_named(site: ExtensionSite) -> None:
 
 async def hint_of(site: ExtensionSite) -> str:
     """Return the first reported reason why nothing happens."""
-    told: asyncio.Queue[Progress] = asyncio.Queue()
-    waiting = Waiting(report=told.put_nowait, explain=explainer(site.client, CLOCK))
+    reported: asyncio.Queue[Progress] = asyncio.Queue()
+    waiting = Waiting(report=reported.put_nowait, explain=explainer(site.client, CLOCK))
     await deploy(site.client, NETWORK, wanted(site), CLOCK)
     wait = asyncio.create_task(wait_ready(site.client, HASTY, site.key, waiting))
     async with asyncio.timeout(20):
-        while not (progress := await told.get()).hint:
+        while not (progress := await reported.get()).hint:
             pass
     wait.cancel()
     await asyncio.wait([wait])

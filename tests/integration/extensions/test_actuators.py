@@ -87,11 +87,11 @@ async def test_an_exception_of_any_type_is_reported_and_retried(
     async with running(unit):
         await site.create("reconcile")
         await site.until_operation("Create")
-    told = [map_at(obj, "status", "lastError") for obj in actuator.seen]
-    assert told[1]["description"] == "Error reconciling Network: KeyError: 'podCIDR'"
-    assert told[2]["description"] == "Error reconciling Network: one"
-    assert told[2]["codes"] == ["ERR_CLEANUP_CLUSTER_RESOURCES"]
-    assert "a task that was cancelled" in told[3]["description"]
+    reported = [map_at(obj, "status", "lastError") for obj in actuator.seen]
+    assert reported[1]["description"] == "Error reconciling Network: KeyError: 'podCIDR'"
+    assert reported[2]["description"] == "Error reconciling Network: one"
+    assert reported[2]["codes"] == ["ERR_CLEANUP_CLUSTER_RESOURCES"]
+    assert "a task that was cancelled" in reported[3]["description"]
 
 
 async def test_an_unknown_field_of_the_config_is_named(
@@ -348,9 +348,9 @@ async def test_progress_is_written_while_the_actuator_works(
     unit = site.unit(actuator)
     async with running(unit):
         await site.create("reconcile")
-        told = await site.until(lambda obj: last(obj).get("progress") == 40)
-        assert last(told)["description"] == "Waiting for nodes"
-        assert operation(told) == ("Create", "Processing")
+        reported = await site.until(lambda obj: last(obj).get("progress") == 40)
+        assert last(reported)["description"] == "Waiting for nodes"
+        assert operation(reported) == ("Create", "Processing")
         go_on.set()
         done = await site.until_operation("Create")
         await contexts[0].progress(60, "too late")
@@ -366,7 +366,7 @@ async def test_progress_never_decreases_nor_reaches_the_end(
 
     async def act(context: Context, obj: JsonObject) -> None:
         for percent in (30, 20, 100):
-            await context.progress(percent, f"told {percent}")
+            await context.progress(percent, f"reached {percent}")
             percents.append(last(await site.read())["progress"])
 
     actuator.acts["reconcile"] = act

@@ -106,7 +106,7 @@ async def put_resource(site: ExtensionSite, **conditions: str) -> None:
         manager="test",
     )
     time = "2026-01-01T00:00:00Z"
-    told = [
+    reported = [
         {
             "type": kind,
             "status": status,
@@ -117,7 +117,7 @@ async def put_resource(site: ExtensionSite, **conditions: str) -> None:
         }
         for kind, status in (HEALTHY | conditions).items()
     ]
-    status = {"observedGeneration": 1, "conditions": told}
+    status = {"observedGeneration": 1, "conditions": reported}
     await site.client.patch(MANAGED_RESOURCE, key, {"status": status}, subresource="status")
 
 
@@ -126,8 +126,8 @@ def says(
 ) -> Callable[[JsonObject], bool]:
     def holds(obj: JsonObject) -> bool:
         found = get_condition(maps_at(obj, "status", "conditions"), kind) or {}
-        told = (found.get("status"), found.get("reason"))
-        return told == (status, reason) and message in str(found.get("message"))
+        reported = (found.get("status"), found.get("reason"))
+        return reported == (status, reason) and message in str(found.get("message"))
 
     return holds
 
@@ -260,8 +260,8 @@ async def test_a_resource_that_was_migrated_or_is_being_deleted_is_left_alone(
     await site.create(finalizers=("example.org/held",))
     time = "2026-01-01T00:00:00Z"
     migrated = {"type": "Migrate", "state": "Succeeded", "progress": 100}
-    told = {"description": "done", "lastUpdateTime": time}
-    await site.edit_status({"lastOperation": migrated | told})
+    reported = {"description": "done", "lastUpdateTime": time}
+    await site.edit_status({"lastOperation": migrated | reported})
     health = unit(site, Switch(Verdict("True")).check(), client=recorder, settings=QUICK)
     async with running(health):
         await settled(health, site.client)

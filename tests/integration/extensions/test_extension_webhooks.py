@@ -309,7 +309,7 @@ async def test_the_registration_has_the_names_the_contract_says_and_belongs_to_a
     await until_gone(site.client, MUTATING, Key("", site.name))
 
 
-async def test_an_owner_that_is_not_there_is_told(site: Site) -> None:
+async def test_a_missing_owner_is_reported(site: Site) -> None:
     found = site.webhooks(site.network_mutator, owner="nowhere")
     with pytest.raises(WebhookError, match="namespace nowhere does not exist"):
         async with found.served():

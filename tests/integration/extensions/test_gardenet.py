@@ -140,7 +140,7 @@ def test_the_network_of_the_tutorial_is_that_of_the_example() -> None:
 async def test_the_whole_life_of_a_network(gardenet: Gardenet) -> None:
     site = gardenet.site
     async with shoot_manager(site.client, site.namespace, gardenet.shoot):
-        # t0: nobody serves it yet
+        # t0: no process serves it yet
         request = await caller.deploy(site.client, KIND, gardenet.network, CLOCK)
         assert "status" not in request.obj
         assert annotations_of(request.obj)[marks.OPERATION] == "reconcile"

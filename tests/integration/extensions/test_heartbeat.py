@@ -43,7 +43,7 @@ class Unsteady(Client):
     ) -> JsonObject:
         if self.failures:
             self.failures -= 1
-            raise Unreachable("nobody answers")
+            raise Unreachable("no answer")
         return await super().patch(gvk, key, body, subresource=subresource)
 
 

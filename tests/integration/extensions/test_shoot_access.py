@@ -240,14 +240,14 @@ async def recorder(kubeconfig: Path) -> AsyncIterator[RecordingClient]:
 
 
 @pytest.fixture
-def told() -> list[tuple[int, str]]:
+def reported() -> list[tuple[int, str]]:
     return []
 
 
 @pytest.fixture
-def context(recorder: RecordingClient, namespace: str, told: list[tuple[int, str]]) -> Context:
+def context(recorder: RecordingClient, namespace: str, reported: list[tuple[int, str]]) -> Context:
     async def progress(percent: int, description: str) -> None:
-        told.append((percent, description))
+        reported.append((percent, description))
 
     async def save(_status: JsonObject) -> None:
         """Do nothing."""
@@ -309,13 +309,13 @@ async def test_a_blocked_deletion_names_the_blocker(context: Context) -> None:
 
 
 async def test_waiting_until_it_is_applied_is_reported_as_progress(
-    context: Context, told: list[tuple[int, str]]
+    context: Context, reported: list[tuple[int, str]]
 ) -> None:
     stored = await create_for_shoot(context, NAME, ORIGIN, [config_map("a", "kube-system")])
     with pytest.raises(WaitTimeout):
         await wait_applied(context, NAME, 0.3)
-    assert told[0][0] == 60
-    assert told[0][1].startswith(f"Waiting for ManagedResource {NAME}: ")
+    assert reported[0][0] == 60
+    assert reported[0][1].startswith(f"Waiting for ManagedResource {NAME}: ")
 
     now = "2026-01-01T00:00:00Z"
     conditions = [

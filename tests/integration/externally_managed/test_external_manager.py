@@ -382,7 +382,7 @@ async def test_a_deleted_object_goes_without_our_help(site: Site) -> None:
         await until_gone(site.client, site.gvk, site.key)
 
 
-async def test_a_finalizer_that_the_provider_left_is_reported_and_released_when_told(
+async def test_a_finalizer_that_the_provider_left_is_reported_and_released_on_request(
     site: Site,
 ) -> None:
     await site.describe()

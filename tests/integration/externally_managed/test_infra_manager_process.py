@@ -161,7 +161,7 @@ async def test_it_fills_objects_answers_probes_and_ends_gracefully(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--kind", "Nothing"), '"Nothing" is no kind with its group'),
+        (("--kind", "Nothing"), '"Nothing" is not a kind with its group'),
         (("--kind", "FooCluster.example.org"), "fooclusters.example.org does not exist"),
     ],
 )

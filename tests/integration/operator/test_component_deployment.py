@@ -56,7 +56,7 @@ async def test_objects_are_applied_once_and_again_when_they_change(
     assert not any("Deployment" in write for write in recorder.taken())
 
 
-async def test_a_direct_object_that_somebody_changed_is_repaired(
+async def test_a_direct_object_that_was_changed_is_repaired(
     recorder: RecordingClient, namespace: str
 ) -> None:
     deployer, key = Deployer(recorder), Key(namespace, "direct")

@@ -198,7 +198,7 @@ async def test_a_change_with_a_revoked_target_token_is_made_when_there_is_a_new_
 async def test_source_and_target_may_be_different_clusters(
     world: World, second_client: Client
 ) -> None:
-    name = world.namespace  # nobody else has objects of this name in the second cluster
+    name = world.namespace  # no other test has objects of this name in the second cluster
     there = World(second_client, world.recorder, "default")
     key = there.key(name)
     namesake = await world.client.create(config_map(name, "default", text="source"))

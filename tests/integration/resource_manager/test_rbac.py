@@ -156,7 +156,7 @@ async def test_with_the_source_role_alone_the_process_can_ask_how_the_server_is(
     assert await restricted.client.get_raw("/healthz") == b"ok"
 
 
-# The Role is no more than that
+# The Role allows no more than that
 
 
 async def test_the_source_role_gives_nothing_else(world: World, restricted: Restricted) -> None:

@@ -1,4 +1,4 @@
-"""A control plane whose API server calls webhooks: nobody else uses it meanwhile.
+"""A control plane whose API server calls webhooks; no other test uses it meanwhile.
 
 Without scheduler and nodes: pods stay as they were admitted. A registration is for a whole cluster,
 hence every worker of pytest-xdist has its own, in which its tests run one after another.

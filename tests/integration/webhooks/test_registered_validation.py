@@ -126,7 +126,7 @@ async def test_an_old_object_that_breaks_newer_rules_can_be_finalised(site: Webh
     obj["metadata"]["finalizers"] = [WAIT]
     obj["metadata"]["annotations"] = {"confirmation.gardener.cloud/deletion": "true"}
     del obj["spec"]["region"]
-    key = Key.of(await site.client.create(obj))  # nobody asked, then
+    key = Key.of(await site.client.create(obj))  # no webhook is registered yet
     async with site.serving():
         await site.effective(lambda: site.validates(key.namespace))
         with pytest.raises(Invalid, match=r"spec\.region"):

@@ -137,7 +137,7 @@ def test_expiring_certificates_are_reported_in_time() -> None:
     ]
 
 
-def test_a_server_that_is_not_trusted_or_not_meant_is_told() -> None:
+def test_an_untrusted_or_unexpected_server_is_reported() -> None:
     assert trust(foreign=True) == ["is served with a certificate that its CA bundle does not trust"]
     assert trust(host="b.example") == ["is served with a certificate that is not for b.example"]
     assert trust(empty=True) == ["has no CA bundle: no API server will trust its server"]

@@ -174,7 +174,7 @@ async def test_edits_are_a_patch_and_no_edits_are_none() -> None:
             {"status": "Failure", "code": 403, "reason": "Forbidden", "message": "no"},
         ),
         (errored(500, "broken"), {"status": "Failure", "code": 500, "message": "broken"}),
-        (allowed("told"), {"code": 200, "message": "told"}),
+        (allowed("noted"), {"code": 200, "message": "noted"}),
         (
             invalid("Network.x", "n", (Cause("FieldValueRequired", "Required value: x", "spec"),)),
             {
@@ -217,12 +217,12 @@ async def test_an_api_servers_refusal_keeps_its_code_and_reason() -> None:
 
 async def test_an_api_server_that_cannot_be_reached_is_a_refusal_and_no_panic() -> None:
     def fail(_: Request) -> Verdict:
-        raise Unreachable("nobody answers at https://api")
+        raise Unreachable("no answer from https://api")
 
     served = Served(fail)
     status = (await served.response(review()))["status"]
     assert (status["code"], status["reason"]) == (403, "Forbidden")
-    assert status["message"] == "nobody answers at https://api"
+    assert status["message"] == "no answer from https://api"
     assert not served.value("controller_runtime_webhook_panics_total")
 
 

@@ -221,7 +221,7 @@ def test_a_spec_is_read_with_every_field() -> None:
                 "keepObjects": True,
                 "equivalences": [[{"group": "apps", "kind": "Deployment"}]],
                 "deletePersistentVolumeClaims": True,
-                "somethingNewer": {"is": "passed over"},
+                "somethingNewer": {"is": "ignored"},
             }
         }
     )

@@ -66,7 +66,7 @@ def test_a_missing_condition_is_a_problem(obj: JsonObject) -> None:
 
 
 @pytest.mark.parametrize("reason", ["DeletionPending", "DeletionFailed"])
-def test_what_holds_up_a_deletion_is_told(reason: str) -> None:
+def test_the_cause_that_blocks_a_deletion_is_reported(reason: str) -> None:
     deleting = resource(("ResourcesApplied", "Progressing", reason, "ConfigMap a/b is pending"))
     assert deletion_problem(deleting) == "ConfigMap a/b is pending"
 

@@ -92,7 +92,7 @@ def test_each_kind_of_flood_ends_at_its_limit(text: bytes, problem: str) -> None
         read("x", text, budget)
 
 
-def test_commas_within_strings_are_no_values() -> None:
+def test_commas_within_strings_do_not_count_as_values() -> None:
     text = b'{"a": "' + b"[,{" * 1000 + b'", "b": "\\",\\",\\""}'
 
     assert read("x", text, Budget(values=ValueLimit(8))) == [{"a": "[,{" * 1000, "b": '",","'}]

@@ -285,7 +285,7 @@ def test_an_entry_has_to_say_where_its_image_is() -> None:
     assert [path for path, _ in findings(document("name: a, tag: '1'"))] == ["images[0].repository"]
 
 
-def test_fields_of_later_versions_are_no_mistake() -> None:
+def test_fields_of_later_versions_are_not_a_mistake() -> None:
     assert vector("name: a, ref: 'r:1', signature: x").find("a") == "r:1"
 
 

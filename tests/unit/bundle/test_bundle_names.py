@@ -93,7 +93,7 @@ def test_renamed_keys_are_found_out() -> None:
         check_same_content(old, new)
 
 
-def test_other_content_is_found_out_and_its_values_are_not_told() -> None:
+def test_other_content_is_detected_without_revealing_its_values() -> None:
     with pytest.raises(NameTaken, match="other content under b, c") as caught:
         check_same_content(secret(a=b"1", b=b"secret1"), secret(a=b"1", c=b"secret2"))
     with pytest.raises(NameTaken, match="other content under a;"):

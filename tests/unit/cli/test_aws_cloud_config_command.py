@@ -104,7 +104,7 @@ def test_yaml_can_be_applied_and_has_the_rest_in_comments(
     assert "# aws-custom-route-controller, replicas: 1\n" in printed
 
 
-def test_what_is_assumed_without_a_cluster_is_told(
+def test_assumptions_without_a_cluster_are_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cloud_config(file=file(tmp_path, reconciled(PRIVATE)[:1]))
@@ -126,7 +126,7 @@ def test_without_a_status_the_command_asks_the_user_to_wait(tmp_path: Path) -> N
         cloud_config(file=file(tmp_path, objects))
 
 
-def test_a_status_without_subnets_is_told(tmp_path: Path) -> None:
+def test_a_status_without_subnets_is_reported(tmp_path: Path) -> None:
     objects = reconciled(PRIVATE)
     objects[0]["status"]["providerStatus"]["vpc"]["subnets"] = []
 

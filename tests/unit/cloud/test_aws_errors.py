@@ -122,7 +122,7 @@ def test_endless_texts_are_cut() -> None:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_failures_that_are_no_answers_have_classes_too(
+def test_failures_without_a_response_have_classes_too(
     error: Exception, kind: type[CloudError], said: str
 ) -> None:
     found = made(error)

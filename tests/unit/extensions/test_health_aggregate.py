@@ -33,10 +33,10 @@ def old(status: str, age: float) -> JsonObject:
 
 
 def test_if_no_check_could_run_the_condition_is_unknown_with_the_error() -> None:
-    assert unable(ValueError("spec.shoot is no object")) == ConditionUpdate(
+    assert unable(ValueError("spec.shoot is not an object")) == ConditionUpdate(
         "Unknown",
         "ConditionCheckError",
-        "unable to execute any health check: spec.shoot is no object",
+        "unable to execute any health check: spec.shoot is not an object",
     )
 
 

@@ -21,7 +21,7 @@ def lease(renewed: datetime) -> JsonObject:
     }
 
 
-def nobody() -> Client:
+def unreachable() -> Client:
     """Return a client of a server that does not exist and gets no requests."""
     config = ClusterConfig(
         server="https://127.0.0.1:1",
@@ -46,14 +46,14 @@ def test_a_lease_names_the_extension_the_interval_and_the_time_in_microseconds()
 
 @pytest.mark.parametrize("seconds", [0, -1])
 async def test_an_interval_that_is_not_positive_is_refused(seconds: int) -> None:
-    async with nobody() as client:
+    async with unreachable() as client:
         with pytest.raises(HeartbeatError) as refused:
             Heartbeat(client, "x", "ext", seconds=seconds)
     assert str(refused.value) == "--heartbeat-renew-interval-seconds must be greater than 0"
 
 
 async def test_without_a_namespace_the_error_says_where_to_set_it() -> None:
-    async with nobody() as client:
+    async with unreachable() as client:
         with pytest.raises(HeartbeatError, match="set --heartbeat-namespace"):
             Heartbeat(client, "x", "")
 

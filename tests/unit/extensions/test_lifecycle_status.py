@@ -108,8 +108,8 @@ def test_each_operation_has_its_sentences(operation: Operation, texts: tuple[str
 
 def test_a_request_that_is_gone_is_not_echoed_any_more() -> None:
     assert "observedTimestamp" not in processing({}, Operation.CREATE, "Network", NOW)
-    told = {"status": {"observedTimestamp": "before"}}
-    assert processing(told, Operation.CREATE, "Network", NOW)["observedTimestamp"] is None
+    reported = {"status": {"observedTimestamp": "before"}}
+    assert processing(reported, Operation.CREATE, "Network", NOW)["observedTimestamp"] is None
 
 
 def test_progress_changes_neither_type_nor_state() -> None:
@@ -148,12 +148,12 @@ fields = st.dictionaries(st.sampled_from(["state", "providerStatus", "ipFamilies
 
 @given(fields, fields)
 def test_fields_of_the_actuator_are_set_and_the_rest_stays(
-    before: JsonObject, told: JsonObject
+    before: JsonObject, reported: JsonObject
 ) -> None:
-    patch = changes({"status": before}, told)
+    patch = changes({"status": before}, reported)
     after = apply_merge_patch(before, patch)
-    assert after == before | told
-    assert changes({"status": after}, told) == {}
+    assert after == before | reported
+    assert changes({"status": after}, reported) == {}
 
 
 def test_none_removes_a_field() -> None:

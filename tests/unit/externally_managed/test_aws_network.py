@@ -167,7 +167,7 @@ def test_a_load_balancer_is_named_or_has_an_arn(value: str, expected: LoadBalanc
         ({AWS_VPC_TAGS: "a=1,a=2"}, f"annotation {AWS_VPC_TAGS}: a is there more than once"),
         ({AWS_SECURITY_GROUPS: "nodes=sg-1"}, "the role must be one of bastion, node"),
         ({AWS_SECURITY_GROUPS: "node=default"}, "the id must be of the form sg-"),
-        ({AWS_LOAD_BALANCER: "arn:aws:s3:::x"}, "which is no load balancer"),
+        ({AWS_LOAD_BALANCER: "arn:aws:s3:::x"}, "which is not a load balancer"),
         ({AWS_LOAD_BALANCER: f"{ARN}/gwy/api/1f"}, "gateway load balancer, which cannot serve"),
         ({AWS_ACCOUNT: "mine"}, f'annotation {AWS_ACCOUNT} is "mine"'),
     ],

@@ -58,13 +58,13 @@ def test_an_unknown_dependency_is_named_with_what_may_have_been_meant() -> None:
     with pytest.raises(UnknownDependency) as caught:
         names({"ensure VPC": [], "ensure subnets": ["ensure vpc"]})
     assert str(caught.value) == (
-        'flow "demo": task "ensure subnets" comes after "ensure vpc", which is no task of it; '
+        'flow "demo": task "ensure subnets" comes after "ensure vpc", which is not in the flow; '
         'did you mean "ensure VPC"?'
     )
 
 
 def test_an_unknown_dependency_that_resembles_nothing_is_named_alone() -> None:
-    with pytest.raises(UnknownDependency, match=r'"zzz", which is no task of it$'):
+    with pytest.raises(UnknownDependency, match=r'"zzz", which is not in the flow$'):
         names({"a": ["zzz"]})
 
 

@@ -53,16 +53,16 @@ class Watcher:
     """Records the notifications of an observer."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.reported: list[str] = []
 
     def started(self, task: str) -> None:
-        self.told.append(f"{task} started")
+        self.reported.append(f"{task} started")
 
     def ended(self, task: str, ended: Ended) -> None:
-        self.told.append(f"{task} {ended.outcome}")
+        self.reported.append(f"{task} {ended.outcome}")
 
     def finished(self, result: Result) -> None:
-        self.told.append(f"{result.flow} finished")
+        self.reported.append(f"{result.flow} finished")
 
 
 def fails(*errors: Exception) -> Act:
@@ -261,7 +261,7 @@ async def test_observers_are_notified_of_starts_and_ends() -> None:
     graph.add("d", fails(), after=["c"])
     with pytest.raises(FlowFailed):
         await run(graph, observers=[watcher])
-    assert watcher.told == [
+    assert watcher.reported == [
         *("a started", "a done", "b skipped", "c started", "c failed", "demo finished"),
     ]
 
@@ -347,7 +347,7 @@ async def test_an_error_that_will_not_pass_is_not_tried_again() -> None:
     assert error.failures[0].codes == error.codes
 
 
-async def test_a_throttled_task_waits_as_long_as_it_was_told() -> None:
+async def test_a_throttled_task_waits_as_long_as_required() -> None:
     graph = Graph("demo")
     graph.add("A", fails(Throttled("slow down")), retry=Retry.every(1, 3))
     settings = Settings(diagnose=lambda error: Diagnosis(after=17))
@@ -459,7 +459,7 @@ async def test_cancelling_a_flow_cancels_what_runs_and_starts_nothing_more() -> 
     flow.cancel()
     with pytest.raises(asyncio.CancelledError):
         await flow
-    assert watcher.told == ["a started", "a interrupted"]
+    assert watcher.reported == ["a started", "a interrupted"]
     assert len(asyncio.all_tasks()) == 1
 
 

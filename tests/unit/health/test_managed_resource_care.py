@@ -111,7 +111,7 @@ def test_a_good_resource_affects_nothing(threshold: timedelta | None) -> None:
     assert cared(resource(), threshold) is None
 
 
-def test_an_outdated_status_is_told() -> None:
+def test_an_outdated_status_is_reported() -> None:
     assert cared(resource({HEALTHY: "False"}, observed=2)) == CareFailure(
         "OutdatedStatus",
         "observed generation of managed resource 'shoot--a--b/addons' outdated (2/3)",

@@ -90,7 +90,7 @@ BEHIND = "observed generation 2 is behind generation 3"
         (behind(certificate("Issuer")), BEHIND),
     ],
 )
-def test_the_reason_of_a_rollout_is_told(obj: JsonObject, words: str) -> None:
+def test_the_reason_of_a_rollout_is_reported(obj: JsonObject, words: str) -> None:
     assert words in (progressing(obj) or "")
 
 

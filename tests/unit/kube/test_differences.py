@@ -62,7 +62,7 @@ def test_of_plain_lists_only_what_has_no_equal_is_named() -> None:
     assert list(differences(one, other, {})) == [Difference("args", ["--b"], ["--c"])]
 
 
-def test_the_order_of_a_list_is_no_difference() -> None:
+def test_the_order_of_a_list_is_not_a_difference() -> None:
     one: JsonObject = {"verbs": ["get", "list"], "rules": [{"a": 1}, {"b": 2}]}
     other: JsonObject = {"verbs": ["list", "get"], "rules": [{"b": 2}, {"a": 1}]}
 

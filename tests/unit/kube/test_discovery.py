@@ -44,7 +44,7 @@ class Server:
         self.asked.append(path)
         await self.answering.wait()
         if self.away:
-            raise Unreachable("nobody is there")
+            raise Unreachable("no server")
         if path not in self.paths:
             raise NotFound(404, {})
         return orjson.dumps({"kind": "APIResourceList", "resources": self.paths[path]})
@@ -66,7 +66,7 @@ async def test_a_group_version_is_asked_for_once() -> None:
     assert server.asked == ["/api/v1", "/apis/apps/v1"]
 
 
-async def test_subresources_are_no_kinds_of_their_own() -> None:
+async def test_subresources_are_not_separate_kinds() -> None:
     discovery = Server().discovery()
     assert (await discovery.resource(DEPLOYMENT)).plural == "deployments"
     with pytest.raises(UnknownKind):

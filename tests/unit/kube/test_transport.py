@@ -1,4 +1,4 @@
-"""Requests and their failures, against a server that simulates faults; it is no API server."""
+"""Requests and their failures, against a server that simulates faults, not an API server."""
 
 import asyncio
 import socket

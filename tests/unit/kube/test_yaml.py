@@ -133,7 +133,7 @@ def test_what_follows_a_broken_document_is_read(text: str, found: list[JsonValue
 
 
 @pytest.mark.parametrize("broken", [b"\xff\xfe", b"a: \xff", b'{"a": "\xff"}', b"a: \x07", b"\xc3"])
-def test_bytes_that_are_no_text_break_only_their_document(broken: bytes) -> None:
+def test_bytes_that_are_not_text_break_only_their_document(broken: bytes) -> None:
     first, second, third = parse_documents(b"a: 1\n---\n" + broken + b"\n---\nb: 2\n")
     assert (first.value, second.value, third.value) == ({"a": 1}, None, {"b": 2})
     assert second.error is not None

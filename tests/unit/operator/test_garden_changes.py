@@ -99,7 +99,7 @@ CHANGES: list[Row] = [
         [("Invalid", f"{RUNTIME}.networking.ipFamilies")],
     ),
     (
-        "writing down the default IP family is no change",
+        "making the default IP family explicit changes nothing",
         {},
         {f"{RUNTIME}.networking.ipFamilies": ["IPv4"]},
         [],
@@ -182,7 +182,7 @@ CHANGES: list[Row] = [
         [("Invalid", f"{DISCOVERY}.domain.name")],
     ),
     (
-        "writing down the default name of the discovery server is no change",
+        "making the default name of the discovery server explicit changes nothing",
         {DISCOVERY: {}},
         {DISCOVERY: {"domain": {"name": "discovery.ingress.example.org"}}},
         [],
@@ -262,7 +262,7 @@ ENCRYPTION_CHANGES: list[Row] = [
         [("Forbidden", f"{GARDENER_ENCRYPTION}.resources")],
     ),
     (
-        "the order of resources is no change",
+        "reordering resources changes nothing",
         {f"{ENCRYPTION}.resources": ["pods", "configmaps"]},
         {f"{ENCRYPTION}.resources": ["configmaps", "pods"]},
         [],

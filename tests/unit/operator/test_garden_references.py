@@ -54,7 +54,7 @@ def test_every_field_that_names_an_object_is_a_reference(field: str, kind: str) 
 
 @pytest.mark.parametrize("field", FIELDS)
 @pytest.mark.parametrize("value", ["", None, 1, {}, []])
-def test_what_is_not_a_name_is_no_reference(field: str, value: object) -> None:
+def test_a_value_that_is_not_a_name_is_not_a_reference(field: str, value: object) -> None:
     assert references_of(naming(field, value)) == []
 
 

@@ -150,7 +150,8 @@ def _load_balancer(said: Mapping[str, str], findings: list[str]) -> LoadBalancer
         return LoadBalancer(value) if value else None
     found = _ARN.fullmatch(value)
     if found is None:
-        findings.append(f'annotation {AWS_LOAD_BALANCER} is "{value}", which is no load balancer')
+        problem = f'annotation {AWS_LOAD_BALANCER} is "{value}", which is not a load balancer'
+        findings.append(problem)
         return None
     if found["kind"] == "gwy":
         findings.append(

@@ -240,5 +240,5 @@ def _raise_for(problems: Mapping[str, KubeError]) -> None:
     errors: Collection[KubeError] = problems.values()
     if all(isinstance(error, Conflict) for error in errors):
         raise next(iter(errors))
-    told = "; ".join(f"Node {name}: {error}" for name, error in sorted(problems.items())[:3])
-    raise ReconcileError(f"{len(problems)} Nodes not annotated: {told}")
+    reported = "; ".join(f"Node {name}: {error}" for name, error in sorted(problems.items())[:3])
+    raise ReconcileError(f"{len(problems)} Nodes not annotated: {reported}")

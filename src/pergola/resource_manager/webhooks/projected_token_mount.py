@@ -95,7 +95,7 @@ class ProjectedTokenMount:
         expiration = self._expiration_of(pod)
         if expiration is None:
             return denied(
-                f"projected-token-mount: the value of the pod's annotation {EXPIRATION} is no "
+                f"projected-token-mount: the value of the pod's annotation {EXPIRATION} is not a "
                 f'whole number of seconds: "{text_in(pod, "metadata", "annotations", EXPIRATION)}"'
             )
         return _mounted(pod, expiration, because)

@@ -19,7 +19,7 @@ from pergola.sandbox.process_node.probe import is_ready
 from pergola.sandbox.process_node.programs import Program, Surroundings, adapt_file
 
 _IN_CLUSTER: Final = "in-cluster.kubeconfig"
-# Kubeconfigs of whoever started the node are not for its processes.
+# The node's processes must not see the kubeconfigs of its owner.
 _NOT_INHERITED: Final = ("KUBECONFIG", "TARGET_KUBECONFIG")
 
 

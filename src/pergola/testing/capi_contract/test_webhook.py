@@ -83,7 +83,7 @@ async def test_the_refusal_has_the_form_that_clients_know(capi_site: Site) -> No
         )
 
 
-async def test_deletion_is_no_exception(capi_site: Site) -> None:
+async def test_deletion_is_not_an_exception(capi_site: Site) -> None:
     """While it is being deleted it cannot be removed either, but finalizers can."""
     key = capi_site.new_key()
     await capi_site.create_external(key, finalizers=[HOLD])

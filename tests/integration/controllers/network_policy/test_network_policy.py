@@ -426,7 +426,7 @@ async def test_without_a_change_nothing_is_written(site: PolicySite, other: str)
 # 13
 
 
-async def test_a_label_key_that_is_too_long_is_shortened_and_told(site: PolicySite) -> None:
+async def test_a_label_key_that_is_too_long_is_shortened_and_reported(site: PolicySite) -> None:
     name = "this-is-a-very-long-svc-name-which-will-exceed-max-length"
     await site.start()
     await site.serve(name, ports=[port(80, 5678)])

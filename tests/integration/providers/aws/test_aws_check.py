@@ -180,7 +180,7 @@ async def test_missing_rules_of_a_security_group_are_a_hint_and_its_line_adds_th
     file = written(tmp_path, infrastructure(network.config(group=group)), cluster())
 
     code = await checked(aws, file=file)
-    told, line, _ = capsys.readouterr().out.splitlines()
+    hint, line, _ = capsys.readouterr().out.splitlines()
     _, _, permissions = line.partition("--ip-permissions ")
     await client.call(
         "ec2",
@@ -191,7 +191,7 @@ async def test_missing_rules_of_a_security_group_are_a_hint_and_its_line_adds_th
     await checked(aws, file=file)
 
     assert code == 0
-    assert told.startswith(f"hint: networks.nodesSecurityGroupID: security group {group} lacks ")
+    assert hint.startswith(f"hint: networks.nodesSecurityGroupID: security group {group} lacks ")
     assert line.startswith(f"  aws ec2 authorize-security-group-ingress --group-id {group} ")
     assert capsys.readouterr().out == "the account is ready for the cluster\n"
 

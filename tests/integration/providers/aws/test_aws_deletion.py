@@ -481,7 +481,7 @@ async def test_a_subnet_that_is_in_use_is_tried_again(mortal: MortalAws, client:
     assert await cluster.things() == {}
 
 
-async def test_a_subnet_that_stays_in_use_is_told(mortal: MortalAws, client: AwsClient) -> None:
+async def test_a_subnet_that_stays_in_use_is_reported(mortal: MortalAws, client: AwsClient) -> None:
     cluster = await created(mortal, client, managed_config(REGION))
     mortal.fail("DeleteSubnet", "DependencyViolation", message="subnet has dependencies", times=99)
 

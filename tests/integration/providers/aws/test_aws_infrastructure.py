@@ -113,7 +113,7 @@ async def test_a_config_that_cannot_be_read_is_a_configuration_problem(site: Aws
 
 
 @pytest.mark.parametrize(
-    ("operation", "code", "status", "told"),
+    ("operation", "code", "status", "reported"),
     [
         ("CreateVpc", "AuthFailure", 401, "ERR_INFRA_UNAUTHENTICATED"),
         ("CreateVpc", "SignatureDoesNotMatch", 403, "ERR_INFRA_UNAUTHORIZED"),
@@ -127,14 +127,14 @@ async def test_a_config_that_cannot_be_read_is_a_configuration_problem(site: Aws
     ],
 )
 async def test_a_refusal_of_aws_is_reported_with_its_code(
-    site: AwsSite, operation: str, code: str, status: int, told: str
+    site: AwsSite, operation: str, code: str, status: int, reported: str
 ) -> None:
     site.aws.fail(operation, code, status=status, times=30)
     async with running(site.controller()):
         await site.ask(managed_config(site.region))
         failed = await site.until_failed()
 
-    assert codes_in(failed) == [told]
+    assert codes_in(failed) == [reported]
     description = failed["status"]["lastError"]["description"]
     assert description.startswith('Error reconciling Infrastructure: failed to "ensure VPC": ')
 

@@ -132,7 +132,7 @@ async def test_the_chart_s_role_is_enough_for_all_that_runs(
             await site.ask(network.config(group=group))
             await site.until_operation("Create")
             reached = await reachable_bastion(site)
-            told = await site.client.list(EVENT, namespace)
+            reported = await site.client.list(EVENT, namespace)
             await site.client.delete(BASTION, Key.of(reached))
             await until_gone(site.client, BASTION, Key.of(reached), patience=PATIENCE)
             checked = await site.until(
@@ -144,7 +144,7 @@ async def test_the_chart_s_role_is_enough_for_all_that_runs(
     names = [unit.name for unit in units]
     assert names == ["infrastructure", "infrastructure-healthcheck", "bastion"]
     assert reached["status"]["ingress"]["ip"]
-    about = {event["regarding"]["kind"]: event["note"] for event in told}
+    about = {event["regarding"]["kind"]: event["note"] for event in reported}
     assert f"security group {group} is user-provided and is not changed" in about["Bastion"]
     found = {c["type"]: c["status"] for c in maps_at(checked, "status", "conditions")}
     assert found["NodesSecurityGroupValid"] == "True"

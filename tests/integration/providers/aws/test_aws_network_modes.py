@@ -337,7 +337,7 @@ async def test_ipv6_ranges_that_were_just_taken_are_skipped(
     assert len(set(places)) == 3
 
 
-async def test_an_ipv4_range_that_is_taken_is_told(client: AwsClient) -> None:
+async def test_an_ipv4_range_that_is_taken_is_reported(client: AwsClient) -> None:
     found = await in_existing_vpc(client, ipv6=True)
     found.want(families=DUAL)
     await found.network.add_egress_only_gateway()

@@ -112,10 +112,10 @@ async def test_what_is_there_would_be_kept(
     objects = (infrastructure(config, await created(client, config)), CLUSTER)
     before = await everything(client)
 
-    told = orjson.loads(await planned(aws, tmp_path, capsys, *objects, output="json"))
+    printed = orjson.loads(await planned(aws, tmp_path, capsys, *objects, output="json"))
 
-    assert {step["fate"] for step in told["steps"]} == {"keep", "skip"}
-    assert all(step["why"] for step in told["steps"])
+    assert {step["fate"] for step in printed["steps"]} == {"keep", "skip"}
+    assert all(step["why"] for step in printed["steps"])
     assert await everything(client) == before
 
 
@@ -126,10 +126,12 @@ async def test_the_plan_of_a_deletion_lists_what_would_be_deleted(
     state = await created(client, config)
     objects = (infrastructure(config, state), CLUSTER)
 
-    told = orjson.loads(await planned(aws, tmp_path, capsys, *objects, delete=True, output="json"))
+    printed = orjson.loads(
+        await planned(aws, tmp_path, capsys, *objects, delete=True, output="json")
+    )
 
-    going = " ".join(step["why"] for step in told["steps"] if step["fate"] == "would delete")
-    assert told["flow"] == "Infrastructure deletion"
+    going = " ".join(step["why"] for step in printed["steps"] if step["fate"] == "would delete")
+    assert printed["flow"] == "Infrastructure deletion"
     assert state["data"]["VPC"] in going
     assert state["data"][f"Zones/{REGION}a/NATGateway"] in going
 

@@ -42,7 +42,7 @@ PLUGINS: Final = {
     "calico": ("calico", "calico-node"),
     "cilium": ("cilium", "cilium"),
 }
-# What the plugin's own operator brings to the Shoot, and what the plugin has objects of.
+# The kinds that the plugin's own operator installs in the Shoot, and that the plugin renders.
 BROUGHT: Final = {"cilium": [GroupVersionKind("cilium.io", "v2", "CiliumNetworkPolicy")]}
 
 

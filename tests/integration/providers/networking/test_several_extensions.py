@@ -227,7 +227,7 @@ async def test_shoots_are_judged_by_the_plugin_that_they_have(
 ) -> None:
     going = shoot(namespace, "calico", "going", kubernetes=OFF)
     going["metadata"]["finalizers"] = ["example.org/held"]
-    await client.create(going)  # before anybody refuses it
+    await client.create(going)  # before the webhook can refuse it
     await client.delete(SHOOT, Key(namespace, "going"))
     before = await client.create(shoot(namespace, "cilium", "before"))
 
@@ -256,7 +256,7 @@ async def test_shoots_are_judged_by_the_plugin_that_they_have(
         await client.patch(SHOOT, held, {"metadata": {"finalizers": []}})
         await until_gone(client, SHOOT, held)
 
-        # What is wrong with a config is told with its path.
+        # Problems of a config are reported with their path.
         wrong = shoot(namespace, "calico", "wrong", config={"backend": "bogus"})
         assert "spec.networking.providerConfig.backend" in await refused(client, wrong)
 
@@ -270,7 +270,7 @@ async def test_shoots_are_judged_by_the_plugin_that_they_have(
         updated = await client.patch(SHOOT, Key.of(before), labels)
         assert updated["spec"]["kubernetes"] == {}
 
-        # Other types are nobody's business.
+        # Other types are not reviewed.
         await client.create(shoot(namespace, "weft", "other", kubernetes=OFF))
     await unregistered(client, "gardener-extension-admission-calico")
 

@@ -1,6 +1,6 @@
-"""Node changes reach workloads whoever registers the webhooks: spec 11 §7.2.
+"""Node changes reach workloads regardless of who registers the webhooks: spec 11 §7.2.
 
-The configurations are as the original's: they know nothing of `selfSigned`.
+The configurations are those of the original, without `selfSigned`.
 """
 
 from collections.abc import AsyncIterator

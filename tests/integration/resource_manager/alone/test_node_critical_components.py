@@ -144,7 +144,7 @@ async def events_of(client: Client, about: Key, count: int = 1) -> list[JsonObje
     return sorted(found, key=lambda event: str(event["eventTime"]))
 
 
-def told(events: Sequence[JsonObject]) -> list[tuple[str, str, str]]:
+def reported(events: Sequence[JsonObject]) -> list[tuple[str, str, str]]:
     """Return type, reason and note of each Event."""
     return [(event["type"], event["reason"], event["note"]) for event in events]
 
@@ -170,7 +170,7 @@ async def test_where_nothing_is_critical_the_taint_goes_at_once_and_others_stay_
         await settled(working, lone_client)
         assert patched(recorder) == [f"patch Node {node}"]
     note = "All node-critical components got ready, removing taint"
-    assert told([event]) == [("Normal", "NodeCriticalComponentsReady", note)]
+    assert reported([event]) == [("Normal", "NodeCriticalComponentsReady", note)]
     assert event["reportingController"] == "node-critical-components-controller"
     assert event["action"] == "Reconcile"
     assert event["regarding"]["uid"] == uid_of(free)
@@ -199,7 +199,7 @@ async def test_the_pod_of_a_daemon_set_is_awaited_and_then_its_readiness(
         note = (
             f"Node-critical DaemonSets found that were not scheduled to Node yet: {fresh}/critical"
         )
-        assert told([event]) == [("Warning", "UnscheduledNodeCriticalDaemonSets", note)]
+        assert reported([event]) == [("Warning", "UnscheduledNodeCriticalDaemonSets", note)]
         pod = await put_pod(lone_client, fresh, node, daemon_set)
         assert await stays_tainted(working, lone_client, node)
         await set_status(lone_client, pod, "False")
@@ -239,7 +239,7 @@ async def test_a_bare_pod_on_the_node_is_awaited(
         assert await stays_tainted(working, lone_client, node)
         (event,) = await events_of(lone_client, node)
         note = f"Unready node-critical Pods found on Node: {fresh}/pod"
-        assert told([event]) == [("Warning", "UnreadyNodeCriticalPods", note)]
+        assert reported([event]) == [("Warning", "UnreadyNodeCriticalPods", note)]
         await set_status(lone_client, pod, "True")
         await until(lone_client, NODE, node, is_free)
 
@@ -273,7 +273,7 @@ async def test_the_drivers_that_pods_name_are_awaited(
         assert await stays_tainted(working, lone_client, node)
         (event,) = await events_of(lone_client, node)
         note = f"Unready required CSI drivers for Node: [{driver}]"
-        assert told([event]) == [("Warning", "UnreadyRequiredCSIDrivers", note)]
+        assert reported([event]) == [("Warning", "UnreadyRequiredCSIDrivers", note)]
         csi_node = {
             "apiVersion": "storage.k8s.io/v1",
             "kind": "CSINode",

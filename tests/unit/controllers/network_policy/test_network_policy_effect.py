@@ -47,8 +47,8 @@ class World:
 def intended(world: World, source: Endpoint, target: Pod, protocol: Protocol, number: int) -> bool:
     """Return whether `source` may open this connection.
 
-    Pods with the label `egress` may call whoever lets them in, and pods with the label `ingress`
-    let in whoever may call. With these, policies that allow too much at one end show.
+    Pods with the label `egress` may open connections to any pod that admits them, and pods with the
+    label `ingress` admit any pod that may connect. This reveals policies that are too permissive.
     """
     services = [service for service in world.services if is_behind(service, target)]
     calls = isinstance(source, Outside) or "egress" in source.labels

@@ -75,7 +75,7 @@ def test_in_a_terminating_namespace_there_are_no_peers() -> None:
     assert peers_of(service("web", {}, namespace="gone"), AROUND) == []
 
 
-class Told(Generic[T]):
+class Reported(Generic[T]):
     """A cache whose contents a test sets, instead of a server."""
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ NAMESPACES = st.tuples(
 def test_peers_that_are_kept_up_to_date_are_those_that_would_be_found(
     steps: list[tuple[str, list[JsonObject] | SeenNamespace | None]],
 ) -> None:
-    views, around = Told[ServiceView](), Told[SeenNamespace]()
+    views, around = Reported[ServiceView](), Reported[SeenNamespace]()
     peers = Peers(views, around)
     for name, what in steps:
         before = {key: peers.of(view) for key, view in views.items()}

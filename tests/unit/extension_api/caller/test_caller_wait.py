@@ -148,20 +148,20 @@ async def test_a_success_without_an_echo_is_believed_after_a_second() -> None:
 
 
 async def test_progress_is_reported_when_it_changes() -> None:
-    told: list[Progress] = []
-    await ready((0, None), (1, PROCESSING), (20, READY), report=told.append)
-    assert told == [Progress(0, "it is not there"), Progress(1, "Reconciling the Network")]
+    reported: list[Progress] = []
+    await ready((0, None), (1, PROCESSING), (20, READY), report=reported.append)
+    assert reported == [Progress(0, "it is not there"), Progress(1, "Reconciling the Network")]
 
 
 async def test_a_reason_is_looked_for_at_each_look_and_ends_up_in_the_error() -> None:
-    told: list[Progress] = []
+    reported: list[Progress] = []
 
     async def explain(state: State) -> str:
         return "extension x is not running since T"
 
     with pytest.raises(NotReady, match=r"it is not there; extension x is not running since T$"):
-        await ready((0, None), report=told.append, explain=explain, timeout=12)
-    assert [progress.hint for progress in told] == ["", "extension x is not running since T"]
+        await ready((0, None), report=reported.append, explain=explain, timeout=12)
+    assert [progress.hint for progress in reported] == ["", "extension x is not running since T"]
 
 
 async def test_an_explanation_that_takes_too_long_is_skipped() -> None:

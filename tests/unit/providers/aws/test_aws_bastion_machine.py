@@ -84,7 +84,7 @@ def test_the_profile_says_what_a_bastion_runs_on(bastion: JsonObject, machine: M
         ({}, "us-east-1", "no image for amd64 machines in us-east-1"),
     ],
 )
-def test_what_the_profile_lacks_is_told(bastion: JsonObject, region: str, text: str) -> None:
+def test_gaps_in_the_profile_are_reported(bastion: JsonObject, region: str, text: str) -> None:
     with pytest.raises(ExtensionError, match=text):
         machine_of(profile(bastion), region)
 

@@ -138,7 +138,7 @@ def test_a_gap_between_ports_is_found() -> None:
     assert nodes_security_group_valid(wanted(), group(SELF, UDP_PORTS, OUT, *parts))[0] == "False"
 
 
-def test_what_a_prefix_list_allows_cannot_be_told() -> None:
+def test_the_sources_in_a_prefix_list_are_unknown() -> None:
     allowed: JsonObject = {
         "IpProtocol": "tcp",
         "FromPort": 30000,
@@ -152,7 +152,7 @@ def test_what_a_prefix_list_allows_cannot_be_told() -> None:
     assert "is unknown" in said.message
 
 
-def test_what_another_group_allows_cannot_be_told() -> None:
+def test_the_sources_in_another_group_are_unknown() -> None:
     other = UDP_PORTS._replace(peer="sg-other")
 
     said = nodes_security_group_valid(wanted(), group(SELF, TCP_PORTS, OUT, other))
@@ -160,7 +160,7 @@ def test_what_another_group_allows_cannot_be_told() -> None:
     assert said.status == "Unknown"
 
 
-def test_a_missing_rule_weighs_more_than_one_that_cannot_be_told() -> None:
+def test_a_missing_rule_outweighs_an_unknown_one() -> None:
     other = UDP_PORTS._replace(peer="sg-other")
 
     said = nodes_security_group_valid(wanted(), group(TCP_PORTS, OUT, other))

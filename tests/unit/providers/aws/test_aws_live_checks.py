@@ -612,7 +612,7 @@ def test_an_endpoint_that_is_there_only_needs_the_route_table() -> None:
     )
 
 
-def test_a_default_route_into_nothing_is_told() -> None:
+def test_a_default_route_into_nothing_is_reported() -> None:
     def change(snapshot: Snapshot) -> None:
         snapshot.route_tables["rtb-w"]["Routes"][-1]["State"] = "blackhole"
 

@@ -171,7 +171,7 @@ def test_the_cloud_controller_takes_the_role_then_the_cluster_then_the_smaller_i
     assert (placement.zone, placement.subnet) == (ZONE, chosen)
 
 
-def test_the_reason_of_a_choice_is_told() -> None:
+def test_the_reason_of_a_choice_is_reported() -> None:
     def why(*subnets: JsonObject) -> str:
         return placements(wanted(), Role.INTERNAL, snapshot(*subnets))[0].why
 

@@ -177,7 +177,7 @@ def test_nothing_but_routes_and_egress_waits_for_nat_gateways() -> None:
     assert behind == {names.routes("eu-west-1a"), names.EGRESS_RANGES}
 
 
-async def test_of_things_done_at_once_each_is_finished_before_a_failure_is_told() -> None:
+async def test_concurrent_steps_all_finish_before_a_failure_is_reported() -> None:
     done: list[str] = []
 
     async def fails(text: str) -> None:

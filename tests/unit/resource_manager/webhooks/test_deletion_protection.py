@@ -189,7 +189,7 @@ async def test_a_confirmation_may_have_a_maximum_age(timestamp: str | None, pass
     assert (await protection()(delete(obj(annotations=annotations)))).allowed
 
 
-class Told:
+class Reported:
     """Stands in for an Event recorder, and records the notes."""
 
     def __init__(self) -> None:
@@ -199,7 +199,7 @@ class Told:
         )
 
 
-def recording(told: Any, *stored: JsonObject, now: float = 0.0) -> DeletionEvents:
+def recording(reported: Any, *stored: JsonObject, now: float = 0.0) -> DeletionEvents:
     """Return a recorder of deletions' Events in a cluster with only some objects."""
 
     async def read(gvk: GroupVersionKind, key: Key) -> JsonObject:
@@ -208,41 +208,41 @@ def recording(told: Any, *stored: JsonObject, now: float = 0.0) -> DeletionEvent
                 return obj
         raise NotFound(404, {"message": "gone"})
 
-    return DeletionEvents(told, read, now=lambda: now)
+    return DeletionEvents(reported, read, now=lambda: now)
 
 
 STORED = obj(annotations=CONFIRMED | {marks.TIMESTAMP: "2029-12-31T23:30:00Z"})
 
 
 async def test_every_deletion_that_is_allowed_is_recorded_but_no_dry_run() -> None:
-    told = Told()
-    handler = protection(Cluster(STORED), events=recording(told, STORED))
+    reported = Reported()
+    handler = protection(Cluster(STORED), events=recording(reported, STORED))
     note = "ConfirmedDeletion: deletion by alice is allowed: confirmed at 2029-12-31T23:30:00Z"
     await handler(delete(STORED, user="alice"))
-    assert told.notes == [note]
+    assert reported.notes == [note]
     await handler(delete(STORED, user="alice", dry_run=True))
     await handler(delete(obj(), user="alice"))
-    assert told.notes == [note]
+    assert reported.notes == [note]
     await handler(delete(STORED, user="alice", name=""))
-    assert told.notes == [note, note]
+    assert reported.notes == [note, note]
 
 
 async def test_no_event_is_recorded_about_an_object_that_does_not_exist() -> None:
-    told = Told()
+    reported = Reported()
     unconfirmed, other = obj(), obj(annotations=CONFIRMED)
     other["metadata"]["uid"] = "another"
     for stored in ([], [unconfirmed], [other]):
-        verdict = await protection(events=recording(told, *stored))(delete(STORED))
+        verdict = await protection(events=recording(reported, *stored))(delete(STORED))
         assert verdict.allowed
-    assert told.notes == []
+    assert reported.notes == []
 
 
 async def test_events_are_rate_limited() -> None:
-    told = Told()
-    handler = protection(events=recording(told, STORED))
+    reported = Reported()
+    handler = protection(events=recording(reported, STORED))
     for _ in range(200):
         assert (await handler(delete(STORED))).allowed
-    assert len(told.notes) == BURST
+    assert len(reported.notes) == BURST
 
 
 async def test_a_list_answers_for_each_of_its_objects_once() -> None:

@@ -111,7 +111,7 @@ async def test_an_annotation_that_is_not_a_number_is_refused(value: str) -> None
     verdict = await reviewed(annotated(value))
     assert (verdict.allowed, verdict.code, verdict.reason) == (False, 403, "Forbidden")
     assert verdict.message.endswith(
-        f'annotation {EXPIRATION} is no whole number of seconds: "{value}"'
+        f'annotation {EXPIRATION} is not a whole number of seconds: "{value}"'
     )
 
 

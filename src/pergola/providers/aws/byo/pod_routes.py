@@ -57,7 +57,7 @@ def dead_pod_routes(table: JsonObject, pod_ranges: Iterable[str]) -> Iterator[st
         if route.get("State") != BLACKHOLE or not destination:
             continue
         network = parse_network(destination)
-        # Ranges of the other family are no supernets of anything; subnet_of would raise.
+        # Only ranges of the same family can be supernets; for others, subnet_of would raise.
         if any(
             network.version == pods.version
             and network.prefixlen >= pods.prefixlen

@@ -1,7 +1,7 @@
 """The config and the status of a Network of type cilium (spec 40 §6.1).
 
-Every field is optional, and None if absent, so that a value that a user wrote can be told from a
-default. `values.Values` has the defaults.
+Every field is optional, and None if absent, to distinguish values that a user wrote from defaults.
+`values.Values` has the defaults.
 """
 
 # ruff: noqa: RUF012 - Structs give every value its own copy of an empty default

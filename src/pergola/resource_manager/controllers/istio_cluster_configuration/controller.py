@@ -86,8 +86,8 @@ class IstioClusterConfiguration:
         for name, seen in present.items():
             if name not in wanted:
                 problems.append(await self._delete(Key(name, filter_name(namespace)), seen))
-        if told := [problem for problem in problems if problem]:
-            raise ReconcileError("; ".join(told))
+        if reported := [problem for problem in problems if problem]:
+            raise ReconcileError("; ".join(reported))
         return DONE
 
     async def _put(self, wanted: JsonObject, present: SeenFilter | None) -> str | None:

@@ -41,7 +41,7 @@ def read_replicas(text: str) -> int:
         number = -1
     # Unlike Go, Python accepts surrounding blanks, underscores and non-ASCII digits.
     if not 0 <= number <= _LARGEST or not text.isascii() or "_" in text or text != text.strip():
-        raise ReplicasError(f'"{text}" is no number of replicas; write for example "3"')
+        raise ReplicasError(f'"{text}" is not a number of replicas; write for example "3"')
     return number
 
 

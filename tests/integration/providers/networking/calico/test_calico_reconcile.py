@@ -204,10 +204,12 @@ async def test_an_overlay_is_removed_when_all_nodes_have_routes(site: Site) -> N
     context = site.context(shoot(kubernetes={"version": "1.36.0"}))
     await calico.reconcile(context, network({"overlay": {"enabled": True}}))
 
-    with pytest.raises(RequeueAfter, match="waiting for routes to be created on all nodes") as told:
+    with pytest.raises(
+        RequeueAfter, match="waiting for routes to be created on all nodes"
+    ) as waiting:
         await calico.reconcile(context, network({"overlay": {"enabled": False}}))
 
-    assert "late" in str(told.value)
+    assert "late" in str(waiting.value)
     assert (await environment(site))["FELIX_IPINIPENABLED"] == "true"
     nodes[1] = node("late", "RouteCreated")
     await calico.reconcile(context, network({"overlay": {"enabled": False}}))

@@ -53,7 +53,7 @@ def context(shoot: JsonObject | None) -> Context:
         return None
 
     cluster = Cluster(NAMESPACE, None if shoot is None else Shoot(shoot))
-    no_client = cast("Client", None)  # a plan is made without asking anybody
+    no_client = cast("Client", None)  # a plan needs no requests
     return Context(
         client=no_client,
         cluster=cluster,

@@ -98,9 +98,9 @@ def test_a_request_without_a_subject_and_names_decodes_as_empty() -> None:
     request = decode(csr(with_attributes()))
     assert request.dns_names == request.ip_addresses == frozenset()
     builder = x509.CertificateSigningRequestBuilder().subject_name(x509.Name([]))
-    nobody = builder.sign(KEY, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
-    assert decode(csr(nobody)).common_name == ""
-    assert decode(csr(nobody)).organizations == ()
+    anonymous = builder.sign(KEY, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+    assert decode(csr(anonymous)).common_name == ""
+    assert decode(csr(anonymous)).organizations == ()
 
 
 def test_the_last_of_several_common_names_counts_as_for_signers() -> None:
@@ -222,7 +222,7 @@ def test_a_network_is_not_an_address() -> None:
 
 
 def test_odd_subject_attributes_raise_no_warning() -> None:
-    long = "system:node:" + "a" * 100  # the standard says 64 at most, which nobody heeds
+    long = "system:node:" + "a" * 100  # the standard allows 64 at most, which no parser enforces
     attribute = tlv(0x30, oid(NameOID.COMMON_NAME), tlv(0x0C, long.encode()))
     pem = with_attributes(subject=tlv(0x30, tlv(0x31, attribute)))
     assert decode(csr(pem)).common_name == long

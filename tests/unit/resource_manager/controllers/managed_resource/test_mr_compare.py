@@ -144,7 +144,7 @@ DIFFERENT: Final = [
     (thing(), thing(a=[])),
     (thing(a={}), thing()),
     (thing(), thing(a=False)),
-    # Names of the user's choice are no fields.
+    # Names that a user chooses are not fields.
     (config_map(value="1"), config_map(value="1000m")),
     (config_map(limits="1"), config_map(limits="1.0")),
     (config_map(), config_map(value="")),
@@ -161,7 +161,7 @@ DIFFERENT: Final = [
     # Pointers of Go keep what is false.
     (container(), container(securityContext={"allowPrivilegeEscalation": False})),
     (obj("v1", "ServiceAccount"), obj("v1", "ServiceAccount", automountServiceAccountToken=False)),
-    # What is no default
+    # Not defaults
     (container(image="a", imagePullPolicy="Never"), container(image="a")),
     (container(stdin=True), container()),
     (service(ports=[{"port": 1, "targetPort": 2}]), service(ports=[{"port": 1}])),

@@ -297,7 +297,7 @@ EDITED = replace(LEFT, version="11", digest=b"edited")
         # a status, a rollout or a heartbeat: nothing that could be reverted
         (LEFT, replace(LEFT, version="11", problem="unhealthy", rollout="waits"), False),
         (EDITED, replace(EDITED, version="12"), False),
-        # made anew by somebody else, as it was wrong before
+        # recreated by another client, with the same mistake
         (EDITED, replace(EDITED, uid="2"), True),
         (LEFT, replace(LEFT, uid="2"), False),
     ],

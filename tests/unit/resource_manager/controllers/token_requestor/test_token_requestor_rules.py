@@ -243,7 +243,7 @@ def test_a_doubt_about_a_new_token_has_to_wait() -> None:
     assert pace.wait(KEY, 15.0, doubted=FIRST) == 55.0
     assert pace.wait(KEY, 70.0, doubted=FIRST) == 0
     assert pace.wait(KEY, 15.0, doubted=Issued(b"other", "t1")) == 0
-    assert pace.wait(KEY, 15.0, doubted=Issued(b"1", "somebody set another")) == 0
+    assert pace.wait(KEY, 15.0, doubted=Issued(b"1", "another client replaced it")) == 0
     assert pace.wait(Key("garden", "other"), 15.0, doubted=FIRST) == 0
 
 

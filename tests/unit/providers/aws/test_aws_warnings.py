@@ -27,14 +27,14 @@ def test_the_same_sentence_about_the_same_object_is_one_event() -> None:
 
 
 def test_an_event_is_a_warning_beside_its_object() -> None:
-    told = event(OBJECT, "few addresses", FakeClock(NOW))
+    sent = event(OBJECT, "few addresses", FakeClock(NOW))
 
-    assert (told["type"], told["note"]) == ("Warning", "few addresses")
-    assert told["metadata"]["namespace"] == told["regarding"]["namespace"] == "shoot--p--web"
-    assert told["regarding"]["uid"] == "u1"
+    assert (sent["type"], sent["note"]) == ("Warning", "few addresses")
+    assert sent["metadata"]["namespace"] == sent["regarding"]["namespace"] == "shoot--p--web"
+    assert sent["regarding"]["uid"] == "u1"
 
 
 def test_a_long_sentence_is_cut_to_what_an_api_server_takes() -> None:
-    told = event(OBJECT, "ä" * 2000, FakeClock(NOW))
+    sent = event(OBJECT, "ä" * 2000, FakeClock(NOW))
 
-    assert len(told["note"].encode()) <= 1024
+    assert len(sent["note"].encode()) <= 1024
