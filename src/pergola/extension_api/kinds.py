@@ -1,4 +1,7 @@
-"""The kinds of extension resources, and the waiting times of their callers (spec 40 §4)."""
+"""The kinds of extension resources, and the waiting times of their callers.
+
+Spec 40 §4, spec 21 §15.3.
+"""
 
 from dataclasses import dataclass
 from typing import Final
@@ -37,6 +40,12 @@ class ExtensionKind:
         return f"{GROUP}/{self.kind.lower()}"
 
 
+BACKUP_BUCKET: Final = ExtensionKind(
+    kind="BackupBucket", plural="backupbuckets", interval=2.0, timeout=60.0
+)
+BACKUP_ENTRY: Final = ExtensionKind(kind="BackupEntry", plural="backupentries", timeout=600.0)
+DNS_RECORD: Final = ExtensionKind(kind="DNSRecord", plural="dnsrecords", severe=15.0, timeout=120.0)
+EXTENSION: Final = ExtensionKind(kind="Extension", plural="extensions")
 NETWORK: Final = ExtensionKind(kind="Network", plural="networks")
 
 EXTENSION_KINDS: Final = frozenset(

@@ -5,7 +5,13 @@ A caller deploys a resource and waits (`deploy`, `wait_ready`), moves it to anot
 for carrying requests out: that is an `Actuator`.
 """
 
-from pergola.extension_api.caller.deploy import Request, ask, deploy, timestamp_of
+from pergola.extension_api.caller.deploy import (
+    Request,
+    ask,
+    deploy,
+    deploy_if_needed,
+    timestamp_of,
+)
 from pergola.extension_api.caller.destroy import destroy
 from pergola.extension_api.caller.errors import (
     CallerError,
@@ -27,9 +33,21 @@ from pergola.extension_api.caller.wait import (
     wait_migrated,
     wait_ready,
 )
-from pergola.extension_api.kinds import EXTENSION_KINDS, NETWORK, ExtensionKind
+from pergola.extension_api.kinds import (
+    BACKUP_BUCKET,
+    BACKUP_ENTRY,
+    DNS_RECORD,
+    EXTENSION,
+    EXTENSION_KINDS,
+    NETWORK,
+    ExtensionKind,
+)
 
 __all__ = [
+    "BACKUP_BUCKET",
+    "BACKUP_ENTRY",
+    "DNS_RECORD",
+    "EXTENSION",
     "EXTENSION_KINDS",
     "NETWORK",
     "SHOOT_STATE",
@@ -50,6 +68,7 @@ __all__ = [
     "choose_cidr",
     "collect",
     "deploy",
+    "deploy_if_needed",
     "destroy",
     "explainer",
     "leave",

@@ -13,6 +13,7 @@ from pergola.api.objects import (
     map_at,
 )
 from pergola.extension_api.caller.errors import CallerError
+from pergola.extension_api.caller.readiness import is_settled
 from pergola.extension_api.kinds import ExtensionKind
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists, NotFound
@@ -30,10 +31,13 @@ class Request(NamedTuple):
     Attributes:
         timestamp: identifies the request, for the wait.
         obj: the resource as stored.
+        is_settled: whether an earlier request for the same was carried out, so that there is
+            nothing to wait for.
     """
 
     timestamp: str
     obj: JsonObject
+    is_settled: bool = False
 
 
 async def deploy(
@@ -69,6 +73,35 @@ async def deploy(
     return Request(timestamp, await client.patch(kind.gvk, key, _change(live, desired, asking)))
 
 
+async def deploy_if_needed(
+    client: Client,
+    kind: ExtensionKind,
+    desired: JsonObject,
+    live: JsonObject | None,
+    clock: Clock,
+) -> Request:
+    """Deploy a resource like `deploy`, unless an earlier request asked for the same.
+
+    Nothing is written if that request was carried out, or if the extension has not picked it up
+    yet. It is made again if it failed.
+
+    Args:
+        live: the resource as it was read just now; None if it does not exist.
+
+    Raises:
+        CallerError: the resource is being deleted.
+        KubeError: the API server refused, or its webhooks.
+    """
+    if live is None or deletion_timestamp_of(live) is not None or differs(live, desired):
+        return await deploy(client, kind, desired, clock)
+    marks = annotations_of(live)
+    if is_settled(live, clock.now()):
+        return Request(marks.get(TIMESTAMP, ""), live, is_settled=True)
+    if marks.get(OPERATION) == OPERATION_RECONCILE and TIMESTAMP in marks:
+        return Request(marks[TIMESTAMP], live)
+    return await deploy(client, kind, desired, clock)
+
+
 async def ask(
     client: Client, kind: ExtensionKind, key: Key, operation: str, clock: Clock
 ) -> Request:
@@ -99,6 +132,15 @@ def replaced_spec(live: JsonObject, desired: JsonObject) -> JsonObject:
         if name in patch and (live.get(name) or meaning) == (desired.get(name) or meaning):
             del patch[name]
     return patch
+
+
+def differs(live: JsonObject, desired: JsonObject) -> bool:
+    """Return whether deploying would change the spec, a label or an annotation of a resource."""
+    return (
+        bool(replaced_spec(map_at(live, "spec"), map_at(desired, "spec")))
+        or not labels_of(desired).items() <= labels_of(live).items()
+        or not annotations_of(desired).items() <= annotations_of(live).items()
+    )
 
 
 def _new(kind: ExtensionKind, desired: JsonObject, asking: dict[str, str]) -> JsonObject:

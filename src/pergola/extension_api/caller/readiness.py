@@ -1,6 +1,7 @@
 """Checks whether an extension completed a request, as pure functions (spec 40 §4.1)."""
 
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Final, NamedTuple, TypeAlias
 
 from pergola.api.marks import OPERATION, TIMESTAMP
@@ -62,6 +63,16 @@ def readiness(obj: JsonObject | None, expected: str = "") -> Verdict:
         return failed._replace(problem=f"error during reconciliation: {failed.problem}")
     problem = _generation_problem(obj) or _pending_problem(obj) or _operation_problem(obj)
     return Verdict(problem) if problem else _freshness(obj)
+
+
+def is_settled(obj: JsonObject, now: datetime) -> bool:
+    """Return whether the last request was carried out, so long ago that there is no doubt."""
+    verdict = readiness(obj)
+    if verdict.problem or not verdict.unsure:
+        return not verdict.problem
+    done = read_time(map_at(obj, "status", "lastOperation").get("lastUpdateTime"))
+    # Times in the status are cut to seconds.
+    return done is not None and now - done > timedelta(seconds=verdict.unsure + 1)
 
 
 def migration(obj: JsonObject | None) -> Verdict:

@@ -59,3 +59,15 @@ class ReferenceMalformed(OperatorError):
             f'key "{key}" of {kind} {namespace}/{name}, which the Garden names, cannot be read: '
             f"{problem}"
         )
+
+
+class ExtensionsMissing(OperatorError):
+    """Extensions that the Garden requires are not installed or not ready."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        """Make one sentence about all of them.
+
+        Args:
+            problems: Each kind and type with its problem, such as `DNSRecord/x (…)`.
+        """
+        super().__init__(f"extension controllers missing or unready: {', '.join(problems)}")

@@ -1,5 +1,6 @@
 """When an extension resource counts as ready, in the order of the checks (spec 40 §4.1)."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from pergola.extension_api.caller.readiness import (
     UNSURE_SECONDS,
     deletion,
     is_pending,
+    is_settled,
     migration,
     readiness,
 )
@@ -167,3 +169,22 @@ def test_the_blocker_of_a_deletion_is_named() -> None:
 def test_a_request_is_pending_until_its_annotation_is_gone() -> None:
     assert is_pending(network({"gardener.cloud/operation": "reconcile"}))
     assert not is_pending(network())
+
+
+@pytest.mark.parametrize(
+    ("obj", "seconds_later", "settled"),
+    [
+        (network(), 0, True),
+        (network({"gardener.cloud/operation": "reconcile"}), 600, False),
+        (network(lastError={"description": "no such pool"}), 600, False),
+        (without_echo("2026-03-01T10:00:05Z"), 1, False),
+        (without_echo("2026-03-01T10:00:05Z"), 3, True),
+        (network(observedTimestamp="2026-03-01T09:00:00Z"), 3, False),
+        (network(observedTimestamp="2026-03-01T09:00:00Z"), 40, True),
+    ],
+)
+def test_a_success_settles_a_request_once_it_cannot_be_that_of_another(
+    obj: JsonObject, seconds_later: int, settled: bool
+) -> None:
+    done = datetime(2026, 3, 1, 10, 0, 5, tzinfo=UTC)
+    assert is_settled(obj, done + timedelta(seconds=seconds_later)) is settled

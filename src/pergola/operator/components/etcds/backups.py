@@ -2,6 +2,7 @@
 
 from typing import Final, NamedTuple
 
+from pergola.api.operator_v1alpha1.etcd import Backup
 from pergola.operator.components.etcds import schedules
 from pergola.operator.garden.landscape import Landscape
 
@@ -29,11 +30,17 @@ def store(landscape: Landscape) -> Store | None:
     backup = landscape.virtual.etcd.main.backup
     if backup is None:
         return None
-    bucket, _, path = (backup.bucket_name or "").partition("/")
+    _, _, path = (backup.bucket_name or "").partition("/")
     return Store(
         provider=backup.provider,
-        container=bucket or f"garden-{landscape.garden.uid}",
+        container=bucket_of(landscape, backup),
         prefix=f"{path.strip('/')}/{_ROLE}" if path.strip("/") else _ROLE,
         secret=landscape.backup_secret or backup.secret_ref.name,
         schedule=schedules.full_snapshot(landscape.garden).cron(),
     )
+
+
+def bucket_of(landscape: Landscape, backup: Backup) -> str:
+    """Return the bucket of a backup: the one that the Garden names, or one of its own."""
+    bucket, _, _ = (backup.bucket_name or "").partition("/")
+    return bucket or f"garden-{landscape.garden.uid}"

@@ -1,0 +1,140 @@
+"""Requests to the extensions of the garden, and waiting for them (spec 21 §15.2).
+
+Requests are only made if something changed or the last one failed. Objects that are not of class
+`garden` are never touched.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Iterable
+from typing import TypeVar
+
+from pergola.api.objects import JsonObject, Key
+from pergola.extension_api.caller import (
+    Progress,
+    Request,
+    Waiting,
+    deploy_if_needed,
+    destroy,
+    wait_deleted,
+    wait_ready,
+)
+from pergola.extension_api.errors import SeveralErrors
+from pergola.extension_api.kinds import ExtensionKind
+from pergola.kube.client import Client
+from pergola.operator.garden.errors import OperatorError
+from pergola.operator.garden.extension_resources.inputs import is_ours
+from pergola.operator.garden.waiting import Note, unnoted
+from pergola.runtime.clock import Clock
+
+T = TypeVar("T")
+
+
+class Caller:
+    """The operator as a caller of extensions.
+
+    Args:
+        client: Of the runtime cluster.
+        note: Receives what is awaited, and why it is not ready.
+    """
+
+    def __init__(self, client: Client, clock: Clock, note: Note = unnoted) -> None:
+        self.client = client
+        self._clock = clock
+        self._note = note
+
+    async def deploy(
+        self, kind: ExtensionKind, desired: JsonObject, live: JsonObject | None
+    ) -> Request:
+        """Create or change a resource, and request its reconciliation, if needed.
+
+        Args:
+            live: The resource as it was read just now; None if it does not exist.
+
+        Raises:
+            OperatorError: A resource of this name exists that is not for the garden.
+            CallerError: The resource is being deleted.
+            KubeError: The API server refused, or did not answer.
+        """
+        if live is not None and not is_ours(live):
+            raise OperatorError(
+                f"{kind.kind} {Key.of(desired)} exists, but its spec.class is not garden: delete "
+                "it, or rename what the Garden needs it for"
+            )
+        return await deploy_if_needed(self.client, kind, desired, live, self._clock)
+
+    async def wait(
+        self, kind: ExtensionKind, request: Request, timeout: float | None = None
+    ) -> JsonObject:
+        """Return the resource when its extension carried the request out.
+
+        Args:
+            timeout: In seconds; that of the kind if None.
+
+        Raises:
+            NotReady: With what was wrong last.
+            KubeError: It cannot be read.
+        """
+        if request.is_settled:
+            return request.obj
+        key = Key.of(request.obj)
+        waiting = self._waiting(kind, key, timeout)
+        try:
+            return await wait_ready(self.client, kind, key, waiting, expected=request.timestamp)
+        finally:
+            self._note(f"{kind.kind} {key}", "")
+
+    async def delete(self, kind: ExtensionKind, live: JsonObject) -> None:
+        """Request the deletion of a resource, unless it is not for the garden.
+
+        Raises:
+            KubeError: The API server refused, or did not answer.
+        """
+        if is_ours(live):
+            await destroy(self.client, kind, Key.of(live), self._clock)
+
+    async def wait_deleted(self, kind: ExtensionKind, live: JsonObject) -> None:
+        """Wait until a resource is gone, unless it is not for the garden.
+
+        Raises:
+            NotDeleted: With what holds it.
+            KubeError: It cannot be read.
+        """
+        if not is_ours(live):
+            return
+        key = Key.of(live)
+        try:
+            await wait_deleted(self.client, kind, key, self._waiting(kind, key, None))
+        finally:
+            self._note(f"{kind.kind} {key}", "")
+
+    async def remove(self, kind: ExtensionKind, live: JsonObject) -> None:
+        """Delete a resource, and wait until it is gone; raises as `wait_deleted` does."""
+        await self.delete(kind, live)
+        await self.wait_deleted(kind, live)
+
+    def _waiting(self, kind: ExtensionKind, key: Key, timeout: float | None) -> Waiting:
+        def report(progress: Progress) -> None:
+            self._note(f"{kind.kind} {key}", progress.text)
+
+        return Waiting(timeout=timeout, report=report)
+
+
+async def together(awaitables: Iterable[Awaitable[T]]) -> list[T]:
+    """Await all; one that fails does not end the others.
+
+    Raises:
+        SeveralErrors: Several failed; if only one did, its own error.
+    """
+    results = await asyncio.gather(*awaitables, return_exceptions=True)
+    done: list[T] = []
+    failed: list[Exception] = []
+    for result in results:
+        if isinstance(result, Exception):
+            failed.append(result)
+        elif isinstance(result, BaseException):
+            raise result
+        else:
+            done.append(result)
+    if failed:
+        raise failed[0] if len(failed) == 1 else SeveralErrors(failed)
+    return done

@@ -1,0 +1,131 @@
+"""The DNSRecords of a garden: which names lead to its ingress gateway (spec 20 §15.3)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from pergola.api.ip_ranges import parse_address
+from pergola.api.objects import JsonObject, name_of, without_nulls
+from pergola.api.operator_v1alpha1.facets import DnsDomain
+from pergola.api.operator_v1alpha1.garden import DnsProvider
+from pergola.extension_api.kinds import DNS_RECORD
+from pergola.operator.garden.errors import OperatorError
+from pergola.operator.garden.extension_resources.inputs import (
+    garden_resource,
+    referenced,
+    secret_reference,
+)
+from pergola.operator.garden.landscape import Landscape
+
+ORIGIN: Final = {"origin": "gardener-operator"}
+"""The labels of the DNSRecords that the operator creates."""
+
+_ANY: Final = "*."
+_BY_VERSION: Final = {4: "A", 6: "AAAA"}
+
+
+def absent(landscape: Landscape) -> str | None:
+    """Return why the operator keeps no DNSRecords, or None."""
+    return None if landscape.garden.spec.dns else "spec.dns is not set"
+
+
+def dns_records(landscape: Landscape, address: str) -> list[JsonObject]:
+    """Return the DNSRecords of a Garden with `spec.dns`, in the order of their names.
+
+    Args:
+        address: of the ingress gateway: an IP address or a host name.
+
+    Raises:
+        OperatorError: A domain names an unknown provider, or two names need the same object.
+    """
+    records: dict[str, JsonObject] = {}
+    for dns_name, provider in sorted(_names(landscape).items()):
+        record = _record(landscape, dns_name, _provider(landscape, dns_name, provider), address)
+        other = records.setdefault(name_of(record), record)
+        if other is not record:
+            raise OperatorError(
+                f"the DNS names {other['spec']['name']} and {dns_name} both need DNSRecord "
+                f"{name_of(record)}: rename one of these domains of the Garden"
+            )
+    return list(records.values())
+
+
+def record_type(address: str) -> str:
+    """Return the type of a DNS record with this value."""
+    try:
+        return _BY_VERSION[parse_address(address).version]
+    except ValueError:
+        return "CNAME"
+
+
+def _names(landscape: Landscape) -> Mapping[str, str | None]:
+    """Return the DNS names with the names of their providers; a name's first mention counts."""
+    names: dict[str, str | None] = {}
+    for domain in landscape.virtual.dns.domains:
+        names.setdefault(f"api.{domain.name}", domain.provider)
+        names.setdefault(f"gardener.{domain.name}", domain.provider)
+    for domain in landscape.runtime.ingress.domains:
+        names.setdefault(f"{_ANY}{domain.name}", domain.provider)
+    for domain in _own_domains(landscape):
+        if not is_covered(domain.name, list(names)):
+            names.setdefault(domain.name, domain.provider)
+    return names
+
+
+def is_covered(name: str, records: Sequence[str]) -> bool:
+    """Return whether these records resolve a name: as itself, or through a wildcard.
+
+    A wildcard stands for all names below it, at any depth, except those below another name that
+    exists (RFC 4592). So a record hides the names below it from the wildcard above it.
+    """
+    if name in records:
+        return True
+    _, _, parent = name.partition(".")
+    while parent:
+        if any(each == parent or each.endswith(f".{parent}") for each in records):
+            return f"{_ANY}{parent}" in records
+        _, _, parent = parent.partition(".")
+    return False
+
+
+def _own_domains(landscape: Landscape) -> Iterator[DnsDomain]:
+    """Yield the domains that components have instead of one below an ingress domain."""
+    dashboard = landscape.virtual.gardener.dashboard
+    if dashboard is not None and dashboard.domain is not None and dashboard.ingress.enabled:
+        yield dashboard.domain
+    server = landscape.virtual.gardener.discovery_server
+    if server is not None and server.domain is not None:
+        yield server.domain
+
+
+def _provider(landscape: Landscape, dns_name: str, name: str | None) -> DnsProvider:
+    """Return the provider of a DNS name; the first one if its domain names none."""
+    dns = landscape.garden.spec.dns
+    providers = dns.providers if dns else []
+    for provider in providers:
+        if name is None or provider.name == name:
+            return provider
+    known = ", ".join(f'"{each.name}"' for each in providers) or "none"
+    raise OperatorError(
+        f'the domain of {dns_name} names the DNS provider "{name}", which spec.dns.providers does '
+        f"not have (it has {known}): add it, or name another one"
+    )
+
+
+def _record(landscape: Landscape, dns_name: str, provider: DnsProvider, address: str) -> JsonObject:
+    name = dns_name.replace(".", "-").replace("*", "wildcard")
+    spec: JsonObject = {
+        "type": provider.type,
+        "name": dns_name,
+        "recordType": record_type(address),
+        "values": [address],
+        "secretRef": secret_reference(provider.secret_ref.name),
+    }
+    if provider.provider_config is not None:
+        spec["providerConfig"] = without_nulls(provider.provider_config)
+    return garden_resource(
+        DNS_RECORD,
+        f"{name}-{provider.type}",
+        spec,
+        labels=ORIGIN,
+        inputs=referenced(landscape, provider.secret_ref.name),
+    )
