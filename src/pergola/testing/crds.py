@@ -11,6 +11,7 @@ from pergola.api.operator_v1alpha1 import extension_crd, garden_crd
 from pergola.api.resources_v1alpha1 import managed_resource_crd
 from pergola.kube.client import Client
 from pergola.kube.errors import ApiError, NotFound, UnknownKind
+from pergola.operator.components.definitions import GROUPS, load
 
 
 async def install_crds(client: Client) -> None:
@@ -33,6 +34,13 @@ async def install_extension_crds(client: Client) -> None:
 async def install_operator_crds(client: Client) -> None:
     """Return when Gardens, the operator's Extensions and ManagedResources are served."""
     for definition in (managed_resource_crd(), garden_crd(), extension_crd()):
+        await _install(client, definition)
+
+
+async def install_garden_extension_crds(client: Client) -> None:
+    """Return when the extension kinds that a Garden uses are served."""
+    group = next(group for group in GROUPS if group.key == "extensions")
+    for definition in load(group):
         await _install(client, definition)
 
 

@@ -18,7 +18,11 @@ from pergola.api.operator_v1alpha1 import EXTENSION, GARDEN
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.sandbox import API_ONLY, Sandbox, start, stop
-from pergola.testing.crds import install_crds, install_operator_crds
+from pergola.testing.crds import (
+    install_crds,
+    install_garden_extension_crds,
+    install_operator_crds,
+)
 from pergola.testing.garden_world import garden_world
 from pergola.testing.operator_chart import ACCOUNT, OperatorChart
 from pergola.testing.operator_site import OperatorSite
@@ -86,6 +90,7 @@ async def _prepare(sandbox: Sandbox) -> None:
     }
     async with Client.connect(load(sandbox.kubeconfig)) as client:
         await install_operator_crds(client)
+        await install_garden_extension_crds(client)
         await client.create(namespace)
 
 

@@ -8,6 +8,7 @@ from pergola.extension_api.kinds import DNS_RECORD
 from pergola.kube.errors import UnknownKind
 from pergola.operator.garden.extension_resources.caller import Caller, together
 from pergola.operator.garden.extension_resources.dns import ORIGIN, dns_records
+from pergola.operator.garden.extension_resources.inputs import is_ours
 from pergola.operator.garden.landscape import NAMESPACE, Landscape
 
 ADDRESS_LIMIT: Final = 60.0
@@ -49,7 +50,7 @@ async def destroy_dns_records(caller: Caller) -> None:
 
 
 async def _reconcile(caller: Caller, desired: JsonObject, live: JsonObject | None) -> None:
-    if live is not None and _is_replaced(desired, live):
+    if live is not None and is_ours(live) and _is_replaced(desired, live):
         await caller.remove(DNS_RECORD, live)
         live = None
     request = await caller.deploy(DNS_RECORD, desired, live)

@@ -1,0 +1,110 @@
+"""Extensions of a garden that run in the test's event loop, and a run of the garden's flow."""
+
+import base64
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from pergola.api.objects import JsonObject, Key
+from pergola.extension_api.kinds import (
+    BACKUP_BUCKET,
+    BACKUP_ENTRY,
+    DNS_RECORD,
+    EXTENSION,
+    ExtensionKind,
+)
+from pergola.extensions.actuator import Context, Status
+from pergola.extensions.lifecycle import Settings, extension_controller
+from pergola.kube.client import Client
+from pergola.kube.errors import AlreadyExists, NotFound
+from pergola.operator.garden.landscape import Landscape
+from pergola.operator.garden.waiting import Note, unnoted
+from pergola.runtime.clock import Clock, SystemClock
+from pergola.runtime.controlling.unit import Unit
+from pergola.runtime.metrics import Metrics
+from pergola.testing.extension_site import RecordingActuator
+
+KINDS: Final = (DNS_RECORD, BACKUP_ENTRY, BACKUP_BUCKET, EXTENSION)
+"""The kinds that a garden uses."""
+
+
+@dataclass
+class GardenRun:
+    """The run of a flow, as the tasks about extension resources see it."""
+
+    client: Client
+    landscape: Landscape
+    clock: Clock = field(default_factory=SystemClock)
+    note: Note = unnoted
+
+    def current(self) -> Landscape:
+        """Return the landscape."""
+        return self.landscape
+
+    def update(self, **fields: Any) -> None:
+        """Set attributes of the landscape."""
+        self.landscape = replace(self.landscape, **fields)
+
+
+def garden_actuator(of_kind: ExtensionKind, of_type: str) -> RecordingActuator:
+    """Return a recording actuator for one kind and type."""
+
+    class Own(RecordingActuator):
+        kind = of_kind.kind
+        type = of_type
+        name = f"garden-{of_type}"
+
+    return Own()
+
+
+def garden_unit(client: Client, actuator: RecordingActuator) -> Unit:
+    """Return what serves the resources of class `garden`."""
+    settings = Settings(classes=("garden",))
+    return extension_controller(client, actuator, settings, metrics=Metrics())
+
+
+async def keep_etcd_secret(context: Context, obj: JsonObject) -> Status | None:
+    """Keep the Secret for the etcd, as extensions for BackupEntries do."""
+    namespace, _, _ = obj["metadata"]["name"].partition("--")
+    with suppress(AlreadyExists):
+        await context.client.create(secret(namespace, "etcd-backup", key="value"))
+    return None
+
+
+async def remove_resources(client: Client) -> None:
+    """Delete all extension resources, whether an extension serves them or not."""
+    for kind in KINDS:
+        for obj in await client.list(kind.gvk):
+            key = Key.of(obj)
+            with suppress(NotFound):
+                await client.patch(kind.gvk, key, {"metadata": {"finalizers": None}})
+                await client.delete(kind.gvk, key)
+
+
+def secret(namespace: str, name: str, **values: str) -> JsonObject:
+    """Return a Secret."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name, "namespace": namespace},
+        "data": {key: base64.b64encode(value.encode()).decode() for key, value in values.items()},
+    }
+
+
+def operator_extension(name: str, *served: str, **fields: Any) -> JsonObject:
+    """Return an Extension of the operator.
+
+    Args:
+        served: Kinds and types, such as `DNSRecord/local`.
+        fields: Of each of these resources.
+    """
+    resources = [
+        {"kind": kind, "type": of_type, **fields}
+        for kind, _, of_type in (each.partition("/") for each in served)
+    ]
+    return {
+        "apiVersion": "operator.gardener.cloud/v1alpha1",
+        "kind": "Extension",
+        "metadata": {"name": name},
+        "spec": {"resources": resources},
+    }
