@@ -11,6 +11,8 @@ from pergola.operator.components.catalog import CATALOG
 OTHER_TASKS = {
     "Initializing connection to virtual garden cluster",
     "Generating and replicating global observability ingress password",
+    "Reconciling main ETCD backup entry",
+    "Waiting until extension resources handled before kube-apiserver are ready",
 }
 
 

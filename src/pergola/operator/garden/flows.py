@@ -1,7 +1,7 @@
 """The flows of a Garden (spec 20 §11, §12).
 
-Most tasks come from the table of components. The others are here: access to the virtual cluster,
-and what depends on its content.
+Most tasks come from the table of components. The others are access to the virtual cluster, what
+depends on its content, and extension resources.
 """
 
 from collections.abc import Iterable
@@ -16,6 +16,11 @@ from pergola.operator.components.gardener_access import GARDENER_ACCESS
 from pergola.operator.components.kube_apiserver_exposure.services import API_SERVER_SERVICE
 from pergola.operator.garden import global_password, virtual_content
 from pergola.operator.garden.component_tasks import add_components
+from pergola.operator.garden.extension_resources.tasks import (
+    add_extension_tasks,
+    add_installation_task,
+)
+from pergola.operator.garden.gardener_info import add_gardener_info_task
 from pergola.operator.garden.own_tasks import own_tasks
 from pergola.operator.garden.run import Run
 
@@ -30,6 +35,7 @@ def setup(run: Run, components: Iterable[Component] = CATALOG) -> Graph:
     """Return the flow that prepares the runtime cluster."""
     graph = Graph(SETUP)
     add_components(graph, (each for each in components if each.is_setup), run.current, run.deployer)
+    add_installation_task(graph, run)
     return graph
 
 
@@ -51,4 +57,6 @@ def reconciliation(run: Run, garden: Key, components: Iterable[Component] = CATA
         timeout=30,
     )
     graph.add(REPLICATION, partial(global_password.replicate, run), after=[CONNECTION])
+    add_extension_tasks(graph, run)
+    add_gardener_info_task(graph, run.current, run.virtual.client)
     return graph

@@ -24,7 +24,7 @@ from pergola.operator.components.gardener_apiserver.component import GARDENER_AP
 from pergola.operator.components.gardener_apiserver.workload import NAME as API_SERVER
 from pergola.operator.components.virtual_system.component import PUBLIC
 from pergola.operator.garden.component_tasks import Current
-from pergola.operator.garden.deploy import MANAGER
+from pergola.operator.garden.direct import MANAGER
 from pergola.operator.garden.landscape import NAMESPACE, Landscape
 
 TASK: Final = "Deploy gardener-info ConfigMap"

@@ -64,7 +64,10 @@ KUBE_APISERVER: Final = Component(
     name=API_SERVER,
     deploy="Deploying Kubernetes API Server",
     wait="Waiting until Kubernetes API server rolled out",
-    after=(ETCDS.ready,),
+    after=(
+        ETCDS.ready,
+        "Waiting until extension resources handled before kube-apiserver are ready",
+    ),
     credentials=credentials,
     render=render,
     limit=300.0,

@@ -94,9 +94,11 @@ async def _destroy(caller: Caller, kind: ExtensionKind, key: Key) -> None:
 async def _credentials(
     caller: Caller, landscape: Landscape, bucket: JsonObject
 ) -> Iterable[JsonObject]:
-    """Return the Secret with the credentials of a bucket, if it exists."""
+    """Return the Secret with the credentials of a bucket, if it exists and may be read."""
     secret = credentials(landscape, bucket)
     if generated(bucket) is None:
         return referenced(landscape, secret.name)
+    if secret.namespace != NAMESPACE:
+        return ()
     found = await caller.client.find(SECRET, Key(secret.namespace, secret.name))
     return () if found is None else (found,)

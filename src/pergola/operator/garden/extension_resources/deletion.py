@@ -12,7 +12,7 @@ from pergola.operator.garden.extension_resources import (
     extension_tasks,
 )
 from pergola.operator.garden.extension_resources.caller import Caller
-from pergola.operator.garden.extension_resources.tasks import Run, add_deletion, reason
+from pergola.operator.garden.extension_resources.tasks import Context, add_deletion, reason
 
 DESTROY_BEFORE: Final = "Destroying extension resources before kube-apiserver"
 BEFORE_GONE: Final = (
@@ -26,7 +26,7 @@ DESTROY_ENTRY: Final = "Destroying main ETCD backup entry"
 DESTROY_BUCKET: Final = "Destroying main ETCD backup bucket"
 
 
-def add_extension_deletion_tasks(graph: Graph, run: Run, control_plane: Iterable[str]) -> None:
+def add_extension_deletion_tasks(graph: Graph, run: Context, control_plane: Iterable[str]) -> None:
     """Add the tasks that delete extension resources to the flow that deletes a Garden.
 
     Args:

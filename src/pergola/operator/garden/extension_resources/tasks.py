@@ -41,7 +41,7 @@ _RETRY: Final = Retry.every(5)
 _RETRY_LIMIT: Final = 30.0
 
 
-class Run(Protocol):
+class Context(Protocol):
     """The run of a flow, as these tasks need it."""
 
     @property
@@ -63,7 +63,7 @@ class Run(Protocol):
         """Set attributes of the landscape that a task found out."""
 
 
-def add_installation_task(graph: Graph, run: Run) -> None:
+def add_installation_task(graph: Graph, run: Context) -> None:
     """Add the task that awaits extensions to the flow that prepares the runtime cluster."""
 
     async def wait() -> None:
@@ -77,7 +77,7 @@ def add_installation_task(graph: Graph, run: Run) -> None:
     )
 
 
-def add_extension_tasks(graph: Graph, run: Run) -> None:
+def add_extension_tasks(graph: Graph, run: Context) -> None:
     """Add the tasks that reconcile extension resources to the flow of a Garden."""
     caller = Caller(run.client, run.clock, run.note)
     _add_dns(graph, run, caller)
@@ -101,7 +101,7 @@ def add_extension_tasks(graph: Graph, run: Run) -> None:
     add_deletion(graph, (DELETE_STALE, STALE), stale, after=[_CONNECTION])
 
 
-def _add_dns(graph: Graph, run: Run, caller: Caller) -> None:
+def _add_dns(graph: Graph, run: Context, caller: Caller) -> None:
     async def reconcile() -> None:
         address = await wait_for_address(run.client, dns_tasks.ADDRESS_LIMIT, run.note)
         await dns_tasks.reconcile_dns_records(caller, run.current(), address)
@@ -109,7 +109,7 @@ def _add_dns(graph: Graph, run: Run, caller: Caller) -> None:
     graph.add(DNS, reconcile, after=SYNC_POINT, skip=reason(run, dns.absent))
 
 
-def _add_backup(graph: Graph, run: Run, caller: Caller) -> None:
+def _add_backup(graph: Graph, run: Context, caller: Caller) -> None:
     async def reconcile_bucket() -> None:
         landscape = run.current()
         secret = await backup_tasks.reconcile_bucket(caller, landscape)
@@ -127,7 +127,7 @@ def _add_backup(graph: Graph, run: Run, caller: Caller) -> None:
     )
 
 
-def reason(run: Run, absent: Callable[[Landscape], str | None]) -> Callable[[], str | None]:
+def reason(run: Context, absent: Callable[[Landscape], str | None]) -> Callable[[], str | None]:
     """Return a function that says why a task has nothing to do when its turn has come."""
     return lambda: absent(run.current())
 
