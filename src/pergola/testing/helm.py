@@ -18,7 +18,7 @@ from pergola.sandbox import binaries
 from pergola.sandbox.module import kubernetes_version
 from pergola.sandbox.on_demand import HELM
 
-_SECONDS: Final = 60.0
+_SECONDS: Final = 400.0  # more than Helm itself waits for pods
 _RELEASE: Final = "gardener-operator"
 _NAMESPACE: Final = "garden"
 
