@@ -1,0 +1,191 @@
+"""The operator's chart on a real node: Helm installs, upgrades and removes it (spec 20 §2)."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import pytest
+
+from pergola.admission.configurations import configuration_keys
+from pergola.api.kinds import CONFIG_MAP, CRD, DEPLOYMENT, LEASE, POD, SECRET, SERVICE
+from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at, name_of
+from pergola.api.operator_v1alpha1 import garden_crd
+from pergola.kube.client import Client
+from pergola.kube.errors import ApiError, Invalid, NotFound
+from pergola.operator.components.component import Identity
+from pergola.operator.serving import IDENTITY
+from pergola.operator.serving import SERVICE as SERVICE_KEY
+from pergola.operator.webhooks.catalog import CONFIGURATION_NAME
+from pergola.sandbox import Sandbox
+from pergola.testing.deployed_manager import turn
+from pergola.testing.gardens import GARDENER, MINIMAL, with_values
+from pergola.testing.helm import helm, render
+from pergola.testing.operator_chart import OperatorChart
+from pergola.testing.waiting import until, until_gone
+
+pytestmark = [pytest.mark.node, pytest.mark.timeout(600)]  # Helm and the image may be built first
+
+CHART: Final = Path(__file__).parents[2] / "charts" / "operator"
+OPERATOR: Final = Key("garden", "gardener-operator")
+LOCK: Final = Key("garden", "gardener-operator-leader-election")
+PODS: Final = "app=gardener,role=operator"
+KINDS: Final = (CONFIG_MAP, DEPLOYMENT, LEASE, SECRET, SERVICE)
+PATIENCE: Final = 120.0
+Install: TypeAlias = Callable[[JsonObject], Coroutine[None, None, None]]
+
+
+@pytest.fixture
+def own_turn(node_sandbox: Sandbox) -> Iterator[None]:
+    """Exclude tests that use the namespace of the garden as well."""
+    with turn(node_sandbox, exclusive=True):
+        yield
+
+
+@pytest.fixture
+async def install(
+    own_turn: None, node_sandbox: Sandbox, node_client: Client
+) -> AsyncIterator[Install]:
+    """Install the chart, or upgrade it, and return when all pods are ready; it goes at the end."""
+    del own_turn
+    await node_client.apply(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": OPERATOR.namespace}},
+        manager="pergola-testing",
+    )
+    await until(
+        node_client, CONFIG_MAP, Key(OPERATOR.namespace, "kube-root-ca.crt"), lambda _: True
+    )
+
+    async def run(values: JsonObject) -> None:
+        command = ("upgrade", "--install", "--take-ownership")
+        flags = ("--wait", "--timeout", "5m", *where(node_sandbox))
+        await asyncio.to_thread(helm, *command, OPERATOR.name, str(CHART), *flags, values=values)
+
+    yield run
+    await remove(node_sandbox, node_client)
+
+
+def where(sandbox: Sandbox) -> tuple[str, ...]:
+    return ("--namespace", OPERATOR.namespace, "--kubeconfig", str(sandbox.kubeconfig))
+
+
+async def remove(sandbox: Sandbox, client: Client) -> None:
+    flags = ("--ignore-not-found", "--wait", *where(sandbox))
+    await asyncio.to_thread(helm, "uninstall", OPERATOR.name, *flags)
+    left = (*configuration_keys(CONFIGURATION_NAME), (SECRET, IDENTITY), (LEASE, LOCK))
+    for gvk, key in left:
+        with suppress(NotFound):
+            await client.delete(gvk, key)
+
+
+async def pods(client: Client) -> list[JsonObject]:
+    return await client.list(POD, OPERATOR.namespace, labels=PODS)
+
+
+async def there(client: Client) -> set[Identity]:
+    """Return what is in the namespace of the garden, but for the releases of Helm."""
+    return {
+        Identity(gvk, Key.of(obj))
+        for gvk in KINDS
+        for obj in await client.list(gvk, OPERATOR.namespace, metadata_only=True)
+        if not name_of(obj).startswith("sh.helm.release")
+    }
+
+
+async def registered(client: Client) -> None:
+    """Return when the API server calls the webhooks: a Garden that breaks a rule is refused."""
+    for gvk, key in configuration_keys(CONFIGURATION_NAME):
+        await until(client, gvk, key, lambda obj: bool(obj["webhooks"]), patience=PATIENCE)
+    wrong = with_values(MINIMAL, {f"{GARDENER}.gardenerDashboard": {"enableTokenLogin": False}})
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            try:
+                await client.create(wrong, dry_run=True)
+            except Invalid:
+                return
+            except ApiError:  # such as that the Service has no endpoint yet
+                await client.get_raw("/version")
+
+
+async def test_it_is_ready_and_has_made_nothing_but_its_own(
+    node_client: Client, install: Install
+) -> None:
+    before = await there(node_client)
+
+    await install({})
+    await registered(node_client)
+
+    chart = {Identity(GroupVersionKind.of(obj), Key.of(obj)) for obj in render(CHART)}
+    own = {Identity(SECRET, IDENTITY), Identity(LEASE, LOCK)}
+    made = await there(node_client) - before
+    assert made == own | {each for each in chart if each.gvk in KINDS}
+    lease = await node_client.get(LEASE, LOCK)
+    (pod,) = await pods(node_client)
+    assert name_of(pod) in lease["spec"]["holderIdentity"]
+
+
+async def test_the_api_server_trusts_the_authority_that_the_operator_made(
+    node_client: Client, install: Install
+) -> None:
+    await install({})
+    await registered(node_client)
+
+    secret = await node_client.get(SECRET, IDENTITY)
+    for gvk, key in configuration_keys(CONFIGURATION_NAME):
+        for webhook in maps_at(await node_client.get(gvk, key), "webhooks"):
+            found = map_at(webhook, "clientConfig")
+            assert found["caBundle"] == secret["data"]["ca.crt"]
+            assert Key(found["service"]["namespace"], found["service"]["name"]) == SERVICE_KEY
+
+
+async def test_a_changed_configuration_rolls_the_pods(
+    node_client: Client, install: Install
+) -> None:
+    await install({})
+    (old,) = await pods(node_client)
+
+    await install({"config": {"logLevel": "debug"}})
+
+    await until_gone(node_client, POD, Key.of(old))
+    (new,) = await pods(node_client)
+    config = OperatorChart.rendered(CHART, {"config": {"logLevel": "debug"}})
+    name = name_of(config.named("gardener-operator-configmap-"))
+    volumes = maps_at(new, "spec", "volumes")
+    assert name in [volume.get("configMap", {}).get("name") for volume in volumes]
+    await registered(node_client)
+
+
+async def test_another_replica_leads_when_the_leader_is_deleted(
+    node_client: Client, install: Install
+) -> None:
+    await install({"replicaCount": 2})
+    held = await until(
+        node_client, LEASE, LOCK, lambda obj: bool(obj["spec"]["holderIdentity"]), patience=PATIENCE
+    )
+    holder = held["spec"]["holderIdentity"]
+    (leader,) = (pod for pod in await pods(node_client) if name_of(pod) in holder)
+
+    await node_client.delete(POD, Key.of(leader))
+
+    await until(
+        node_client,
+        LEASE,
+        LOCK,
+        lambda obj: obj["spec"]["holderIdentity"] not in ("", holder),
+        patience=PATIENCE,
+    )
+    await registered(node_client)
+
+
+async def test_removal_leaves_the_definitions_alone(
+    node_client: Client, node_sandbox: Sandbox, install: Install
+) -> None:
+    before = await there(node_client)
+    await install({})
+    await registered(node_client)
+
+    await remove(node_sandbox, node_client)
+
+    assert await there(node_client) == before
+    assert await node_client.find(CRD, Key("", name_of(garden_crd())))
