@@ -7,6 +7,7 @@ no problem.
 from pergola.health.components import (
     check_api_service,
     check_etcd,
+    check_garden,
     check_machine_deployment,
     check_managed_seed,
     check_node,
@@ -46,6 +47,7 @@ __all__ = [
     "check_deployment_updated",
     "check_etcd",
     "check_extension",
+    "check_garden",
     "check_machine_deployment",
     "check_managed_seed",
     "check_node",

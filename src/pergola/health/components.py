@@ -8,6 +8,7 @@ from typing import Final
 
 from pergola.api.conditions import TRUE
 from pergola.api.objects import JsonObject, map_at, name_of
+from pergola.api.operator_v1alpha1.garden import CARE_CONDITIONS
 from pergola.health.conditions import Requirement, condition, conditions_problem
 from pergola.health.numbers import generation_problem
 
@@ -25,6 +26,7 @@ _MACHINE_DEPLOYMENT: Final = (
     Requirement("Frozen", "False", optional=True),
 )
 _MANAGED_SEED: Final = (Requirement("ShootReconciled"), Requirement("SeedRegistered"))
+_GARDEN: Final = tuple(map(Requirement, CARE_CONDITIONS))
 _SEED: Final = (Requirement("GardenletReady"), Requirement("SeedSystemComponentsHealthy"))
 
 
@@ -60,6 +62,14 @@ def check_managed_seed(obj: JsonObject) -> str | None:
     return generation_problem(obj) or conditions_problem(obj, _MANAGED_SEED)
 
 
+def check_garden(obj: JsonObject) -> str | None:
+    """Check that the operator has reconciled the present generation, and reports good health.
+
+    This is what "ready" means for a Garden (spec 21 §12.5).
+    """
+    return generation_problem(obj) or _reconcile_problem(obj) or conditions_problem(obj, _GARDEN)
+
+
 def check_seed(obj: JsonObject, gardener: JsonObject) -> str | None:
     """Check that the expected Gardener runs a Seed, and that its components are healthy.
 
@@ -71,6 +81,15 @@ def check_seed(obj: JsonObject, gardener: JsonObject) -> str | None:
         or generation_problem(obj)
         or conditions_problem(obj, _SEED)
     )
+
+
+def _reconcile_problem(obj: JsonObject) -> str | None:
+    operation = map_at(obj, "status", "lastOperation")
+    fields = ("type", "state", "progress")
+    if tuple(operation.get(name) for name in fields) == ("Reconcile", "Succeeded", 100):
+        return None
+    kind, state, progress = (operation.get(name) or "unknown" for name in fields)
+    return f"the last operation is {kind} {state} at {progress} %, expected Reconcile Succeeded"
 
 
 def _identity_problem(observed: JsonObject, expected: JsonObject) -> str | None:

@@ -1,6 +1,7 @@
 """The rows of spec 10 appendix A that are about one object and its conditions."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from pergola.api.objects import JsonObject
 from pergola.health import (
     check_api_service,
     check_etcd,
+    check_garden,
     check_machine_deployment,
     check_managed_seed,
     check_node,
@@ -41,7 +43,25 @@ def check_own_seed(obj: JsonObject) -> str | None:
     return check_seed(obj, GARDENER)
 
 
+CARE: dict[str, Any] = {
+    "VirtualGardenAPIServerAvailable": "True",
+    "RuntimeComponentsHealthy": "True",
+    "VirtualComponentsHealthy": "True",
+    "ObservabilityComponentsHealthy": "True",
+}
+
+
+def garden(
+    state: str = "Succeeded", progress: int = 100, kind: str = "Reconcile", **statuses: Any
+) -> JsonObject:
+    obj = live(**(CARE | statuses))
+    operation = {"type": kind, "state": state, "progress": progress}
+    return obj | {"status": obj["status"] | {"lastOperation": operation}}
+
+
 WELL = [
+    (check_garden, garden()),
+    (check_garden, garden(Other="False")),
     (check_api_service, live(Available="True")),
     (check_etcd, live(ready=True)),
     (check_etcd, live(ready=True, BackupReady="True")),
@@ -68,6 +88,20 @@ BEHIND = "observed generation 2 is behind generation 3"
     [
         (check_api_service, live(), "condition Available is missing"),
         (check_api_service, live(Available="False"), "condition Available is False"),
+        (
+            check_garden,
+            garden("Processing", 40),
+            "the last operation is Reconcile Processing at 40 %, expected Reconcile Succeeded",
+        ),
+        (check_garden, garden(kind="Delete"), "the last operation is Delete Succeeded at 100 %"),
+        (check_garden, garden(progress=99), "at 99 %"),
+        (check_garden, live(**CARE), "the last operation is unknown unknown at unknown %"),
+        (check_garden, live(2, **CARE), BEHIND),
+        (
+            check_garden,
+            garden(VirtualComponentsHealthy="Progressing"),
+            "VirtualComponentsHealthy is Progressing",
+        ),
         (check_etcd, live(), 'etcd "it" is not ready yet'),
         (check_etcd, live(ready=False), 'etcd "it" is not ready yet'),
         (
@@ -157,6 +191,7 @@ def test_the_annotation_that_skips_health_checks_means_nothing_to_a_wait() -> No
 CHECKS = [
     check_api_service,
     check_etcd,
+    check_garden,
     check_machine_deployment,
     check_managed_seed,
     check_node,

@@ -19,6 +19,13 @@ RUNTIME_COMPONENTS_HEALTHY: Final = "RuntimeComponentsHealthy"
 VIRTUAL_COMPONENTS_HEALTHY: Final = "VirtualComponentsHealthy"
 VIRTUAL_GARDEN_API_SERVER_AVAILABLE: Final = "VirtualGardenAPIServerAvailable"
 OBSERVABILITY_COMPONENTS_HEALTHY: Final = "ObservabilityComponentsHealthy"
+CARE_CONDITIONS: Final = (
+    VIRTUAL_GARDEN_API_SERVER_AVAILABLE,
+    RUNTIME_COMPONENTS_HEALTHY,
+    VIRTUAL_COMPONENTS_HEALTHY,
+    OBSERVABILITY_COMPONENTS_HEALTHY,
+)
+"""The conditions of a Garden, in the order in which they are stored."""
 
 _Text = Annotated[str, NOT_EMPTY]
 

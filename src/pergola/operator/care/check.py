@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from pergola.api.objects import Key
 from pergola.api.operator_v1alpha1.garden import (
+    CARE_CONDITIONS,
     OBSERVABILITY_COMPONENTS_HEALTHY,
     RUNTIME_COMPONENTS_HEALTHY,
     VIRTUAL_COMPONENTS_HEALTHY,
@@ -77,10 +78,10 @@ def check(observed: Observed, reasons: Mapping[str, str]) -> dict[str, Verdict]:
         reasons: The reason that each condition has now.
     """
     if isinstance(observed.resources, Unable):
-        return dict.fromkeys(CONDITIONS, observed.resources)
+        return dict.fromkeys(CARE_CONDITIONS, observed.resources)
     resources = {
         condition: failure_of(observed.items(condition), reasons.get(condition, ""))
-        for condition in CONDITIONS[1:]
+        for condition in CARE_CONDITIONS[1:]
     }
     return {
         VIRTUAL_GARDEN_API_SERVER_AVAILABLE: check_api_server(observed.probe),
@@ -126,11 +127,3 @@ def _check_control_plane(observed: Observed) -> CareFailure | Unable | None:
 
 def _observability(prometheus: Verdict, resources: CareFailure | None) -> Verdict:
     return prometheus if isinstance(prometheus, Unable) else resources or prometheus
-
-
-CONDITIONS: Final = (
-    VIRTUAL_GARDEN_API_SERVER_AVAILABLE,
-    RUNTIME_COMPONENTS_HEALTHY,
-    VIRTUAL_COMPONENTS_HEALTHY,
-    OBSERVABILITY_COMPONENTS_HEALTHY,
-)

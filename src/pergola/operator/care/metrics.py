@@ -3,9 +3,9 @@
 from prometheus_client import CollectorRegistry, Gauge
 
 from pergola.api.kinds import DEPLOYMENT
-from pergola.api.operator_v1alpha1.garden import VIRTUAL_COMPONENTS_HEALTHY
+from pergola.api.operator_v1alpha1.garden import CARE_CONDITIONS, VIRTUAL_COMPONENTS_HEALTHY
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
-from pergola.operator.care.check import CONDITIONS, Observed, Unable
+from pergola.operator.care.check import Observed, Unable
 from pergola.operator.care.observe import ETCD
 from pergola.operator.garden.landscape import NAMESPACE
 
@@ -29,7 +29,7 @@ class CareMetrics:
     def observe(self, observed: Observed) -> None:
         """Replace what the run before has found."""
         self._components.clear()
-        for condition in CONDITIONS:
+        for condition in CARE_CONDITIONS:
             for key, failure in observed.items(condition):
                 labels = (condition, MANAGED_RESOURCE.kind, key.namespace, key.name)
                 self._components.labels(*labels).set(failure is None)

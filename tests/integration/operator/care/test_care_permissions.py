@@ -9,10 +9,10 @@ import pytest
 
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.api.operator_v1alpha1 import GARDEN
+from pergola.api.operator_v1alpha1.garden import CARE_CONDITIONS
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.operator.care import Settings, VirtualCluster, garden_care
-from pergola.operator.care.check import CONDITIONS
 from pergola.operator.care.prometheus import PROMETHEUS, Query, query_prometheus
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
@@ -31,7 +31,7 @@ from pergola.testing.waiting import running, until
 
 pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
 
-OBSERVABILITY: Final = CONDITIONS[3]
+OBSERVABILITY: Final = CARE_CONDITIONS[3]
 ACCOUNT: Final = Key("garden", "care-without-managed-resources")
 _RBAC: Final = "rbac.authorization.k8s.io"
 
@@ -81,7 +81,7 @@ async def test_if_managed_resources_cannot_be_listed_everything_is_unknown(
         async with asyncio.timeout(30):
             while virtual.probes < 3:
                 await care_site.client.get_raw("/version")
-    for kind in CONDITIONS:
+    for kind in CARE_CONDITIONS:
         found = condition_of(garden, kind)
         assert found["reason"] == "ConditionCheckError"
         assert "failed listing ManagedResources in namespace garden: " in found["message"]

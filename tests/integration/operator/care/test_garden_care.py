@@ -12,11 +12,11 @@ from pergola.api.conditions import timestamp
 from pergola.api.kinds import DEPLOYMENT
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.api.operator_v1alpha1 import GARDEN
+from pergola.api.operator_v1alpha1.garden import CARE_CONDITIONS
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.operator.care import Probe, Settings, VirtualCluster, garden_care
-from pergola.operator.care.check import CONDITIONS
 from pergola.operator.care.observe import ETCD
 from pergola.runtime.clock import Clock, FakeClock
 from pergola.runtime.controlling.unit import Unit
@@ -34,7 +34,7 @@ from pergola.testing.care_site import (
 from pergola.testing.waiting import running, settled, until
 from pergola.testing.world import RecordingClient
 
-API, RUNTIME, VIRTUAL, OBSERVABILITY = CONDITIONS
+API, RUNTIME, VIRTUAL, OBSERVABILITY = CARE_CONDITIONS
 NOW = datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC)
 ON_EVENTS = Settings(sync_period=timedelta(hours=1))
 QUICK = Settings(sync_period=timedelta(seconds=0.3))
@@ -61,7 +61,7 @@ def unit(
 
 def failing(garden: JsonObject) -> set[str]:
     statuses = statuses_of(garden)
-    return {condition for condition in CONDITIONS if statuses.get(condition) != "True"}
+    return {condition for condition in CARE_CONDITIONS if statuses.get(condition) != "True"}
 
 
 async def settled_garden(site: CareSite, care: Unit) -> JsonObject:

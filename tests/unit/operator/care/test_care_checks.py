@@ -5,19 +5,20 @@ from typing import Any
 import pytest
 
 from pergola.api.objects import JsonObject, Key
+from pergola.api.operator_v1alpha1.garden import CARE_CONDITIONS
 from pergola.health import CareFailure
-from pergola.operator.care.check import CONDITIONS, Unable, Verdict, check
+from pergola.operator.care.check import Unable, Verdict, check
 from pergola.operator.care.components import items_of
 from pergola.operator.care.virtual_cluster import Probe
 from pergola.operator.components.managed_resources import Expected
 from pergola.testing.care import observed, resource, seen
 
-API, RUNTIME, VIRTUAL, OBSERVABILITY = CONDITIONS
+API, RUNTIME, VIRTUAL, OBSERVABILITY = CARE_CONDITIONS
 UNHEALTHY: dict[str, Any] = {"ResourcesHealthy": "False"}
 
 
 def checked(*resources: JsonObject, reason: str = "", **changes: Any) -> dict[str, Verdict]:
-    return check(observed(*resources, **changes), dict.fromkeys(CONDITIONS, reason))
+    return check(observed(*resources, **changes), dict.fromkeys(CARE_CONDITIONS, reason))
 
 
 def failing(verdicts: dict[str, Verdict]) -> set[str]:
@@ -208,7 +209,7 @@ def test_the_api_server_is_judged_by_its_health_endpoint(
 def test_if_managed_resources_are_unknown_so_is_everything() -> None:
     unable = Unable("failed listing ManagedResources in namespace garden: forbidden")
     found = checked(resources=unable, probe=None)
-    assert found == dict.fromkeys(CONDITIONS, unable)
+    assert found == dict.fromkeys(CARE_CONDITIONS, unable)
 
 
 @pytest.mark.parametrize("part", ["etcds", "deployments"])

@@ -7,11 +7,12 @@ import pytest
 
 from pergola.api.conditions import get_condition, timestamp
 from pergola.api.objects import JsonObject
+from pergola.api.operator_v1alpha1.garden import CARE_CONDITIONS
 from pergola.health import CareFailure
-from pergola.operator.care.check import CONDITIONS, Unable, Verdict
+from pergola.operator.care.check import Unable, Verdict
 from pergola.operator.care.conditions import conditions_of, reasons_of
 
-API, RUNTIME, VIRTUAL, OBSERVABILITY = CONDITIONS
+API, RUNTIME, VIRTUAL, OBSERVABILITY = CARE_CONDITIONS
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 DOWN = CareFailure("Down", "It is down.")
@@ -127,9 +128,9 @@ def test_healthy_conditions_say_so(condition: str, reason: str, message: str) ->
 
 def test_conditions_of_others_stay_as_they_are() -> None:
     other: dict[str, Any] = {"type": "Other", "status": "False", "added": {"by": "others"}}
-    found = conditions_of(garden(other), dict.fromkeys(CONDITIONS), {}, NOW)
+    found = conditions_of(garden(other), dict.fromkeys(CARE_CONDITIONS), {}, NOW)
     assert get_condition(found, "Other") == other
-    assert [each["type"] for each in found] == ["Other", *CONDITIONS]
+    assert [each["type"] for each in found] == ["Other", *CARE_CONDITIONS]
 
 
 def test_reasons_are_those_of_the_status() -> None:
