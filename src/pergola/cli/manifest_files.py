@@ -15,8 +15,12 @@ class ManifestFileError(Exception):
     """A file lacks required objects; the text says which file, and what it must contain."""
 
 
-def read_objects(path: str) -> "list[JsonObject]":
+def read_objects(path: str, text: bytes | None = None) -> "list[JsonObject]":
     """Return the objects of a file, those of a List one by one; `-` is the standard input.
+
+    Args:
+        path: Of the file, also for errors.
+        text: Its content, if it was read before.
 
     Raises:
         ManifestFileError: the file cannot be read, or contains something that is not an object.
@@ -24,7 +28,7 @@ def read_objects(path: str) -> "list[JsonObject]":
     from pergola.kube.yaml import parse_documents
 
     found: list[JsonObject] = []
-    for document in parse_documents(_content(path)):
+    for document in parse_documents(content(path) if text is None else text):
         where = f"{path}, document {document.index + 1} (line {document.line})"
         if document.error is not None:
             raise ManifestFileError(f"{where} cannot be read: {document.error}")
@@ -33,6 +37,18 @@ def read_objects(path: str) -> "list[JsonObject]":
         elif document.value is not None:
             raise ManifestFileError(f"{where} is not a Kubernetes object")
     return found
+
+
+def content(path: str) -> bytes:
+    """Return the content of a file; `-` is the standard input.
+
+    Raises:
+        ManifestFileError: The file cannot be read.
+    """
+    try:
+        return sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
+    except OSError as error:
+        raise ManifestFileError(f"cannot read {path}: {error.strerror}") from None
 
 
 def of_kind(objects: "list[JsonObject]", group: str, kind: str) -> "list[JsonObject]":
@@ -48,13 +64,6 @@ def named(obj: "JsonObject") -> str:
     from pergola.api.objects import Key
 
     return f"{obj.get('kind') or 'something without a kind'} {Key.of(obj)}".strip()
-
-
-def _content(path: str) -> bytes:
-    try:
-        return sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
-    except OSError as error:
-        raise ManifestFileError(f"cannot read {path}: {error.strerror}") from None
 
 
 def _flat(obj: "JsonObject") -> "Iterator[JsonObject]":

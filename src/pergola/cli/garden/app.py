@@ -8,6 +8,7 @@ from typing import Final
 from cyclopts import App
 
 from pergola.cli.garden.check import check
+from pergola.cli.garden.compare import compare
 from pergola.cli.garden.kubeconfig import kubeconfig, token
 
 app: Final = App(
@@ -16,5 +17,6 @@ app: Final = App(
     help_format="plaintext",
 )
 app.command(check)
+app.command(compare)
 app.command(kubeconfig)
 app.command(token)

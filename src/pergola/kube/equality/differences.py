@@ -1,9 +1,12 @@
 """Differences between two values, by the paths of their fields.
 
-Lists are compared without regard to order: named items by their names, other items one by one.
+Lists are compared without regard to order. Items that have no equal on the other side are paired
+by their names, or in their order if they have none.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import Final, NamedTuple
 
 from pergola.api.objects import JsonObject, JsonValue
@@ -18,7 +21,10 @@ from pergola.kube.equality.shapes import (
     shape_of_each,
 )
 
-_NAMES: Final = ("name", "mountPath", "type", "key")
+_NAMES: Final = ("mountPath", "name", "alert", "record", "type", "key")
+
+_Labelled = tuple[str, JsonValue]
+_ABSENT: Final[_Labelled] = ("", None)
 
 
 class Difference(NamedTuple):
@@ -75,32 +81,17 @@ def _of_field(one: JsonValue, other: JsonValue, shape: Shape, path: str) -> Iter
 def _of_lists(
     one: Sequence[JsonValue], other: Sequence[JsonValue], shape: Shape, path: str
 ) -> Iterator[Difference]:
-    name = _name_field(one, other)
-    if name is not None:
-        left, right = _by_name(one, name), _by_name(other, name)
-        for key in dict.fromkeys([*left, *right]):
-            yield from differences(left.get(key), right.get(key), shape, f"{path}[{key}]")
-        return
     only_one, only_other = _unmatched(one, other, shape)
-    if any(isinstance(item, dict | list) for _, item in (*only_one, *only_other)):
-        yield from _one_by_one(only_one, only_other, shape, path)
-    elif only_one or only_other:
+    items = [item for _, item in (*only_one, *only_other)]
+    if any(isinstance(item, dict | list) for item in items):
+        named = all(map(_name_of, items))
+        left, right = (_labelled(rest, named=named) for rest in (only_one, only_other))
+        pairs = _by_label(left, right) if named else zip_longest(left, right, fillvalue=_ABSENT)
+        for (label, item), (position, counterpart) in pairs:
+            yield from differences(item, counterpart, shape, f"{path}[{label or position}]")
+    elif items:
         extra, missing = [item for _, item in only_one], [item for _, item in only_other]
         yield Difference(path, extra or None, missing or None)
-
-
-def _one_by_one(
-    one: Sequence[tuple[int, JsonValue]],
-    other: Sequence[tuple[int, JsonValue]],
-    shape: Shape,
-    path: str,
-) -> Iterator[Difference]:
-    """Yield what differs in items that have no names, in their order."""
-    for index in range(max(len(one), len(other))):
-        number, left = one[index] if index < len(one) else (None, None)
-        position, right = other[index] if index < len(other) else (None, None)
-        at = number if number is not None else position
-        yield from differences(left, right, shape, f"{path}[{at}]")
 
 
 def _unmatched(
@@ -118,22 +109,33 @@ def _unmatched(
     return only_one, rest
 
 
-def _name_field(one: Sequence[JsonValue], other: Sequence[JsonValue]) -> str | None:
-    """Return the field that names all items of both lists, each once; None if there is none."""
-    for name in _NAMES:
-        if all(_is_named(items, name) for items in (one, other)):
-            return name
-    return None
+def _labelled(items: Sequence[tuple[int, JsonValue]], *, named: bool) -> list[_Labelled]:
+    """Return items with their names, numbered if one repeats; with their indices if unnamed."""
+    if not named:
+        return [(str(index), item) for index, item in items]
+    seen: Counter[str] = Counter()
+    labelled: list[_Labelled] = []
+    for _, item in items:
+        name = _name_of(item)
+        seen[name] += 1
+        labelled.append((name if seen[name] == 1 else f"{name} {seen[name]}", item))
+    return labelled
 
 
-def _is_named(items: Sequence[JsonValue], name: str) -> bool:
-    names = [item.get(name) for item in items if isinstance(item, dict)]
-    is_complete = len(names) == len(items) and all(isinstance(each, str) for each in names)
-    return is_complete and len(set(map(str, names))) == len(names)
+def _by_label(
+    one: Sequence[_Labelled], other: Sequence[_Labelled]
+) -> Iterator[tuple[_Labelled, _Labelled]]:
+    left, right = dict(one), dict(other)
+    for label in dict.fromkeys([*left, *right]):
+        yield (label, left.get(label)), (label, right.get(label))
 
 
-def _by_name(items: Sequence[JsonValue], name: str) -> dict[str, JsonValue]:
-    return {str(item[name]): item for item in items if isinstance(item, dict)}
+def _name_of(item: JsonValue) -> str:
+    """Return what names an item in its list; empty if nothing does."""
+    if not isinstance(item, dict):
+        return ""
+    names = (item.get(field) for field in _NAMES)
+    return next((name for name in names if isinstance(name, str)), "")
 
 
 def _shape_of_field(shape: Shape, name: str) -> Shape:

@@ -1,0 +1,25 @@
+"""Comparing a landscape of the original operator with what ours renders for the same Garden.
+
+`recorded` reads a dump, `rendered` makes our side, `normalise` removes what cannot be compared, and
+`compare` names what differs. All of it is pure.
+
+Not for: reading clusters or files, and printing, which commands do.
+"""
+
+from pergola.operator.compare.comparison import Comparison, Differing, compare
+from pergola.operator.compare.placed import Placed
+from pergola.operator.compare.recorded import Recorded, RecordError, from_objects, from_rows
+from pergola.operator.compare.rendered import landscape_of, rendered
+
+__all__ = [
+    "Comparison",
+    "Differing",
+    "Placed",
+    "RecordError",
+    "Recorded",
+    "compare",
+    "from_objects",
+    "from_rows",
+    "landscape_of",
+    "rendered",
+]

@@ -1,0 +1,214 @@
+"""Objects without what cannot be compared: generated values, hashes, times, tags of images.
+
+What is removed is removed on both sides. The values of Secrets never remain.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, TypeGuard
+
+import orjson
+
+from pergola.api.objects import JsonObject, JsonValue, annotations_of, labels_of, map_at, maps_at
+from pergola.kube.yaml import YamlError, parse
+from pergola.operator.compare.placed import without_hash
+
+GENERATED: Final = "(generated)"
+"""In place of a value that is different in every landscape."""
+TEXT: Final = "(text)"
+"""In place of a long text, if a dump has none."""
+LONGEST: Final = 160
+"""The longest text, in characters, that dumps without long texts have."""
+
+_APART: Final = ("apiVersion", "kind", "metadata", "status")
+_NOT_OPTIONAL: Final = ("optional", False)  # which servers keep, though it says nothing
+_DATA: Final[tuple[str, ...]] = ("data", "binaryData", "stringData")
+_GENERATED_FIELDS: Final = ("caBundle", "certificate-authority-data")
+_SECRET_FIELDS: Final = ("clientSecret", "password", "secret", "secretKey", "token")
+_BEARER: Final = re.compile(r"\b(Bearer|Basic) [\w+/=.-]{16,}")
+_ANNOTATIONS_OF_CONTROLLERS: Final = (
+    "deployment.kubernetes.io/",
+    "gardener.cloud/operation",
+    "gardener.cloud/timestamp",
+    "kubectl.kubernetes.io/",
+    "reference.resources.gardener.cloud/",  # derived from fields that are compared
+    "resources.gardener.cloud/description",
+    "resources.gardener.cloud/origin",
+    "serviceaccount.resources.gardener.cloud/token-renew-timestamp",
+)
+_LABELS_OF_CREDENTIALS: Final = (
+    "checksum-of-config",
+    "checksum-of-signing-ca",
+    "issued-at-time",
+    "last-rotation-initiation-time",
+    "valid-until-time",
+)
+# What the API server and the resource manager add to objects whatever their manifests say.
+_LABELS_OF_CONTROLLERS: Final = (
+    "kubernetes.io/metadata.name",
+    "provider.extensions.gardener.cloud/mutated-by-controlplane-webhook",
+    "resources.gardener.cloud/managed-by",
+)
+_PEM: Final = re.compile(r"-----BEGIN [A-Z ]+-----.*?-----END [A-Z ]+-----\n?", re.DOTALL)
+_ENCODED_PEM: Final = re.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/]+=*")
+_NO_SECONDS: Final = re.compile(r"\b(\d+h)0m0s\b|\b(\d+h\d+m|\d+m)0s\b")
+_ZEROS: Final = re.compile(r"(--[\w-]+=-?\d+)(?:\.0*|(\.\d*[1-9])0*)$")
+_IMAGE: Final = re.compile(r"((?:--[\w-]+=)?[\w-]+\.[\w.-]+(?:/[\w.-]+)+):\w[\w.+$%:-]*(@\S+)?")
+
+
+def normalise(obj: JsonObject, *, has_texts: bool) -> JsonObject:
+    """Return what of an object can be compared, with its labels and annotations beside its fields.
+
+    Args:
+        has_texts: Whether both sides have long texts and the values of ConfigMaps.
+    """
+    work = _Normalising(has_texts=has_texts)
+    found = {name: value for name, value in obj.items() if name not in _APART}
+    kind = str(obj.get("kind"))
+    data: JsonObject = {name: found.pop(name) for name in _DATA if name in found}
+    if kind in ("Role", "ClusterRole"):
+        found["rules"] = _grants(maps_at(found, "rules"))
+    if kind == "Service":
+        found["headless"] = map_at(found, "spec").get("clusterIP") == "None"
+    normal: JsonObject = {
+        "labels": _labels(obj),
+        "annotations": work.annotations(obj),
+        **work.map(found),
+    }
+    if kind in ("Secret", "ConfigMap"):
+        normal["data"] = work.content(data, is_secret=kind == "Secret")
+    else:
+        normal |= work.map(data)
+    return normal
+
+
+class _Normalising:
+    """The way in which values of one comparison are normalised."""
+
+    def __init__(self, *, has_texts: bool) -> None:
+        self._has_texts = has_texts
+
+    def map(self, values: Mapping[str, JsonValue]) -> JsonObject:
+        return {
+            without_hash(name): self._field(name, value)
+            for name, value in values.items()
+            if (name, value) != _NOT_OPTIONAL
+        }
+
+    def annotations(self, obj: JsonObject) -> JsonObject:
+        return {
+            name: GENERATED
+            if name.startswith("checksum/")
+            else self._structured(value, orjson.loads)
+            for name, value in annotations_of(obj).items()
+            if not name.startswith(_ANNOTATIONS_OF_CONTROLLERS)
+        }
+
+    def _annotation(self, name: str, text: str) -> JsonValue:
+        is_checksum = name.startswith("checksum/")
+        return GENERATED if is_checksum else self._structured(text, orjson.loads)
+
+    def content(self, data: JsonObject, *, is_secret: bool) -> JsonObject:
+        """Return the content of a Secret or ConfigMap by key."""
+        values = {key: value for field in data.values() for key, value in _items(field)}
+        if is_secret:
+            return dict.fromkeys(values, GENERATED)
+        if not self._has_texts:
+            return dict.fromkeys(values, TEXT)
+        return {
+            key: self._structured(value, parse) if isinstance(value, str) else value
+            for key, value in values.items()
+        }
+
+    def _field(self, name: str, value: JsonValue) -> JsonValue:
+        is_secret = name in _SECRET_FIELDS and isinstance(value, str)
+        if value and (is_secret or name in _GENERATED_FIELDS):
+            return GENERATED
+        if name == "annotations" and isinstance(value, dict):
+            return self.annotations({"metadata": {"annotations": value}})
+        if name == "image" and isinstance(value, str):
+            return _IMAGE.sub(r"\1", value)
+        return self._value(value)
+
+    def _value(self, value: JsonValue) -> JsonValue:
+        if isinstance(value, dict):
+            return self.map(value)
+        if isinstance(value, list):
+            items = [self._value(item) for item in value]
+            return _arguments(items) if any(map(_is_flag, items)) else items
+        return self._text(value) if isinstance(value, str) else value
+
+    def _text(self, text: str) -> str:
+        if self._is_left_out(text):
+            return TEXT
+        text = _BEARER.sub(rf"\1 {GENERATED}", _PEM.sub(GENERATED, text))
+        text = _ENCODED_PEM.sub(GENERATED, text)
+        if image := _IMAGE.fullmatch(text):
+            return image[1]
+        return without_hash(_NO_SECONDS.sub(r"\1\2", text))
+
+    def _structured(self, text: str, read: Callable[[str], JsonValue]) -> JsonValue:
+        """Return what a text describes, if it is a map or a list, to compare it by its fields."""
+        if self._is_left_out(text):
+            return TEXT
+        try:
+            found = read(text)
+        except (ValueError, YamlError):
+            found = None
+        return self._value(found) if isinstance(found, dict | list) else self._text(text)
+
+    def _is_left_out(self, text: str) -> bool:
+        return not self._has_texts and (len(text) > LONGEST or "\n" in text or text == TEXT)
+
+
+def _labels(obj: JsonObject) -> JsonObject:
+    labels = labels_of(obj)
+    ignored: tuple[str, ...] = _LABELS_OF_CONTROLLERS
+    if labels.get("managed-by") == "secrets-manager":
+        ignored += _LABELS_OF_CREDENTIALS
+    return {name: without_hash(text) for name, text in labels.items() if name not in ignored}
+
+
+def _items(field: JsonValue) -> list[tuple[str, JsonValue]]:
+    return list(field.items()) if isinstance(field, dict) else []
+
+
+def _grants(rules: Sequence[JsonObject]) -> JsonObject:
+    """Return the verbs by what they apply to, however rules group them."""
+    found: dict[str, set[str]] = {}
+    for rule in rules:
+        verbs = {str(verb) for verb in rule.get("verbs") or ()}
+        for subject in _subjects(rule):
+            found.setdefault(subject, set()).update(verbs)
+    return {subject: [*sorted(verbs)] for subject, verbs in found.items()}
+
+
+def _subjects(rule: JsonObject) -> Iterator[str]:
+    names = "".join(f" {name}" for name in sorted(rule.get("resourceNames") or ()))
+    for group in rule.get("apiGroups") or ():
+        for resource in rule.get("resources") or ():
+            yield f"{resource}.{group}{names}" if group else f"{resource}{names}"
+    yield from map(str, rule.get("nonResourceURLs") or ())
+
+
+def _arguments(items: Sequence[JsonValue]) -> list[JsonValue]:
+    """Return arguments with the value of each flag beside it, and numbers without zeros at the end.
+
+    A flag may have its value in the next argument.
+    """
+    joined: list[JsonValue] = []
+    for item in items:
+        last = joined[-1] if joined else None
+        if isinstance(item, str) and isinstance(last, str) and _takes_value(last, item):
+            joined[-1] = f"{last}={item}"
+        else:
+            joined.append(item)
+    return [_ZEROS.sub(r"\1\2", item) if _is_flag(item) else item for item in joined]
+
+
+def _takes_value(flag: str, following: str) -> bool:
+    return _is_flag(flag) and "=" not in flag and not following.startswith("-")
+
+
+def _is_flag(item: JsonValue) -> TypeGuard[str]:
+    return isinstance(item, str) and item.startswith("--")

@@ -1,0 +1,80 @@
+"""An object of a landscape: where it is kept, and what identifies it on both sides."""
+
+import re
+from collections.abc import Collection
+from typing import Final, NamedTuple
+
+from pergola.api.objects import GroupKind, GroupVersionKind, JsonObject, Key, name_of, namespace_of
+from pergola.operator.components.component import Target
+
+# Of unique names: the checksum of the content, and that of the rotation which it belongs to.
+_HASH: Final = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{5})?(?![0-9A-Za-z])")
+# Manifests of these kinds may have a namespace, which servers drop.
+_IN_NO_NAMESPACE: Final = frozenset(
+    {
+        "APIService",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "CustomResourceDefinition",
+        "MutatingWebhookConfiguration",
+        "Namespace",
+        "PriorityClass",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+        "ValidatingWebhookConfiguration",
+    }
+)
+
+
+class Identity(NamedTuple):
+    """What an object is called in every landscape of the same Garden.
+
+    Attributes:
+        key: With `*` for the hash of a unique name.
+    """
+
+    cluster: Target
+    kind: GroupKind
+    key: Key
+
+    def __str__(self) -> str:
+        return f"{self.kind.kind} {self.key}"
+
+
+class Placed(NamedTuple):
+    """An object, and where it is kept.
+
+    Attributes:
+        cluster: The cluster that has it in the end.
+        managed: The name of the ManagedResource that keeps it; empty if the operator applies it.
+        component: The component of ours that renders it; empty if that is unknown.
+    """
+
+    cluster: Target
+    managed: str
+    component: str
+    obj: JsonObject
+
+    @property
+    def identity(self) -> Identity:
+        """What identifies it on both sides."""
+        kind = GroupVersionKind.of(self.obj).group_kind
+        namespace = "" if kind.kind in _IN_NO_NAMESPACE else namespace_of(self.obj)
+        key = Key(namespace, without_hash(name_of(self.obj)))
+        return Identity(self.cluster, kind, key)
+
+    @property
+    def group(self) -> str:
+        """The heading under which a reader looks for it."""
+        if self.managed:
+            return f"ManagedResource {self.managed}"
+        return f"component {self.component}" if self.component else "other objects"
+
+    def is_of(self, names: Collection[str]) -> bool:
+        """Return whether its ManagedResource or component is one of these."""
+        return bool({self.managed, self.component} & {*names})
+
+
+def without_hash(text: str) -> str:
+    """Return a text with `*` in place of the hashes of unique names."""
+    return _HASH.sub("-*", text)

@@ -1,0 +1,157 @@
+"""A landscape compared with itself has no difference, and every change of one is named."""
+
+import os
+from typing import Any
+
+import pytest
+
+from pergola.api.objects import JsonObject, Key
+from pergola.api.operator_config import OperatorConfiguration
+from pergola.kube.equality import Difference
+from pergola.operator.compare import (
+    Placed,
+    compare,
+    from_objects,
+    from_rows,
+    landscape_of,
+    rendered,
+)
+from pergola.operator.compare.comparison import KEPT_BY
+from pergola.operator.components.catalog import CATALOG
+from pergola.operator.components.component import Target
+from pergola.operator.template import images, template
+from pergola.resource_manager.registration import garden_webhooks
+from pergola.testing.garden import GARDEN
+
+WILDCARD: JsonObject = {
+    "apiVersion": "v1",
+    "kind": "Secret",
+    "metadata": {
+        "name": "wildcard",
+        "namespace": "garden",
+        "labels": {"gardener.cloud/role": "garden-cert"},
+    },
+    "data": {"tls.crt": "YQ==", "tls.key": "YQ=="},
+}
+USERS = (GARDEN, WILDCARD)
+TEMPLATE = template(OperatorConfiguration(), images(os.environ), "1.34.1", garden_webhooks)
+
+
+def service(name: str = "web", managed: str = "", component: str = "", **spec: Any) -> Placed:
+    obj: JsonObject = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "namespace": "garden"},
+        "spec": {"ports": [{"name": "web", "port": 80}], **spec},
+    }
+    return Placed(Target.RUNTIME, managed, component, obj)
+
+
+@pytest.fixture(scope="module")
+def ours() -> list[Placed]:
+    """All objects of a Garden, from a dump with nothing but what its user made."""
+    dump = from_objects(USERS)
+    return rendered(landscape_of(GARDEN, dump, TEMPLATE, CATALOG), CATALOG)
+
+
+def test_a_garden_is_rendered_without_a_cluster_and_without_keys(ours: list[Placed]) -> None:
+    kinds = {each.identity.kind.kind for each in ours}
+
+    assert {"Deployment", "Etcd", "ManagedResource", "Secret", "ClusterRole"} <= kinds
+    assert len(ours) > 500
+
+
+def test_a_dump_of_what_ours_applies_is_equal_to_it(ours: list[Placed]) -> None:
+    dump = from_objects([*USERS, *(each.obj for each in ours if not each.managed)])
+    here = rendered(landscape_of(GARDEN, dump, TEMPLATE, CATALOG), CATALOG)
+
+    found = compare(dump.made_for(GARDEN), here)
+
+    assert dump.problems == []
+    assert (found.only_there, found.only_here, found.differing) == ([], [], [])
+    assert found.equal == len({each.identity for each in here})
+
+
+def test_rows_without_texts_are_equal_to_it_as_well(ours: list[Placed]) -> None:
+    dump = from_rows([_row(each) for each in ours])
+
+    found = compare(dump.objects, ours, has_texts=dump.has_texts)
+
+    assert (found.only_there, found.only_here, found.differing) == ([], [], [])
+
+
+def test_objects_of_one_side_alone_are_named() -> None:
+    found = compare([service("a"), service("b")], [service("b"), service("c")])
+
+    assert [str(each.identity) for each in found.only_there] == ["Service garden/a"]
+    assert [str(each.identity) for each in found.only_here] == ["Service garden/c"]
+    assert found.equal == 1
+    assert not found.is_equal
+
+
+def test_every_field_that_differs_has_both_values() -> None:
+    there, here = service(clusterIP="None"), service(type="NodePort", clusterIP="10.0.0.1")
+
+    (found,) = compare([there], [here]).differing
+
+    assert found.fields == (
+        Difference("headless", one=True, other=False),
+        Difference("spec.clusterIP", "None", "10.0.0.1"),
+        Difference("spec.type", None, "NodePort"),
+    )
+
+
+def test_an_object_that_moved_to_a_managed_resource_is_the_same_object() -> None:
+    (found,) = compare([service()], [service(managed="web")]).differing
+
+    assert found.fields == (Difference(KEPT_BY, "the operator", "ManagedResource web"),)
+
+
+def test_an_object_counts_as_its_manifest_and_not_as_a_server_has_it() -> None:
+    there = [service(type="NodePort"), service(managed="web")]
+
+    assert compare(there, [service(managed="web")]).is_equal
+
+
+def test_generations_of_a_unique_object_are_one() -> None:
+    there = [service("web-00000001"), service("web-00000002")]
+
+    assert compare(there, [service("web-00000003")]).is_equal
+
+
+def test_a_text_that_a_dump_does_not_have_is_no_difference() -> None:
+    short, long = service(externalName="short"), service(externalName="x" * 200)
+
+    assert compare([long], [short], has_texts=False).is_equal
+    assert not compare([long], [short]).is_equal
+
+
+def test_a_reader_can_pick_components_and_managed_resources() -> None:
+    there = [service("a", managed="logs"), service("b", managed="web")]
+    here = [service("c", component="vpa")]
+
+    found = compare(there, here)
+
+    assert found.groups == ["ManagedResource logs", "ManagedResource web", "component vpa"]
+    assert found.of_groups(["logs", "vpa"]).groups == ["ManagedResource logs", "component vpa"]
+
+
+def test_what_a_garden_names_is_taken_from_the_dump() -> None:
+    address = service("gardener-apiserver", clusterIP="10.0.0.7").obj
+
+    found = landscape_of(GARDEN, from_objects([WILDCARD, address]), TEMPLATE, CATALOG)
+
+    assert found.wildcard_certificate == WILDCARD
+    assert found.gardener_api_server_address == "10.0.0.7"
+
+
+def _row(placed: Placed) -> JsonObject:
+    metadata, key = placed.obj["metadata"], Key.of(placed.obj)
+    where = f"{placed.cluster.value} cluster"
+    if placed.managed:
+        where += f", ManagedResource {placed.managed}"
+    fields = {name: value for name, value in placed.obj.items() if name != "metadata"}
+    if placed.obj["kind"] in ("Secret", "ConfigMap"):
+        fields["data"] = [*fields.get("data", {})]
+    beside = {name: metadata.get(name, {}) for name in ("labels", "annotations")}
+    return {"where": where, "namespace": key.namespace, "name": key.name, **beside, **fields}

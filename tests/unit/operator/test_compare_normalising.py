@@ -1,0 +1,150 @@
+"""What of an object is compared: everything but generated values, hashes, tags and times."""
+
+import base64
+
+import pytest
+
+from pergola.api.objects import JsonObject, JsonValue
+from pergola.operator.compare.normalise import GENERATED, TEXT, normalise
+
+PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
+
+
+def normal(obj: JsonObject, *, has_texts: bool = True) -> JsonObject:
+    return normalise({"kind": "Thing", **obj}, has_texts=has_texts)
+
+
+def test_the_values_of_secrets_never_remain() -> None:
+    secret: JsonObject = {
+        "kind": "Secret",
+        "data": {"password": base64.b64encode(b"hunter2").decode()},
+        "stringData": {"token": "hunter2"},
+    }
+
+    assert normalise(secret, has_texts=True)["data"] == {
+        "password": GENERATED,
+        "token": GENERATED,
+    }
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("value", "Bearer c2VjcmV0LXNlY3JldC1zZWNyZXQ="),
+        ("password", "hunter2"),
+        ("clientSecret", "hunter2"),
+        ("text", PEM.replace("CERTIFICATE", "RSA PRIVATE KEY").replace("MIIB", "c2VjcmV0")),
+    ],
+)
+def test_secrets_outside_of_secrets_do_not_remain(field: str, value: str) -> None:
+    found = str(normal({"spec": {field: value}}))
+
+    assert "hunter2" not in found
+    assert "c2Vjcm" not in found
+
+
+def test_status_and_what_a_server_sets_do_not_remain() -> None:
+    metadata: JsonObject = {"name": "a", "uid": "1", "resourceVersion": "2", "generation": 3}
+
+    assert normal({"metadata": metadata, "status": {"ready": True}}) == {
+        "labels": {},
+        "annotations": {},
+    }
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("ca-bundle-2160d7c4", "ca-bundle-00000000"),
+        ("ca-2160d7c4-d15ea", "ca-00000000"),
+        ("/etc/ca-2160d7c4/tls", "/etc/ca-00000000/tls"),
+        ("--timeout=48h0m0s", "--timeout=48h"),
+        ("--interval=1m0s", "--interval=1m"),
+        ("example.org/a/b:v1.2", "example.org/a/b:v1.3@sha256:abc"),
+        ("--image=example.org/a/b:v1.2", "--image=example.org/a/b:v1.3"),
+        (f"ca: {PEM}", f"ca: {PEM.replace('MIIB', 'MIIC')}"),
+    ],
+)
+def test_texts_that_differ_in_every_landscape_are_equal(one: str, other: str) -> None:
+    assert normal({"spec": {"text": one}}) == normal({"spec": {"text": other}})
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("web-server", "web-client"), ("10m", "10s"), ("example.org:80", "example.org:443")],
+)
+def test_texts_that_mean_something_else_differ(one: str, other: str) -> None:
+    assert normal({"spec": {"text": one}}) != normal({"spec": {"text": other}})
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (["--domain", "cluster.local", "--v=2"], ["--domain=cluster.local", "--v=2"]),
+        (["--fraction=0.050000"], ["--fraction=0.05"]),
+        (["--rate=1.000000"], ["--rate=1"]),
+    ],
+)
+def test_spellings_of_arguments_are_equal(one: list[JsonValue], other: list[JsonValue]) -> None:
+    assert normal({"args": one}) == normal({"args": other})
+
+
+def test_zeros_that_count_stay() -> None:
+    assert normal({"args": ["--replicas=10"]})["args"] == ["--replicas=10"]
+    assert normal({"args": ["--share=0.105"]})["args"] == ["--share=0.105"]
+
+
+def test_labels_of_credentials_that_say_how_they_were_generated_do_not_count() -> None:
+    labels = {"managed-by": "secrets-manager", "name": "ca", "issued-at-time": "1"}
+
+    assert normal({"metadata": {"labels": labels}})["labels"] == {
+        "managed-by": "secrets-manager",
+        "name": "ca",
+    }
+
+
+def test_structured_texts_are_compared_by_their_fields() -> None:
+    ports = '[{"protocol":"TCP","port":8080}]'
+    annotated: JsonObject = {"metadata": {"annotations": {"ports": ports, "checksum/a": "1"}}}
+    config: JsonObject = {"kind": "ConfigMap", "data": {"config.yaml": "a: {b: 1}", "text": "b"}}
+
+    assert normal(annotated)["annotations"] == {
+        "ports": [{"protocol": "TCP", "port": 8080}],
+        "checksum/a": GENERATED,
+    }
+    assert normal(config)["data"] == {"config.yaml": {"a": {"b": 1}}, "text": "b"}
+
+
+def test_rules_are_compared_by_what_they_grant() -> None:
+    together: JsonObject = {
+        "kind": "Role",
+        "rules": [{"apiGroups": ["", "apps"], "resources": ["a"], "verbs": ["list", "get"]}],
+    }
+    apart: JsonObject = {
+        "kind": "Role",
+        "rules": [
+            {"apiGroups": ["apps"], "resources": ["a"], "verbs": ["get", "list"]},
+            {"apiGroups": [""], "resources": ["a"], "verbs": ["get"]},
+            {"apiGroups": [""], "resources": ["a"], "verbs": ["list"]},
+        ],
+    }
+
+    assert normal(together) == normal(apart)
+    assert normal(together)["rules"] == {"a": ["get", "list"], "a.apps": ["get", "list"]}
+
+
+def test_grants_for_one_object_are_no_grants_for_all() -> None:
+    rule: JsonObject = {"apiGroups": [""], "resources": ["a"], "verbs": ["get"]}
+
+    one = normal({"kind": "Role", "rules": [rule]})
+    other = normal({"kind": "Role", "rules": [{**rule, "resourceNames": ["x"]}]})
+
+    assert one != other
+
+
+def test_without_texts_all_long_ones_are_the_same() -> None:
+    config: JsonObject = {"kind": "ConfigMap", "data": {"a": "1"}, "spec": {"text": "x" * 161}}
+
+    found = normal(config, has_texts=False)
+
+    assert (found["data"], found["spec"]) == ({"a": TEXT}, {"text": TEXT})
