@@ -91,7 +91,8 @@ class VirtualCluster:
     async def _config(self, internal: bytes) -> ClusterConfig:
         """Return the cluster: by its Service, or by its public name where that is unknown."""
         config = self._reach(_with_token(internal, INTERNAL))
-        if await _is_known(config.server):
+        # A proxy resolves names itself.
+        if config.proxy_url or await _is_known(config.server):
             return config
         return self._reach(_with_token(await self._read(EXTERNAL), EXTERNAL))
 

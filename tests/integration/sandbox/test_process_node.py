@@ -22,16 +22,14 @@ from pergola.api.objects import (
     Key,
     annotations_of,
     map_at,
-    maps_at,
     uid_of,
 )
 from pergola.api.operator_v1alpha1 import Garden
 from pergola.health import check, progressing
 from pergola.health.conditions import Requirement, requires
 from pergola.kube.client import Client
-from pergola.kube.kubeconfig import load
+from pergola.kube.kubeconfig import parse_cluster
 from pergola.kube.patches import apply_merge_patch
-from pergola.kube.yaml import dump, parse
 from pergola.manifests import manifest
 from pergola.operator.components.component import Component, Rendered
 from pergola.operator.components.etcds.etcds import ETCDS
@@ -51,7 +49,6 @@ from pergola.operator.garden.credentials import Credentials
 from pergola.operator.garden.deploy import Deployer
 from pergola.operator.garden.landscape import Landscape
 from pergola.runtime.clock import SystemClock
-from pergola.sandbox.directory import write
 from pergola.sandbox.module import kubernetes_version
 from pergola.sandbox.simulated import Site
 from pergola.sandbox.simulated.etcd_druid import ETCD
@@ -113,11 +110,9 @@ class VirtualGarden:
     @asynccontextmanager
     async def administrator(self) -> AsyncGenerator[Client]:
         """Connect to the virtual cluster with the first kubeconfig of its resource manager."""
-        kubeconfig = parse((await self.bootstrap()).data["kubeconfig"])
-        assert isinstance(kubeconfig, dict)
-        maps_at(kubeconfig, "clusters")[0]["cluster"]["proxy-url"] = self.site.node.proxy
-        file = write(self.site.directory / "administrator.kubeconfig", dump(kubeconfig))
-        async with Client.connect(load(file)) as client:
+        kubeconfig = (await self.bootstrap()).data["kubeconfig"]
+        config = parse_cluster(kubeconfig, "the Secret of its resource manager")
+        async with Client.connect(self.site.reach(config)) as client:
             yield client
 
     async def bootstrap(self) -> ManagedSecret:

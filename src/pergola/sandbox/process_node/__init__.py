@@ -15,6 +15,5 @@ tunnel      the way to Services;  routes: where they lead
 """
 
 from pergola.sandbox.process_node.node import ProcessNode, api_server_flags, process_node
-from pergola.sandbox.process_node.routes import Endpoint
 
-__all__ = ["Endpoint", "ProcessNode", "api_server_flags", "process_node"]
+__all__ = ["ProcessNode", "api_server_flags", "process_node"]

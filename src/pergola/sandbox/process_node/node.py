@@ -17,7 +17,7 @@ from pergola.sandbox import binaries
 from pergola.sandbox.process_node.observe import Observed
 from pergola.sandbox.process_node.pods import Pods, Setup
 from pergola.sandbox.process_node.programs import NAMES, Surroundings, programs, repositories
-from pergola.sandbox.process_node.routes import Endpoint, Routes
+from pergola.sandbox.process_node.routes import Routes
 from pergola.sandbox.process_node.selection import apply_selection
 from pergola.sandbox.process_node.tunnel import Tunnel, write_egress
 
@@ -32,17 +32,11 @@ class ProcessNode:
 
     Attributes:
         unit: its controller, which the caller runs.
-        routes: where its processes are reached.
         proxy: the URL of a proxy to them, for kubeconfigs.
     """
 
     unit: Unit
-    routes: Routes
     proxy: str
-
-    def reach(self, host: str, port: int) -> Endpoint | None:
-        """Return the loopback address behind a host and port of the cluster, if it runs here."""
-        return self.routes.resolve(host, port)
 
 
 def api_server_flags(directory: Path) -> tuple[str, ...]:
@@ -76,7 +70,7 @@ async def process_node(
         setup = Setup(directory, programs(found), Surroundings(egress, proxy))
         pods = Pods(client, load(kubeconfig), observed, setup, addresses)
         try:
-            yield ProcessNode(_unit(observed, pods), routes, proxy)
+            yield ProcessNode(_unit(observed, pods), proxy)
         finally:
             await pods.close()
 

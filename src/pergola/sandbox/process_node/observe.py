@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
-from pergola.api.kinds import CONFIG_MAP, POD, SECRET, SERVICE
+from pergola.api.kinds import CONFIG_MAP, POD, SECRET, SERVICE, VIRTUAL_SERVICE
 from pergola.api.objects import JsonObject, Key, maps_at, name_of, namespace_of
 from pergola.kube.client import Client
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.controlling.watches import Watch
+from pergola.sandbox.late_kinds import late_caches, whole
 from pergola.sandbox.process_node.selection import LABEL
 from pergola.sandbox.process_node.volumes import referenced
 
@@ -16,19 +17,26 @@ _KINDS: Final = {kind.kind: kind for kind in (SECRET, CONFIG_MAP)}
 
 
 class Observed:
-    """Caches of one namespace, and the Services of all."""
+    """Caches of one namespace, and the Services of all.
+
+    Attributes:
+        routes: its VirtualServices, whose kind may be defined later.
+    """
 
     def __init__(self, client: Client, namespace: str) -> None:
-        self.pods = Cache(client, POD, _whole, namespace=namespace, labels=LABEL)
-        self.services = Cache(client, SERVICE, _whole)
+        self.pods = Cache(client, POD, whole, namespace=namespace, labels=LABEL)
+        self.services = Cache(client, SERVICE, whole)
+        self._definitions, late = late_caches(client, [VIRTUAL_SERVICE], namespace)
+        self.routes = late[VIRTUAL_SERVICE]
         self._objects = {
-            name: Cache(client, kind, _whole, namespace=namespace) for name, kind in _KINDS.items()
+            name: Cache(client, kind, whole, namespace=namespace) for name, kind in _KINDS.items()
         }
 
     @property
     def caches(self) -> list[Cache[JsonObject]]:
         """All of them."""
-        return [self.pods, self.services, *self._objects.values()]
+        networks = (self.services, self._definitions, self.routes)
+        return [self.pods, *networks, *self._objects.values()]
 
     def watches(self) -> list[Watch[Any, Key]]:
         """Return what triggers workloads: their pods, and the objects that these mount."""
@@ -66,7 +74,3 @@ def _workloads(change: Change[JsonObject]) -> Iterator[Key]:
     for pod in (change.old, change.new):
         if pod is not None:
             yield workload_of(pod)
-
-
-def _whole(obj: JsonObject) -> JsonObject:
-    return obj

@@ -5,11 +5,14 @@ process that runs a pod of that Service.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from pergola.api.objects import JsonObject, Key, labels_of, map_at, maps_at
 from pergola.sandbox.process_node.observe import Observed, workload_of
 from pergola.sandbox.process_node.place import local_port
+
+
+_DOMAINS: Final = ("", "svc", "svc.cluster.local")
 
 
 class Endpoint(NamedTuple):
@@ -30,28 +33,47 @@ class Routes:
     def __init__(self, observed: Observed, namespace: str, addresses: Mapping[Key, str]) -> None:
         self._services = observed.services
         self._pods = observed.pods
+        self._routes = observed.routes
         self._namespace = namespace
         self._addresses = addresses
 
     def resolve(self, host: str, port: int) -> Endpoint | None:
-        """Return where a connection to a Service or pod leads, or None if nothing runs there.
+        """Return where a connection leads, or None if nothing runs there.
 
         Args:
-            host: a name as in a cluster, with or without namespace, or an IP address.
+            host: an IP address of a Service or pod, the name of a Service, with or without
+                namespace, or a name that a gateway passes on to a Service.
         """
         for _, pod in self._pods.items():  # noqa: PERF102 - not a dict
             if host and map_at(pod, "status").get("podIP") == host:
                 return self._endpoint(pod, port)
         service = self._service(host)
-        return self._behind(service, port) if service is not None else None
+        if service is not None:
+            return self._behind(service, port)
+        destination = self._destination(host)
+        return self.resolve(*destination) if destination else None
 
     def _service(self, host: str) -> JsonObject | None:
         for _, service in self._services.items():  # noqa: PERF102 - not a dict
             if map_at(service, "spec").get("clusterIP") == host:
                 return service
-        name, _, rest = host.removesuffix(".").partition(".")
-        namespace = rest.partition(".")[0] or self._namespace
-        return self._services.get(Key(namespace, name))
+        name, _, rest = host.partition(".")
+        namespace, _, domain = rest.partition(".")
+        if domain not in _DOMAINS:
+            return None
+        return self._services.get(Key(namespace or self._namespace, name))
+
+    def _destination(self, host: str) -> tuple[str, int] | None:
+        """Return the Service behind a public name, as if its gateway ran."""
+        for _, virtual_service in self._routes.items():  # noqa: PERF102 - not a dict
+            spec = map_at(virtual_service, "spec")
+            if host in spec.get("hosts", ()):
+                rules = (*maps_at(spec, "tls"), *maps_at(spec, "http"))
+                targets = (
+                    map_at(r, "destination") for rule in rules for r in maps_at(rule, "route")
+                )
+                return next(((t["host"], int(t["port"]["number"])) for t in targets), None)
+        return None
 
     def _behind(self, service: JsonObject, port: int) -> Endpoint | None:
         target = next((p for p in maps_at(service, "spec", "ports") if p["port"] == port), None)

@@ -25,8 +25,8 @@ from pergola.runtime.controlling.controller import DONE, Outcome
 from pergola.runtime.controlling.unit import Unit, controller_unit
 from pergola.runtime.controlling.watches import Watch
 from pergola.runtime.metrics import Metrics
+from pergola.sandbox.late_kinds import late_caches, whole
 from pergola.sandbox.simulated.etcd_manifests import objects
-from pergola.sandbox.simulated.late_kinds import late_caches, whole
 
 ETCD: Final = GroupVersionKind("druid.gardener.cloud", "v1alpha1", "Etcd")
 

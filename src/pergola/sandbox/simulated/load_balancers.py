@@ -10,7 +10,7 @@ from pergola.runtime.controlling.controller import DONE, Outcome
 from pergola.runtime.controlling.unit import Unit, controller_unit
 from pergola.runtime.controlling.watches import Watch
 from pergola.runtime.metrics import Metrics
-from pergola.sandbox.simulated.late_kinds import whole
+from pergola.sandbox.late_kinds import whole
 
 # For documentation (RFC 5737): no packet reaches anyone.
 _ADDRESS: Final = "192.0.2.1"

@@ -21,7 +21,7 @@ from pergola.runtime.controlling.controller import DONE, Outcome
 from pergola.runtime.controlling.unit import Unit, controller_unit
 from pergola.runtime.controlling.watches import Watch
 from pergola.runtime.metrics import Metrics
-from pergola.sandbox.simulated.late_kinds import late_caches
+from pergola.sandbox.late_kinds import late_caches
 
 Identity = tuple[GroupVersionKind, Key]
 

@@ -9,17 +9,16 @@ namespace `garden` run.
 import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from pergola.api.objects import JsonObject
 from pergola.kube.client import Client
-from pergola.kube.kubeconfig import load
+from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.runtime.controlling.unit import Unit
 from pergola.sandbox.cluster import Sandbox, start
-from pergola.sandbox.errors import SandboxError
-from pergola.sandbox.process_node import Endpoint, ProcessNode, api_server_flags, process_node
+from pergola.sandbox.process_node import ProcessNode, api_server_flags, process_node
 from pergola.sandbox.progress import Progress, silent
 from pergola.sandbox.simulated.claims import claims_unit
 from pergola.sandbox.simulated.etcd_druid import druid_unit
@@ -59,21 +58,9 @@ class Site:
     node: ProcessNode
     units: tuple[Unit, ...]
 
-    def reach(self, host: str, port: int = 443) -> Endpoint:
-        """Return the loopback address of the process behind a Service.
-
-        Clients there must still expect the certificate of the Service's name.
-
-        Args:
-            host: such as `virtual-garden-kube-apiserver.garden.svc.cluster.local`.
-
-        Raises:
-            SandboxError: nothing runs there now.
-        """
-        found = self.node.reach(host, port)
-        if found is None:
-            raise SandboxError(f"no process serves {host}:{port}; is its pod running?")
-        return found
+    def reach(self, config: ClusterConfig) -> ClusterConfig:
+        """Return how a program outside the site reaches an API server that is a Service of it."""
+        return replace(config, proxy_url=self.node.proxy)
 
 
 @asynccontextmanager

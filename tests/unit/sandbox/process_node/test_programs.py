@@ -1,0 +1,60 @@
+"""What differs between a program in a container and one on this machine."""
+
+from pathlib import Path
+
+from pergola.kube.yaml import parse
+from pergola.sandbox.process_node.place import Place
+from pergola.sandbox.process_node.programs import (
+    NAMES,
+    Surroundings,
+    adapt_file,
+    programs,
+    repositories,
+)
+
+PLACE = Place(Path("/here"), "127.80.1.2", ("/srv/ca",))
+SHARED = Surroundings(Path("/egress.yaml"), "http://127.0.0.1:1")
+PROGRAMS = programs({name: Path("/bin") / name for name in NAMES})
+
+
+def test_an_api_server_listens_on_its_own_address_and_reaches_etcd_by_name() -> None:
+    args = ("--secure-port=443", "--bind-address=::", "--etcd-servers=https://etcd-client:2379")
+    adapted = PROGRAMS["kube-apiserver"].adapt(args, PLACE, SHARED)
+    assert adapted[:3] == ("--secure-port=10443", *args[1:])
+    assert "--bind-address=127.80.1.2" in adapted[3:]
+    assert "--egress-selector-config-file=/egress.yaml" in adapted
+
+
+def test_an_etcd_does_not_listen_everywhere() -> None:
+    adapted = PROGRAMS["etcd"].adapt(("--listen-client-urls=https://0.0.0.0:2379",), PLACE, SHARED)
+    assert adapted[0] == "--listen-client-urls=https://127.80.1.2:2379"
+
+
+def test_kubeconfigs_lead_through_the_tunnel() -> None:
+    content = b"""{"kind": "Config", "clusters": [{"name": "a", "cluster": {"server": "https://x"}}],
+    "users": [{"name": "a", "user": {"tokenFile": "/srv/ca/token"}}]}"""
+    adapted = parse(adapt_file(content, PLACE, SHARED))
+    assert isinstance(adapted, dict)
+    assert adapted["clusters"] == [
+        {"name": "a", "cluster": {"server": "https://x", "proxy-url": SHARED.proxy}}
+    ]
+    assert adapted["users"] == [{"name": "a", "user": {"tokenFile": "/here/srv/ca/token"}}]
+
+
+def test_the_servers_of_a_component_listen_on_its_address() -> None:
+    content = b"kind: XConfiguration\nserver:\n  metrics: {port: 8080}\n  webhooks: {port: 10250}\n"
+    adapted = parse(adapt_file(content, PLACE, SHARED))
+    assert isinstance(adapted, dict)
+    assert adapted["server"] == {
+        "metrics": {"port": 8080, "bindAddress": "127.80.1.2"},
+        "webhooks": {"port": 10250, "bindAddress": "127.80.1.2"},
+    }
+
+
+def test_other_files_keep_their_bytes() -> None:
+    for content in (b"\xff\xfe", b"-----BEGIN CERTIFICATE-----\n", b"kind: Policy  # comment\n"):
+        assert adapt_file(content, PLACE, SHARED) == content
+
+
+def test_the_images_of_all_programs_are_known() -> None:
+    assert {"registry.k8s.io/etcd", "registry.k8s.io/kube-apiserver"} <= set(repositories())

@@ -1,0 +1,86 @@
+"""Where connections of a node's processes lead."""
+
+from typing import cast
+
+import pytest
+
+from pergola.api.objects import JsonObject, Key
+from pergola.kube.client import Client
+from pergola.manifests import manifest, service, service_port
+from pergola.sandbox.process_node.observe import Observed
+from pergola.sandbox.process_node.routes import Endpoint, Routes
+
+LABELS = {"app": "api"}
+ADDRESS = "127.80.1.2"
+PUBLIC = "api.garden.example.org"
+
+
+def pod(name: str, labels: dict[str, str], ip: str) -> JsonObject:
+    container = {"name": "c", "ports": [{"name": "https", "containerPort": 443}]}
+    owner = {"kind": "ReplicaSet", "name": name, "controller": True}
+    return manifest(
+        "v1",
+        "Pod",
+        f"{name}-1",
+        namespace="garden",
+        labels=labels,
+        spec={"containers": [container]},
+    ) | {"metadata": _owned(name, labels, owner), "status": {"podIP": ip}}
+
+
+def _owned(name: str, labels: dict[str, str], owner: JsonObject) -> JsonObject:
+    return {
+        "name": f"{name}-1",
+        "namespace": "garden",
+        "labels": labels,
+        "ownerReferences": [owner],
+        "resourceVersion": "1",
+    }
+
+
+@pytest.fixture
+def routes() -> Routes:
+    observed = Observed(cast("Client", None), "garden")  # caches that are not run
+    api = service("api", "garden", LABELS, service_port("https", 8443, "https"))
+    api["spec"]["clusterIP"] = "10.0.0.7"
+    idle = service("idle", "garden", {"app": "idle"}, service_port("https", 443))
+    route = {"route": [{"destination": {"host": "api", "port": {"number": 8443}}}]}
+    public = manifest(
+        "networking.istio.io/v1beta1",
+        "VirtualService",
+        "api",
+        namespace="garden",
+        spec={"hosts": [PUBLIC], "tls": [route]},
+    )
+    for obj in (api, idle):
+        observed.services.observe(obj)
+    observed.routes.observe(public)
+    observed.pods.observe(pod("api", LABELS, "10.65.0.1"))
+    observed.pods.observe(pod("other", {"app": "idle"}, "10.65.0.2"))
+    return Routes(observed, "garden", {Key("garden", "api"): ADDRESS})
+
+
+@pytest.mark.parametrize(
+    ("host", "port"),
+    [
+        ("api", 8443),
+        ("api.garden", 8443),
+        ("api.garden.svc", 8443),
+        ("api.garden.svc.cluster.local", 8443),
+        ("10.0.0.7", 8443),
+        ("10.65.0.1", 443),
+        (PUBLIC, 443),
+    ],
+)
+def test_services_pods_and_public_names_lead_to_the_process(
+    routes: Routes, host: str, port: int
+) -> None:
+    assert routes.resolve(host, port) == Endpoint(ADDRESS, 10443)
+
+
+@pytest.mark.parametrize(
+    ("host", "port"),
+    [("api", 80), ("api.other", 8443), ("idle", 443), ("10.65.0.2", 443), ("example.org", 443)],
+)
+def test_nothing_else_leads_anywhere(routes: Routes, host: str, port: int) -> None:
+    assert routes.resolve(host, port) is None
