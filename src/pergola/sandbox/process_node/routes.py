@@ -11,7 +11,6 @@ from pergola.api.objects import JsonObject, Key, labels_of, map_at, maps_at
 from pergola.sandbox.process_node.observe import Observed, workload_of
 from pergola.sandbox.process_node.place import local_port
 
-
 _DOMAINS: Final = ("", "svc", "svc.cluster.local")
 
 
