@@ -4,8 +4,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
+from pergola.api.kinds import CRD
+from pergola.api.objects import Key
 from pergola.operator.components import pvc_autoscaler
-from pergola.operator.components.component import Component, Removable, Rendered, always
+from pergola.operator.components.component import Component, Identity, Removable, Rendered, always
 from pergola.operator.components.definitions import GROUPS, Group, load
 from pergola.operator.components.vertical_pod_autoscaler import objects as autoscaler
 from pergola.operator.garden.landscape import Landscape
@@ -52,3 +54,25 @@ def _render(group: Group, landscape: Landscape) -> Rendered:
 
 CRDS: Final = {group.key: component(group) for group in GROUPS}
 """The components by the key of their group, in the order of their tasks."""
+
+DELETED_GROUPS: Final = (
+    "extensions",
+    "prometheus-operator",
+    "opentelemetry",
+    "fluent-operator",
+    "istio",
+    "vpa",
+    "etcd",
+    "perses-operator",
+    "victoria-operator",
+)
+"""The groups that go with the Garden."""
+
+
+def definitions_of(name: str) -> Removable | None:
+    """Return the definitions of a component; None if it is not one of these."""
+    for group in GROUPS:
+        if CRDS[group.key].name == name:
+            keys = (Key("", definition) for definition in sorted(group.names))
+            return Removable(direct=tuple(Identity(CRD, key) for key in keys))
+    return None

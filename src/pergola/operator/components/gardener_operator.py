@@ -5,6 +5,7 @@ from typing import Final
 from pergola.manifests import target_reference, vertical_pod_autoscaler
 from pergola.operator.components import monitoring
 from pergola.operator.components.component import Component, Rendered
+from pergola.operator.components.removal import removable
 from pergola.operator.garden.landscape import NAMESPACE, Landscape
 
 NAME: Final = "gardener-operator"
@@ -35,10 +36,12 @@ OPERATOR_AUTOSCALER: Final = Component(
     deploy="Deploying VPA for gardener-operator",
     render=autoscaler,
     waits=False,
+    removable=removable(f"VerticalPodAutoscaler {NAME}-vpa"),
 )
 OPERATOR_SERVICE_MONITOR: Final = Component(
     name=f"{NAME}-service-monitor",
     deploy="Deploying ServiceMonitor for gardener-operator",
     render=service_monitor,
     waits=False,
+    removable=removable(f"ServiceMonitor garden-{NAME}"),
 )

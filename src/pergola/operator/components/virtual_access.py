@@ -12,6 +12,7 @@ from pergola.manifests import KUBE_SYSTEM, manifest, mount, projected, secret_fi
 from pergola.operator.components import authorities
 from pergola.operator.components.component import Component, Rendered
 from pergola.operator.components.conventions import to_service
+from pergola.operator.components.removal import removable
 from pergola.operator.garden.credentials import Credential
 from pergola.operator.garden.landscape import NAMESPACE, Landscape
 from pergola.pki import TokenFile, kubeconfig
@@ -116,4 +117,5 @@ GENERIC_KUBECONFIG: Final = Component(
     credentials=credentials,
     render=_render,
     waits=False,
+    removable=removable(),
 )

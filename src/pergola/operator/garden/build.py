@@ -5,14 +5,17 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from pergola.api.kinds import CONFIG_MAP, SECRET
-from pergola.api.objects import JsonObject, Key, name_of
+from pergola.api.kinds import CONFIG_MAP, SECRET, SERVICE
+from pergola.api.kinds import NAMESPACE as NAMESPACE_KIND
+from pergola.api.objects import JsonObject, Key, labels_of, map_at, name_of
 from pergola.api.operator_v1alpha1 import EXTENSION, Garden, garden_from
 from pergola.kube.client import Client
 from pergola.kube.errors import UnknownKind
 from pergola.kube.selectors import format_selector
+from pergola.manifests import KUBE_SYSTEM
 from pergola.operator.components.authorities import authorities
 from pergola.operator.components.component import Component
+from pergola.operator.components.gardener_apiserver.component import GARDENER_APISERVER
 from pergola.operator.garden.credentials import Credential, Credentials
 from pergola.operator.garden.errors import OperatorError, ReferencesMissing
 from pergola.operator.garden.landscape import NAMESPACE, Landscape
@@ -58,23 +61,46 @@ async def build(
         SecretsManagerError: A credential cannot be generated or adopted.
         KubeError: The API server refused, or did not answer.
     """
-    bare = template(garden_from(garden))
-    references, wildcard, extensions = await asyncio.gather(
+    bare, references, wildcard, address = await asyncio.gather(
+        bare_landscape(client, garden, template),
         _read_references(client, references_of(garden)),
         _wildcard_certificate(client),
-        _extensions(client),
+        _address(client),
     )
     landscape = replace(
-        bare, references=references, wildcard_certificate=wildcard, extensions=extensions
+        bare,
+        references=references,
+        wildcard_certificate=wildcard,
+        gardener_api_server_address=address,
     )
-    secrets = await SecretsManager.open(
-        client,
-        NAMESPACE,
-        IDENTITY,
-        clock=clock,
-        rotation_times=rotation_times(landscape.rotation),
-    )
+    secrets = await open_secrets(client, landscape, clock)
     return Built(await _with_credentials(landscape, secrets, components), secrets)
+
+
+async def bare_landscape(client: Client, garden: JsonObject, template: Template) -> Landscape:
+    """Return the landscape of a Garden without what it refers to, and without credentials.
+
+    Raises:
+        Malformed: The Garden has values of wrong types.
+        KubeError: The API server refused, or did not answer.
+    """
+    system, extensions = await asyncio.gather(
+        client.find(NAMESPACE_KIND, Key("", KUBE_SYSTEM), metadata_only=True), _extensions(client)
+    )
+    is_self_hosted = labels_of(system or {}).get("gardener.cloud/role") == "shoot"
+    bare = template(garden_from(garden))
+    return replace(bare, extensions=extensions, is_self_hosted=is_self_hosted)
+
+
+async def open_secrets(client: Client, landscape: Landscape, clock: Clock) -> SecretsManager:
+    """Return the secrets manager for one run.
+
+    Raises:
+        SecretsManagerError: A managed Secret cannot be read.
+        KubeError: The API server refused, or did not answer.
+    """
+    times = rotation_times(landscape.rotation)
+    return await SecretsManager.open(client, NAMESPACE, IDENTITY, clock=clock, rotation_times=times)
 
 
 async def _with_credentials(
@@ -115,6 +141,17 @@ async def _read_references(
     if missing:
         raise ReferencesMissing([f"{each.kind} {each.key} ({each.field})" for each in missing])
     return found
+
+
+async def _address(client: Client) -> str:
+    """Return the cluster IP of the Service of gardener-apiserver; empty if there is none yet."""
+    service = await client.find(SERVICE, Key(NAMESPACE, GARDENER_APISERVER.name))
+    return cluster_ip(service)
+
+
+def cluster_ip(service: JsonObject | None) -> str:
+    """Return the cluster IP of a Service; empty if there is none."""
+    return str(map_at(service or {}, "spec").get("clusterIP") or "")
 
 
 async def _wildcard_certificate(client: Client) -> JsonObject | None:

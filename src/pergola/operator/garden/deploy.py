@@ -4,6 +4,7 @@ Nothing is written that would change nothing, and every wait is a watch.
 """
 
 import asyncio
+from contextlib import suppress
 from typing import Final
 
 from pergola.api.managed_resource_status import (
@@ -16,9 +17,10 @@ from pergola.api.objects import JsonObject, Key
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.bundle import Bundle, Registry, apply, delete, for_seed, for_shoot
 from pergola.kube.client import Client
+from pergola.kube.errors import UnknownKind
 from pergola.operator.components.component import Managed, Removable, Rendered, Target
 from pergola.operator.garden.direct import DirectObjects
-from pergola.operator.garden.waiting import Note, Problem, unnoted, wait_until
+from pergola.operator.garden.waiting import Note, Problem, gone, unnoted, wait_until
 from pergola.runtime.clock import Clock, SystemClock
 
 _ORIGIN: Final = "gardener"
@@ -71,11 +73,14 @@ class Deployer:
     async def remove(self, removable: Removable) -> None:
         """Request the deletion of all objects that a component may have left.
 
+        Kinds that the API server no longer serves have no objects.
+
         Raises:
             KubeError: The API server refused, or did not answer.
         """
         for key in removable.managed:
-            await delete(self._client, key)
+            with suppress(UnknownKind):
+                await delete(self._client, key)
         for identity in removable.direct:
             await self._direct.delete(identity)
 
@@ -87,9 +92,13 @@ class Deployer:
         """
         async with asyncio.TaskGroup() as group:
             for key in removable.managed:
-                group.create_task(self._wait_managed(key, _left, limit))
+                group.create_task(self._wait_gone(key, limit))
             for identity in removable.direct:
                 group.create_task(self._direct.wait_gone(identity, limit))
+
+    async def _wait_gone(self, key: Key, limit: float) -> None:
+        with suppress(UnknownKind):
+            await self._wait_managed(key, _left, limit)
 
     async def _wait_managed(self, key: Key, problem_of: Problem, limit: float) -> None:
         await wait_until(self._client, MANAGED_RESOURCE, key, problem_of, limit, self._note)
@@ -128,4 +137,4 @@ def _problem_of(managed: Managed) -> Problem:
 
 
 def _left(resource: JsonObject | None) -> str | None:
-    return deletion_problem(resource) or "it still exists" if resource else None
+    return deletion_problem(resource or {}) or gone(resource)

@@ -6,6 +6,7 @@ large, and there are many of them.
 
 import asyncio
 from collections.abc import Coroutine, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import groupby
@@ -13,18 +14,29 @@ from typing import Any, Final, TypeVar
 
 import orjson
 
-from pergola.api.objects import GroupVersionKind, JsonObject, Key, resource_version_of
+from pergola.api.marks import CONFIRMATION_DELETION, is_truthy
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    annotations_of,
+    labels_of,
+    resource_version_of,
+    uid_of,
+)
 from pergola.health import check, has_rule, progressing
 from pergola.kube.applied import is_applied
 from pergola.kube.client import Client
+from pergola.kube.errors import NotFound, UnknownKind
 from pergola.operator.components.component import Identity
 from pergola.operator.garden import etcd_objects
-from pergola.operator.garden.waiting import Note, Problem, unnoted, wait_until
+from pergola.operator.garden.waiting import Note, Problem, gone, unnoted, wait_until
 from pergola.runtime.clock import Clock
 
 MANAGER: Final = "gardener-operator"
 """The field manager of the objects that the operator applies itself."""
 
+_PROTECTED: Final = "gardener.cloud/deletion-protected"
 _AT_ONCE: Final = 8
 _LISTED: Final = 3
 """From so many objects of a kind in one place, one list of metadata costs less than each object."""
@@ -88,10 +100,11 @@ class DirectObjects:
         Raises:
             KubeError: The API server refused, or did not answer.
         """
-        live = await self._client.find(identity.gvk, identity.key, metadata_only=True)
-        if live is not None:
-            uid = live["metadata"]["uid"]
-            await self._client.delete(identity.gvk, identity.key, uid=uid)
+        with suppress(UnknownKind, NotFound):
+            live = await self._client.find(*identity, metadata_only=True)
+            if live is not None:
+                await self._confirm(identity, live)
+                await self._client.delete(*identity, uid=uid_of(live))
 
     async def wait_gone(self, identity: Identity, limit: float) -> None:
         """Wait until an object is gone.
@@ -99,7 +112,15 @@ class DirectObjects:
         Raises:
             NotReady: It still exists after `limit` seconds.
         """
-        await self._wait(identity, limit, lambda obj: "it still exists" if obj else None)
+        with suppress(UnknownKind):
+            await self._wait(identity, limit, gone)
+
+    async def _confirm(self, identity: Identity, live: JsonObject) -> None:
+        """Confirm the deletion of an object that is protected against accidental ones."""
+        is_protected = identity.gvk == etcd_objects.ETCD or _PROTECTED in labels_of(live)
+        if is_protected and not is_truthy(annotations_of(live).get(CONFIRMATION_DELETION)):
+            patch = {"metadata": {"annotations": {CONFIRMATION_DELETION: "true"}}}
+            await self._client.patch(*identity, patch)
 
     async def _versions(self, gvk: GroupVersionKind, keys: list[Key]) -> dict[Key, str]:
         """Return the current versions of those objects that were applied before."""

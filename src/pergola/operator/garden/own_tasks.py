@@ -28,6 +28,7 @@ from pergola.operator.components.resource_manager.virtual import VIRTUAL_RESOURC
 from pergola.operator.components.service_mesh import gateway
 from pergola.operator.components.virtual_access import GENERIC_KUBECONFIG, KUBECONFIG
 from pergola.operator.garden import virtual_manager
+from pergola.operator.garden.build import cluster_ip
 from pergola.operator.garden.component_tasks import Deploy
 from pergola.operator.garden.landscape import NAMESPACE
 from pergola.operator.garden.run import Run
@@ -73,7 +74,7 @@ async def deploy_gardener_api_server(run: Run) -> None:
     """Deploy gardener-apiserver; register it once the address of its Service is known."""
     await run.deployer.apply(GARDENER_APISERVER.objects(run.current()))
     service = await run.wait(SERVICE, _GARDENER, _address_problem, _SERVICE_LIMIT)
-    address = address_of(service)
+    address = cluster_ip(service)
     if address != run.current().gardener_api_server_address:
         run.update(gardener_api_server_address=address)
         await run.deployer.apply(GARDENER_APISERVER.objects(run.current()))
@@ -100,11 +101,6 @@ async def access_tokens(client: Client) -> dict[str, str]:
     return {name: token for name, token in tokens.items() if token}
 
 
-def address_of(service: JsonObject | None) -> str:
-    """Return the cluster IP of a Service; empty if it has none."""
-    return str(map_at(service or {}, "spec").get("clusterIP") or "")
-
-
 def _token(encoded: object) -> str:
     with suppress(ValueError, ConfigurationError):
         content = base64.b64decode(str(encoded or ""))
@@ -120,4 +116,4 @@ def _load_balancer_problem(service: JsonObject | None) -> str | None:
 def _address_problem(service: JsonObject | None) -> str | None:
     if service is None:
         return "it does not exist"
-    return None if address_of(service) else "it has no cluster IP"
+    return None if cluster_ip(service) else "it has no cluster IP"

@@ -12,6 +12,7 @@ from pergola.api.objects import (
     finalizers_of,
     labels_of,
     resource_version_of,
+    uid_of,
 )
 from pergola.api.operator_v1alpha1 import GARDEN, Garden
 from pergola.kube.client import Client
@@ -38,6 +39,20 @@ async def add_finalizer(client: Client, garden: JsonObject) -> JsonObject:
         "resourceVersion": resource_version_of(garden),
     }
     return await client.patch(GARDEN, Key.of(garden), {"metadata": metadata})
+
+
+async def remove_finalizer(client: Client, garden: JsonObject) -> None:
+    """Take the finalizer of the operator off a Garden, which then may vanish.
+
+    Raises:
+        KubeError: The API server refused, or did not answer.
+    """
+    live = await client.find(GARDEN, Key.of(garden), metadata_only=True)
+    if live is None or uid_of(live) != uid_of(garden):
+        return
+    left = [each for each in finalizers_of(live) if each != marks.OPERATOR_FINALIZER]
+    metadata: JsonObject = {"finalizers": left, "resourceVersion": resource_version_of(live)}
+    await client.patch(GARDEN, Key.of(garden), {"metadata": metadata})
 
 
 async def check_autoscaler(client: Client, garden: Garden) -> None:

@@ -9,24 +9,27 @@ from pergola.api.objects import (
     Key,
     annotations_of,
     deletion_timestamp_of,
+    finalizers_of,
     metadata_of,
     uid_of,
 )
 from pergola.api.operator_v1alpha1 import GARDEN, garden_from
 from pergola.extension_api.errors import codes_of
-from pergola.flow import TASK_FAILED, Graph, Progress
+from pergola.flow import TASK_FAILED, FlowFailed, Graph, Progress
 from pergola.flow import Settings as FlowSettings
 from pergola.flow import run as run_flow
 from pergola.flow.retry import Diagnosis
 from pergola.kube.client import Client
 from pergola.operator.components.catalog import CATALOG
-from pergola.operator.garden import flows, operation, prepare
-from pergola.operator.garden.build import Template, build
+from pergola.operator.garden import flow_delete, flows, operation, prepare
+from pergola.operator.garden.build import Built, Template, bare_landscape, build, open_secrets
 from pergola.operator.garden.deploy import Deployer
 from pergola.operator.garden.errors import OperatorError
 from pergola.operator.garden.judge import check
+from pergola.operator.garden.leftovers import StillExists
 from pergola.operator.garden.run import Run
 from pergola.operator.garden.status import Operator, Status, sentence
+from pergola.operator.garden.usage import ensure_unused
 from pergola.operator.rotation.phases import key_completes_now
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.runtime.clock import Clock
@@ -42,6 +45,7 @@ IGNORE: Final = "operator.gardener.cloud/ignore"
 _AT_ONCE: Final = 0.005
 _SETUP_SPAN: Final = (0, 15)
 _MAIN_SPAN: Final = (15, 100)
+_DELETION_SPAN: Final = (0, 99)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +81,8 @@ class GardenReconciler:
         self._settings = settings
         self._clock = clock
         self._events = events
+        self._notes = _Notes()
+        self._deployer = Deployer(client, clock, self._notes)
 
     async def reconcile(self, key: Key) -> Outcome:
         """Do what a Garden needs now.
@@ -96,6 +102,8 @@ class GardenReconciler:
             return await self._operate(garden, status)
         except Exception as error:  # whatever it is, the Garden's status says it
             await self._failed(status, error)
+            if isinstance(error, FlowFailed) and error.after is not None:
+                return Again(error.after)
             raise ReconcileError(str(error)) from error
 
     async def _operate(self, garden: JsonObject, status: Status) -> Outcome:
@@ -107,29 +115,22 @@ class GardenReconciler:
         remaining = operation.remaining(requested)
         if remaining is not None:
             status.garden = await self._client.patch(GARDEN, Key.of(garden), remaining)
+        if is_deleted:
+            return await self._delete(status)
         check(garden_from(status.garden), any_version=self._settings.any_version)
         status.garden = await prepare.add_finalizer(self._client, status.garden)
         return await self._reconcile(status)
 
     async def _reconcile(self, status: Status) -> Outcome:
-        key = Key.of(status.garden)
         typed = garden_from(status.garden)
         await prepare.check_autoscaler(self._client, typed)
         await prepare.apply_namespace(self._client, typed)
         built = await build(
             self._client, status.garden, self._settings.template, CATALOG, self._clock
         )
-        notes = _Notes()
-        run = Run(
-            client=self._client,
-            clock=self._clock,
-            deployer=Deployer(self._client, self._clock, notes),
-            virtual=self._virtual,
-            built=built,
-            note=notes,
-        )
-        await self._flow(flows.setup(run), status, notes, _SETUP_SPAN)
-        await self._flow(flows.reconciliation(run, key), status, notes, _MAIN_SPAN)
+        run = self._run(built)
+        await self._flow(flows.setup(run), status, _SETUP_SPAN)
+        await self._flow(flows.reconciliation(run, Key.of(status.garden)), status, _MAIN_SPAN)
         await built.secrets.cleanup()
         garden = garden_from(status.garden)
         await status.succeed(operation.success(garden, self._clock.now()))
@@ -138,11 +139,37 @@ class GardenReconciler:
             return Again(_AT_ONCE)
         return Again(self._settings.sync_period)
 
-    async def _flow(
-        self, graph: Graph, status: Status, notes: "_Notes", span: tuple[int, int]
-    ) -> None:
+    async def _delete(self, status: Status) -> Outcome:
+        """Delete everything that belongs to the Garden, and release it.
+
+        Raises:
+            OperatorError: It still has Seeds or Shoots.
+            FlowFailed: A task failed.
+        """
+        if marks.OPERATOR_FINALIZER not in finalizers_of(status.garden):
+            return DONE
+        await ensure_unused(self._virtual, status.garden)
+        landscape = await bare_landscape(self._client, status.garden, self._settings.template)
+        secrets = await open_secrets(self._client, landscape, self._clock)
+        run = self._run(Built(landscape, secrets))
+        await self._flow(flow_delete.deletion(run), status, _DELETION_SPAN)
+        self._events.normal(Regarding.of(status.garden), "Deleted", "Garden is deleted")
+        await prepare.remove_finalizer(self._client, status.garden)
+        return DONE
+
+    def _run(self, built: Built) -> Run:
+        return Run(
+            client=self._client,
+            clock=self._clock,
+            deployer=self._deployer,
+            virtual=self._virtual,
+            built=built,
+            note=self._notes,
+        )
+
+    async def _flow(self, graph: Graph, status: Status, span: tuple[int, int]) -> None:
         progress = Progress(graph, status.report, span=span)
-        notes.progress = progress
+        self._notes.progress = progress
         settings = FlowSettings(sentence=TASK_FAILED, diagnose=_diagnose)
         await run_flow(graph, progress=progress, settings=settings)
 
@@ -169,7 +196,8 @@ class _Notes:
 
 
 def _diagnose(error: Exception) -> Diagnosis:
-    return Diagnosis(codes=tuple(map(str, codes_of(error))))
+    after = error.after if isinstance(error, StillExists) else None
+    return Diagnosis(after=after, codes=tuple(map(str, codes_of(error))))
 
 
 async def check_only_one(client: Client, garden: JsonObject) -> None:

@@ -22,6 +22,11 @@ def unnoted(subject: str, problem: str) -> None:
     """Ignore what is awaited."""
 
 
+def gone(obj: JsonObject | None) -> str | None:
+    """Return that an object still exists, or None."""
+    return "it still exists" if obj else None
+
+
 async def wait_until(
     client: Client,
     gvk: GroupVersionKind,

@@ -4,10 +4,11 @@ from typing import Final
 
 from pergola.operator.components.component import Component, Rendered
 from pergola.operator.components.etcd_druid import ETCD_DRUID
-from pergola.operator.components.etcds.access import ROLES, credentials
+from pergola.operator.components.etcds.access import ROLES, credentials, name
 from pergola.operator.components.etcds.autoscaling import autoscaler
 from pergola.operator.components.etcds.etcd import etcd
 from pergola.operator.components.etcds.metrics import service_monitor
+from pergola.operator.components.removal import removable
 from pergola.operator.garden.landscape import Landscape
 
 
@@ -25,4 +26,15 @@ ETCDS: Final = Component(
     credentials=credentials,
     render=render,
     limit=300.0,
+    removable=removable(
+        *(
+            f"{kind} {named}"
+            for role in ROLES
+            for kind, named in (
+                ("Etcd", name(role)),
+                ("VerticalPodAutoscaler", name(role)),
+                ("ServiceMonitor", f"garden-{name(role)}"),
+            )
+        )
+    ),
 )

@@ -17,6 +17,7 @@ from pergola.operator.components.kube_apiserver.authorization import authorizati
 from pergola.operator.components.kube_apiserver.flags import flags
 from pergola.operator.components.kube_apiserver.workload import CONTAINER, workload
 from pergola.operator.components.kube_apiserver_exposure.services import terminates_tls
+from pergola.operator.components.removal import removable
 from pergola.operator.components.virtual_access import API_SERVER
 from pergola.operator.garden.credentials import Credential
 from pergola.operator.garden.landscape import Landscape
@@ -71,4 +72,11 @@ KUBE_APISERVER: Final = Component(
     credentials=credentials,
     render=render,
     limit=300.0,
+    removable=removable(
+        f"Deployment {API_SERVER}",
+        f"HorizontalPodAutoscaler {API_SERVER}",
+        f"VerticalPodAutoscaler {API_SERVER}-vpa",
+        f"PodDisruptionBudget {API_SERVER}",
+        f"ServiceMonitor garden-{API_SERVER}",
+    ),
 )

@@ -16,6 +16,7 @@ from pergola.operator.components.conventions import (
     open_to_namespaces,
 )
 from pergola.operator.components.istio import EXPORTED
+from pergola.operator.components.removal import removable
 from pergola.operator.components.virtual_access import API_SERVER
 from pergola.operator.garden.landscape import NAMESPACE, Landscape
 
@@ -73,4 +74,5 @@ API_SERVER_SERVICE: Final = Component(
     after=SYNC_POINT,
     render=render,
     limit=600.0,
+    removable=removable(*(f"Service {name}" for name in (API_SERVER, MUTUAL, UPGRADED))),
 )

@@ -23,6 +23,7 @@ from pergola.operator.components.kube_apiserver_exposure.services import (
     UPGRADED,
     terminates_tls,
 )
+from pergola.operator.components.removal import removable
 from pergola.operator.components.virtual_access import API_SERVER
 from pergola.operator.garden.credentials import Credential
 from pergola.operator.garden.landscape import NAMESPACE, Landscape
@@ -105,6 +106,12 @@ API_SERVER_SNI: Final = Component(
     credentials=credentials,
     render=render,
     limit=120.0,
+    removable=removable(
+        f"Gateway {API_SERVER}",
+        f"VirtualService {API_SERVER}",
+        *(f"DestinationRule {name}" for name in (API_SERVER, MUTUAL, UPGRADED)),
+        managed=(_ROUTES, _SECRETS),
+    ),
 )
 TLS_SERVICES_CLEANUP: Final = Component(
     name="kube-apiserver-tls-services",

@@ -26,6 +26,7 @@ from pergola.operator.components.component import Component, Managed, Rendered, 
 from pergola.operator.components.conventions import GARDEN_SCRAPES, NON_ROOT, TO_DNS, open_ports
 from pergola.operator.components.kube_controller_manager import controllers
 from pergola.operator.components.priority_classes import P300
+from pergola.operator.components.removal import removable
 from pergola.operator.components.tls import CIPHER_SUITES
 from pergola.operator.garden.credentials import Credential
 from pergola.operator.garden.landscape import NAMESPACE, Landscape
@@ -253,4 +254,14 @@ KUBE_CONTROLLER_MANAGER: Final = Component(
     credentials=credentials,
     render=render,
     limit=180.0,
+    removable=removable(
+        f"Deployment {DEPLOYMENT}",
+        f"PodDisruptionBudget {DEPLOYMENT}",
+        f"VerticalPodAutoscaler {DEPLOYMENT}-vpa",
+        f"ServiceMonitor garden-{DEPLOYMENT}",
+        f"PrometheusRule garden-{DEPLOYMENT}",
+        f"Service {DEPLOYMENT}",
+        "Secret shoot-access-kube-controller-manager",
+        managed=("shoot-core-kube-controller-manager",),
+    ),
 )

@@ -5,6 +5,7 @@ from typing import Final
 
 from pergola.operator.components.component import Component, Rendered
 from pergola.operator.components.observability.conventions import CREDENTIAL, CREDENTIAL_TASK
+from pergola.operator.components.removal import removable
 from pergola.operator.garden.credentials import Credential
 from pergola.operator.garden.landscape import Landscape
 from pergola.secrets_manager import BasicAuth, Options
@@ -28,4 +29,5 @@ INGRESS_PASSWORD: Final = Component(
     credentials=credentials,
     render=render,
     waits=False,
+    removable=removable(),
 )

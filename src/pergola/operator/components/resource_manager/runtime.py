@@ -14,6 +14,7 @@ from pergola.operator.components.component import Component, Rendered
 from pergola.operator.components.conventions import FROM_WORLD, SEED_SCRAPES, open_ports
 from pergola.operator.components.crds import CRDS
 from pergola.operator.components.priority_classes import CRITICAL
+from pergola.operator.components.removal import removable
 from pergola.operator.components.resource_manager import workload
 from pergola.operator.components.resource_manager.configuration import (
     METRICS_PORT,
@@ -96,4 +97,17 @@ RESOURCE_MANAGER: Final = Component(
     wait="Waiting for gardener-resource-manager to be healthy",
     credentials=credentials,
     render=render,
+    removable=removable(
+        "MutatingWebhookConfiguration gardener-resource-manager",
+        "ValidatingWebhookConfiguration gardener-resource-manager",
+        "Deployment gardener-resource-manager",
+        "PodDisruptionBudget gardener-resource-manager",
+        "VerticalPodAutoscaler gardener-resource-manager-vpa",
+        "ServiceMonitor seed-gardener-resource-manager",
+        "Service gardener-resource-manager",
+        "ServiceAccount gardener-resource-manager",
+        "ClusterRoleBinding gardener-resource-manager-seed",
+        "ClusterRole gardener-resource-manager-seed",
+        "CustomResourceDefinition managedresources.resources.gardener.cloud",
+    ),
 )

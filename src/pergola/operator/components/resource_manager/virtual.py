@@ -15,6 +15,7 @@ from pergola.operator.components import authorities
 from pergola.operator.components.component import Component, Managed, Rendered, Target
 from pergola.operator.components.conventions import WEBHOOK_TARGETS, open_ports
 from pergola.operator.components.priority_classes import P400
+from pergola.operator.components.removal import removable
 from pergola.operator.components.resource_manager import workload
 from pergola.operator.components.resource_manager.configuration import (
     METRICS_PORT,
@@ -25,6 +26,7 @@ from pergola.operator.components.virtual_access import (
     API_SERVER,
     TO_VIRTUAL_API_SERVER,
     access_secret,
+    access_secret_name,
     kubeconfig_mount,
     kubeconfig_volume,
 )
@@ -149,4 +151,16 @@ VIRTUAL_RESOURCE_MANAGER: Final = Component(
     after=("Waiting until Kubernetes API server rolled out",),
     credentials=credentials,
     render=render,
+    removable=removable(
+        f"Deployment {NAME}",
+        f"PodDisruptionBudget {NAME}",
+        f"VerticalPodAutoscaler {NAME}-vpa",
+        f"ServiceMonitor shoot-{NAME}",
+        f"Service {NAME}",
+        f"RoleBinding {NAME}",
+        f"Role {NAME}",
+        f"ServiceAccount {NAME}",
+        f"Secret {access_secret_name(ACCOUNT)}",
+        managed=(MANAGED_RESOURCE,),
+    ),
 )

@@ -3,6 +3,7 @@
 from typing import Final
 
 from pergola.operator.components.component import Component, Managed, Rendered
+from pergola.operator.components.removal import removable
 from pergola.operator.components.service_mesh.entrances import internal, load_balancer
 from pergola.operator.components.service_mesh.filters import filters
 from pergola.operator.components.service_mesh.gateway import gateway, mesh_namespace
@@ -32,4 +33,10 @@ def render(landscape: Landscape) -> Rendered:
     )
 
 
-ISTIO: Final = Component(name="istio", deploy="Deploying Istio", render=render, limit=120.0)
+ISTIO: Final = Component(
+    name="istio",
+    deploy="Deploying Istio",
+    render=render,
+    removable=removable(managed=("virtual-garden-istio", NAMESPACE), namespace=NAMESPACE),
+    limit=120.0,
+)

@@ -43,6 +43,7 @@ from pergola.operator.components.observability.vali.component import PORT as VAL
 from pergola.operator.components.observability.vali.component import SERVICE as VALI_SERVICE
 from pergola.operator.components.observability.vali.component import absent as absent_vali
 from pergola.operator.components.priority_classes import P100
+from pergola.operator.components.removal import removable
 from pergola.operator.garden.credentials import Credential
 from pergola.operator.garden.landscape import NAMESPACE, Landscape
 from pergola.secrets_manager import BasicAuth, Options
@@ -246,4 +247,5 @@ PLUTONO: Final = Component(
     after=(CREDENTIAL_TASK,),
     credentials=credentials,
     render=render,
+    removable=removable("ConfigMap plutono-dashboards-garden", managed=(NAME,)),
 )

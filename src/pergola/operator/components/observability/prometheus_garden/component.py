@@ -27,6 +27,7 @@ from pergola.operator.components.observability.prometheus_garden.metering_rules 
 from pergola.operator.components.observability.prometheus_garden.scrapes import cadvisor, scrapes
 from pergola.operator.components.observability.prometheus_garden.seed_rules import seed_rules
 from pergola.operator.components.observability.prometheus_garden.shoot_rules import shoot_rules
+from pergola.operator.components.removal import removable
 from pergola.operator.components.virtual_access import access_secret
 from pergola.operator.garden.credentials import Credential
 from pergola.operator.garden.landscape import Landscape
@@ -120,4 +121,5 @@ PROMETHEUS_GARDEN: Final = Component(
     ),
     credentials=credentials,
     render=render,
+    removable=removable("Secret shoot-access-prometheus-garden", managed=(NAME, f"{NAME}-target")),
 )

@@ -1,0 +1,153 @@
+"""The flow that deletes a Garden (spec 20 §18): what goes, and what must be gone before."""
+
+import re
+from unittest.mock import create_autospec
+
+import pytest
+
+from pergola.api.objects import GroupVersionKind, JsonObject, Key
+from pergola.flow import Graph
+from pergola.operator.components.catalog import CATALOG
+from pergola.operator.components.component import Component, Identity
+from pergola.operator.garden import flow_delete, flows
+from pergola.operator.garden.extension_resources import deletion as extensions
+from pergola.operator.garden.flow_delete import DELETION, destroying
+from pergola.operator.garden.leftovers import Selection
+from pergola.operator.garden.run import Run
+from pergola.testing.garden import BACKED_UP, COMPLETE, HIGHLY_AVAILABLE, landscape
+
+HASHED = re.compile(r"-[0-9a-f]{8}$")
+KEPT = {"shoot-extensions-crds", "pvc-autoscaler-crds"}
+
+
+def graph(**attributes: object) -> Graph:
+    run = create_autospec(Run, instance=True)
+    run.current.return_value = landscape(**attributes)
+    return flow_delete.deletion(run)
+
+
+def before(graph: Graph, name: str) -> set[str]:
+    """Return the names of all tasks that have to be done before one."""
+    names: set[str] = set()
+    for task in graph.dependencies()[name]:
+        if task.name not in names:
+            names |= {task.name} | before(graph, task.name)
+    return names
+
+
+def test_every_component_that_has_objects_is_destroyed() -> None:
+    tasks = graph()
+    without_task = {each.name for each in CATALOG if destroying(each) not in tasks}
+    objectless = {each.name for each in CATALOG if not each.objects(landscape()).managed}
+    assert tasks.name == DELETION
+    assert without_task - KEPT == {
+        "generic-token-kubeconfig",
+        "observability-ingress",
+        "kube-apiserver-tls-services",
+    }
+    assert without_task - KEPT <= objectless
+
+
+def test_nothing_of_the_control_plane_goes_before_gardener_is_gone() -> None:
+    tasks = graph()
+    gardener = {
+        "Destroying Gardener API Server",
+        "Destroying Gardener Controller Manager",
+        "Destroying Gardener Admission Controller",
+        "Destroying virtual system resources",
+    }
+    assert gardener <= before(tasks, flow_delete.ONLY_REQUIRED)
+    for name in (
+        "Destroying Kubernetes Controller Manager",
+        "Destroying gardener-resource-manager for virtual garden",
+        "Destroying Kubernetes API Server",
+        "Destroying main and events ETCDs of virtual garden",
+    ):
+        assert flow_delete.ONLY_REQUIRED in before(tasks, name)
+
+
+def test_the_virtual_resource_manager_outlives_all_that_it_has_to_release() -> None:
+    tasks = graph()
+    manager = "Destroying gardener-resource-manager for virtual garden"
+    assert flow_delete.NONE_VIRTUAL in before(tasks, manager)
+    assert manager in before(tasks, "Destroying Kubernetes API Server")
+    assert "Destroying Kubernetes API Server" in before(
+        tasks, "Destroying main and events ETCDs of virtual garden"
+    )
+
+
+def test_druid_and_the_backup_outlive_the_etcds() -> None:
+    tasks = graph()
+    etcds = "Destroying main and events ETCDs of virtual garden"
+    for name in ("Destroying ETCD Druid", extensions.DESTROY_ENTRY, extensions.DESTROY_DNS):
+        assert etcds in before(tasks, name)
+    assert extensions.DESTROY_ENTRY in before(tasks, extensions.DESTROY_BUCKET)
+
+
+def test_the_runtime_resource_manager_goes_when_nothing_needs_it() -> None:
+    tasks = graph()
+    others = {task.name for task in tasks} - before(tasks, flow_delete.NONE)
+    assert flow_delete.NONE in before(tasks, "Destroying gardener-resource-manager")
+    assert all(
+        "Destroying gardener-resource-manager" in before(tasks, name)
+        for name in others - {flow_delete.NONE, "Destroying gardener-resource-manager"}
+    )
+
+
+def test_on_a_shoot_that_hosts_its_own_control_plane_its_components_stay() -> None:
+    kept = {task.name for task in graph(is_self_hosted=True) if task.why_skipped()}
+    assert {"Destroying ETCD Druid", "Destroying gardener-resource-manager"} <= kept
+    assert "Destroying custom resource definitions for Istio" not in kept
+    assert "Destroying custom resource definitions for prometheus-operator" in kept
+
+
+def test_definitions_of_an_autoscaler_that_is_not_ours_stay() -> None:
+    settings = {"verticalPodAutoscaler": {"enabled": False}}
+    foreign = {"spec": {"runtimeCluster": {"settings": settings}}}
+    run = create_autospec(Run, instance=True)
+    run.current.return_value = landscape(foreign)
+    tasks = flow_delete.deletion(run)
+    assert tasks["Destroying custom resource definitions for VPA"].why_skipped()
+
+
+@pytest.mark.parametrize("component", CATALOG, ids=lambda each: each.name)
+def test_what_a_component_applies_is_what_it_leaves_behind(component: Component) -> None:
+    for patches in ((COMPLETE,), (COMPLETE, HIGHLY_AVAILABLE, BACKED_UP)):
+        site = landscape(*patches)
+        if component.absent(site) is not None or component.name.endswith("-crds"):
+            continue
+        rendered = component.objects(site)
+        direct = {identity(obj) for obj in rendered.direct if not is_unnamed(obj)}
+        managed = {Key(each.namespace, each.name) for each in rendered.managed}
+        assert direct <= set(component.leftovers.direct)
+        assert managed <= set(component.leftovers.managed)
+
+
+def identity(obj: JsonObject) -> Identity:
+    return Identity(GroupVersionKind.of(obj), Key.of(obj))
+
+
+def is_unnamed(obj: JsonObject) -> bool:
+    """Return whether an object is deleted by its label, or is a namespace, which stays."""
+    return bool(HASHED.search(Key.of(obj).name)) or obj["kind"] == "Namespace"
+
+
+@pytest.mark.parametrize(
+    ("resource", "selected"),
+    [
+        ({"metadata": {"name": "a", "namespace": "b"}, "spec": {}}, True),
+        ({"metadata": {"name": "a", "namespace": "b"}, "spec": {"class": "seed"}}, False),
+        ({"metadata": {"name": "a", "namespace": "kube-system"}, "spec": {}}, False),
+        ({"metadata": {"name": "own", "namespace": "garden"}, "spec": {}}, False),
+    ],
+)
+def test_managed_resources_of_every_namespace_but_kube_system_hold_a_deletion(
+    resource: JsonObject, *, selected: bool
+) -> None:
+    assert Selection(names=frozenset({"own"})).selects(resource) is selected
+
+
+def test_the_flows_that_reconcile_have_no_cycle() -> None:
+    run = create_autospec(Run, instance=True)
+    assert flows.setup(run).order()
+    assert flows.reconciliation(run, Key("", "garden")).order()
