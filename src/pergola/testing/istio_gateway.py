@@ -32,7 +32,11 @@ _RULES: Final = [
         "resources": ["gateways", "virtualservices", "destinationrules"],
         "verbs": ["list", "watch"],
     },
-    {"apiGroups": [""], "resources": ["services", "namespaces"], "verbs": ["list", "watch"]},
+    {
+        "apiGroups": [""],
+        "resources": ["services", "namespaces", "pods"],
+        "verbs": ["list", "watch"],
+    },
     {
         "apiGroups": [""],
         "resources": ["configmaps"],

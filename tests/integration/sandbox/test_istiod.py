@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from pergola.api.kinds import CONFIG_MAP, GATEWAY, SECRET, VIRTUAL_SERVICE
+from pergola.api.kinds import CONFIG_MAP, GATEWAY, POD, SECRET, VIRTUAL_SERVICE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at
 from pergola.kube.client import Client
 from pergola.pki import Authority
@@ -24,8 +24,9 @@ ROOT = "istio-ca-root-cert"
 
 @pytest.fixture
 async def gateways(lone_client: Client, fresh: str) -> AsyncIterator[Gateways]:
-    """A client of istiod, which knows one Gateway."""
+    """A client of istiod in a pod of the namespace; istiod knows one Gateway."""
     await install_istio_crds(lone_client)
+    await create_pod(lone_client, fresh, "127.0.0.1")
     server = {"hosts": ["*"], "port": {"number": 443}, "tls": {"mode": "PASSTHROUGH"}}
     await lone_client.create(
         istio_object(GATEWAY, fresh, {"selector": labels(fresh), "servers": [server]})
@@ -38,6 +39,15 @@ async def gateways(lone_client: Client, fresh: str) -> AsyncIterator[Gateways]:
         TestClient(TestServer(app)) as client,
     ):
         yield client
+
+
+async def create_pod(client: Client, namespace: str, address: str) -> None:
+    """Create a pod that has an address, as the kubelet reports it."""
+    meta = {"name": "gateway", "namespace": namespace}
+    spec = {"containers": [{"name": "istio-proxy", "image": "proxyv2"}]}
+    await client.create({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
+    status = {"podIP": address, "podIPs": [{"ip": address}]}
+    await client.patch(POD, Key(namespace, "gateway"), {"status": status}, subresource="status")
 
 
 def labels(namespace: str) -> dict[str, str]:
@@ -97,7 +107,7 @@ async def test_a_gateway_that_knows_the_present_version_gets_the_next_one_when_i
 
 
 async def test_routes_that_are_not_exported_stay_in_their_namespace(
-    gateways: Gateways, lone_client: Client, fresh: str
+    gateways: Gateways, lone_client: Client, fresh: str, other: str
 ) -> None:
     private = virtual_service(fresh, "one.example.com")
     private["spec"]["exportTo"] = ["."]
@@ -106,7 +116,20 @@ async def test_routes_that_are_not_exported_stay_in_their_namespace(
     await lone_client.create(private)
 
     assert names(await waiting) == ["one.example.com"]
-    assert names(await listeners(gateways, fresh, namespace="elsewhere")) == []
+    await create_pod(lone_client, other, "127.0.0.1")
+    assert names(await listeners(gateways, fresh, namespace=other)) == []
+
+
+async def test_a_gateway_waits_until_the_address_of_its_pod_is_known(
+    gateways: Gateways, lone_client: Client, fresh: str, other: str
+) -> None:
+    waiting = asyncio.create_task(listeners(gateways, fresh, namespace=other))
+    assert names(await listeners(gateways, fresh)) == []
+    assert not waiting.done()
+
+    await create_pod(lone_client, other, "127.0.0.1")
+
+    assert names(await waiting) == []
 
 
 async def test_a_renewed_certificate_reaches_the_gateway(

@@ -13,6 +13,7 @@ from pergola.api.objects import JsonObject, map_at, maps_at
 from pergola.kube.client import Client
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.logging import get_logger
+from pergola.sandbox.istiod.callers import Callers
 from pergola.sandbox.istiod.clusters import CLUSTER
 from pergola.sandbox.istiod.credentials import entries_of
 from pergola.sandbox.istiod.envoy import LISTENER, problems, render
@@ -23,6 +24,7 @@ from pergola.sandbox.istiod.termination import terminates
 log = get_logger("discovery")
 
 _TYPES: Final = {"listeners": LISTENER, "clusters": CLUSTER}
+_JSON: Final = "application/json"
 _HOLD_SECONDS: Final = 20.0  # below the 30 s after which gateways give up
 
 
@@ -35,9 +37,10 @@ class Discovery:
         self._destination_rules = _cache(client, DESTINATION_RULE)
         self._services = _cache(client, SERVICE)
         self._secrets: Cache[dict[str, str]] = Cache(client, SECRET, keep=entries_of)
+        self._callers = Callers(client)
         self.caches = (
             *(self._gateways, self._virtual_services, self._destination_rules, self._services),
-            self._secrets,
+            *(self._secrets, self._callers.pods),
         )
         self._reported: set[str] = set()
         self._changed = asyncio.Event()
@@ -51,27 +54,39 @@ class Discovery:
         return [web.post("/v3/discovery:{kind}", self._answer)]
 
     async def _answer(self, request: web.Request) -> web.Response:
-        """Answer with what differs from the version in the request, as soon as it does."""
+        """Answer with what differs from the version in the request, as soon as it does.
+
+        A gateway that has just started waits until the address of its pod is known.
+        """
         kind = _TYPES.get(request.match_info["kind"])
         if kind is None:
             raise web.HTTPNotFound
         body = orjson.loads(await request.read())
+        proxy = _proxy(body)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + _HOLD_SECONDS
         while True:
             changed = self._changed
-            proxy, objects = _proxy(body), self._objects()
-            self._report(proxy, objects)
-            resources = render(proxy, objects)[kind]
-            version = hashlib.sha256(orjson.dumps(resources)).hexdigest()[:16]
-            if version != body.get("version_info"):
-                content = {"version_info": version, "type_url": kind, "resources": resources}
-                return web.Response(body=orjson.dumps(content), content_type="application/json")
+            is_known = self._callers.is_in(proxy.namespace, request.remote)
+            if is_known:
+                content = self._content(kind, proxy)
+                if content["version_info"] != body.get("version_info"):
+                    return web.Response(body=orjson.dumps(content), content_type=_JSON)
             try:
                 async with asyncio.timeout_at(deadline):
                     await changed.wait()
             except TimeoutError:
-                return web.Response(status=304)
+                if is_known:
+                    return web.Response(status=304)
+                log.warning("not a pod of its namespace", address=request.remote, proxy=proxy)
+                raise web.HTTPForbidden from None
+
+    def _content(self, kind: str, proxy: Proxy) -> JsonObject:
+        objects = self._objects()
+        self._report(proxy, objects)
+        resources = render(proxy, objects)[kind]
+        version = hashlib.sha256(orjson.dumps(resources)).hexdigest()[:16]
+        return {"version_info": version, "type_url": kind, "resources": resources}
 
     def _objects(self) -> Objects:
         return Objects(
