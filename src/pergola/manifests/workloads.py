@@ -51,12 +51,16 @@ def disruption_budget(
     namespace: str,
     pods: Mapping[str, str],
     labels: Mapping[str, str] | None = None,
+    *,
+    available: int | None = None,
 ) -> JsonObject:
-    """Return a budget of one evicted pod at a time; pods that are not ready may always go.
+    """Return a budget that allows one eviction at a time; pods that are not ready may always go.
 
     Args:
         pods: labels of the pods; also those of the budget, unless it has its own.
+        available: the number of pods that must remain, instead of all but one.
     """
+    limit = {"maxUnavailable": 1} if available is None else {"minAvailable": available}
     return manifest(
         "policy/v1",
         "PodDisruptionBudget",
@@ -64,7 +68,7 @@ def disruption_budget(
         namespace=namespace,
         labels=pods if labels is None else labels,
         spec={
-            "maxUnavailable": 1,
+            **limit,
             "selector": selector(pods),
             "unhealthyPodEvictionPolicy": "AlwaysAllow",
         },

@@ -5,6 +5,7 @@ from typing import Final
 import orjson
 
 from pergola.api.objects import JsonObject
+from pergola.kube.quantities import parse_quantity
 from pergola.operator.garden.landscape import Landscape
 
 GARDEN_SCRAPES: Final = (
@@ -64,3 +65,11 @@ def nearest_first(landscape: Landscape) -> JsonObject:
     routing = landscape.runtime.settings.topology_aware_routing
     is_on = routing is not None and routing.enabled
     return {"trafficDistribution": "PreferClose"} if is_on else {}
+
+
+def volume_size(landscape: Landscape, size: str) -> str:
+    """Return the size of a volume, raised to `spec.runtimeCluster.volume.minimumSize`."""
+    least = landscape.runtime.volume.minimum_size
+    if least is None or parse_quantity(least) <= parse_quantity(size):
+        return size
+    return str(least)

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from pergola.api.objects import JsonObject
-from pergola.kube.quantities import parse_quantity
 from pergola.manifests import manifest, requests, selector
 from pergola.operator.components.conventions import (
     GARDEN_SCRAPES,
@@ -14,6 +13,7 @@ from pergola.operator.components.conventions import (
     TO_RUNTIME_API_SERVER,
     open_ports,
     to_service,
+    volume_size,
 )
 from pergola.operator.components.etcds import access, backups, schedules
 from pergola.operator.components.priority_classes import P500
@@ -155,17 +155,9 @@ def _storage(landscape: Landscape, role: str) -> JsonObject:
     traits = _TRAITS[role]
     capacity = traits.storage if chosen is None else str(chosen.capacity)
     fields: JsonObject = {
-        "storageCapacity": _at_least(landscape, capacity),
+        "storageCapacity": volume_size(landscape, capacity),
         "volumeClaimTemplate": traits.claim,
     }
     if chosen is not None and chosen.class_name is not None:
         fields["storageClass"] = chosen.class_name
     return fields
-
-
-def _at_least(landscape: Landscape, capacity: str) -> str:
-    """Return the capacity, raised to the minimum size of volumes in the runtime cluster."""
-    minimum = landscape.runtime.volume.minimum_size
-    if minimum is None or parse_quantity(str(minimum)) <= parse_quantity(capacity):
-        return capacity
-    return str(minimum)

@@ -6,6 +6,7 @@ from typing import Final
 from pergola.api.objects import JsonObject
 from pergola.bundle.references import Reference, reference_annotations
 from pergola.manifests import (
+    disruption_budget,
     env,
     from_pod,
     http_probe,
@@ -57,7 +58,7 @@ def controller(landscape: Landscape, config: str) -> Iterator[JsonObject]:
     annotations = reference_annotations([Reference("configmap", config)])
     metadata = {"labels": _controller_labels(), "annotations": annotations}
     yield _deployment(CONTROLLER, LABELS, metadata, _controller_pod(landscape, config))
-    yield _disruption_budget()
+    yield disruption_budget(CONTROLLER, NAMESPACE, LABELS, available=1)
     yield vertical_pod_autoscaler(
         CONTROLLER,
         NAMESPACE,
@@ -217,18 +218,3 @@ def _backend_pod(landscape: Landscape) -> JsonObject:
             }
         ],
     }
-
-
-def _disruption_budget() -> JsonObject:
-    return manifest(
-        "policy/v1",
-        "PodDisruptionBudget",
-        CONTROLLER,
-        namespace=NAMESPACE,
-        labels=LABELS,
-        spec={
-            "minAvailable": 1,
-            "selector": selector(LABELS),
-            "unhealthyPodEvictionPolicy": "AlwaysAllow",
-        },
-    )

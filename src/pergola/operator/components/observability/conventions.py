@@ -5,9 +5,9 @@ from datetime import timedelta
 from typing import Final
 
 from pergola.api.objects import JsonObject, name_of
-from pergola.kube.quantities import parse_quantity
 from pergola.operator.components import authorities, istio
 from pergola.operator.components.component import Managed, Target
+from pergola.operator.components.conventions import volume_size
 from pergola.operator.garden.credentials import Credential
 from pergola.operator.garden.landscape import Landscape
 from pergola.secrets_manager import Certificate, Options, SigningCA, Use
@@ -37,14 +37,6 @@ def volume_claim(landscape: Landscape, name: str, size: str) -> JsonObject:
     resources = {"requests": {"storage": volume_size(landscape, size)}}
     spec = {"accessModes": ["ReadWriteOnce"], "resources": resources}
     return {"metadata": {"name": name}, "spec": spec}
-
-
-def volume_size(landscape: Landscape, size: str) -> str:
-    """Return the size of a volume, raised to `spec.runtimeCluster.volume.minimumSize`."""
-    least = landscape.runtime.volume.minimum_size
-    if least is None or parse_quantity(least) <= parse_quantity(size):
-        return size
-    return str(least)
 
 
 def host(landscape: Landscape, name: str) -> str:

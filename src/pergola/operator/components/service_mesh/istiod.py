@@ -11,6 +11,7 @@ from pergola.api.objects import JsonObject
 from pergola.kube.yaml import dump
 from pergola.manifests import (
     config_map_volume,
+    disruption_budget,
     empty_dir,
     env,
     from_pod,
@@ -74,7 +75,7 @@ def istiod(landscape: Landscape) -> Iterator[JsonObject]:
     yield mesh
     yield _service()
     yield _deployment(landscape, sha256(mesh["data"]["mesh"].encode()).hexdigest())
-    yield _disruption_budget()
+    yield disruption_budget(ISTIOD, NAMESPACE, LABELS, available=1)
     yield _autoscaler()
     yield _validation()
     yield monitoring.service_monitor(
@@ -230,21 +231,6 @@ def istio_token() -> JsonObject:
     """Return the volume with the token that authenticates Istio's programs to istiod."""
     token = {"audience": "istio-ca", "expirationSeconds": 43200, "path": "istio-token"}
     return projected("istio-token", {"serviceAccountToken": token})
-
-
-def _disruption_budget() -> JsonObject:
-    return manifest(
-        "policy/v1",
-        "PodDisruptionBudget",
-        ISTIOD,
-        namespace=NAMESPACE,
-        labels=LABELS,
-        spec={
-            "minAvailable": 1,
-            "selector": selector(LABELS),
-            "unhealthyPodEvictionPolicy": "AlwaysAllow",
-        },
-    )
 
 
 def _autoscaler() -> JsonObject:

@@ -5,8 +5,8 @@ from typing import Final
 
 from pergola.api.objects import JsonObject
 from pergola.manifests import (
+    disruption_budget,
     manifest,
-    selector,
     target_reference,
     vertical_pod_autoscaler,
 )
@@ -57,18 +57,7 @@ def scaling(landscape: Landscape) -> Iterator[JsonObject]:
         },
     )
     yield vertical_pod_autoscaler(NAME, INGRESS_NAMESPACE, target, CONTAINER, labels=PODS)
-    yield manifest(
-        "policy/v1",
-        "PodDisruptionBudget",
-        NAME,
-        namespace=INGRESS_NAMESPACE,
-        labels=PODS,
-        spec={
-            "minAvailable": 1,
-            "selector": selector(PODS),
-            "unhealthyPodEvictionPolicy": "AlwaysAllow",
-        },
-    )
+    yield disruption_budget(NAME, INGRESS_NAMESPACE, PODS, available=1)
 
 
 def _one_pod_in(seconds: int) -> JsonObject:

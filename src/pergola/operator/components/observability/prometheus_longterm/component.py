@@ -15,7 +15,7 @@ from pergola.manifests import (
     service_port,
 )
 from pergola.operator.components.component import Component, Rendered
-from pergola.operator.components.conventions import to_service
+from pergola.operator.components.conventions import to_service, volume_size
 from pergola.operator.components.monitoring import (
     LONGTERM,
     job,
@@ -24,11 +24,7 @@ from pergola.operator.components.monitoring import (
     services_of,
     static,
 )
-from pergola.operator.components.observability.conventions import (
-    host_credentials,
-    managed,
-    volume_size,
-)
+from pergola.operator.components.observability.conventions import host_credentials, managed
 from pergola.operator.components.observability.prometheus import (
     PORT,
     Prometheus,
