@@ -23,6 +23,7 @@ from pergola.testing.crds import (
     install_garden_extension_crds,
     install_operator_crds,
 )
+from pergola.testing.garden_extensions import remove_resources
 from pergola.testing.garden_world import garden_world
 from pergola.testing.operator_chart import ACCOUNT, OperatorChart
 from pergola.testing.operator_site import OperatorSite
@@ -109,3 +110,13 @@ async def granted(runtime: Client, garden_sandbox: Sandbox) -> AsyncIterator[Clu
     yield config
     for obj in grants:
         await runtime.delete(GroupVersionKind.of(obj), Key.of(obj))
+
+
+@pytest.fixture
+async def client(runtime: Client, granted: ClusterConfig) -> AsyncIterator[RecordingClient]:
+    """The operator, with the permissions of its chart; extension resources go with the test."""
+    async with RecordingClient.connect(granted) as client:
+        yield client
+    await remove_resources(runtime)
+    for found in await runtime.list(SECRET, "garden"):
+        await runtime.delete(SECRET, Key.of(found))

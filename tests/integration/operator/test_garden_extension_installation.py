@@ -27,9 +27,10 @@ USES_BOTH: Final[JsonObject] = {"spec": {"extensions": [{"type": "one"}, {"type"
 UNREAD: Final = "generation 1 was not applied yet; the last one was 0"
 
 
-@pytest.fixture
-async def client(runtime: Client) -> AsyncIterator[Client]:
-    yield runtime
+@pytest.fixture(autouse=True)
+async def _cleaned(runtime: Client) -> AsyncIterator[None]:
+    """Leave no ManagedResources behind."""
+    yield
     for obj in await runtime.list(MANAGED_RESOURCE, "garden"):
         await runtime.delete(MANAGED_RESOURCE, Key.of(obj))
 
@@ -38,9 +39,9 @@ def site(*extensions: JsonObject) -> Landscape:
     return landscape(USES_BOTH, extensions=extensions)
 
 
-async def install(client: Client, name: str) -> None:
+async def install(runtime: Client, name: str) -> None:
     key = managed_resource(name)
-    await client.create(
+    await runtime.create(
         {
             "apiVersion": MANAGED_RESOURCE.api_version,
             "kind": "ManagedResource",
@@ -50,7 +51,7 @@ async def install(client: Client, name: str) -> None:
     )
 
 
-async def report(client: Client, name: str, *, healthy: bool = True) -> None:
+async def report(runtime: Client, name: str, *, healthy: bool = True) -> None:
     """Write the status of an extension's ManagedResource, as a resource manager does."""
     states = {
         "ResourcesApplied": True,
@@ -71,7 +72,7 @@ async def report(client: Client, name: str, *, healthy: bool = True) -> None:
     ]
     status = {"observedGeneration": 1, "conditions": conditions}
     key = managed_resource(name)
-    await client.patch(MANAGED_RESOURCE, key, {"status": status}, subresource="status")
+    await runtime.patch(MANAGED_RESOURCE, key, {"status": status}, subresource="status")
 
 
 class Notes:
@@ -101,17 +102,19 @@ async def waiting(client: Client, found: Landscape) -> AsyncGenerator[Notes]:
         yield notes
 
 
-async def test_ready_extensions_end_the_wait_at_once(client: Client) -> None:
+async def test_ready_extensions_end_the_wait_at_once(client: Client, runtime: Client) -> None:
     for name in ("one", "two"):
-        await install(client, name)
-        await report(client, name)
+        await install(runtime, name)
+        await report(runtime, name)
     await wait_for_extensions(client, site(ONE, TWO), 30)
 
 
-async def test_what_is_missing_or_unready_is_listed_with_the_reason(client: Client) -> None:
+async def test_what_is_missing_or_unready_is_listed_with_the_reason(
+    client: Client, runtime: Client
+) -> None:
     assert LIMIT == 60
-    await install(client, "one")
-    await client.create(ONE)
+    await install(runtime, "one")
+    await runtime.create(ONE)
     with pytest.raises(ExtensionsMissing) as raised:
         await wait_for_extensions(client, site(ONE), 1)
     assert str(raised.value) == (
@@ -120,40 +123,42 @@ async def test_what_is_missing_or_unready_is_listed_with_the_reason(client: Clie
     )
 
 
-async def test_an_extension_that_becomes_ready_is_noticed(client: Client) -> None:
+async def test_an_extension_that_becomes_ready_is_noticed(client: Client, runtime: Client) -> None:
     for extension in (ONE, TWO):
-        await client.create(extension)
-    await install(client, "one")
-    await report(client, "one")
+        await runtime.create(extension)
+    await install(runtime, "one")
+    await report(runtime, "one")
     async with waiting(client, site(ONE, TWO)) as notes:
         await notes.until("extension-two-garden: it does not exist")
-        await install(client, "two")
+        await install(runtime, "two")
         await notes.until(f"extension-two-garden: {UNREAD}")
-        await report(client, "two")
+        await report(runtime, "two")
 
 
-async def test_an_extension_that_is_created_meanwhile_is_noticed(client: Client) -> None:
-    await client.create(ONE)
+async def test_an_extension_that_is_created_meanwhile_is_noticed(
+    client: Client, runtime: Client
+) -> None:
+    await runtime.create(ONE)
     for name in ("one", "two"):
-        await install(client, name)
-        await report(client, name)
+        await install(runtime, name)
+        await report(runtime, name)
     async with waiting(client, site(ONE)) as notes:
         await notes.until("Extension/two (no Extension serves it)")
-        await client.create(TWO)
+        await runtime.create(TWO)
 
 
 async def test_an_extension_that_fails_while_another_is_awaited_is_noticed(
-    client: Client,
+    client: Client, runtime: Client
 ) -> None:
     for extension in (ONE, TWO):
-        await client.create(extension)
-        await install(client, extension["metadata"]["name"])
-    await report(client, "one")
+        await runtime.create(extension)
+        await install(runtime, extension["metadata"]["name"])
+    await report(runtime, "one")
     async with waiting(client, site(ONE, TWO)) as notes:
         await notes.until(f"extension-two-garden: {UNREAD}")
-        await report(client, "one", healthy=False)
+        await report(runtime, "one", healthy=False)
         await notes.until("extension-one-garden: condition ResourcesHealthy is False", UNREAD)
-        await report(client, "two")
+        await report(runtime, "two")
         await notes.until("extension-one-garden: condition ResourcesHealthy is False")
-        await report(client, "one")
-    assert await client.find(EXTENSION, Key("", "two"))
+        await report(runtime, "one")
+    assert await runtime.find(EXTENSION, Key("", "two"))

@@ -1,0 +1,158 @@
+"""BackupBucket and BackupEntry on a real API server, with extensions that run (spec 20 §15.1)."""
+
+from typing import Final
+
+import pytest
+
+from pergola.api.objects import Key
+from pergola.extension_api.caller import NotReady
+from pergola.extension_api.errors import Code
+from pergola.extension_api.kinds import (
+    BACKUP_BUCKET,
+    BACKUP_ENTRY,
+    ExtensionKind,
+)
+from pergola.kube.client import Client
+from pergola.operator.garden.errors import OperatorError
+from pergola.operator.garden.extension_resources import (
+    backup_tasks,
+    dns_tasks,
+    extension_tasks,
+)
+from pergola.operator.garden.extension_resources.caller import Caller
+from pergola.testing.extension_site import hang
+from pergola.testing.garden import BACKED_UP, GARDEN, landscape
+from pergola.testing.garden_extensions import (
+    CLOCK,
+    LATER,
+    backup_actuators,
+    fail,
+    garden_actuator,
+    garden_unit,
+    hasty,
+    resource,
+    secret,
+)
+from pergola.testing.waiting import running
+from pergola.testing.world import RecordingClient
+
+BUCKET: Final = Key("", "bucket")
+ENTRY: Final = Key("", f"garden--{GARDEN['metadata']['uid']}")
+
+
+async def test_a_bucket_that_is_not_ready_in_time_is_an_error_that_names_it(
+    client: RecordingClient, runtime: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert BACKUP_BUCKET.timeout == 60
+    monkeypatch.setattr(backup_tasks, "BACKUP_BUCKET", hasty(BACKUP_BUCKET, timeout=1.0))
+    actuator = garden_actuator(BACKUP_BUCKET, "local")
+    actuator.acts["reconcile"] = hang
+    async with running(garden_unit(runtime, actuator)):
+        with pytest.raises(NotReady) as raised:
+            await backup_tasks.reconcile_bucket(Caller(client, CLOCK), landscape(BACKED_UP))
+    text = str(raised.value)
+    assert text.startswith("Error while waiting for BackupBucket bucket to become ready: ")
+    assert "observed generation outdated (0/1)" in text
+
+
+async def test_an_error_that_lasts_ends_the_wait_before_its_time_with_text_and_codes(
+    client: RecordingClient, runtime: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backup_tasks, "BACKUP_BUCKET", hasty(BACKUP_BUCKET, timeout=600.0))
+    caller, actuator = Caller(client, CLOCK), garden_actuator(BACKUP_BUCKET, "local")
+    actuator.acts["reconcile"] = fail
+    async with running(garden_unit(runtime, actuator)):
+        with pytest.raises(NotReady, match=r"BackupBucket bucket .*: the account is closed") as one:
+            await backup_tasks.reconcile_bucket(caller, landscape(BACKED_UP))
+        assert one.value.codes == (Code.UNAUTHORIZED,)
+        actuator.acts.clear()
+        assert await backup_tasks.reconcile_bucket(caller, landscape(BACKED_UP)) == ""
+
+
+async def test_the_etcd_uses_the_secret_that_the_extension_keeps_for_the_entry(
+    client: RecordingClient, runtime: Client
+) -> None:
+    site, (buckets, entries) = landscape(BACKED_UP), backup_actuators()
+    async with running(garden_unit(runtime, buckets), garden_unit(runtime, entries)):
+        for clock in (CLOCK, LATER):
+            caller = Caller(client, clock)
+            assert await backup_tasks.reconcile_bucket(caller, site) == ""
+            assert await backup_tasks.reconcile_entry(caller, site) == "etcd-backup"
+    assert client.taken() == ["create BackupBucket bucket", f"create BackupEntry {ENTRY}"]
+
+
+async def test_changed_credentials_are_requested_to_be_used(
+    client: RecordingClient, runtime: Client
+) -> None:
+    buckets, entries = backup_actuators()
+    async with running(garden_unit(runtime, buckets), garden_unit(runtime, entries)):
+        for value in ("one", "two"):
+            content = secret("garden", "backup", key=value)
+            site = landscape(BACKED_UP, references={("Secret", Key("garden", "backup")): content})
+            await backup_tasks.reconcile_bucket(Caller(client, CLOCK), site)
+            await backup_tasks.reconcile_entry(Caller(client, CLOCK), site)
+    assert buckets.calls == entries.calls == ["reconcile", "reconcile"]
+
+
+async def test_an_entry_whose_extension_keeps_no_secret_is_an_error(
+    client: RecordingClient, runtime: Client
+) -> None:
+    site, caller, (buckets, entries) = (
+        landscape(BACKED_UP),
+        Caller(client, CLOCK),
+        backup_actuators(),
+    )
+    entries.acts.clear()
+    async with running(garden_unit(runtime, buckets), garden_unit(runtime, entries)):
+        await backup_tasks.reconcile_bucket(caller, site)
+        with pytest.raises(OperatorError, match="is ready, but Secret garden/etcd-backup does not"):
+            await backup_tasks.reconcile_entry(caller, site)
+
+
+async def test_entry_and_bucket_are_deleted_and_what_is_gone_is_fine(
+    client: RecordingClient, runtime: Client
+) -> None:
+    site, caller, (buckets, entries) = (
+        landscape(BACKED_UP),
+        Caller(client, CLOCK),
+        backup_actuators(),
+    )
+    async with running(garden_unit(runtime, buckets), garden_unit(runtime, entries)):
+        await backup_tasks.reconcile_bucket(caller, site)
+        await backup_tasks.reconcile_entry(caller, site)
+        for _ in range(2):
+            await backup_tasks.destroy_entry(caller, site)
+            await backup_tasks.destroy_bucket(caller, site)
+    assert buckets.calls == entries.calls == ["reconcile", "delete"]
+    assert await client.find(BACKUP_ENTRY.gvk, ENTRY) is None
+
+
+async def test_a_bucket_of_a_seed_that_has_the_name_is_not_taken_over_and_not_deleted(
+    client: RecordingClient, runtime: Client
+) -> None:
+    spec = {"type": "local", "region": "r", "class": "seed", "secretRef": {"name": "s"}}
+    await runtime.create(resource(BACKUP_BUCKET, BUCKET, spec))
+    caller = Caller(client, CLOCK)
+    with pytest.raises(OperatorError, match=r"BackupBucket bucket exists, but its spec.class"):
+        await backup_tasks.reconcile_bucket(caller, landscape(BACKED_UP))
+    await backup_tasks.destroy_bucket(caller, landscape(BACKED_UP))
+    assert client.taken() == []
+
+
+async def test_without_the_kinds_deletion_is_done(
+    client: RecordingClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unserved = ExtensionKind(kind="Unheardof", plural="unheardofs")
+    for module, name in (
+        (backup_tasks, "BACKUP_BUCKET"),
+        (dns_tasks, "DNS_RECORD"),
+        (extension_tasks, "EXTENSION"),
+    ):
+        monkeypatch.setattr(module, name, unserved)
+    caller = Caller(client, CLOCK)
+    await backup_tasks.destroy_bucket(caller, landscape(BACKED_UP))
+    await dns_tasks.destroy_dns_records(caller)
+    deletion = extension_tasks.everything(caller)
+    await deletion.delete()
+    await deletion.wait()
+    assert client.taken() == []
