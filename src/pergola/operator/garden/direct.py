@@ -39,7 +39,7 @@ MANAGER: Final = "gardener-operator"
 _PROTECTED: Final = "gardener.cloud/deletion-protected"
 _AT_ONCE: Final = 8
 _LISTED: Final = 3
-"""From so many objects of a kind in one place, one list of metadata costs less than each object."""
+"""From so many cluster-scoped objects of a kind, one list of metadata costs less than each one."""
 _T = TypeVar("_T")
 
 
@@ -125,9 +125,8 @@ class DirectObjects:
     async def _versions(self, gvk: GroupVersionKind, keys: list[Key]) -> dict[Key, str]:
         """Return the current versions of those objects that were applied before."""
         known = [key for key in keys if Identity(gvk, key) in self._applied]
-        namespaces = {key.namespace for key in known}
-        if len(known) >= _LISTED and len(namespaces) == 1:
-            found = await self._client.list(gvk, namespaces.pop() or None, metadata_only=True)
+        if len(known) >= _LISTED and not any(key.namespace for key in known):
+            found = await self._client.list(gvk, metadata_only=True)
         else:
             reads = [self._client.find(gvk, key, metadata_only=True) for key in known]
             found = [obj for obj in await _all(reads) if obj is not None]
