@@ -22,7 +22,7 @@ from pergola.api import marks
 from pergola.api.bastion_v1alpha1 import BASTION
 from pergola.api.infrastructure_v1alpha1 import INFRASTRUCTURE
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at
-from pergola.cli.crds import install
+from pergola.cli.crds.install import install
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import dump, parse_documents

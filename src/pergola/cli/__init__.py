@@ -11,7 +11,7 @@ from cyclopts import App
 
 from pergola import __version__
 from pergola.cli.aws.app import app as aws
-from pergola.cli.crds import app as crds
+from pergola.cli.crds.app import app as crds
 from pergola.cli.explain.command import explain
 from pergola.cli.extension.app import app as extension
 from pergola.cli.garbage import garbage

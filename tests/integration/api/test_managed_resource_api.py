@@ -9,7 +9,9 @@ from pergola.api.kinds import CRD
 from pergola.api.objects import JsonObject, Key, maps_at, name_of
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE, ManagedResource
 from pergola.api.schema import schema_of, validate
-from pergola.cli.crds import crds, definitions, install
+from pergola.cli.crds.app import crds
+from pergola.cli.crds.groups import definitions
+from pergola.cli.crds.install import install
 from pergola.kube.client import Client
 from pergola.kube.errors import Invalid
 

@@ -8,6 +8,8 @@ import pytest
 
 from pergola.api.kinds import CRD
 from pergola.api.objects import JsonObject, Key, labels_of, map_at, name_of
+from pergola.cli.crds.groups import chosen
+from pergola.cli.crds.install import install
 from pergola.flow import Graph, run
 from pergola.kube.kubeconfig import load
 from pergola.operator.components.crds import CRDS
@@ -113,3 +115,17 @@ async def test_a_definition_that_was_deleted_is_applied_again(recorder: Recordin
     await until_gone(recorder, CRD, DNS_RECORDS)
     await set_up(deployer, "extensions")
     assert is_established(await recorder.get(CRD, DNS_RECORDS))
+
+
+async def test_crds_leaves_what_another_program_installed_with_other_content(
+    recorder: RecordingClient,
+) -> None:
+    own, [first, *others] = chosen(["pergola", "extensions"])
+    spec = {**first["spec"], "names": {**first["spec"]["names"], "shortNames": ["other"]}}
+    await recorder.apply({**first, "spec": spec}, manager="another")
+
+    assert await install(recorder, own, [first, *others]) == {name_of(first)}
+    found = {name_of(crd): crd for crd in await recorder.list(CRD)}
+    assert found.keys() == {name_of(crd) for crd in (*own, first, *others)}
+    assert map_at(found[name_of(first)], "spec", "names")["shortNames"] == ["other"]
+    assert all(is_established(crd) for crd in found.values())

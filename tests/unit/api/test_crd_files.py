@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from pergola.api.objects import name_of
-from pergola.cli.crds import crds, definitions, is_established, rendered
+from pergola.cli.crds.app import crds
+from pergola.cli.crds.groups import definitions, rendered
+from pergola.cli.crds.install import is_established
 
 FOLDER = Path(__file__).parents[3] / "charts" / "crds"
 
@@ -35,7 +37,7 @@ def test_every_process_prints_the_same_bytes(capsys: pytest.CaptureFixture[str])
     environment = os.environ | {"PYTHONHASHSEED": "1"}
 
     other = subprocess.run(
-        [sys.executable, "-c", "from pergola.cli.crds import crds; crds()"],
+        [sys.executable, "-c", "from pergola.cli.crds.app import crds; crds()"],
         env=environment,
         capture_output=True,
         text=True,

@@ -9,7 +9,7 @@ from pergola import __version__
 from pergola.api.objects import JsonObject, Key, labels_of, map_at, name_of
 from pergola.api.operator_v1alpha1 import extension_crd, garden_crd
 from pergola.bundle import annotate
-from pergola.cli.crds import rendered
+from pergola.cli.crds.groups import rendered
 from pergola.kube.patches import apply_merge_patch
 from pergola.kube.yaml import parse
 from pergola.operator.components.conventions import GARDEN_SCRAPES, open_ports

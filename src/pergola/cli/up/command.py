@@ -102,7 +102,7 @@ async def _show(
     once: bool,
     own_cluster: bool,
 ) -> None:
-    from pergola.cli.crds import install
+    from pergola.cli.crds.install import install
     from pergola.cli.up.aws import show_aws
     from pergola.cli.up.story import Story
     from pergola.cli.up.tour import show_network_policies, show_token, show_webhooks

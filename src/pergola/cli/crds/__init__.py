@@ -1,0 +1,1 @@
+"""`pergola crds`: CustomResourceDefinitions, printed or installed."""

@@ -1,0 +1,76 @@
+"""The command `pergola crds`."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from cyclopts import App
+
+from pergola.cli.crds.groups import chosen, rendered
+
+if TYPE_CHECKING:
+    from pergola.api.objects import JsonObject
+
+app: Final = App(
+    name="crds",
+    help="Print CustomResourceDefinitions, or install them in a cluster.",
+    help_format="plaintext",
+)
+
+
+@app.default
+def crds(
+    *groups: str,
+    apply: bool = False,
+    kubeconfig: Path | None = None,
+    context: str | None = None,
+    timeout: float = 60.0,
+) -> None:
+    """Print CustomResourceDefinitions, or install them in a cluster.
+
+    Prints YAML for `kubectl apply --server-side -f -`; the same version prints the same bytes.
+    Definitions of other projects that the cluster already has, with other content, are left to
+    whoever installed them.
+
+    Parameters
+    ----------
+    groups
+        pergola (the default): the kinds of Pergola's API. extensions, shoot-extensions: the other
+        kinds of extensions. etcd, fluent-operator, istio, opentelemetry, perses-operator,
+        prometheus-operator, pvc-autoscaler, victoria-operator, vpa: kinds of other projects, which
+        the operator installs for a Garden. all: all of them.
+    apply
+        Install them in a cluster instead, and return once it serves them.
+    kubeconfig
+        Kubeconfig of the cluster; by default found as by kubectl.
+    context
+        Context of that kubeconfig.
+    timeout
+        Seconds to wait until the cluster serves them.
+    """
+    own, foreign = chosen(groups)
+    if apply:
+        asyncio.run(_apply(own, foreign, kubeconfig, context, timeout))
+    else:
+        print(rendered([*own, *foreign]), end="")
+
+
+async def _apply(
+    own: list["JsonObject"],
+    foreign: list["JsonObject"],
+    kubeconfig: Path | None,
+    context: str | None,
+    timeout: float,
+) -> None:
+    from pergola.api.objects import name_of
+    from pergola.cli.crds.install import install
+    from pergola.kube.client import Client
+    from pergola.kube.kubeconfig import load
+
+    async with Client.connect(load(kubeconfig, context)) as client:
+        left = await install(client, own, foreign, timeout=timeout)
+    for name in map(name_of, [*own, *foreign]):
+        state = (
+            "is not ours and differs: left as it is" if name in left else "is installed and served"
+        )
+        print(f"{name} {state}")

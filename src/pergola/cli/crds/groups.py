@@ -1,0 +1,72 @@
+"""The CustomResourceDefinitions of Pergola's API and of other projects, in groups."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pergola.api.objects import JsonObject
+    from pergola.operator.components.definitions import Group
+
+OWN: Final = "pergola"
+ALL: Final = "all"
+
+
+class UnknownGroup(Exception):
+    """There is no group of this name; the text lists all."""
+
+
+def definitions() -> list["JsonObject"]:
+    """Return all CustomResourceDefinitions of Pergola."""
+    from pergola.api.bastion_v1alpha1 import bastion_crd
+    from pergola.api.extensions_v1alpha1 import cluster_crd, network_crd
+    from pergola.api.infrastructure_v1alpha1 import infrastructure_crd
+    from pergola.api.operator_v1alpha1 import extension_crd, garden_crd
+    from pergola.api.resources_v1alpha1 import managed_resource_crd
+
+    return [
+        managed_resource_crd(),
+        cluster_crd(),
+        network_crd(),
+        infrastructure_crd(),
+        bastion_crd(),
+        garden_crd(),
+        extension_crd(),
+    ]
+
+
+def names() -> list[str]:
+    """Return the names that `chosen` accepts."""
+    return [OWN, *_foreign(), ALL]
+
+
+def chosen(groups: Sequence[str]) -> tuple[list["JsonObject"], list["JsonObject"]]:
+    """Return the definitions of Pergola and those of other projects that are in some groups.
+
+    Raises:
+        UnknownGroup: There is no such group.
+    """
+    from pergola.operator.components.definitions import load
+
+    unknown = sorted(set(groups) - set(names()))
+    if unknown:
+        raise UnknownGroup(f"there is no group {unknown[0]}: name {', '.join(names())}")
+    own = definitions() if not groups or {OWN, ALL} & set(groups) else []
+    foreign = _selected(groups)
+    return own, [definition for group in foreign for definition in load(group)]
+
+
+def rendered(objects: Iterable["JsonObject"]) -> str:
+    """Return one YAML document per object; equal objects give equal bytes."""
+    from pergola.kube.yaml import dump
+
+    return "".join(f"---\n{dump(obj)}" for obj in objects)
+
+
+def _selected(groups: Sequence[str]) -> list["Group"]:
+    return [each for key, each in _foreign().items() if key in groups or ALL in groups]
+
+
+def _foreign() -> dict[str, "Group"]:
+    from pergola.operator.components.definitions import GROUPS, SHOOT_EXTENSIONS
+
+    return {each.key: each for each in (*GROUPS, SHOOT_EXTENSIONS)}
