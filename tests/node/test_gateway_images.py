@@ -22,7 +22,7 @@ from pergola.testing.node_workloads import is_ready
 from pergola.testing.shared import require_images
 from pergola.testing.waiting import until
 
-pytestmark = pytest.mark.node
+pytestmark = [pytest.mark.node, pytest.mark.timeout(240)]  # they take turns
 
 # A stand-in: it has a certificate of its own, by which the test recognizes it.
 TLS_SERVER = "europe-docker.pkg.dev/gardener-project/releases/3rd/credativ/plutono:v7.5.50"

@@ -28,7 +28,7 @@ from pergola.testing.node_workloads import is_ready
 from pergola.testing.shared import require_images
 from pergola.testing.waiting import until
 
-pytestmark = pytest.mark.node
+pytestmark = [pytest.mark.node, pytest.mark.timeout(240)]  # they take turns
 
 IMAGE = "registry.example/pergola"
 PORT = 8080

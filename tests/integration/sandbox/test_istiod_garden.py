@@ -29,7 +29,7 @@ PROXY = Proxy(INGRESS_NAMESPACE, INGRESS_PODS)
 
 @pytest.mark.parametrize("terminates", [True, False], ids=["terminated", "passed-through"])
 def test_the_gateway_of_a_garden_serves_all_its_hosts(tmp_path: Path, terminates: bool) -> None:
-    require_images("istio-proxy")
+    require_images("envoy")
     gates = {**landscape().feature_gates, "IstioTLSTermination": terminates}
     objects = list(runtime_objects(landscape(COMPLETE, feature_gates=gates)))
     found = Objects(
