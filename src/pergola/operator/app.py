@@ -9,6 +9,8 @@ from typing import Final
 from pergola import __version__
 from pergola.api.operator_config import OperatorConfiguration
 from pergola.kube.client import Client
+from pergola.operator.care import Settings as CareSettings
+from pergola.operator.care import VirtualApiServer, garden_care
 from pergola.operator.configuration import process_options, read_configuration, runtime_cluster
 from pergola.operator.garden.controller import garden_unit
 from pergola.operator.garden.landscape import WebhookConfigurations
@@ -94,6 +96,10 @@ async def serve(
         )
         workers = config.controllers.garden.concurrent_syncs
         garden = garden_unit(guarded, virtual, settings, metrics=metrics, workers=workers)
+        api_server = VirtualApiServer(guarded, reach=reach)
+        care = garden_care(
+            guarded, api_server, settings.template, CareSettings.of(config), metrics=metrics
+        )
         policies = config.controllers.network_policy
         selectors = [chosen.to_json() for chosen in policies.additional_namespace_selectors]
         networks = network_policies(
@@ -101,7 +107,7 @@ async def serve(
         )
         await app.serve(
             webhooks=_webhooks(config, client, metrics, environment),
-            leading=[garden, networks],
+            leading=[garden, api_server.unit, care, networks],
             probes=_probes(app),
         )
 

@@ -7,7 +7,7 @@ kubeconfig, as after the renewal of the token, gives another client.
 import asyncio
 import base64
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
@@ -25,6 +25,9 @@ from pergola.operator.garden.landscape import NAMESPACE
 Reach = Callable[[ClusterConfig], ClusterConfig]
 """Returns how to reach an API server, such as by another address."""
 
+Read = Callable[[str], Awaitable[bytes]]
+"""Returns the kubeconfig in the Secret of a name, empty if there is none."""
+
 
 class NotConnected(OperatorError):
     """The virtual cluster cannot be reached yet; the text says what is missing."""
@@ -37,6 +40,7 @@ class VirtualCluster:
         runtime: A client of the runtime cluster, which has the kubeconfig.
         qps, burst: Limits of the client.
         reach: Changes how the API server is reached, such as from outside the runtime cluster.
+        read: Returns kubeconfigs; by default they are read from the runtime cluster for each use.
     """
 
     def __init__(
@@ -46,8 +50,10 @@ class VirtualCluster:
         qps: float | None = None,
         burst: int | None = None,
         reach: Reach | None = None,
+        read: Read | None = None,
     ) -> None:
         self._runtime = runtime
+        self._source = read or self._live
         self._qps = qps
         self._burst = burst
         self._reach = reach or (lambda config: config)
@@ -97,14 +103,18 @@ class VirtualCluster:
         return self._reach(_with_token(await self._read(EXTERNAL), EXTERNAL))
 
     async def _read(self, name: str) -> bytes:
-        secret = await self._runtime.find(SECRET, Key(NAMESPACE, name))
-        content = _kubeconfig(secret or {})
+        content = await self._source(name)
         if not content:
             raise NotConnected(f"Secret {NAMESPACE}/{name} has no kubeconfig yet")
         return content
 
+    async def _live(self, name: str) -> bytes:
+        secret = await self._runtime.find(SECRET, Key(NAMESPACE, name))
+        return kubeconfig_in(secret or {})
 
-def _kubeconfig(secret: JsonObject) -> bytes:
+
+def kubeconfig_in(secret: JsonObject) -> bytes:
+    """Return the kubeconfig in a Secret; empty if it has none, or one that is not base64."""
     with suppress(ValueError):
         return base64.b64decode(str(map_at(secret, "data").get("kubeconfig") or ""))
     return b""

@@ -13,9 +13,9 @@ from pergola.api.operator_v1alpha1 import GARDEN, Garden, garden_from
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists, NotFound
+from pergola.operator.care.api_server import Probe
 from pergola.operator.care.check import DEPLOYMENTS, ETCDS
 from pergola.operator.care.observe import ETCD
-from pergola.operator.care.virtual_cluster import Probe
 from pergola.operator.components.managed_resources import expected
 from pergola.operator.garden.credentials import Credentials
 from pergola.operator.garden.landscape import Landscape

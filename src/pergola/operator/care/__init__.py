@@ -4,7 +4,7 @@ It only reports: it never changes a component, a webhook or a spec.
 
 settings         when it runs, and for how long a condition may be `Progressing`
 observe          the caches, and what they and the two API servers say now
-virtual_cluster  the health endpoint of the virtual cluster's API server
+api_server       the health endpoint of the virtual cluster's API server
 prometheus       the health query of each Prometheus
 components       the state of single components; pure
 check            from observations to a verdict about each condition; pure
@@ -14,8 +14,8 @@ metrics          the state of each component, and response times
 controller       triggers, and the steps of a run
 """
 
+from pergola.operator.care.api_server import HealthEndpoint, Probe, VirtualApiServer
 from pergola.operator.care.controller import garden_care
 from pergola.operator.care.settings import Settings
-from pergola.operator.care.virtual_cluster import Probe, VirtualApiServer, VirtualCluster
 
-__all__ = ["Probe", "Settings", "VirtualApiServer", "VirtualCluster", "garden_care"]
+__all__ = ["HealthEndpoint", "Probe", "Settings", "VirtualApiServer", "garden_care"]

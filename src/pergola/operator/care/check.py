@@ -13,8 +13,8 @@ from pergola.api.operator_v1alpha1.garden import (
     VIRTUAL_GARDEN_API_SERVER_AVAILABLE,
 )
 from pergola.health import CareFailure, check_control_plane
+from pergola.operator.care.api_server import OK, Probe
 from pergola.operator.care.components import Item, SeenResource, failure_of, items_of
-from pergola.operator.care.virtual_cluster import OK, Probe
 from pergola.operator.components.etcds import access
 from pergola.operator.components.kube_controller_manager.deployment import (
     DEPLOYMENT as CONTROLLER_MANAGER,

@@ -6,6 +6,7 @@ from typing import Any, Final
 from pergola.api.objects import JsonObject, Key, map_at
 from pergola.api.operator_v1alpha1 import Garden
 from pergola.kube.client import Client
+from pergola.operator.care.api_server import HealthEndpoint
 from pergola.operator.care.apply import patch_conditions
 from pergola.operator.care.check import Observed, check
 from pergola.operator.care.components import SeenResource
@@ -14,7 +15,6 @@ from pergola.operator.care.metrics import CareMetrics
 from pergola.operator.care.observe import Observer, SeenPart, Watches
 from pergola.operator.care.prometheus import Query, query_prometheus
 from pergola.operator.care.settings import Settings
-from pergola.operator.care.virtual_cluster import VirtualCluster
 from pergola.operator.garden.landscape import Landscape
 from pergola.runtime.caching.cache import Change
 from pergola.runtime.clock import Clock, SystemClock
@@ -31,7 +31,7 @@ _DELETE: Final = "Delete"
 
 def garden_care(
     client: Client,
-    virtual: VirtualCluster,
+    virtual: HealthEndpoint,
     template: Callable[[Garden], Landscape],
     settings: Settings,
     *,

@@ -22,6 +22,7 @@ from pergola.api.schema.read import Malformed
 from pergola.health import deployment_problem, etcd_problem
 from pergola.kube.client import Client
 from pergola.kube.selectors import format_selector
+from pergola.operator.care.api_server import HealthEndpoint, Probe
 from pergola.operator.care.check import Observed, Unable, Verdict
 from pergola.operator.care.components import SeenResource
 from pergola.operator.care.prometheus import (
@@ -33,7 +34,6 @@ from pergola.operator.care.prometheus import (
     pods_of,
 )
 from pergola.operator.care.settings import Settings
-from pergola.operator.care.virtual_cluster import Probe, VirtualCluster
 from pergola.operator.components.managed_resources import Expected, expected
 from pergola.operator.components.service_mesh.permissions import NAMESPACE as ISTIO_SYSTEM
 from pergola.operator.garden.landscape import NAMESPACE, Landscape
@@ -97,7 +97,7 @@ class Observer:
     """
 
     watches: Watches
-    virtual: VirtualCluster
+    virtual: HealthEndpoint
     template: Callable[[Garden], Landscape]
     settings: Settings
     query: Query

@@ -12,7 +12,7 @@ from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.api.operator_v1alpha1.garden import CARE_CONDITIONS
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import ClusterConfig, load
-from pergola.operator.care import Settings, VirtualCluster, garden_care
+from pergola.operator.care import HealthEndpoint, Settings, garden_care
 from pergola.operator.care.prometheus import PROMETHEUS, Query, query_prometheus
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
@@ -39,7 +39,7 @@ _RBAC: Final = "rbac.authorization.k8s.io"
 def unit(
     client: Client,
     settings: Settings,
-    virtual: VirtualCluster,
+    virtual: HealthEndpoint,
     metrics: Metrics,
     query: Query = query_prometheus,
 ) -> Unit:

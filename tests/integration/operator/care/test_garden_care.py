@@ -16,7 +16,7 @@ from pergola.api.operator_v1alpha1.garden import CARE_CONDITIONS
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
-from pergola.operator.care import Probe, Settings, VirtualCluster, garden_care
+from pergola.operator.care import HealthEndpoint, Probe, Settings, garden_care
 from pergola.operator.care.observe import ETCD
 from pergola.runtime.clock import Clock, FakeClock
 from pergola.runtime.controlling.unit import Unit
@@ -44,7 +44,7 @@ UNHEALTHY: dict[str, Any] = {"ResourcesHealthy": "False"}
 def unit(
     client: Client,
     settings: Settings = ON_EVENTS,
-    virtual: VirtualCluster | None = None,
+    virtual: HealthEndpoint | None = None,
     *,
     clock: Clock | None = None,
     metrics: Metrics | None = None,

@@ -17,6 +17,7 @@ from pergola.kube.errors import AlreadyExists, NotFound
 from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import dump, parse
 from pergola.operator.care import Probe, VirtualApiServer
+from pergola.operator.components.virtual_access import requests_token
 from pergola.pki import Token, kubeconfig
 from pergola.sandbox import Sandbox
 from pergola.testing.proxy import CuttableProxy
@@ -36,7 +37,11 @@ class Access:
         secret: JsonObject = {
             "apiVersion": "v1",
             "kind": "Secret",
-            "metadata": {"name": KEY.name, "namespace": KEY.namespace},
+            "metadata": {
+                "name": KEY.name,
+                "namespace": KEY.namespace,
+                "labels": requests_token(),
+            },
             "data": {"kubeconfig": base64.b64encode(text).decode()},
         }
         try:
