@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from pergola.admission.configurations import configuration_keys
 from pergola.api.operator_config import API_VERSION, KIND, configuration_from
 from pergola.kube.client import Client
-from pergola.kube.errors import ApiError
+from pergola.kube.errors import ApiError, NotFound
 from pergola.operator.serving import WebhookServing
 from pergola.operator.webhooks.catalog import CONFIGURATION_NAME, Dependencies
 from pergola.operator.webhooks.lookups import ClusterLookups
@@ -59,6 +59,13 @@ class OperatorSite:
                 yield serving
             await serving.unregister()
             await self._until(self._is_reviewed, expected=False)
+
+    async def unregister(self) -> None:
+        """Remove the registration that a process left; return when nothing is reviewed any more."""
+        for gvk, key in configuration_keys(CONFIGURATION_NAME):
+            with suppress(NotFound):
+                await self.client.delete(gvk, key)
+        await self._until(self._is_reviewed, expected=False)
 
     async def _until(self, probe: Callable[[], Awaitable[bool]], *, expected: bool) -> None:
         """Return when the API server acts on what is registered: it learns of it by watching."""
