@@ -52,6 +52,7 @@ CLUSTER_IDENTITY: Final = "cluster-identity"
 OPERATOR_FINALIZER: Final = "gardener.cloud/operator"
 REFERENCE_PROTECTION: Final = "gardener.cloud/reference-protection"
 OPERATOR_IGNORE: Final = "operator.gardener.cloud/ignore"
+EXPLICIT_DNS_RECORDS: Final = "operator.gardener.cloud/explicit-dns-records"
 AUTO_UPDATE_GARDENLET: Final = "operator.gardener.cloud/auto-update-gardenlet-helm-chart-ref"
 
 _TRUTHY: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})

@@ -117,6 +117,12 @@ def test_without_the_gate_there_is_a_bucket_but_no_entry() -> None:
     assert backup.entry_absent(found) == "the feature gate BackupEntryForGarden is off"
 
 
+def test_a_dry_run_knows_the_secret_of_the_entry_before_it_exists() -> None:
+    assert backup.expected_secret(site()) == "etcd-backup"
+    assert backup.expected_secret(site(feature_gates={"BackupEntryForGarden": False})) == ""
+    assert backup.expected_secret(landscape()) == ""
+
+
 def test_without_an_entry_the_etcd_uses_the_generated_secret_or_that_of_the_garden() -> None:
     assert backup.etcd_secret(bucket_with()) == ""
     assert backup.etcd_secret(generated_in("garden")) == "generated"

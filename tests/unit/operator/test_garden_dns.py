@@ -3,10 +3,12 @@
 import pytest
 
 from pergola.api.objects import JsonObject, Key, annotations_of, labels_of, name_of, namespace_of
+from pergola.operator.components.catalog import CATALOG
+from pergola.operator.components.component import Rendered
 from pergola.operator.garden.errors import OperatorError
 from pergola.operator.garden.extension_resources.dns import absent, dns_records, is_covered
 from pergola.operator.garden.extension_resources.inputs import CHECKSUM
-from pergola.testing.garden import landscape
+from pergola.testing.garden import COMPLETE, landscape
 
 ADDRESS = "192.0.2.1"
 PROVIDERS = [
@@ -174,3 +176,42 @@ def test_changed_credentials_change_the_record() -> None:
         site = landscape(garden(), references={("Secret", Key("garden", "dns")): secret})
         checksums |= {annotations_of(each)[CHECKSUM] for each in dns_records(site, ADDRESS)}
     assert len(checksums) == 2
+
+
+EXPLICIT: JsonObject = {
+    "metadata": {"annotations": {"operator.gardener.cloud/explicit-dns-records": "true"}}
+}
+
+
+def test_on_request_every_host_behind_the_gateway_has_a_record_beside_the_wildcard() -> None:
+    site = landscape(COMPLETE, WITH_DNS, EXPLICIT)
+    served = {
+        host
+        for component in CATALOG
+        if component.absent(site) is None
+        for obj in objects_of(component.objects(site))
+        if obj["kind"] == "Gateway"
+        for server in obj["spec"]["servers"]
+        for host in server["hosts"]
+    }
+    records = {record["spec"]["name"] for record in dns_records(site, ADDRESS)}
+    wildcard = "*.ingress.runtime-garden.local.gardener.cloud"
+    assert records == served | {wildcard}
+    assert len(served) == 8
+
+
+def test_an_explicit_record_has_the_provider_of_the_innermost_ingress_domain() -> None:
+    patch = garden(
+        ingress=[
+            {"name": "a.example.org", "provider": "other"},
+            {"name": "example.org", "provider": "main"},
+        ]
+    )
+    records = dns_records(landscape(patch, EXPLICIT), ADDRESS)
+    types = {each["spec"]["name"]: each["spec"]["type"] for each in records}
+    assert types["plutono-garden.a.example.org"] == "google-clouddns"
+    assert types["dashboard.example.org"] == "aws-route53"
+
+
+def objects_of(rendered: Rendered) -> list[JsonObject]:
+    return [*rendered.direct, *(obj for each in rendered.managed for obj in each.objects)]

@@ -59,6 +59,14 @@ def entry_absent(landscape: Landscape) -> str | None:
     return reason
 
 
+def expected_secret(landscape: Landscape) -> str:
+    """Return the Secret that the etcd uses, as far as it is known before extensions have run.
+
+    Empty if it is the one that the Garden names, or the one that an extension generates.
+    """
+    return "" if entry_absent(landscape) else ENTRY_SECRET
+
+
 def bucket_name(landscape: Landscape) -> str:
     """Return the name of the BackupBucket, which is that of the bucket."""
     return bucket_of(landscape, _backup(landscape))

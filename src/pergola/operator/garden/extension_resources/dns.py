@@ -4,10 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from pergola.api.ip_ranges import parse_address
-from pergola.api.objects import JsonObject, name_of, without_nulls
+from pergola.api.marks import EXPLICIT_DNS_RECORDS, is_truthy
+from pergola.api.objects import JsonObject, annotations_of, name_of, without_nulls
 from pergola.api.operator_v1alpha1.facets import DnsDomain
 from pergola.api.operator_v1alpha1.garden import DnsProvider
 from pergola.extension_api.kinds import DNS_RECORD
+from pergola.operator.components.basic_auth_server import HOSTS
+from pergola.operator.components.gardener_dashboard.settings import hosts as dashboard_hosts
+from pergola.operator.components.observability.conventions import host
+from pergola.operator.components.workload_identity import discovery_host
 from pergola.operator.garden.errors import OperatorError
 from pergola.operator.garden.extension_resources.inputs import (
     garden_resource,
@@ -68,7 +73,26 @@ def _names(landscape: Landscape) -> Mapping[str, str | None]:
     for domain in _own_domains(landscape):
         if not is_covered(domain.name, list(names)):
             names.setdefault(domain.name, domain.provider)
+    if is_truthy(annotations_of({"metadata": landscape.garden.metadata}).get(EXPLICIT_DNS_RECORDS)):
+        for name in ingress_hosts(landscape):
+            names.setdefault(name, _provider_of_ingress(landscape, name))
     return names
+
+
+def ingress_hosts(landscape: Landscape) -> Iterator[str]:
+    """Yield the names below ingress domains under which components are reached.
+
+    An annotation of the Garden requests a record for each, beside the wildcard. A challenge of ACME
+    is a TXT record below such a name, and hides the name from the wildcard as long as it exists.
+    """
+    gardener = landscape.virtual.gardener
+    hosts = [host(landscape, name) for name in HOSTS]
+    if gardener.dashboard is not None and gardener.dashboard.ingress.enabled:
+        hosts += dashboard_hosts(landscape)
+    if gardener.discovery_server is not None:
+        hosts.append(discovery_host(landscape))
+    domains = tuple(f".{domain.name}" for domain in landscape.runtime.ingress.domains)
+    yield from (each for each in hosts if each.endswith(domains))
 
 
 def is_covered(name: str, records: Sequence[str]) -> bool:
@@ -95,6 +119,12 @@ def _own_domains(landscape: Landscape) -> Iterator[DnsDomain]:
     server = landscape.virtual.gardener.discovery_server
     if server is not None and server.domain is not None:
         yield server.domain
+
+
+def _provider_of_ingress(landscape: Landscape, host: str) -> str | None:
+    """Return the provider of the innermost ingress domain above a host."""
+    above = [each for each in landscape.runtime.ingress.domains if host.endswith(f".{each.name}")]
+    return max(above, key=lambda domain: len(domain.name)).provider
 
 
 def _provider(landscape: Landscape, dns_name: str, name: str | None) -> DnsProvider:
