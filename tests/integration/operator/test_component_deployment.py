@@ -5,7 +5,6 @@ import pytest
 from pergola.api.kinds import CONFIG_MAP, DEPLOYMENT, SECRET
 from pergola.api.objects import JsonObject, Key, labels_of, map_at
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
-from pergola.bundle import WaitTimeout
 from pergola.kube.errors import Invalid
 from pergola.operator.components.component import (
     Identity,
@@ -140,7 +139,7 @@ async def test_waiting_in_vain_names_the_object_and_what_is_wrong(
     with pytest.raises(ExceptionGroup) as unserved:
         await deployer.wait(managed, 0.5)
     [error] = unserved.value.exceptions
-    assert isinstance(error, WaitTimeout)
+    assert isinstance(error, NotReady)
     assert f"ManagedResource {namespace}/demo is not ready after 0.5 s" in str(error)
 
 
