@@ -1,10 +1,11 @@
-"""Fixtures: a separate cluster as the Shoot, with controllers and nodes."""
+"""Fixtures: a separate cluster as the Shoot, and source and target clusters of tokens."""
 
 import asyncio
 import os
 import secrets
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from pergola.api.objects import JsonObject
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.sandbox import Sandbox, start, stop
+from pergola.testing.token_clusters import Clusters, token_clusters
 
 
 @pytest.fixture(scope="session")
@@ -30,6 +32,16 @@ async def shoot(shoot_sandbox: Sandbox) -> AsyncIterator[Client]:
         for value in range(500, 1000, 100):
             await client.apply(priority_class(value), manager="shoot-system")
         yield client
+
+
+@pytest.fixture
+async def clusters(
+    kubeconfig: Path, cluster_client: Client, namespace: str, second_sandbox: Sandbox
+) -> AsyncIterator[Clusters]:
+    """Yield the sandbox as source and a second control plane as target."""
+    target = load(second_sandbox.kubeconfig)
+    async with token_clusters(load(kubeconfig), target, cluster_client, namespace) as clusters:
+        yield clusters
 
 
 def priority_class(value: int) -> JsonObject:

@@ -12,8 +12,8 @@ import random
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
 
 from pergola.api.kinds import EVENT, SECRET, SERVICE_ACCOUNT
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, annotations_of, map_at
@@ -35,6 +35,11 @@ from pergola.runtime.metrics import Metrics
 from pergola.testing.namespaces import delete_namespace
 from pergola.testing.waiting import PATIENCE, running, settled, until
 from pergola.testing.world import RecordingClient
+
+TWELVE_HOURS: Final = timedelta(hours=12)
+"""The default lifetime of tokens."""
+NEARLY: Final = timedelta(seconds=30)
+"""The tolerance of times: a token's life begins a moment after the test read the clock."""
 
 
 class Recording(RecordingClient):

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -11,21 +10,10 @@ from cyclopts import App
 
 from pergola.api.durations import parse_duration
 from pergola.cli.tokens import TokensError, tokens
-from pergola.kube.client import Client
-from pergola.kube.kubeconfig import load
 from pergola.resource_manager.controllers.token_requestor import names
 from pergola.resource_manager.controllers.token_requestor.observe import token_of
 from pergola.sandbox import Sandbox
-from pergola.testing.token_clusters import Clusters, token_clusters
-
-
-@pytest.fixture
-async def clusters(
-    kubeconfig: Path, cluster_client: Client, namespace: str, second_sandbox: Sandbox
-) -> AsyncIterator[Clusters]:
-    target = load(second_sandbox.kubeconfig)
-    async with token_clusters(load(kubeconfig), target, cluster_client, namespace) as clusters:
-        yield clusters
+from pergola.testing.token_clusters import Clusters
 
 
 async def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

@@ -1,7 +1,6 @@
 """Actuators and the effects of their results: spec 40 §3 and §10, on a real API server."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -29,30 +28,11 @@ from pergola.testing.extension_site import (
     ExtensionSite,
     RecordingActuator,
     WatchedClient,
-    extension_site,
     hang,
     operation,
     recording_actuator,
 )
 from pergola.testing.waiting import running, settled
-
-
-@pytest.fixture
-async def site(cluster_client: Client, namespace: str) -> AsyncIterator[ExtensionSite]:
-    site = await extension_site(cluster_client, namespace)
-    yield site
-    await site.clean_up()
-
-
-@pytest.fixture
-async def recorder(kubeconfig: Path) -> AsyncIterator[WatchedClient]:
-    async with WatchedClient.connect(load(kubeconfig)) as client:
-        yield client
-
-
-@pytest.fixture
-def actuator(site: ExtensionSite) -> RecordingActuator:
-    return recording_actuator(site.type)
 
 
 def last(obj: JsonObject) -> JsonObject:

@@ -30,7 +30,7 @@ from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.runtime.clock import Clock, FakeClock
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.testing.extension_site import ExtensionSite, extension_site
+from pergola.testing.extension_site import ExtensionSite
 from pergola.testing.service_accounts import service_account_config, until_allowed
 from pergola.testing.waiting import running, settled
 from pergola.testing.world import RecordingClient
@@ -45,13 +45,6 @@ QUICK = Settings(sync_period=0.3)
 async def recorder(kubeconfig: Path) -> AsyncIterator[RecordingClient]:
     async with RecordingClient.connect(load(kubeconfig)) as client:
         yield client
-
-
-@pytest.fixture
-async def site(cluster_client: Client, namespace: str) -> AsyncIterator[ExtensionSite]:
-    found = await extension_site(cluster_client, namespace)
-    yield found
-    await found.clean_up()
 
 
 class Switch:

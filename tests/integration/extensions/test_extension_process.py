@@ -15,8 +15,7 @@ import pytest
 from pergola.api.kinds import LEASE, NAMESPACE
 from pergola.api.objects import GroupVersionKind, Key, map_at
 from pergola.extension_api.heartbeat import NAME as HEARTBEAT
-from pergola.kube.client import Client
-from pergola.testing.extension_site import ExtensionSite, extension_site, operation
+from pergola.testing.extension_site import ExtensionSite, operation
 from pergola.testing.waiting import until
 
 CONFIGURATION = GroupVersionKind(
@@ -44,13 +43,6 @@ class Gardenet(Actuator):
     async def migrate(self, context, obj):
         return None
 """
-
-
-@pytest.fixture
-async def site(cluster_client: Client, namespace: str) -> AsyncIterator[ExtensionSite]:
-    site = await extension_site(cluster_client, namespace)
-    yield site
-    await site.clean_up()
 
 
 @pytest.fixture

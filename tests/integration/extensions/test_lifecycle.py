@@ -1,9 +1,7 @@
 """The lifecycle of extension resources on a real API server: spec 40 §2 and §3, 'Must hold'."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -19,7 +17,6 @@ from pergola.api.objects import (
 from pergola.extensions import Code, Context, ExtensionError, RequeueAfter
 from pergola.extensions.lifecycle import Settings
 from pergola.kube.client import Client
-from pergola.kube.kubeconfig import load
 from pergola.runtime.clock import FakeClock
 from pergola.testing.extension_site import (
     ExtensionSite,
@@ -44,24 +41,6 @@ SUCCEEDED: JsonObject = {
         "lastUpdateTime": "2026-01-01T00:00:00Z",
     }
 }
-
-
-@pytest.fixture
-async def site(cluster_client: Client, namespace: str) -> AsyncIterator[ExtensionSite]:
-    site = await extension_site(cluster_client, namespace)
-    yield site
-    await site.clean_up()
-
-
-@pytest.fixture
-async def recorder(kubeconfig: Path) -> AsyncIterator[WatchedClient]:
-    async with WatchedClient.connect(load(kubeconfig)) as client:
-        yield client
-
-
-@pytest.fixture
-def actuator(site: ExtensionSite) -> RecordingActuator:
-    return recording_actuator(site.type)
 
 
 def last(obj: JsonObject) -> JsonObject:

@@ -1,9 +1,6 @@
 """Placement of tokens by the TokenRequestor, on two real API servers: spec 11 §1.8, 6 to 8."""
 
 import base64
-from collections.abc import AsyncIterator
-from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -12,37 +9,18 @@ from pergola.api.objects import (
     labels_of,
     map_at,
 )
-from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
-from pergola.kube.kubeconfig import load
 from pergola.kube.yaml import parse
 from pergola.resource_manager.controllers.token_requestor import names
 from pergola.resource_manager.controllers.token_requestor.observe import data_of, token_of
 from pergola.resource_manager.controllers.token_requestor.token import _claims
-from pergola.sandbox import Sandbox
 from pergola.testing.token_clusters import (
     Clusters,
     encoded,
     kubeconfig_in,
     kubeconfig_with,
     renewal,
-    token_clusters,
 )
-
-TWELVE_HOURS = timedelta(hours=12)
-# The token's life begins a moment after the test looked at the clock.
-NEARLY = timedelta(seconds=30)
-
-
-@pytest.fixture
-async def clusters(
-    kubeconfig: Path, cluster_client: Client, namespace: str, second_sandbox: Sandbox
-) -> AsyncIterator[Clusters]:
-    """Yield the sandbox as source and a second control plane as target."""
-    target = load(second_sandbox.kubeconfig)
-    async with token_clusters(load(kubeconfig), target, cluster_client, namespace) as clusters:
-        yield clusters
-
 
 # 6
 

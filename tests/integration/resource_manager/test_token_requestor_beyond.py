@@ -1,9 +1,7 @@
 """The TokenRequestor beyond its contract: mistakes, kills, pace, reports."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -11,34 +9,17 @@ from pergola.api.kinds import EVENT, SECRET
 from pergola.api.objects import (
     Key,
 )
-from pergola.kube.client import Client
 from pergola.kube.errors import KubeError
-from pergola.kube.kubeconfig import load
 from pergola.resource_manager.controllers.token_requestor import names
 from pergola.resource_manager.controllers.token_requestor.observe import token_of
 from pergola.resource_manager.controllers.token_requestor.pace import BURST
 from pergola.runtime.controlling.controller import Again
-from pergola.sandbox import Sandbox
 from pergola.testing.token_clusters import (
+    NEARLY,
+    TWELVE_HOURS,
     Clusters,
     kubeconfig_with,
-    token_clusters,
 )
-
-TWELVE_HOURS = timedelta(hours=12)
-# The token's life begins a moment after the test looked at the clock.
-NEARLY = timedelta(seconds=30)
-
-
-@pytest.fixture
-async def clusters(
-    kubeconfig: Path, cluster_client: Client, namespace: str, second_sandbox: Sandbox
-) -> AsyncIterator[Clusters]:
-    """Yield the sandbox as source and a second control plane as target."""
-    target = load(second_sandbox.kubeconfig)
-    async with token_clusters(load(kubeconfig), target, cluster_client, namespace) as clusters:
-        yield clusters
-
 
 # Beyond
 

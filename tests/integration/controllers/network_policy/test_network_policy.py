@@ -5,7 +5,7 @@ which are there, when, and by which writes.
 """
 
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 
 import pytest
 
@@ -21,7 +21,6 @@ from pergola.api.kinds import (
 )
 from pergola.api.objects import JsonObject, Key
 from pergola.controllers.network_policy import Settings, network_policy
-from pergola.kube.client import Client
 from pergola.runtime.metrics import Metrics
 from pergola.testing.policy_site import (
     PEER,
@@ -42,17 +41,6 @@ from pergola.testing.policy_site import (
     written,
 )
 from pergola.testing.waiting import running, settled, until, until_gone
-from pergola.testing.world import RecordingClient
-
-
-@pytest.fixture
-async def site(
-    lone_client: Client, recorder: RecordingClient, fresh: str
-) -> AsyncIterator[PolicySite]:
-    """Yield a handled namespace; tests start the controller."""
-    async with PolicySite(lone_client, recorder, fresh) as site:
-        yield site
-
 
 # 1
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -44,15 +43,6 @@ ROLES = ROOT / "charts" / "resource-manager" / "rbac" / "network-policy.yaml"
 EXAMPLE = ROOT / "examples" / "network-policy"
 QUOTA = GroupVersionKind("", "v1", "ResourceQuota")
 RBAC = "rbac.authorization.k8s.io"
-
-
-@pytest.fixture
-async def site(
-    lone_client: Client, recorder: RecordingClient, fresh: str
-) -> AsyncIterator[PolicySite]:
-    """Yield a handled namespace; tests start the controller."""
-    async with PolicySite(lone_client, recorder, fresh) as site:
-        yield site
 
 
 async def test_a_foreign_policy_is_reported_and_replaced_when_it_is_gone(
