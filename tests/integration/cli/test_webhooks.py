@@ -30,7 +30,7 @@ from pergola.runtime.metrics import Metrics
 
 DAY = timedelta(days=1)
 ON = {"enabled": True}
-# Nobody else makes such objects in the clusters of the tests: nothing ever waits for us.
+# No other test creates such objects in the shared cluster, so nothing waits for this webhook.
 HINTS: JsonObject = {"endpointSliceHints": ON}
 BOTH: JsonObject = HINTS | {"vpaInPlaceUpdates": ON}
 HINTS_NAME = "endpoint-slice-hints.resources.gardener.cloud"

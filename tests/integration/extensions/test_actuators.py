@@ -81,7 +81,7 @@ async def test_an_unknown_field_of_the_config_is_named(
         """A config of a test."""
 
         backend: str = ""
-        """What is in the way of packets."""
+        """The obstacle to packets."""
 
     async def act(context: Context, obj: JsonObject) -> None:
         gvk = GroupVersionKind("test.networking.extensions.gardener.cloud", "v1", "NetworkConfig")
@@ -249,7 +249,7 @@ async def test_only_the_leader_works(
     assert second.calls == ["reconcile"]
 
 
-# What actuators tell
+# Progress of actuators
 
 
 async def test_the_fields_of_the_actuator_are_written_with_the_outcome(

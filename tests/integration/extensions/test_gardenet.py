@@ -376,7 +376,7 @@ async def test_a_forced_deletion_does_not_wait(gardenet: Gardenet) -> None:
     site, shoot = gardenet.site, shoot_of_example()
     async with running(gardenet.unit()):
         await gardenet.ask()
-        # Nobody applies the ManagedResource, and this one holds it for ever.
+        # No resource manager applies the ManagedResource, and this finalizer keeps it forever.
         held = {"metadata": {"finalizers": ["example.org/held"]}}
         await site.client.patch(MANAGED_RESOURCE, gardenet.resource, held)
         confirmed = {"confirmation.gardener.cloud/force-deletion": "true"}

@@ -600,7 +600,7 @@ async def test_the_status_of_a_cluster_that_the_provider_left_is_kept_up(
         await until(site.client, AWS_CLUSTER, site.key, lambda obj: len(domains(obj)) == 1)
 
 
-# What the provider's CRD refuses
+# Rejections by the provider's CRD
 
 
 async def test_a_network_that_the_crd_refuses_is_explained(site: Site) -> None:

@@ -60,7 +60,7 @@ from pergola.testing.waiting import running
 
 PATH = "/webhooks/externally-managed"
 RESYNC = 0.2
-# Who does nothing needs no time; who does has to have done it by then, on a busy machine too.
+# Seconds to settle: without an active subject, and with one on a busy machine.
 QUICK, PATIENT = 0.2, 1.0
 # A kind of contract v1beta1 that core reads as v1beta2, as some providers' kinds are.
 LABELLED = GroupVersionKind(INFRASTRUCTURE_GROUP, "v1beta2", "LabelledCluster")

@@ -271,7 +271,7 @@ async def test_failure_domains_that_are_gone_are_gone_from_the_cluster(site: Sit
     assert phase(obj) == "Provisioned"
 
 
-# What core does beside (§4.4)
+# Other actions of core (§4.4)
 
 
 async def test_a_network_that_vanishes_is_reported_by_the_cluster_which_stays_provisioned(

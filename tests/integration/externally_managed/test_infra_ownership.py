@@ -1,4 +1,4 @@
-"""What a user set by hand survives every change of the network, on a real API server (spec 50 §5).
+"""Fields that a user set survive every change of the network, on a real API server (spec 50 §5).
 
 Whether a field can be lost depends on the server's merge of managed fields, which works differently
 for kinds with and without a schema.

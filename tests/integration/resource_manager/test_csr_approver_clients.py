@@ -117,7 +117,7 @@ async def test_gardenadm_is_approved_by_a_bootstrap_token_for_the_group_of_shoot
     assert "(organization in CSR does not match nodes group)" in others
 
 
-# What it may do
+# Permissions
 
 
 def roles(name: str) -> dict[str, JsonObject]:

@@ -332,7 +332,7 @@ async def test_a_concurrent_edit_is_not_overwritten(place: Place) -> None:
         assert slow.taken() == patches(str(place.secret), str(place.secret))
 
 
-# What it may do
+# Permissions
 
 
 async def grant(place: Place) -> JsonObject:

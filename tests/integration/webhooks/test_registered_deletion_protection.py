@@ -205,7 +205,7 @@ async def test_a_namespace_terminates_when_all_is_confirmed(runtime: WebhookSite
     await until_gone(runtime.client, NETWORK, key, patience=60.0)
 
 
-# What is not protected
+# Unprotected objects
 
 
 async def test_bastions_and_pods_are_deleted_without_a_word(runtime: WebhookSite) -> None:

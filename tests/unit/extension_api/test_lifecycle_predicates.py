@@ -114,7 +114,7 @@ def test_at_the_start_a_request_that_was_taken_off_and_not_begun_is_taken_up(
         # The same word at another time is another request.
         (network("migrate"), network("migrate", at="t1"), True),
         (network("reconcile"), network("reconcile", generation=2), True),
-        # What the controller writes itself while it works.
+        # The controller's own writes.
         (network("migrate", state="Succeeded"), network("migrate", state="Processing"), False),
         (network("reconcile"), DONE, False),
         # A plain change of the spec.

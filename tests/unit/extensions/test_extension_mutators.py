@@ -139,7 +139,7 @@ def test_an_update_of_a_network_that_is_being_deleted_is_neither_changed_nor_ref
     assert verdict.edits == ()
 
 
-# What a mutator promises
+# Guarantees of mutators
 
 
 def test_a_value_that_works_is_kept_and_so_are_unknown_fields() -> None:

@@ -109,7 +109,7 @@ def problem(observed: Observed = OBSERVED, wanted: Wanted = WANTED, **spec: Any)
     return found
 
 
-# What an AWSCluster asks for
+# Requests of an AWSCluster
 
 
 def annotated(annotations: dict[str, str], region: str = REGION) -> JsonObject:

@@ -146,7 +146,7 @@ def test_all_that_is_wrong_with_a_description_is_named(
         assert problem.startswith(f"ConfigMap demo/net: {path}")
 
 
-# What the CRDs of providers accept
+# Values that the providers' CRDs accept
 
 
 @st.composite

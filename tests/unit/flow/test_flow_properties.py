@@ -231,7 +231,7 @@ def test_every_error_is_reported_and_only_what_depends_on_one_is_not_run(
         skip = "off" if name in skipped else None
         graph.add(name, action(name, takes), after=after, skip=skip)
     unreachable = {name for name in edges if ancestors(edges, name) & broken}
-    # What fails is only known to fail if it is reached.
+    # A task fails only if it is reached.
     failing = broken - unreachable
 
     async def work() -> None:

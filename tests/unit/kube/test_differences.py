@@ -1,4 +1,4 @@
-"""Where objects differ, with the defaults of an API server in mind."""
+"""Differences between objects, considering the defaults of an API server."""
 
 from pergola.api.objects import GroupKind, JsonObject, JsonValue
 from pergola.kube.equality import Difference, differences, shape_of

@@ -213,7 +213,7 @@ async def test_a_server_that_stays_busy_is_given_up() -> None:
     assert len(player.asked) == 5
 
 
-# Who asks
+# Credentials
 
 
 async def test_fresh_credentials_are_tried_once() -> None:

@@ -71,7 +71,7 @@ def test_any_value_can_be_a_document(value: JsonValue) -> None:
     assert is_same(parse(dump(value)), value)
 
 
-# What one reader or another takes for a boolean, a number, a date or syntax.
+# Texts that some readers take for a boolean, a number, a date or syntax.
 AMBIGUOUS = [
     *("", "y", "N", "yes", "No", "on", "OFF", "true", "FALSE", "~", "null", "NULL", "nULL", "oN"),
     *(

@@ -1,4 +1,4 @@
-"""What kube-apiserver and gardener-apiserver have in common (spec 20 §15.2, §17.3)."""
+"""The parts that kube-apiserver and gardener-apiserver share (spec 20 §15.2, §17.3)."""
 
 import base64
 from dataclasses import replace

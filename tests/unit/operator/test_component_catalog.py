@@ -1,4 +1,4 @@
-"""What holds for all components, whatever they render (spec 20 §13)."""
+"""Properties that all components share, regardless of their objects (spec 20 §13)."""
 
 from collections import Counter
 

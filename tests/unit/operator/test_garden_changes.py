@@ -1,4 +1,4 @@
-"""What may change in a Garden, one row each: spec 21 §7.3 and §7.5."""
+"""Permitted and forbidden changes of a Garden, one row each: spec 21 §7.3 and §7.5."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What Prometheus scrapes, and its rules (spec 20 §16.8)."""
+"""Scrapes and rules of Prometheus (spec 20 §16.8)."""
 
 from pergola.api.objects import map_at
 from pergola.operator.components.monitoring import (

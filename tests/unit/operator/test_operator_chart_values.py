@@ -1,4 +1,4 @@
-"""What each value of the operator's chart changes (spec 20 §2)."""
+"""The effect of each value of the operator's chart (spec 20 §2)."""
 
 import base64
 from pathlib import Path

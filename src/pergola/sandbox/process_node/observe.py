@@ -1,4 +1,4 @@
-"""What a process node knows about the cluster: the pods of one namespace, and what they mount."""
+"""Caches of a process node: the pods of one namespace, their volumes and their Services."""
 
 from collections.abc import Iterator
 from functools import partial

@@ -1,4 +1,4 @@
-"""Where the process of a pod lives on this machine: its loopback address, ports and files."""
+"""The place of a pod's process on this machine: its loopback address, ports and files."""
 
 import hashlib
 import random

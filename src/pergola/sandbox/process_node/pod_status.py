@@ -1,4 +1,4 @@
-"""What a node reports about its pods."""
+"""The statuses that a process node reports for its pods."""
 
 from typing import Final
 

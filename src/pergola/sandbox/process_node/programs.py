@@ -1,4 +1,4 @@
-"""The programs that a process node can run, and what differs from running them in a container."""
+"""The programs that a process node can run, with adjustments for running without a container."""
 
 import re
 import sys

@@ -1,6 +1,6 @@
-"""What a node's processes find behind the names and addresses of Services and pods.
+"""Resolution of the names and addresses of Services and pods, for a node's processes.
 
-There is no DNS and no kube-proxy: clients name a host to the tunnel, which connects them to the
+There is no DNS and no kube-proxy: clients pass a host to the tunnel, which connects them to the
 process that runs a pod of that Service.
 """
 

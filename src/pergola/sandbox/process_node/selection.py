@@ -1,4 +1,4 @@
-"""How pods come to a process node: by their images, in one namespace.
+"""Assignment of pods to a process node: by their images, in one namespace.
 
 A MutatingAdmissionPolicy labels them when they are created; kwok leaves labelled pods alone.
 """

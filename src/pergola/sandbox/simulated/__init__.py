@@ -1,4 +1,4 @@
-"""What surrounds a Garden where no node can run: a process node, and controllers that others bring.
+"""Simulated parts of a cluster around a Garden: a process node, and other projects' controllers.
 
 site            all of it together
 etcd_druid      runs the etcds of `Etcd` objects on the process node

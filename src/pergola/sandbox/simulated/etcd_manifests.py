@@ -1,4 +1,4 @@
-"""The objects of one etcd, as its `Etcd` asks for them."""
+"""The objects that one `Etcd` requires."""
 
 from typing import Final
 

@@ -158,7 +158,7 @@ async def test_a_policy_that_the_api_server_refuses_is_reported_and_retried(
     metadata = {"name": "none", "namespace": site.namespace}
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata}
     await site.client.create({**quota, "spec": {"hard": hard}})
-    # Nobody else does it here, and without it the quota would refuse everything, with no reason.
+    # There is no quota controller here; without a status, the quota rejects all without a reason.
     status = {"status": {"hard": hard, "used": hard}}
     await site.client.patch(QUOTA, site.key("none"), status, subresource="status")
     await until_refused(site)

@@ -257,7 +257,7 @@ async def test_a_network_without_an_extension_waits_and_the_caller_reports_it(
     assert "status" not in await cluster_client.get(NETWORK, Key(namespace, NAME))
 
 
-# What belongs to the kind besides
+# Other properties of the kind
 
 
 async def test_a_status_may_say_all_that_the_contract_knows(

@@ -123,7 +123,7 @@ async def test_a_kind_that_the_seed_does_not_serve_is_skipped(
 async def test_an_object_of_others_that_a_record_names_stays(
     recorder: RecordingClient, namespace: str
 ) -> None:
-    """Whoever may write ConfigMaps in the namespace may write the record."""
+    """Anyone who may write ConfigMaps in the namespace may write the record."""
     objects = SeedObjects(recorder, namespace, OWNER)
     await objects.apply([config_map("a", "")])
     await recorder.create(config_map("of-others", namespace))

@@ -312,7 +312,7 @@ async def test_a_provider_looks_at_cloud_profiles(
     await unregistered(client, "gardener-extension-admission-aws")
 
 
-# What the tests work with
+# Helpers
 
 
 async def deployed(client: Client, own: Sandbox, plugin: str) -> JsonObject:

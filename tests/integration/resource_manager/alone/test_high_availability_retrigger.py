@@ -192,7 +192,7 @@ async def test_a_second_node_and_its_end_reach_what_is_spread(site: Site) -> Non
         assert await site.patched(unit) == []
         await site.client.delete(NODE, Key("", "three"))
         await site.client.delete(NODE, Key("", "two"))
-        # What the webhook would have made of it meanwhile:
+        # The result of the webhook in the meantime:
         assert await site.patched(unit) == []
 
 

@@ -41,7 +41,7 @@ def ports_of(text: str) -> list[PolicyPort]:
     return [port for alias in found.aliases for port in alias.ports]
 
 
-# What can be read
+# Valid annotations
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_a_port_without_target_is_its_own(port: JsonObject) -> None:
     assert (found.protocol, found.target) == ("TCP", 80)
 
 
-# What cannot be read
+# Invalid annotations
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_all_mistakes_are_reported_and_valid_parts_count() -> None:
 
 
 def test_no_entry_of_the_world_counts_if_one_is_wrong() -> None:
-    # What is left without it could be the empty list, which opens everything.
+    # Without it, the list could be empty, which opens everything.
     assert view({WORLD: '[{"port": 0}]'}).from_world is None
 
 

@@ -41,7 +41,7 @@ class World:
     pods: list[Pod]
 
 
-# What the Services ask for, from their annotations alone (spec 11 §4.2, §4.3)
+# The intent of Services, from their annotations alone (spec 11 §4.2, §4.3)
 
 
 def intended(world: World, source: Endpoint, target: Pod, protocol: Protocol, number: int) -> bool:
@@ -304,7 +304,7 @@ def worlds(draw: st.DrawFn) -> World:
     return World(draw(NAMESPACES), services, list(pods))
 
 
-# What the product makes of it
+# The policies of the product
 
 
 def generated(world: World, *, only_for_matching_pods: bool = False) -> list[JsonObject]:

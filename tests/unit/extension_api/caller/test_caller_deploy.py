@@ -1,4 +1,4 @@
-"""Whether deploying a resource would change it (spec 21 §15.2)."""
+"""Decisions about whether deploying a resource would change it (spec 21 §15.2)."""
 
 from typing import Any
 

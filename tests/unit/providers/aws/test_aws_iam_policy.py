@@ -30,7 +30,7 @@ OF_AWS_ITSELF = {
     "DeleteNetworkInterface",
     "DescribeNetworkInterfaces",
 }
-"""What a service of AWS does in the name of its caller."""
+"""Actions that a service of AWS performs on behalf of its caller."""
 
 
 def operations() -> Iterator[str]:

@@ -143,7 +143,7 @@ async def test_a_burst_costs_one_list_and_a_refusal_is_never_remembered() -> Non
     verdicts: list[Verdict] = list(await asyncio.gather(*map(handler, requests)))
     assert all(verdict.allowed for verdict in verdicts)
     assert len(cluster.asked) == 1
-    # What was unconfirmed a moment ago may be confirmed now, and the other way round.
+    # An object that was unconfirmed a moment ago may be confirmed now, and vice versa.
     cluster.objects.append(obj("d"))
     assert not (await handler(delete(obj("d"), name=""))).allowed
     other = await handler(delete(None, name="", namespace="other"))

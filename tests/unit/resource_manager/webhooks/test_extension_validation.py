@@ -682,7 +682,7 @@ NESTED: dict[str, JsonObject] = {
     },
     "pools": {"architecture": None, "nodeTemplate": {"capacity": {"pods": None, "a/b": None}}},
 }
-"""What is below a spec, and looked at; with any of its maps, lists of them are meant as well."""
+"""Paths below a spec that are reviewed; a map also represents lists of such maps."""
 
 METADATA = ("labels", "annotations", "finalizers", "ownerReferences", "name", "generation")
 

@@ -1,4 +1,4 @@
-"""What a controller does after each run, under virtual time."""
+"""The actions of a controller after each run, under virtual time."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -242,7 +242,7 @@ async def test_a_run_that_is_cancelled_leaves_the_queue_as_if_it_had_ended() -> 
         controller.queue.add("a")
     assert slow.runs == []
     assert value(metrics, "controller_runtime_active_workers") == 0
-    # What was asked for meanwhile is not lost, and nothing else waits.
+    # A request in the meantime is not lost, and nothing else waits.
     assert len(controller.queue) == 1
     slow.running.clear()
     async with running(controller):

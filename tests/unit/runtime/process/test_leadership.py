@@ -469,7 +469,7 @@ def test_periods_that_cannot_work_are_refused(lease: float, renew: float, retry:
         )
 
 
-# What a leader may write
+# Writes of a leader
 
 
 async def test_a_leader_may_write_from_its_first_renewal_until_it_releases_the_lease() -> None:

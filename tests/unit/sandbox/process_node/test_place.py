@@ -1,4 +1,4 @@
-"""Where the process of a pod lives on this machine."""
+"""The place of a pod's process on this machine."""
 
 import random
 import socket

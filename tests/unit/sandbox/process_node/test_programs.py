@@ -1,4 +1,4 @@
-"""What differs between a program in a container and one on this machine."""
+"""Adjustments of programs that run without a container."""
 
 from pathlib import Path
 

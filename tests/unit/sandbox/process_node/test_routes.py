@@ -1,4 +1,4 @@
-"""Where connections of a node's processes lead."""
+"""Routes of connections from a node's processes."""
 
 from typing import cast
 

@@ -169,7 +169,7 @@ def test_white_space_around_and_in_the_block_does_not_matter(pem: bytes) -> None
     assert decode(csr(pem)) == decode(csr(PEM))
 
 
-# What one parser reads in this way, and another in that way
+# Requests that parsers read differently
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Whether an update would change anything (spec 10 B7).
+"""Decisions about whether an update would change anything (spec 10 B7).
 
 The defaults themselves are verified on a real API server, see test_api_defaults.
 """

@@ -1,4 +1,4 @@
-"""What a Node waits for, decided from cached facts: spec 11 §5.3, and Beyond."""
+"""The components that a Node waits for, decided from cached facts: spec 11 §5.3, and Beyond."""
 
 from dataclasses import replace
 

@@ -80,7 +80,7 @@ def test_purpose_and_class_decide_what_is_relevant(
     assert names.is_relevant(labels, resource_class) is expected
 
 
-# What is asked for
+# Requests
 
 
 def test_the_default_request_of_a_secret() -> None:
@@ -225,7 +225,7 @@ def test_the_windows_of_renewal(life: str, earliest: str, latest: str) -> None:
     assert timedelta(seconds=renews_in(lives, 1.0)) == parse_duration(latest)
 
 
-# How often
+# Rate limits
 
 FIRST = Issued(b"1", "t1")
 
@@ -333,7 +333,7 @@ def test_an_unreadable_record_removes_no_label(record: str) -> None:
     assert changed["metadata"]["labels"] == {"a": "b"}
 
 
-# What is written
+# Writes
 
 
 def b64(content: bytes) -> str:
