@@ -10,7 +10,14 @@ from typing import NamedTuple
 import aiohttp
 import pytest
 
-from pergola.api.kinds import DESTINATION_RULE, GATEWAY, POD, VIRTUAL_SERVICE
+from pergola.api.kinds import (
+    CONFIG_MAP,
+    DESTINATION_RULE,
+    GATEWAY,
+    POD,
+    SERVICE_ACCOUNT,
+    VIRTUAL_SERVICE,
+)
 from pergola.api.objects import JsonObject, Key
 from pergola.kube.client import Client
 from pergola.pki import Authority, Pair
@@ -32,6 +39,7 @@ pytestmark = [pytest.mark.node, pytest.mark.timeout(240)]  # they take turns
 
 IMAGE = "registry.example/pergola"
 PORT = 8080
+KUBERNETES = "kubernetes.default.svc.cluster.local"
 LIFETIME = timedelta(days=1)
 # Answers with its name and the request; with TLS if it has a certificate.
 ECHO = """
@@ -57,7 +65,7 @@ server.serve_forever()
 
 
 class Answer(NamedTuple):
-    """The status of an answer, and what the server reports about the request."""
+    """The status of an answer and its content, in which servers report the request."""
 
     status: int
     echo: JsonObject
@@ -69,7 +77,9 @@ async def test_a_gateway_decrypts_connections_and_routes_their_requests(
     require_images("pergola")
     now = datetime.now(UTC)
     authority = Authority.create("hosts", now, LIFETIME)
-    for obj in (*secrets(istio, authority, now), *servers(istio), *routes(istio)):
+    trusted = await until(node_client, CONFIG_MAP, Key(istio, "kube-root-ca.crt"), lambda obj: True)
+    cluster_ca = secret(istio, "kubernetes", {"cacert": trusted["data"]["ca.crt"]})
+    for obj in (*secrets(istio, authority, now), cluster_ca, *servers(istio), *routes(istio)):
         await node_client.create(obj)
     await create_gateway(node_client, istio)
     for name in ("plain", "secure", "gateway"):
@@ -88,6 +98,12 @@ async def test_a_gateway_decrypts_connections_and_routes_their_requests(
     answer = await get(port, "api", "/version", anonymous)
     assert answer.echo["server"] == "secure"
     assert (await get(port, "mistrusted", "/", anonymous)).status == 503
+    # An API server, which identifies clients by their tokens.
+    path = "/api/v1/configmaps"
+    assert (await get(port, "kubernetes", path, anonymous)).status == 403
+    bearer = {"Authorization": f"Bearer {await token(node_client, istio)}"}
+    answer = await get(port, "kubernetes", path, anonymous, bearer)
+    assert answer.echo["kind"] == "ConfigMapList"
     # Certificates of clients: verified, and passed on; what clients claim is dropped.
     claim = {"X-Forwarded-Client-Cert": "Subject=admin"}
     answer = await get(port, "api", "/version", anonymous, claim)
@@ -147,7 +163,7 @@ def echo(namespace: str, name: str) -> JsonObject:
 def routes(namespace: str) -> Iterator[JsonObject]:
     """Yield a Gateway with all hosts, and their routes, as a Garden has them."""
     modes = {
-        "SIMPLE": ("dashboard", "mistrusted"),
+        "SIMPLE": ("dashboard", "mistrusted", "kubernetes"),
         "OPTIONAL_MUTUAL": ("api",),
         "MUTUAL": ("closed",),
     }
@@ -157,15 +173,17 @@ def routes(namespace: str) -> Iterator[JsonObject]:
     reload = {"match": [{"uri": {"prefix": "/-/reload"}}], "directResponse": {"status": 403}}
     yield host(namespace, "dashboard", reload, to("plain"))
     yield host(namespace, "closed", to("plain"))
-    for name, destination, trusted in (
-        ("api", "secure", "internal"),
-        ("mistrusted", "mistrusted", "wrong"),
+    for name, destination, trusted, sni in (
+        ("api", "secure", "internal", "secure"),
+        ("mistrusted", "mistrusted", "wrong", "secure"),
+        ("kubernetes", KUBERNETES, "kubernetes", KUBERNETES),
     ):
         yield host(namespace, name, to(destination))
-        settings = {"mode": "SIMPLE", "credentialName": trusted, "sni": "secure"}
-        policy = {"tls": settings, "loadBalancer": {"simple": "LEAST_REQUEST"}}
+        settings = {"mode": "SIMPLE", "credentialName": trusted, "sni": sni}
+        pool = {"http": {"useClientProtocol": True}}
+        policy = {"tls": settings, "connectionPool": pool}
         rule: JsonObject = {"host": destination, "trafficPolicy": policy}
-        yield istio_object(DESTINATION_RULE, namespace, destination, rule)
+        yield istio_object(DESTINATION_RULE, namespace, name, rule)
 
 
 def server(mode: str, *names: str) -> JsonObject:
@@ -192,6 +210,14 @@ def trusting(authority: Authority, folder: Path, client: Pair | None = None) -> 
         file.write_bytes(client.public + client.private)
         context.load_cert_chain(file)
     return context
+
+
+async def token(client: Client, namespace: str) -> str:
+    """Return a token of istiod's account, which may list ConfigMaps."""
+    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    key = Key(namespace, "istiod")
+    answer = await client.create_subresource(SERVICE_ACCOUNT, key, "token", body)
+    return str(answer["status"]["token"])
 
 
 async def get(

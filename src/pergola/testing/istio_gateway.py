@@ -72,7 +72,7 @@ async def create_gateway(client: Client, namespace: str) -> None:
     for obj in _control_plane(namespace):
         await client.create(obj)
     # The kubelet looks for a missing ConfigMap more and more rarely.
-    await until(client, CONFIG_MAP, Key(namespace, _ROOT), lambda found: True, patience=60)
+    await until(client, CONFIG_MAP, Key(namespace, _ROOT), lambda found: True, patience=100)
     for obj in _ingress(namespace):
         await client.create(obj)
 
