@@ -1,10 +1,11 @@
 """BackupBucket and BackupEntry on a real API server, with extensions that run (spec 20 §15.1)."""
 
+import asyncio
 from typing import Final
 
 import pytest
 
-from pergola.api.objects import Key
+from pergola.api.objects import JsonObject, Key
 from pergola.extension_api.caller import NotReady
 from pergola.extension_api.errors import Code
 from pergola.extension_api.kinds import (
@@ -12,6 +13,7 @@ from pergola.extension_api.kinds import (
     BACKUP_ENTRY,
     ExtensionKind,
 )
+from pergola.extensions.actuator import Context, Status
 from pergola.kube.client import Client
 from pergola.operator.garden.errors import OperatorError
 from pergola.operator.garden.extension_resources import (
@@ -33,7 +35,7 @@ from pergola.testing.garden_extensions import (
     resource,
     secret,
 )
-from pergola.testing.waiting import running
+from pergola.testing.waiting import running, until
 from pergola.testing.world import RecordingClient
 
 BUCKET: Final = Key("", "bucket")
@@ -67,6 +69,35 @@ async def test_an_error_that_lasts_ends_the_wait_before_its_time_with_text_and_c
         assert one.value.codes == (Code.UNAUTHORIZED,)
         actuator.acts.clear()
         assert await backup_tasks.reconcile_bucket(caller, landscape(BACKED_UP)) == ""
+
+
+async def test_an_error_that_passes_soon_does_not_end_the_wait(
+    client: RecordingClient, runtime: Client
+) -> None:
+    actuator = garden_actuator(BACKUP_BUCKET, "local")
+
+    async def fail_once(context: Context, obj: JsonObject) -> Status | None:
+        return await fail(context, obj) if len(actuator.calls) == 1 else None
+
+    actuator.acts["reconcile"] = fail_once
+    async with running(garden_unit(runtime, actuator)):
+        await backup_tasks.reconcile_bucket(Caller(client, CLOCK), landscape(BACKED_UP))
+    assert actuator.calls == ["reconcile", "reconcile"]
+    assert client.taken() == ["create BackupBucket bucket"]
+
+
+async def test_a_run_after_an_interrupted_one_waits_for_the_same_request(
+    client: RecordingClient, runtime: Client
+) -> None:
+    caller, actuator = Caller(client, CLOCK), garden_actuator(BACKUP_BUCKET, "local")
+    interrupted = asyncio.create_task(backup_tasks.reconcile_bucket(caller, landscape(BACKED_UP)))
+    await until(runtime, BACKUP_BUCKET.gvk, BUCKET, lambda _: True)
+    interrupted.cancel()
+    await asyncio.wait([interrupted])
+    async with running(garden_unit(runtime, actuator)):
+        await backup_tasks.reconcile_bucket(caller, landscape(BACKED_UP))
+    assert actuator.calls == ["reconcile"]
+    assert client.taken() == ["create BackupBucket bucket"]
 
 
 async def test_the_etcd_uses_the_secret_that_the_extension_keeps_for_the_entry(

@@ -98,7 +98,7 @@ def ingress_hosts(landscape: Landscape) -> Iterator[str]:
 def is_covered(name: str, records: Sequence[str]) -> bool:
     """Return whether these records resolve a name: as itself, or through a wildcard.
 
-    A wildcard stands for all names below it, at any depth, except those below another name that
+    A wildcard resolves all names below it, at any depth, except those below another name that
     exists (RFC 4592). So a record hides the names below it from the wildcard above it.
     """
     if name in records:
