@@ -8,8 +8,7 @@ from pergola.api.objects import JsonObject
 from pergola.extension_api.heartbeat import is_alive
 from pergola.extensions.heartbeat import Heartbeat, HeartbeatError, lease_spec
 from pergola.kube.client import Client
-from pergola.kube.credentials import StaticToken
-from pergola.kube.kubeconfig import ClusterConfig
+from pergola.testing.cluster_config import cluster_config
 
 NOW = datetime(2026, 5, 4, 3, 2, 1, 123456, tzinfo=UTC)
 
@@ -23,17 +22,7 @@ def lease(renewed: datetime) -> JsonObject:
 
 def unreachable() -> Client:
     """Return a client of a server that does not exist and gets no requests."""
-    config = ClusterConfig(
-        server="https://127.0.0.1:1",
-        ca=None,
-        insecure=False,
-        tls_server_name=None,
-        proxy_url=None,
-        credentials=StaticToken("none"),
-        namespace="",
-        context="",
-    )
-    return Client.connect(config)
+    return Client.connect(cluster_config())
 
 
 def test_a_lease_names_the_extension_the_interval_and_the_time_in_microseconds() -> None:

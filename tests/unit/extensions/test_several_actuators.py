@@ -20,12 +20,11 @@ from pergola.extensions.webhooks.garden import Garden, cloud_profile_of
 from pergola.extensions.webhooks.serving import ExtensionWebhooks
 from pergola.extensions.webhooks.shoots import shoot_rule
 from pergola.kube.client import Client
-from pergola.kube.credentials import StaticToken
-from pergola.kube.kubeconfig import ClusterConfig
 from pergola.providers.networking.calico import Calico, FeatureGates
 from pergola.providers.networking.cilium import Cilium
 from pergola.runtime.metrics import Metrics
 from pergola.runtime.process.options import StartError
+from pergola.testing.cluster_config import cluster_config
 
 
 class Idle(Actuator):
@@ -162,17 +161,7 @@ class Cloth(Weft):
 
 def garden() -> Garden:
     """Return a garden that gets no requests."""
-    config = ClusterConfig(
-        server="https://127.0.0.1:1",
-        ca=None,
-        insecure=False,
-        tls_server_name=None,
-        proxy_url=None,
-        credentials=StaticToken("none"),
-        namespace="",
-        context="",
-    )
-    return Garden(Client.connect(config))
+    return Garden(Client.connect(cluster_config()))
 
 
 def at_garden(*actuators: Actuator, at: Garden, **given: JsonValue) -> ExtensionWebhooks:

@@ -10,10 +10,9 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-from pergola.kube.credentials import Anonymous
 from pergola.kube.errors import Unreachable
-from pergola.kube.kubeconfig import ClusterConfig
 from pergola.kube.transport import Transport
+from pergola.testing.cluster_config import cluster_config
 
 _SO_ATTACH_FILTER = 26
 _DROP_ALL = struct.pack("HBBI", 0x06, 0, 0, 0)  # one BPF instruction: accept 0 bytes
@@ -72,17 +71,7 @@ async def serving() -> AsyncIterator[Server]:
 
 @asynccontextmanager
 async def transport_to(server: Server) -> AsyncIterator[Transport]:
-    config = ClusterConfig(
-        server=server.url,
-        ca=None,
-        insecure=False,
-        tls_server_name=None,
-        proxy_url=None,
-        credentials=Anonymous(),
-        namespace="",
-        context="",
-    )
-    transport = Transport(config, timeout=3600, dead_peer_seconds=2)
+    transport = Transport(cluster_config(server.url), timeout=3600, dead_peer_seconds=2)
     try:
         yield transport
     finally:

@@ -13,7 +13,7 @@ from aiohttp import test_utils, web
 from pergola.api.kinds import CONFIG_MAP
 from pergola.api.objects import JsonObject, Key
 from pergola.kube.client import Client, is_missing_kind
-from pergola.kube.credentials import Anonymous, Credentials, bearer
+from pergola.kube.credentials import Credentials, bearer
 from pergola.kube.errors import (
     AlreadyExists,
     ApiError,
@@ -27,9 +27,9 @@ from pergola.kube.errors import (
     UnknownKind,
     Unreachable,
 )
-from pergola.kube.kubeconfig import ClusterConfig
 from pergola.kube.throttle import Throttle
 from pergola.kube.transport import Transport
+from pergola.testing.cluster_config import cluster_config
 
 MEBIBYTE = 1024 * 1024
 
@@ -115,24 +115,11 @@ class Renewed:
         return True
 
 
-def config(url: str, credentials: Credentials | None = None) -> ClusterConfig:
-    return ClusterConfig(
-        server=url,
-        ca=None,
-        insecure=False,
-        tls_server_name=None,
-        proxy_url=None,
-        credentials=credentials or Anonymous(),
-        namespace="default",
-        context="test",
-    )
-
-
 @asynccontextmanager
 async def transport_to(
     player: Player, credentials: Credentials | None = None, *, timeout: float = 20.0
 ) -> AsyncIterator[Transport]:
-    transport = Transport(config(player.url, credentials), timeout=timeout)
+    transport = Transport(cluster_config(player.url, credentials), timeout=timeout)
     try:
         yield transport
     finally:
@@ -327,7 +314,7 @@ async def test_an_object_that_is_not_there_is_another_matter_than_a_kind_that_is
     key = Key("default", "a")
     async with (
         playing(SERVED, missing, unserved, SERVED, missing) as player,
-        Client.connect(config(player.url)) as client,
+        Client.connect(cluster_config(player.url)) as client,
     ):
         with pytest.raises(NotFound) as caught:
             await client.get(CONFIG_MAP, key)
@@ -370,7 +357,7 @@ async def test_a_server_that_is_not_there_is_named() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}"
-        transport = Transport(config(url))
+        transport = Transport(cluster_config(url))
         with pytest.raises(Unreachable, match=url):
             await transport.request("GET", "/x")
         with pytest.raises(Unreachable, match=url):
@@ -432,7 +419,7 @@ async def lines(transport: Transport, *, silence: float = 20.0) -> list[bytes]:
 
 async def test_closing_leaves_no_connection_open() -> None:
     async with playing(OK, Answer(body=b"1\n", then="hang")) as player:
-        transport = Transport(config(player.url))
+        transport = Transport(cluster_config(player.url))
         await transport.request("GET", "/x")
         given_up = asyncio.create_task(transport.request("GET", "/x"))
         reading = asyncio.create_task(lines(transport))
@@ -451,7 +438,7 @@ async def test_each_answer_is_observed_with_its_code() -> None:
     seen: list[tuple[str, str, str]] = []
     async with playing(OK, Answer(500)) as player:
         transport = Transport(
-            config(player.url),
+            cluster_config(player.url),
             observe=lambda method, code, host, _: seen.append((method, code, host)),
         )
         await transport.request("GET", "/x")

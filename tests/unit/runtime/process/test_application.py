@@ -11,24 +11,14 @@ from structlog.testing import capture_logs
 from pergola.api.kinds import CONFIG_MAP
 from pergola.api.objects import GroupVersionKind, Key
 from pergola.kube.client import Client
-from pergola.kube.credentials import Anonymous
 from pergola.kube.discovery import Resource
-from pergola.kube.kubeconfig import ClusterConfig
 from pergola.runtime.controlling.unit import Part, Unsynced
 from pergola.runtime.process.application import Application, Probes
 from pergola.runtime.process.leader_election import LostLeadership
 from pergola.runtime.process.options import Address, Election, ProcessOptions
+from pergola.testing.cluster_config import cluster_config
 
-NOWHERE = ClusterConfig(
-    server="http://127.0.0.1:1",
-    ca=None,
-    insecure=False,
-    tls_server_name=None,
-    proxy_url=None,
-    credentials=Anonymous(),
-    namespace="",
-    context="",
-)
+NOWHERE = cluster_config()
 QUIET = ProcessOptions(health=None, metrics=None)
 
 

@@ -10,8 +10,6 @@ from pergola.api.kinds import CONFIG_MAP
 from pergola.api.marks import FINALIZER
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.kube.client import Client
-from pergola.kube.credentials import Anonymous
-from pergola.kube.kubeconfig import ClusterConfig
 from pergola.resource_manager.controllers.health import health_triggers
 from pergola.resource_manager.controllers.managed_resource.triggers import (
     drifted,
@@ -23,6 +21,7 @@ from pergola.resource_manager.responsibility import Responsibility
 from pergola.resource_manager.source import SeenResource, SeenSecret, Source
 from pergola.resource_manager.target import Observed, TargetChange
 from pergola.runtime.caching.cache import Change
+from pergola.testing.cluster_config import cluster_config
 
 MINE = Responsibility("resources")
 OTHERS_FINALIZER = f"{FINALIZER}-seed"
@@ -128,17 +127,7 @@ def test_a_managed_resource_that_is_gone_runs_to_be_forgotten() -> None:
 
 def source_with(*resources: JsonObject) -> Source:
     """Return a source with these ManagedResources that is never run."""
-    config = ClusterConfig(
-        server="http://127.0.0.1:1",
-        ca=None,
-        insecure=False,
-        tls_server_name=None,
-        proxy_url=None,
-        credentials=Anonymous(),
-        namespace="default",
-        context="test",
-    )
-    source = Source(Client.connect(config), MINE)
+    source = Source(Client.connect(cluster_config()), MINE)
     for resource in resources:
         source.observe(resource)
     return source

@@ -10,8 +10,6 @@ import pytest
 from pergola.api.durations import parse_duration
 from pergola.api.objects import JsonObject, Key
 from pergola.kube.client import Client
-from pergola.kube.credentials import Anonymous
-from pergola.kube.kubeconfig import ClusterConfig
 from pergola.kube.yaml import dump
 from pergola.resource_manager.controllers.token_requestor import due, names
 from pergola.resource_manager.controllers.token_requestor.accounts import corrected, new_account
@@ -41,6 +39,7 @@ from pergola.resource_manager.controllers.token_requestor.place import (
 )
 from pergola.resource_manager.controllers.token_requestor.review import Reviews
 from pergola.resource_manager.controllers.token_requestor.token import TokenFacts, digest_of
+from pergola.testing.cluster_config import cluster_config
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ASKED = {names.NAME: "robot", names.NAMESPACE: "kube-system"}
@@ -264,18 +263,7 @@ def test_an_interval_never_has_more_than_a_burst_of_tokens() -> None:
 
 
 def test_a_token_is_reviewed_once_an_hour_unless_it_changed_or_names_no_uid() -> None:
-    anonymous = Client.connect(
-        ClusterConfig(
-            server="",
-            ca=None,
-            insecure=True,
-            tls_server_name=None,
-            proxy_url=None,
-            credentials=Anonymous(),
-            namespace="",
-            context="",
-        )
-    )
+    anonymous = Client.connect(cluster_config())
     reviews, known = Reviews(anonymous, ()), replace(TOKEN, account_uid="u")
     assert reviews.is_due(KEY, known, 0.0)
     reviews.accepted(KEY, known.digest, 0.0)
