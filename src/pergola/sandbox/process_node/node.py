@@ -16,7 +16,14 @@ from pergola.runtime.metrics import Metrics
 from pergola.sandbox import binaries
 from pergola.sandbox.process_node.observe import Observed
 from pergola.sandbox.process_node.pods import Pods, Setup
-from pergola.sandbox.process_node.programs import NAMES, Surroundings, programs, repositories
+from pergola.sandbox.process_node.programs import (
+    OPTIONAL,
+    REQUIRED,
+    Programs,
+    Surroundings,
+    programs,
+    repositories,
+)
 from pergola.sandbox.process_node.routes import Routes
 from pergola.sandbox.process_node.selection import apply_selection
 from pergola.sandbox.process_node.tunnel import Tunnel, write_egress
@@ -60,19 +67,25 @@ async def process_node(
         kubeconfig: of the administrator; processes reach the API server at its address.
         directory: of the files of its processes; what claims hold stays when the node ends.
     """
-    found = await asyncio.to_thread(binaries.find, NAMES)
-    await apply_selection(client, namespace, repositories())
+    found = await asyncio.to_thread(_find_programs)
+    await apply_selection(client, namespace, repositories(found))
     observed = Observed(client, namespace)
     addresses: dict[Key, str] = {}
     routes = Routes(observed, namespace, addresses)
     async with Tunnel(routes.resolve).serving(directory / _SOCKET) as proxy:
-        egress = write_egress(directory / _EGRESS, directory / _SOCKET, "etcd", "cluster")
-        setup = Setup(directory, programs(found), Surroundings(egress, proxy))
+        connections = ("etcd", "cluster", "controlplane")
+        egress = write_egress(directory / _EGRESS, directory / _SOCKET, *connections)
+        setup = Setup(directory, found, Surroundings(egress, proxy))
         pods = Pods(client, load(kubeconfig), observed, setup, addresses)
         try:
             yield ProcessNode(_unit(observed, pods), proxy)
         finally:
             await pods.close()
+
+
+def _find_programs() -> Programs:
+    """Return all required programs, built if necessary, and the optional ones that exist."""
+    return programs(binaries.find(REQUIRED) | binaries.present(OPTIONAL))
 
 
 def _unit(observed: Observed, pods: Pods) -> Unit:

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from pergola.api.kinds import POD, SERVICE_ACCOUNT
@@ -18,7 +18,7 @@ from pergola.sandbox.process_node import pod_status
 from pergola.sandbox.process_node.observe import Observed
 from pergola.sandbox.process_node.place import Place, free_address, local_port
 from pergola.sandbox.process_node.process import Access, Process, Runnable, mount_paths
-from pergola.sandbox.process_node.programs import Programs, Surroundings
+from pergola.sandbox.process_node.programs import Programs, Surroundings, program_of
 from pergola.sandbox.process_node.volumes import MissingFile, mounts_token
 
 _PROBE_SECONDS: Final = 0.2
@@ -122,12 +122,11 @@ class Pods:
     def _runnable(self, pod: JsonObject) -> Runnable:
         """Return the first container whose program the node has; the others are only reported."""
         for container in maps_at(pod, "spec", "containers"):
-            command = container.get("command") or [""]
-            program = self._setup.programs.get(PurePosixPath(command[0]).name)
+            program = program_of(container, self._setup.programs)
             if program is not None:
                 return Runnable(container, program)
         raise SandboxError(
-            f"Pod {Key.of(pod)}: no container has a command that this node can run: "
+            f"Pod {Key.of(pod)}: this node runs no image of its containers, but only "
             f"{', '.join(self._setup.programs)}"
         )
 

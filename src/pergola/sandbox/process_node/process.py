@@ -123,6 +123,7 @@ def mount_paths(pod: JsonObject, container: JsonObject) -> tuple[str, ...]:
 
 def _line(runnable: Runnable, place: Place, shared: Surroundings) -> list[str]:
     container, program = runnable
+    # The program stands for the first word of the command, or for the entry point of the image.
     given = (*container.get("command", ())[1:], *container.get("args", ()))
     args = tuple(place.localised(arg) for arg in given)
     return [*program.line, *program.adapt(args, place, shared)]

@@ -2,15 +2,16 @@
 
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from pergola.api.objects import JsonObject, map_at, maps_at
 from pergola.kube.yaml import YamlError, dump, parse
 from pergola.sandbox.components import APISERVER, CONTROLLER_MANAGER, ETCD
-from pergola.sandbox.images.catalogue import named
+from pergola.sandbox.images.catalogue import named, resolve
 from pergola.sandbox.images.installation import NAME as PERGOLA
+from pergola.sandbox.on_demand import GARDENER_ADMISSION_CONTROLLER, GARDENER_APISERVER
 from pergola.sandbox.process_node.place import Place, local_port
 
 _MAIN: Final = "import sys; from pergola.cli import main; sys.exit(main())"
@@ -46,30 +47,33 @@ class Program(NamedTuple):
 
 
 Programs = Mapping[str, Program]
-"""Programs by the last component of a container's command."""
+"""Programs by the name of their image in the sandbox's catalogue."""
 
-NAMES: Final = (ETCD, APISERVER, CONTROLLER_MANAGER)
+REQUIRED: Final = (ETCD, APISERVER, CONTROLLER_MANAGER)
 """The programs that must be built."""
+OPTIONAL: Final = (GARDENER_APISERVER, GARDENER_ADMISSION_CONTROLLER)
+"""The programs that run if they were built, which takes minutes; otherwise kwok simulates them."""
 
 
 def programs(binaries: Mapping[str, Path]) -> Programs:
     """Return the programs that a node runs.
 
     Args:
-        binaries: those of `NAMES`.
+        binaries: all of `REQUIRED`, and any of `OPTIONAL`.
     """
-    return {
-        ETCD: Program((str(binaries[ETCD]),), _etcd),
-        APISERVER: Program((str(binaries[APISERVER]),), _api_server),
-        CONTROLLER_MANAGER: Program((str(binaries[CONTROLLER_MANAGER]),), _controller_manager),
-        PERGOLA: Program((sys.executable, "-c", _MAIN), _pergola),
-    }
+    built = {name: Program((str(path),), _ADAPT[name]) for name, path in binaries.items()}
+    return {**built, PERGOLA: Program((sys.executable, "-c", _MAIN), _unchanged)}
 
 
-def repositories() -> list[str]:
-    """Return the repositories of the programs' images."""
-    offers = named((*NAMES, PERGOLA))
-    return [name for offer in offers for name in (offer.repository, *offer.aliases)]
+def repositories(names: Iterable[str]) -> list[str]:
+    """Return the repositories of the images of programs."""
+    return [name for offer in named(names) for name in (offer.repository, *offer.aliases)]
+
+
+def program_of(container: JsonObject, programs: Programs) -> Program | None:
+    """Return the program that runs a container, or None if the node does not have it."""
+    offer = resolve(container["image"])
+    return programs.get(offer.name) if offer else None
 
 
 def adapt_file(content: bytes, place: Place, shared: Surroundings) -> bytes:
@@ -98,7 +102,8 @@ def _adapted_settings(text: str, place: Place, shared: Surroundings) -> str:
             cluster["cluster"]["proxy-url"] = shared.proxy
     elif "server" in settings:
         for server in map_at(settings, "server").values():
-            server["bindAddress"] = place.address
+            if "port" in server:
+                server["bindAddress"] = place.address
     else:
         return text
     return dump(settings)
@@ -111,11 +116,16 @@ def _etcd(args: Arguments, place: Place, shared: Surroundings) -> Arguments:
 
 def _api_server(args: Arguments, place: Place, shared: Surroundings) -> Arguments:
     return (
-        *_unprivileged(args),
-        f"--bind-address={place.address}",
+        *_aggregated_api_server(args, place, shared),
         f"--advertise-address={place.address}",
         # Loopback addresses are not allowed as endpoints of the `kubernetes` Service.
         "--endpoint-reconciler-type=none",
+    )
+
+
+def _aggregated_api_server(args: Arguments, place: Place, shared: Surroundings) -> Arguments:
+    return (
+        *_controller_manager(args, place, shared),
         f"--egress-selector-config-file={shared.egress}",
     )
 
@@ -125,7 +135,8 @@ def _controller_manager(args: Arguments, place: Place, shared: Surroundings) -> 
     return (*_unprivileged(args), f"--bind-address={place.address}")
 
 
-def _pergola(args: Arguments, place: Place, shared: Surroundings) -> Arguments:
+def _unchanged(args: Arguments, place: Place, shared: Surroundings) -> Arguments:
+    """Keep the arguments of a program that reads its addresses from a file."""
     del place, shared
     return args
 
@@ -135,3 +146,12 @@ def _unprivileged(args: Arguments) -> Arguments:
         return f"--secure-port={local_port(int(match[1]))}"
 
     return tuple(_SECURE_PORT.sub(local, arg) for arg in args)
+
+
+_ADAPT: Final = {
+    ETCD: _etcd,
+    APISERVER: _api_server,
+    CONTROLLER_MANAGER: _controller_manager,
+    GARDENER_APISERVER: _aggregated_api_server,
+    GARDENER_ADMISSION_CONTROLLER: _unchanged,
+}

@@ -11,6 +11,7 @@ from pergola.api.objects import JsonObject, Key, labels_of, map_at, maps_at
 from pergola.sandbox.process_node.observe import Observed, workload_of
 from pergola.sandbox.process_node.place import local_port
 
+_LOOPBACK: Final = "127."
 _DOMAINS: Final = ("", "svc", "svc.cluster.local")
 
 
@@ -41,8 +42,10 @@ class Routes:
 
         Args:
             host: an IP address of a Service or pod, the name of a Service, with or without
-                namespace, or a name that a gateway passes on to a Service.
+                namespace, a name that a gateway passes on to a Service, or a loopback address.
         """
+        if host.startswith(_LOOPBACK):
+            return Endpoint(host, port)
         for _, pod in self._pods.items():  # noqa: PERF102 - not a dict
             if host and map_at(pod, "status").get("podIP") == host:
                 return self._endpoint(pod, port)

@@ -82,7 +82,8 @@ def write_egress(file: Path, socket: Path, *connections: str) -> Path:
 
     Args:
         file: for `--egress-selector-config-file`.
-        connections: `etcd`, and `cluster` for webhooks and aggregated APIs that are Services.
+        connections: `etcd`; `cluster`, to webhooks and aggregated APIs that are Services; and
+            `controlplane`, to webhooks by URL.
     """
     transport: JsonObject = {"uds": {"udsName": str(socket)}}
     connection: JsonObject = {"proxyProtocol": "HTTPConnect", "transport": transport}

@@ -5,16 +5,18 @@ from pathlib import Path
 from pergola.kube.yaml import parse
 from pergola.sandbox.process_node.place import Place
 from pergola.sandbox.process_node.programs import (
-    NAMES,
+    OPTIONAL,
+    REQUIRED,
     Surroundings,
     adapt_file,
+    program_of,
     programs,
     repositories,
 )
 
 PLACE = Place(Path("/here"), "127.80.1.2", ("/srv/ca",))
 SHARED = Surroundings(Path("/egress.yaml"), "http://127.0.0.1:1")
-PROGRAMS = programs({name: Path("/bin") / name for name in NAMES})
+PROGRAMS = programs({name: Path("/bin") / name for name in (*REQUIRED, *OPTIONAL)})
 
 
 def test_an_api_server_listens_on_its_own_address_and_reaches_etcd_by_name() -> None:
@@ -56,5 +58,8 @@ def test_other_files_keep_their_bytes() -> None:
         assert adapt_file(content, PLACE, SHARED) == content
 
 
-def test_the_images_of_all_programs_are_known() -> None:
-    assert {"registry.k8s.io/etcd", "registry.k8s.io/kube-apiserver"} <= set(repositories())
+def test_images_decide_which_program_runs_a_container() -> None:
+    for repository in repositories(PROGRAMS):
+        assert program_of({"image": f"{repository}:v1"}, PROGRAMS) in PROGRAMS.values()
+    assert program_of({"image": "registry.k8s.io/pause:3.10"}, PROGRAMS) is None
+    assert program_of({"image": "example.org/unknown"}, PROGRAMS) is None
