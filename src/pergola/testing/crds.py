@@ -39,9 +39,14 @@ async def install_operator_crds(client: Client) -> None:
 
 async def install_garden_extension_crds(client: Client) -> None:
     """Return when the extension kinds that a Garden uses are served."""
-    group = next(group for group in GROUPS if group.key == "extensions")
-    for definition in load(group):
-        await _install(client, definition)
+    await install_garden_crds(client, "extensions")
+
+
+async def install_garden_crds(client: Client, *keys: str) -> None:
+    """Return when the kinds in these groups of definitions are served."""
+    for group in GROUPS:
+        for definition in load(group) if group.key in keys else ():
+            await _install(client, definition)
 
 
 async def _install(client: Client, wanted: JsonObject) -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from pergola.api.kinds import (
     CLUSTER_ROLE_BINDING,
-    CRD,
     DEPLOYMENT,
     NAMESPACE,
     POD,
@@ -17,7 +16,6 @@ from pergola.api.kinds import (
     SERVICE_ACCOUNT,
 )
 from pergola.api.objects import (
-    GroupVersionKind,
     JsonObject,
     Key,
     annotations_of,
@@ -53,9 +51,8 @@ from pergola.sandbox.module import kubernetes_version
 from pergola.sandbox.simulated import Site
 from pergola.sandbox.simulated.etcd_druid import ETCD
 from pergola.secrets_manager import ManagedSecret
-from pergola.testing.crds import is_established, served
+from pergola.testing.crds import install_garden_crds
 from pergola.testing.garden import GARDEN, landscape
-from pergola.testing.objects import definition
 from pergola.testing.waiting import until, until_gone
 
 BASE: Final = (ETCDS, API_SERVER_SERVICE, KUBE_APISERVER, GENERIC_KUBECONFIG)
@@ -141,21 +138,13 @@ def has_token(secret: JsonObject) -> bool:
 async def garden(garden_world: Site) -> VirtualGarden:
     """A landscape with its credentials, of which nothing runs yet."""
     client = garden_world.client
-    await _define(client, ETCD)
+    await install_garden_crds(client, "etcd")
     for obj in PRIORITY_CLASSES.render(landscape()).managed[0].objects:
         await client.apply(obj, manager="test", force=True)
     described = apply_merge_patch(GARDEN, PATCH)
     components = (*BASE, *MANAGERS)
     found = await build(client, described, template, components, SystemClock())
     return VirtualGarden(garden_world, found)
-
-
-async def _define(client: Client, kind: GroupVersionKind) -> None:
-    crd = definition(kind)
-    crd["spec"]["versions"][0]["subresources"] = {"status": {}}
-    await client.apply(crd, manager="test", force=True)
-    await until(client, CRD, Key.of(crd), is_established)
-    await served(client, kind)
 
 
 async def test_a_virtual_cluster_serves_with_the_rendered_flags_and_credentials(

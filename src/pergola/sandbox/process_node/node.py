@@ -75,7 +75,7 @@ async def process_node(
     async with Tunnel(routes.resolve).serving(directory / _SOCKET) as proxy:
         connections = ("etcd", "cluster", "controlplane")
         egress = write_egress(directory / _EGRESS, directory / _SOCKET, *connections)
-        setup = Setup(directory, found, Surroundings(egress, proxy))
+        setup = Setup(directory, found, Surroundings(directory, egress, proxy))
         pods = Pods(client, load(kubeconfig), observed, setup, addresses)
         try:
             yield ProcessNode(_unit(observed, pods), proxy)

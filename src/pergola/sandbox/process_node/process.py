@@ -62,6 +62,7 @@ class Process:
         self._container = runnable.container
         self._shared = shared
         self._access = access
+        self._is_started = False
         environment = _environment(pod, self._container, directory)
         line = _line(runnable, place, shared)
         name = str(self._container["name"])
@@ -99,8 +100,10 @@ class Process:
             folder.symlink_to(kept)
 
     async def start(self) -> None:
-        """Start it unless it runs."""
-        await self._child.start()
+        """Start it the first time; later it restarts by itself."""
+        if not self._is_started:
+            self._is_started = True
+            await self._child.start()
 
     async def is_ready(self) -> bool:
         """Return whether it runs and its readiness probe succeeds."""

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
+from urllib.parse import urlsplit
 
 from pergola.api.objects import JsonObject, map_at, maps_at
 from pergola.kube.yaml import YamlError, dump, parse
@@ -16,6 +17,10 @@ from pergola.sandbox.process_node.place import Place, local_port
 
 _MAIN: Final = "import sys; from pergola.cli import main; sys.exit(main())"
 _SECURE_PORT: Final = re.compile(r"--secure-port=(\d+)")
+_ETCD_SERVER: Final = re.compile(r"(?<=--etcd-servers=)https://([^:,]+):\d+")
+_ETCD_FILES: Final = ("--etcd-cafile=", "--etcd-certfile=", "--etcd-keyfile=")
+_ADVERTISED: Final = "--advertise-client-urls="
+_CLIENTS: Final = "--listen-client-urls="
 _ANYWHERE: Final = "0.0.0.0"  # noqa: S104 - replaced by a loopback address
 
 
@@ -23,12 +28,18 @@ class Surroundings(NamedTuple):
     """What all processes of a node share.
 
     Attributes:
+        directory: of the node.
         egress: the file that sends an API server's connections through the node's tunnel.
         proxy: the URL of the tunnel for other clients.
     """
 
+    directory: Path
     egress: Path
     proxy: str
+
+    def etcd_socket(self, host: str) -> str:
+        """Return the URL of the socket of the etcd that advertises a host."""
+        return f"unix://{self.directory / host}.sock"
 
 
 Arguments = tuple[str, ...]
@@ -110,24 +121,36 @@ def _adapted_settings(text: str, place: Place, shared: Surroundings) -> str:
 
 
 def _etcd(args: Arguments, place: Place, shared: Surroundings) -> Arguments:
-    del shared
-    return (*(arg.replace(_ANYWHERE, place.address) for arg in args), "--unsafe-no-fsync")
+    """Listen on a socket, too: gardener-apiserver cannot use the tunnel."""
+    advertised = next(arg for arg in args if arg.startswith(_ADVERTISED)).removeprefix(_ADVERTISED)
+    socket = shared.etcd_socket(urlsplit(advertised).hostname or "")
+    return (
+        *(
+            f"{local},{socket}" if local.startswith(_CLIENTS) else local
+            for local in (arg.replace(_ANYWHERE, place.address) for arg in args)
+        ),
+        "--unsafe-no-fsync",
+    )
 
 
 def _api_server(args: Arguments, place: Place, shared: Surroundings) -> Arguments:
     return (
-        *_aggregated_api_server(args, place, shared),
+        *_controller_manager(args, place, shared),
         f"--advertise-address={place.address}",
         # Loopback addresses are not allowed as endpoints of the `kubernetes` Service.
         "--endpoint-reconciler-type=none",
-    )
-
-
-def _aggregated_api_server(args: Arguments, place: Place, shared: Surroundings) -> Arguments:
-    return (
-        *_controller_manager(args, place, shared),
         f"--egress-selector-config-file={shared.egress}",
     )
+
+
+def _gardener_api_server(args: Arguments, place: Place, shared: Surroundings) -> Arguments:
+    """Connect to etcd by its socket, without TLS.
+
+    The library of aggregated API servers has no egress to etcd, and looks up the host's name.
+    """
+    kept = (arg for arg in args if not arg.startswith(_ETCD_FILES))
+    adapted = (_ETCD_SERVER.sub(lambda host: shared.etcd_socket(host[1]), arg) for arg in kept)
+    return _controller_manager(tuple(adapted), place, shared)
 
 
 def _controller_manager(args: Arguments, place: Place, shared: Surroundings) -> Arguments:
@@ -152,6 +175,6 @@ _ADAPT: Final = {
     ETCD: _etcd,
     APISERVER: _api_server,
     CONTROLLER_MANAGER: _controller_manager,
-    GARDENER_APISERVER: _aggregated_api_server,
+    GARDENER_APISERVER: _gardener_api_server,
     GARDENER_ADMISSION_CONTROLLER: _unchanged,
 }

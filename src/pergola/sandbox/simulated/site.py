@@ -16,8 +16,12 @@ from typing import Final
 from pergola.api.objects import JsonObject
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import ClusterConfig, load
+from pergola.kube.yaml import dump
 from pergola.runtime.controlling.unit import Unit
 from pergola.sandbox.cluster import Sandbox, start
+from pergola.sandbox.directory import write
+from pergola.sandbox.images.catalogue import named
+from pergola.sandbox.on_demand import GARDENER_APISERVER
 from pergola.sandbox.process_node import ProcessNode, api_server_flags, process_node
 from pergola.sandbox.progress import Progress, silent
 from pergola.sandbox.simulated.claims import claims_unit
@@ -28,6 +32,7 @@ from pergola.sandbox.simulated.reported import reporter_unit
 NAMESPACE: Final = "garden"
 
 _MANAGER: Final = "pergola-sandbox"
+_IMAGES: Final = "images.yaml"
 # What the operator's chart installs before the operator runs.
 _INSTALLED: Final[tuple[JsonObject, ...]] = (
     {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
@@ -62,6 +67,15 @@ class Site:
         """Return how a program outside the site reaches an API server that is a Service of it."""
         return replace(config, proxy_url=self.node.proxy)
 
+    @property
+    def operator_environment(self) -> dict[str, str]:
+        """The variables of an operator on this machine: for its webhooks and image versions."""
+        return {
+            "WEBHOOK_MODE": "url",
+            "WEBHOOK_URL": "127.0.0.1",
+            "IMAGEVECTOR_OVERWRITE": str(self.directory / _IMAGES),
+        }
+
 
 @asynccontextmanager
 async def garden_site(name: str, progress: Progress = silent) -> AsyncGenerator[Site]:
@@ -88,6 +102,7 @@ async def _serving(sandbox: Sandbox, directory: Path) -> AsyncGenerator[Site]:
     async with Client.connect(load(sandbox.kubeconfig)) as client:
         for obj in _INSTALLED:
             await client.apply(obj, manager=_MANAGER, force=True)
+        write(directory / _IMAGES, dump(_images()))
         async with process_node(client, sandbox.kubeconfig, directory, NAMESPACE) as node:
             units = (
                 node.unit,
@@ -97,3 +112,13 @@ async def _serving(sandbox: Sandbox, directory: Path) -> AsyncGenerator[Site]:
                 reporter_unit(client),
             )
             yield Site(sandbox, client, directory, node, units)
+
+
+def _images() -> JsonObject:
+    """Return an image vector with the version of Gardener that the sandbox builds."""
+    offers = named([GARDENER_APISERVER])
+    images: list[JsonObject] = [
+        {"name": offer.name, "repository": offer.repository, "tag": offer.version}
+        for offer in offers
+    ]
+    return {"images": images}

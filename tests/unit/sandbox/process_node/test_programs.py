@@ -15,7 +15,7 @@ from pergola.sandbox.process_node.programs import (
 )
 
 PLACE = Place(Path("/here"), "127.80.1.2", ("/srv/ca",))
-SHARED = Surroundings(Path("/egress.yaml"), "http://127.0.0.1:1")
+SHARED = Surroundings(Path("/node"), Path("/egress.yaml"), "http://127.0.0.1:1")
 PROGRAMS = programs({name: Path("/bin") / name for name in (*REQUIRED, *OPTIONAL)})
 
 
@@ -27,9 +27,28 @@ def test_an_api_server_listens_on_its_own_address_and_reaches_etcd_by_name() -> 
     assert "--egress-selector-config-file=/egress.yaml" in adapted
 
 
-def test_an_etcd_does_not_listen_everywhere() -> None:
-    adapted = PROGRAMS["etcd"].adapt(("--listen-client-urls=https://0.0.0.0:2379",), PLACE, SHARED)
-    assert adapted[0] == "--listen-client-urls=https://127.80.1.2:2379"
+def test_an_etcd_listens_on_its_own_address_and_a_socket() -> None:
+    args = (
+        "--listen-client-urls=https://0.0.0.0:2379",
+        "--advertise-client-urls=https://etcd-client:2379",
+    )
+    adapted = PROGRAMS["etcd"].adapt(args, PLACE, SHARED)
+    socket = "unix:///node/etcd-client.sock"
+    assert adapted[0] == f"--listen-client-urls=https://127.80.1.2:2379,{socket}"
+
+
+def test_a_gardener_api_server_uses_the_socket_of_its_etcd() -> None:
+    args = (
+        "--etcd-servers=https://etcd-client:2379",
+        "--etcd-cafile=/srv/ca/bundle.crt",
+        "--secure-port=8443",
+    )
+    adapted = PROGRAMS["gardener-apiserver"].adapt(args, PLACE, SHARED)
+    assert adapted == (
+        "--etcd-servers=unix:///node/etcd-client.sock",
+        "--secure-port=8443",
+        "--bind-address=127.80.1.2",
+    )
 
 
 def test_kubeconfigs_lead_through_the_tunnel() -> None:
