@@ -6,6 +6,7 @@ from pergola.api.objects import JsonObject, name_of
 from pergola.extension_api.caller import Request
 from pergola.extension_api.kinds import EXTENSION
 from pergola.kube.errors import UnknownKind
+from pergola.operator.garden.component_tasks import Current
 from pergola.operator.garden.extension_resources.caller import Caller, together
 from pergola.operator.garden.extension_resources.extensions import (
     BEFORE,
@@ -14,9 +15,7 @@ from pergola.operator.garden.extension_resources.extensions import (
     extensions,
 )
 from pergola.operator.garden.extension_resources.inputs import is_ours
-from pergola.operator.garden.landscape import NAMESPACE, Landscape
-
-Current = Callable[[], Landscape]
+from pergola.operator.garden.landscape import NAMESPACE
 
 
 class Deployment:
