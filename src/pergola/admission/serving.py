@@ -79,7 +79,7 @@ class WebhookServer:
         own: None if someone else issues the certificates and registers the webhooks.
 
     Attributes:
-        units: what every replica runs besides the server.
+        units: the units that every replica runs in addition to the server.
         port: 0 before the server has started.
     """
 

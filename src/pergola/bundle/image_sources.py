@@ -60,7 +60,7 @@ class ImageSource:
 
     @property
     def name(self) -> str:
-        """The name by which components look it up; several entries may share it."""
+        """The name that components look it up by; several entries may share it."""
         return self.text("name")
 
     @property

@@ -140,7 +140,7 @@ def annotate(obj: JsonObject, *extra_keys: str) -> JsonObject:
 
 
 def reference_annotations(used: Iterable[Reference]) -> dict[str, str]:
-    """Return the annotations that name what is used, in ascending order."""
+    """Return the annotations that name the objects in use, in ascending order."""
     return {reference_key(r.kind, r.name): r.name for r in sorted(used)}
 
 
@@ -216,7 +216,7 @@ def _names(sources: Iterable[JsonObject], field: str) -> Iterator[str]:
 
 
 def _annotated_at(obj: JsonObject, path: Path, added: dict[str, str]) -> JsonObject:
-    """Return a copy along the path; everything beside it is shared with the original."""
+    """Return a copy along the path; everything else is shared with the original."""
     if not path:
         return _annotated(obj, added)
     step, *rest = path

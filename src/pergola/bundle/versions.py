@@ -135,7 +135,7 @@ def _comparator(match: re.Match[str]) -> _Comparator:
     operator = _SAME.get(operator, operator)
     known = _numbers(match)
     if not known:
-        # A wildcard alone is about all versions: none is above, below or beside it.
+        # A wildcard alone matches all versions: none is above, below or outside.
         return _Comparator(None, None, outside=operator in ("<", ">", "!="))
     low = _version(match) if len(known) == 3 else _of(known)
     high = _behind(low, known)

@@ -1,4 +1,4 @@
-"""The decoded `Cluster` beside the extension resources of a Shoot (spec 40 §3.3)."""
+"""The decoded `Cluster` for the extension resources of a Shoot (spec 40 §3.3)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -19,7 +19,7 @@ from pergola.cloud.errors import (
 
 
 class Code(StrEnum):
-    """The class of an error, by which callers and dashboards decide."""
+    """The class of an error, which callers and dashboards interpret."""
 
     UNAUTHENTICATED = "ERR_INFRA_UNAUTHENTICATED"
     UNAUTHORIZED = "ERR_INFRA_UNAUTHORIZED"
@@ -51,7 +51,7 @@ class ExtensionError(Exception):
     """A problem that the user or the environment must solve; the text is for the user.
 
     Args:
-        message: one sentence: what is wrong, where, and what to do.
+        message: one sentence with the problem, its place and its remedy.
         codes: the classes of the error.
     """
 

@@ -1,4 +1,4 @@
-"""The Lease by which an extension reports that it is alive (spec 40 §2.5)."""
+"""The Lease that an extension renews to report that it is alive (spec 40 §2.5)."""
 
 import asyncio
 from datetime import UTC, datetime

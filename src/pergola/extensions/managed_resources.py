@@ -39,7 +39,7 @@ _DELETION_PAUSE: Final = 5.0
 
 
 class ManagedResources:
-    """All ManagedResources of one extension beside an extension resource.
+    """All ManagedResources of one extension in the namespace of an extension resource.
 
     Args:
         origin: the value of their origin label; whatever has the label belongs to them.
@@ -79,7 +79,7 @@ class ManagedResources:
         """Return when the Shoot has all objects, healthy and rolled out.
 
         Raises:
-            ExtensionError: the time is over; says what is missing.
+            ExtensionError: the time is over; the message names missing objects.
         """
         with _as_extension_error():
             await wait_applied(self._context, name, seconds)
@@ -133,7 +133,7 @@ async def create_for_shoot(
     labels: Mapping[str, str] | None = None,
     settings: Settings | None = None,
 ) -> JsonObject:
-    """Create or update a ManagedResource with these objects beside the extension resource.
+    """Create or update a ManagedResource with these objects, in the extension's namespace.
 
     Nothing is written that changes nothing.
 
@@ -209,13 +209,13 @@ async def wait_applied(
 ) -> JsonObject:
     """Return a ManagedResource once its objects are applied, healthy and rolled out.
 
-    Reports what is missing as progress.
+    Reports missing objects as progress.
 
     Args:
         percent: of the work that is done when the wait begins.
 
     Raises:
-        WaitTimeout: the time is over; says what is missing.
+        WaitTimeout: the time is over; the message names missing objects.
     """
 
     async def reported(client: Client, key: Key) -> AsyncGenerator[JsonObject | None]:

@@ -104,7 +104,7 @@ def options_from(file: Path | None, given: Mapping[str, JsonValue], namespace: s
 
 
 def _merged(written: JsonObject, given: Mapping[str, JsonValue]) -> JsonObject:
-    """Let what is given win; in a map, entry by entry."""
+    """Override settings with given ones; maps are merged entry by entry."""
     merged = dict(written)
     for name, value in given.items():
         before = merged.get(name)

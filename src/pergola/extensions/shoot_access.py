@@ -1,8 +1,8 @@
 """A client for the Shoot of an extension resource (spec 40 §3.3).
 
-Gardener keeps a kubeconfig of the Shoot beside the extension resources: `gardener-internal` reaches
-the API server without leaving the seed, `gardener` by its public name. An extension that wants no
-more rights than it needs requests an account of its own, and names the Secret with its token.
+Gardener keeps a kubeconfig of the Shoot next to the extension resources: `gardener-internal`
+reaches the API server without leaving the seed, `gardener` by its public name. An extension that
+wants least privilege requests an account of its own, and names the Secret with its token.
 """
 
 import base64
@@ -195,7 +195,7 @@ def _credentials(kubeconfig: Kubeconfig, context: Entry, cluster: Entry) -> Cred
 def _reachable(server: str, namespace: str) -> tuple[str, str | None]:
     """Return a URL that works in any namespace of the seed, and the name in its certificate.
 
-    Pods beside the control plane know its Service by its mere name; an extension runs elsewhere.
+    Pods in the same namespace resolve its Service by short name, but an extension runs elsewhere.
     """
     url = urlsplit(server if "://" in server else f"https://{server}")
     host = url.hostname or ""

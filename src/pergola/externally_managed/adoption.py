@@ -123,7 +123,7 @@ class Adoption:
         return await self._client.patch(self._managed.gvk, Key.of(seen.obj), {"metadata": metadata})
 
     async def writers_after(self, adopted: JsonObject, settle: float, seconds: float) -> Writers:
-        """Watch who else changes the content, besides Pergola and people with kubectl.
+        """Watch for changes of the content by others than Pergola and people with kubectl.
 
         Core writes labels and owner references only, which are not content.
 

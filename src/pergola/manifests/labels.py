@@ -1,4 +1,4 @@
-"""Labels by which Gardener's controllers and network policies find pods."""
+"""Labels by which Gardener's controllers and network policies select pods."""
 
 from typing import Final
 

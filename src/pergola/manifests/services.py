@@ -7,7 +7,7 @@ from pergola.api.objects import JsonObject
 from pergola.manifests.objects import manifest
 
 HEADLESS: Final = {"clusterIP": "None"}
-"""The part of a spec by which DNS answers with the addresses of the pods."""
+"""The part of a spec that makes DNS return the addresses of the pods."""
 
 
 def service(

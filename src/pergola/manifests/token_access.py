@@ -6,7 +6,7 @@ from pergola.api.objects import JsonObject
 from pergola.manifests.volumes import mount, projected
 
 MOUNT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
-"""The directory in which client libraries look for token, CA certificate and namespace."""
+"""The directory where client libraries look for token, CA certificate and namespace."""
 
 _VOLUME: Final = "api-access"
 _SECONDS: Final = 12 * 60 * 60

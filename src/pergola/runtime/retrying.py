@@ -49,7 +49,7 @@ class Failures:
 
 @contextmanager
 def collect_failures() -> Iterator[Failures]:
-    """Collect what is being retried in the block and in the tasks that it starts."""
+    """Collect the errors that are being retried in the block and in the tasks that it starts."""
     failures = Failures()
     token = _COLLECTING.set((*_COLLECTING.get(), failures))
     try:

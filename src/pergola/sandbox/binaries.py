@@ -7,7 +7,7 @@ Each program is looked up separately, in this order:
 3. `${XDG_CACHE_HOME:-~/.cache}/pergola/sandbox/<key>/`, into which missing programs are built;
    each of Pergola's Go modules has its own key.
 
-Files that belong to a program, such as its CRDs, are in a folder beside it, found the same way.
+Files that belong to a program, such as its CRDs, are in a folder next to it, found the same way.
 """
 
 import os

@@ -69,7 +69,7 @@ class Module:
         versioned: the module whose version the programs report; empty: they report their own.
         stamps: the Go variables to set to it, each with its text: `{version}` is `v1.36.3`,
             `{number}` the same without the `v`, `{major}` and `{minor}` its parts.
-        folders: folders copied unchanged beside the programs.
+        folders: folders copied unchanged next to the programs.
         tags: Go build tags.
         cgo: whether a C compiler is needed.
         unlisted: modules that Go's checksum database does not know; `go.sum` pins them too.

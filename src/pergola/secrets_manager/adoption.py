@@ -36,7 +36,7 @@ def adopted_data(
 
     Args:
         labelled: Secrets whose label names the config. They count only before the first Secret of
-            the config exists; otherwise a rotation would bring back the data it rotates out.
+            the config exists; otherwise a rotation would restore the data it rotates out.
         same_name: Managed Secrets of the config.
         initiated: The rotation that the data has to belong to.
 

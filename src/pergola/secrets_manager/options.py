@@ -12,7 +12,7 @@ class Rotate(Enum):
     IN_PLACE = auto()
     """Nothing refers to it any more; the next cleanup deletes it."""
     KEEP_OLD = auto()
-    """It stays as the old one beside the current one, and in the bundle."""
+    """It stays as the old one next to the current one, and in the bundle."""
 
 
 class Use(Enum):

@@ -47,7 +47,7 @@ async def shoot_manager(
 async def give_shoot_access(
     seed: Client, namespace: str, kubeconfig: Path, *, name: str = INTERNAL
 ) -> None:
-    """Store the kubeconfig of the Shoot beside its Network, as Gardener does."""
+    """Store the kubeconfig of the Shoot next to its Network, as Gardener does."""
     text = base64.b64encode(await asyncio.to_thread(kubeconfig.read_bytes)).decode()
     secret = {
         "apiVersion": "v1",

@@ -68,7 +68,7 @@ class OperatorSite:
         await self._until(self._is_reviewed, expected=False)
 
     async def _until(self, probe: Callable[[], Awaitable[bool]], *, expected: bool) -> None:
-        """Return when the API server acts on what is registered: it learns of it by watching."""
+        """Return when the API server acts on the registration, which it learns of by watching."""
         async with asyncio.timeout(PATIENCE):
             while await probe() != expected:
                 await self.client.get_raw("/version")

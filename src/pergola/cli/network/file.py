@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class NetworkFileError(Exception):
-    """A file has unexpected content; the text says which, and what is expected."""
+    """A file has unexpected content; the text names the file and the expected content."""
 
 
 def read_one(path: str, gvk: "GroupVersionKind") -> "JsonObject":

@@ -50,7 +50,7 @@ def render(
     namespace
         Namespace of the Service.
     url
-        URL by which API servers reach the server; a Service by default.
+        URL through which API servers reach the server; a Service by default.
     ca
         PEM file with the certificates that API servers have to trust.
     hvpa
@@ -98,7 +98,7 @@ def apply(
     namespace
         Namespace of the Service.
     url
-        URL by which API servers reach the server; a Service by default.
+        URL through which API servers reach the server; a Service by default.
     garden
         The cluster is the runtime cluster of a garden.
     kubeconfig
@@ -158,7 +158,7 @@ def check(
     namespace
         Namespace of the Service.
     url
-        URL by which API servers reach the server; a Service by default.
+        URL through which API servers reach the server; a Service by default.
     garden
         The cluster is the runtime cluster of a garden.
     address

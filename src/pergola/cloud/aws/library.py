@@ -41,7 +41,7 @@ class Session:
     ) -> AbstractAsyncContextManager[object]:
         """Return a client of a service, to be entered.
 
-        Its description is parsed beside the event loop: that of ec2 has several megabytes.
+        Its description is parsed outside the event loop: that of ec2 has several megabytes.
         """
         for model in _MODELS:
             await asyncio.to_thread(_loader().load_service_model, service, model)

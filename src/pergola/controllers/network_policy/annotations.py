@@ -31,7 +31,7 @@ class PolicyPort(NamedTuple):
 
 
 class Malformed(Exception):
-    """An annotation is malformed; the text says what is wrong and how to fix it."""
+    """An annotation is malformed; the text gives the problem and the fix."""
 
 
 class Parsed(NamedTuple):

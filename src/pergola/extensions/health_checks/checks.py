@@ -36,7 +36,7 @@ class Verdict:
 
     Attributes:
         status: `Progressing` for what may become healthy by itself; `Unknown` only with a reason.
-        detail: a sentence for the user: what is wrong, and where.
+        detail: a sentence for the user: the problem and its place.
         codes: the classes of the error.
         threshold: seconds for which progressing is acceptable; None for any time.
         reason: the check's own word, for a condition of this check alone; the condition then
@@ -104,7 +104,7 @@ def managed_resource(
     """Return a check that the objects of a ManagedResource are applied, healthy and rolled out.
 
     Args:
-        name: of the ManagedResource, beside the extension resource.
+        name: the name of the ManagedResource, in the namespace of the extension resource.
         threshold: seconds that a rollout may take.
     """
 
@@ -137,7 +137,7 @@ def deployment(
     threshold: float | None = None,
     applies: Callable[[JsonObject], bool] = lambda _: True,
 ) -> HealthCheck:
-    """Return a check of a Deployment beside the extension resource; see `managed_resource`."""
+    """Return a check of a Deployment in the extension's namespace; see `managed_resource`."""
     return _workload("Deployment", name, condition, threshold, applies)
 
 
@@ -148,7 +148,7 @@ def stateful_set(
     threshold: float | None = None,
     applies: Callable[[JsonObject], bool] = lambda _: True,
 ) -> HealthCheck:
-    """Return a check of a StatefulSet beside the extension resource; see `managed_resource`."""
+    """Return a check of a StatefulSet in the extension's namespace; see `managed_resource`."""
     return _workload("StatefulSet", name, condition, threshold, applies)
 
 
@@ -159,7 +159,7 @@ def daemon_set(
     threshold: float | None = None,
     applies: Callable[[JsonObject], bool] = lambda _: True,
 ) -> HealthCheck:
-    """Return a check of a DaemonSet beside the extension resource; see `managed_resource`."""
+    """Return a check of a DaemonSet in the extension's namespace; see `managed_resource`."""
     return _workload("DaemonSet", name, condition, threshold, applies)
 
 

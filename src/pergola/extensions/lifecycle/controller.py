@@ -23,7 +23,7 @@ from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 
 _SPARE_SECONDS: Final = 60.0
-"""The time of a run beside its actuator, for reading and for writing the outcome."""
+"""The time of a run in addition to its actuator's, for reading and for writing the outcome."""
 
 
 def extension_controller(

@@ -18,14 +18,14 @@ class ConfigRule:
 
     Attributes:
         path: of the field, inside of the config.
-        unfit: the values that cannot work; None stands for a field that is not there.
-        instead: what is written in their place.
+        unfit: the values that cannot work; None represents an absent field.
+        instead: the value that replaces them.
         because: why, for people who wonder at the change.
         when: whether the rule counts for a config.
         spares_existing: whether an object that has the value already keeps it.
 
     Raises:
-        WebhookError: what is written instead is itself unfit, so that there would be no end.
+        WebhookError: the replacement is itself unfit, which would cause a loop.
     """
 
     path: tuple[str, ...]

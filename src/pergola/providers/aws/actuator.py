@@ -89,7 +89,7 @@ class AwsInfrastructure(Actuator):
         self._flows = metrics.register(FlowMetrics)
 
     async def reconcile(self, context: Context, obj: JsonObject) -> Status | None:
-        """Check the account, then create what is missing and change what differs."""
+        """Check the account, then create missing resources and change those that differ."""
         with explained():
             wanted, state = self._wanted(context, obj), _state(obj)
             async with self._work(context, obj, wanted, state) as work:
@@ -215,7 +215,7 @@ def secret_of(infrastructure: JsonObject) -> Key:
 
 
 async def _begin(context: Context, wanted: Wanted, state: State) -> None:
-    """Make sure that the saved state is not empty, so that a deletion finds what is created."""
+    """Make sure that the saved state is not empty, so that a deletion finds created resources."""
     if is_empty(state):
         name_zones(wanted, state)
         await _writer(context)(state.snapshot())

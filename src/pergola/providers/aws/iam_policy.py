@@ -41,8 +41,8 @@ class _Row(NamedTuple):
     """Operations of a service.
 
     Attributes:
-        modes: in which they are used.
-        feature: only with which; None if always.
+        modes: the modes that require the actions.
+        feature: the feature that requires them; None if they are always required.
     """
 
     service: str

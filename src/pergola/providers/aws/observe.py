@@ -49,7 +49,7 @@ async def observe(aws: AwsClient, wanted: Wanted, state: State) -> Snapshot:
     if seen.vpc:
         await _together(*_of_account(seen), observe_vpc(seen), *_of_vpc(seen))
     else:
-        # Without an id, what is in the VPC can only be asked for once the VPC is found.
+        # Without an id, the contents of the VPC can be requested only once the VPC is found.
         await _together(*_of_account(seen), find_vpc(seen))
         await _together(*(_of_vpc(seen) if seen.snapshot.vpc else ()))
     await _together(*_elsewhere(seen))
@@ -67,7 +67,7 @@ def named_subnets(wanted: Wanted) -> list[str]:
 
 
 def _of_account(seen: Observation) -> Iterable[Pending]:
-    """Read what is known by its name or tags, with or without a VPC."""
+    """Read resources that names or tags identify, with or without a VPC."""
     yield observe_key_pair(seen)
     yield observe_profile_and_role(seen)
     yield observe_role_policy(seen)
@@ -91,7 +91,7 @@ def _elsewhere(seen: Observation) -> Iterable[Pending]:
     ):
         missing = [id_ for id_ in named if id_ and id_ not in known]
         if missing:
-            # By a filter, with which an id that does not exist is not an error.
+            # A filter, because an unknown id is not an error then.
             yield describe(seen, kind, [{"Name": by, "Values": missing}])
 
 

@@ -8,9 +8,9 @@ from pergola.manifests import KUBE_SYSTEM, manifest
 from pergola.manifests.dashboards import Panel, dashboard
 
 PROMETHEUS: Final = {"prometheus": "shoot"}
-"""The label by which a Shoot's Prometheus finds its configuration."""
+"""The label that selects the configuration of a Shoot's Prometheus."""
 DASHBOARDS: Final = {"dashboard.monitoring.gardener.cloud/shoot": "true"}
-"""The label by which a Shoot's Plutono finds its dashboards."""
+"""The label that selects the dashboards of a Shoot's Plutono."""
 
 _API_SERVER: Final = "kube-apiserver:443"
 _TOKEN: Final = "shoot-access-prometheus-shoot"  # noqa: S105 - the name of a Secret

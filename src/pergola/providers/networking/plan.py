@@ -51,7 +51,7 @@ class Rendered:
 
     Attributes:
         shoot: objects for the Shoot, shipped in one ManagedResource.
-        seed: objects beside the Network, such as the configuration of monitoring.
+        seed: objects next to the Network, such as the configuration of monitoring.
         managed_resources: extra ManagedResources for the Shoot, by name.
         status: the fields of `providerStatus`, without apiVersion and kind.
         state: what must survive the move to another seed; None leaves it unchanged.

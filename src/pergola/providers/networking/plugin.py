@@ -35,7 +35,7 @@ class NetworkPlugin(Actuator, Generic[C]):
 
     @abstractmethod
     def check(self, config: C, families: Sequence[str]) -> Iterator[Cause]:
-        """Yield what is wrong with a config for these IP families; paths are inside the config."""
+        """Yield the problems of a config for these IP families; paths are inside the config."""
 
     @abstractmethod
     def check_shoot(self, config: C, shoot: Shoot) -> Iterator[Cause]:

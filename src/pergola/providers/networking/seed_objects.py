@@ -1,4 +1,4 @@
-"""Objects of a network plugin beside its Network, such as the configuration of monitoring.
+"""Objects of a network plugin next to its Network, such as the configuration of monitoring.
 
 A ConfigMap records what was applied. It is written before anything else, so that a plugin that was
 interrupted knows what to remove. The record only names candidates: an object is deleted if it has

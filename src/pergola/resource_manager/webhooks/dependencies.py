@@ -1,4 +1,4 @@
-"""Everything that the webhooks need besides their configuration."""
+"""Dependencies of the webhooks in addition to their configuration."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING

@@ -132,7 +132,7 @@ class Unit:
             left out.
         beside: more caches, for which the controllers do not wait: before they read one, they
             check that it is synced.
-        tasks: what runs beside them, such as an event recorder.
+        tasks: background tasks, such as an event recorder.
     """
 
     def __init__(
@@ -198,7 +198,7 @@ def controller_unit(
         workers: how many keys run at once.
         deadline: seconds that one run may take; None for no limit.
         caches: the caches that the unit keeps up to date; by default those of the watches.
-        tasks: what runs beside the controller.
+        tasks: background tasks of the controller.
         at_start: keys that run without any event.
     """
     watches = list(watches)

@@ -42,7 +42,7 @@ class ProcessOptions:
     Attributes:
         health: where `/healthz` and `/readyz` are served; None for nowhere.
         metrics: where `/metrics` is served; None for nowhere.
-        profiling: whether `/debug` is served beside the metrics.
+        profiling: whether `/debug` is served together with the metrics.
         election: how replicas elect a leader; None if there is only one replica.
     """
 

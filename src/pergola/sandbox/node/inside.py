@@ -89,7 +89,7 @@ def _connect(plan: NodePlan) -> None:
     _ip("link", "set", "lo", "up")
     _ip("address", "add", f"{plan['address']}/32", "dev", "lo")
     # A connection to a Service needs a route before kube-proxy's rules can redirect it. A route by
-    # `lo` would not do: the kernel sends no errors there, with which the rules refuse connections.
+    # `lo` does not work: the kernel sends no errors there, and the rules need them to refuse.
     _ip("link", "add", _SERVICES, "type", "veth", "peer", "name", f"{_SERVICES}1")
     for interface in (_SERVICES, f"{_SERVICES}1"):
         _ip("link", "set", interface, "up")

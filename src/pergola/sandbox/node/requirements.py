@@ -87,7 +87,7 @@ def _controllers() -> set[str]:
 
 
 def _missing_to_build() -> Iterator[str]:
-    """Yield what is missing to build runc, which links libseccomp."""
+    """Yield missing requirements for building runc, which links libseccomp."""
     if binaries.present((RUNC,)):
         return
     packages = ["pkg-config"] if shutil.which("pkg-config") is None else []

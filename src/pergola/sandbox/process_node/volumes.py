@@ -16,7 +16,7 @@ _FIELDS: Final = {"metadata.namespace": namespace_of, "metadata.name": name_of}
 
 
 class MissingFile(Exception):
-    """A volume cannot be mounted yet: the text says what is missing."""
+    """A volume cannot be mounted yet; the text names the missing object."""
 
 
 class Source(NamedTuple):

@@ -70,7 +70,7 @@ class SecretConfig(ABC):
         return ""
 
     def certificate(self, data: Mapping[str, bytes]) -> bytes | None:
-        """Return the certificate in the data, PEM; None for what is not a certificate."""
+        """Return the certificate in the data, PEM; None if the data is not a certificate."""
         return None
 
     def bundled(self, data: Mapping[str, bytes]) -> bytes:

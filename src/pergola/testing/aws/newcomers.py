@@ -19,7 +19,7 @@ class Newcomers(Correction):
         self._hidden: dict[str, int] = {}
 
     def refusal(self, call: Call) -> Refusal | None:
-        """Refuse to describe by its id what is still hidden."""
+        """Reject descriptions of hidden resources by id."""
         kind = _BY_READ.get(call.operation)
         if kind is None:
             return None
@@ -29,7 +29,7 @@ class Newcomers(Correction):
         return None
 
     def answered(self, call: Call, answer: Answer) -> None:
-        """Record what is new, and leave it out of lists."""
+        """Record new resources, and omit them from lists."""
         created = _BY_CREATION.get(call.operation)
         if created is not None and self.reads:
             name = call.parameters.get(created.parameter) or answer.text(created.id)

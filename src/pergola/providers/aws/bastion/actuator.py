@@ -42,7 +42,7 @@ class AwsBastion(Actuator):
     kind = "Bastion"
     type = "aws"
     name = "provider-aws"
-    # The Infrastructure beside it says where it can be placed.
+    # The Infrastructure in its namespace determines where it can be placed.
     rules: ClassVar[Sequence[JsonObject]] = (
         {"apiGroups": [GROUP], "resources": ["infrastructures"], "verbs": ["list"]},
     )
@@ -114,7 +114,7 @@ class AwsBastion(Actuator):
         await self._clients.close()
 
     async def _infrastructure(self, context: Context) -> JsonObject | None:
-        """Return the Infrastructure beside the Bastion; a Shoot has one."""
+        """Return the Infrastructure in the Bastion's namespace; a Shoot has one."""
         for each in await context.client.list(INFRASTRUCTURE, context.namespace):
             if map_at(each, "spec").get("type") == self.type:
                 return each

@@ -25,7 +25,7 @@ class Site:
     Attributes:
         technical_id: of the cluster.
         name: of the Bastion.
-        uid: of the Bastion, by which AWS recognises a repeated request for the same instance.
+        uid: of the Bastion, which makes repeated requests to AWS return the same instance.
         subnet: public; empty if there is none.
         nodes_group: the security group of the nodes; empty if it is not known.
         is_users_group: whether that is user-provided, so that its rules are never written.

@@ -1,7 +1,7 @@
 """User-provided networks (spec 30 §4.3, §7.4, §8, §9.3): nothing is created, only tags are added.
 
 vpc             checks of an existing VPC
-subnets         reads the subnets, refuses what is ambiguous, remembers ids, ranges and records
+subnets         reads the subnets, rejects ambiguous ones, remembers ids, ranges and records
 tagging         which tags are missing, and adding them: one request for each set of tags
 records         which tags on the user's resources are ours, recorded before they are added
 tables          the route tables into which pod routes are written

@@ -1,4 +1,4 @@
-"""The flows of an Infrastructure: which steps there are, in which order, and running them.
+"""The flows of an Infrastructure: their steps, the order of these, and their runs.
 
 reconcile  the graph that creates a cluster's infrastructure and keeps it
 delete     the graph that deletes it

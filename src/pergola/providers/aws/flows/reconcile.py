@@ -64,7 +64,7 @@ def reconcile_steps(wanted: Wanted) -> list[Step]:
 
 
 def network_steps(wanted: Wanted) -> list[Step]:
-    """Return the steps that create a network and keep it, in an order in which they could run."""
+    """Return the steps that create and maintain a network, in a possible order of execution."""
     resources = (
         dhcp_options,
         vpc,
@@ -86,7 +86,7 @@ def network_steps(wanted: Wanted) -> list[Step]:
 
 
 def zone_steps(wanted: Wanted, zone: Zone) -> list[Step]:
-    """Return the steps of one zone, in an order in which they could run."""
+    """Return the steps of one zone, in a possible order of execution."""
     resources = (subnets, elastic_ips, nat_gateways, zone_route_tables, associations)
     return [step for resource in resources for step in resource.steps(wanted, zone)]
 

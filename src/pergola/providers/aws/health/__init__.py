@@ -4,7 +4,7 @@ security_group         whether the nodes' security group has the rules that node
 load_balancer_subnets  whether load balancers find subnets
 checks                 the health checks, which read little of AWS and rarely
 
-They report what is missing before nodes fail to join or Services stay without an address, and never
+They report problems before nodes fail to join or Services stay without an address, and never
 block a reconciliation. Pure functions decide what a condition says.
 """
 

@@ -1,4 +1,4 @@
-"""AWS resources, one per file: what is observed, planned, ensured and deleted of each.
+"""AWS resources, one per file, with the steps that observe, plan, ensure and delete each.
 
 adoption     find what was created before, by the state or by its tags
 removal      delete what is ours, and retry what is in use

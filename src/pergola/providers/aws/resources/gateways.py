@@ -18,7 +18,7 @@ class ExistingGateway(NamedTuple):
     Attributes:
         state_key: Where the state keeps its id.
         gateways: Returns all gateways of the kind, by id.
-        problem: Says what is missing; `{vpc}` is the id of the VPC.
+        problem: The text about a missing gateway; `{vpc}` is the id of the VPC.
     """
 
     state_key: str
@@ -26,7 +26,7 @@ class ExistingGateway(NamedTuple):
     problem: str
 
     def plan(self, work: Work) -> Note:
-        """Return the id of the gateway, or what is missing."""
+        """Return a note with the id of the gateway, or with the problem if it is missing."""
         return Note(Fate.KEEP, self._find(work) or self._missing(work))
 
     async def ensure(self, work: Work) -> None:

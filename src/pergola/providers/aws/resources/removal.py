@@ -14,7 +14,7 @@ from pergola.providers.aws.wanted import SHARED
 from pergola.runtime.retrying import retrying
 
 LOOKS: Final = 16
-"""Attempts to delete what is in use: every 5 seconds, within a step's 90 seconds."""
+"""Attempts to delete resources in use: every 5 seconds, within a step's 90 seconds."""
 LONG_LOOKS: Final = 34
 """The same within 3 minutes."""
 Accept = Callable[[JsonObject], bool]
@@ -27,7 +27,7 @@ def vpc_of(work: Work) -> str:
 
 
 def in_cluster_vpc(work: Work) -> Accept:
-    """Accept what is in the cluster's VPC."""
+    """Accept resources in the cluster's VPC."""
     vpc = vpc_of(work)
     return lambda thing: bool(vpc) and thing.get("VpcId") == vpc
 

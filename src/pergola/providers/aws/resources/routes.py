@@ -14,7 +14,7 @@ from pergola.providers.aws.resources.waiting import once_visible
 EVERYWHERE: Final = "0.0.0.0/0"
 EVERYWHERE_IPV6: Final = "::/0"
 IPV4_IN_IPV6: Final = "64:ff9b::/96"
-"""The addresses by which nodes without IPv4 reach the IPv4 internet."""
+"""The addresses through which nodes without IPv4 reach the IPv4 internet."""
 INTERNET_GATEWAY: Final = "GatewayId"
 NAT_GATEWAY: Final = "NatGatewayId"
 EGRESS_ONLY_GATEWAY: Final = "EgressOnlyInternetGatewayId"
@@ -25,7 +25,7 @@ class Route(NamedTuple):
 
     Attributes:
         to: a range; of IPv6 if there is a colon in it.
-        target: the field of AWS in which the gateway is named.
+        target: the field of AWS that names the gateway.
         gateway: its id; None while there is none.
     """
 

@@ -47,7 +47,7 @@ class Thing:
         kind: such as `subnet for nodes`.
         name: its id; empty for what has none.
         detail: what else there is to know, such as its range.
-        parts: what is inside it, or belongs to it.
+        parts: its contents and parts.
     """
 
     kind: str

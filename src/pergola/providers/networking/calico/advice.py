@@ -1,4 +1,4 @@
-"""Warnings about a config that works: what is overridden, what has no effect (Beyond 11)."""
+"""Warnings about a valid config: settings that are overridden or have no effect (Beyond 11)."""
 
 from collections.abc import Iterator
 

@@ -35,7 +35,7 @@ _LONGEST_REGEX: Final = 1024
 
 
 def check(config: NetworkConfig, families: Sequence[str]) -> Iterator[Cause]:
-    """Yield what is wrong with a config for these IP families."""
+    """Yield the problems of a config for these IP families."""
     yield from _one_of("backend", config.backend, BACKENDS)
     yield from _ipam(config.ipam, families)
     yield from _ipv4(config.ipv4, families)

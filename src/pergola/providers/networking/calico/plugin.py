@@ -70,7 +70,7 @@ class Calico(NetworkPlugin[NetworkConfig]):
         self._gates = replace(self._gates, **switched_on)
 
     def check(self, config: NetworkConfig, families: Sequence[str]) -> Iterator[Cause]:
-        """Yield what is wrong with a config; `families` are those in the Network's spec."""
+        """Yield the problems of a config; `families` are those in the Network's spec."""
         return checks.check(config, families)
 
     def check_shoot(self, config: NetworkConfig, shoot: Shoot) -> Iterator[Cause]:

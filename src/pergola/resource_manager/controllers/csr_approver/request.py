@@ -35,7 +35,7 @@ class UndecodableRequest(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The facts by which a CertificateSigningRequest is judged.
+    """The facts about a CertificateSigningRequest that decide its approval.
 
     Attributes:
         username: Of the creator, as the API server authenticated it.

@@ -45,7 +45,7 @@ class Planned:
 
 
 def fingerprint(packed: bytes, reference: JsonObject, flags: tuple[bool, ...]) -> bytes:
-    """Hash a manifest, what is injected into it, and how it is merged."""
+    """Hash a manifest, the values injected into it, and its merge options."""
     digest = hashlib.blake2b(packed, digest_size=16)
     digest.update(orjson.dumps((reference, flags), option=orjson.OPT_SORT_KEYS))
     return digest.digest()

@@ -125,4 +125,4 @@ class SecretReader:
                     if size > _STASH_BYTES:
                         return
         except KubeError:
-            return  # each is then read by itself, and reports what is wrong
+            return  # each is then read separately, and reports its problems

@@ -21,7 +21,7 @@ def resource_triggers(change: Change[SeenResource], mine: Responsibility) -> boo
     """Return whether a change of a ManagedResource requires a run."""
     old, new = change.old, change.new
     if new is None:
-        return True  # a run forgets what is remembered of it
+        return True  # a run drops its cached state
     if not mine.concerns(new.resource_class, new.finalizers):
         return False
     if old is None or old.uid != new.uid:

@@ -53,6 +53,6 @@ class Pace:
         self._last[key] = issued
 
     def forget(self, key: Key) -> None:
-        """Drop what is known about a deleted Secret."""
+        """Forget a deleted Secret."""
         self._times.pop(key, None)
         self._last.pop(key, None)

@@ -68,5 +68,5 @@ class Reviews:
         self._known[key] = _Accepted(digest, now)
 
     def forget(self, key: Key) -> None:
-        """Drop what is known about a deleted Secret."""
+        """Forget a deleted Secret."""
         self._known.pop(key, None)

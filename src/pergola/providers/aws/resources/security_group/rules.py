@@ -29,7 +29,7 @@ FIELDS: Final[Mapping[Direction, str]] = {
     INGRESS: "IpPermissions",
     EGRESS: "IpPermissionsEgress",
 }
-"""The fields in which AWS describes the rules of a direction."""
+"""The fields of AWS that describe the rules of a direction."""
 _RANGES: Final = (("IpRanges", "CidrIp"), ("Ipv6Ranges", "CidrIpv6"))
 _GROUPS: Final = "UserIdGroupPairs"
 _KNOWN: Final = frozenset({"IpProtocol", "FromPort", "ToPort", "IpRanges", "Ipv6Ranges", _GROUPS})

@@ -21,7 +21,7 @@ EVERYWHERE: Final[Sequence[JsonObject]] = (
 ENDPOINT_OVERRIDE: Final[Sequence[JsonObject]] = (
     {"configMapRef": {"name": "kubernetes-services-endpoint", "optional": True}},
 )
-"""The ConfigMap by which a user sets the address of the API server for Calico."""
+"""The ConfigMap with which users set the address of the API server for Calico."""
 
 
 def preserved(auto_scaling: str) -> dict[str, str]:

@@ -37,7 +37,7 @@ _METRICS: Final = {
 
 
 def monitoring_objects(values: Values, namespace: str) -> list[JsonObject]:
-    """Return the objects beside the Network; Prometheus and Plutono find them by their labels."""
+    """Return the objects next to the Network; Prometheus and Plutono select them by label."""
     boards = [
         ("calico-felix", "Calico Felix", _FELIX),
         ("calico-typha", "Calico Typha", _TYPHA),

@@ -54,7 +54,7 @@ def agent(values: Values, image: Images, sums: dict[str, str]) -> JsonObject:
 
 
 def hubble_metrics() -> JsonObject:
-    """Return the Service by which scrapers in the Shoot find the agents' metrics of flows."""
+    """Return the Service through which scrapers in the Shoot read the agents' flow metrics."""
     return service(
         "hubble-metrics",
         KUBE_SYSTEM,
@@ -67,7 +67,7 @@ def hubble_metrics() -> JsonObject:
 
 
 def pod_checksums(cilium_config: JsonObject, label_prefixes: JsonObject) -> dict[str, str]:
-    """Return the annotations by which a change of configuration restarts the agents."""
+    """Return the annotations that restart the agents when the configuration changes."""
     return {
         checksums.CILIUM: checksums.checksum(cilium_config),
         checksums.LABEL_PREFIX: checksums.checksum(label_prefixes),

@@ -48,7 +48,7 @@ ip link delete kube-ipvs0 2>/dev/null || true
 
 
 def containers(values: Values, image: Images) -> list[JsonObject]:
-    """Return the init containers in the order in which they run."""
+    """Return the init containers in order of execution."""
     agent = image("cilium-agent")
     found = [
         _disable_rp_filter(agent),

@@ -1,4 +1,4 @@
-"""Checksums by which a change of configuration restarts pods."""
+"""Checksums that restart pods when the configuration changes."""
 
 import hashlib
 from typing import Final

@@ -1,4 +1,4 @@
-"""The operator, which does what is needed once per cluster."""
+"""The operator, which performs tasks once per cluster."""
 
 from typing import Final
 

@@ -29,12 +29,12 @@ def dual_stack_service(
 
 
 def scraped(number: int) -> dict[str, str]:
-    """Return the annotations by which a Prometheus in the Shoot finds metrics."""
+    """Return the annotations that let a Prometheus in the Shoot discover metrics."""
     return {"prometheus.io/scrape": "true", "prometheus.io/port": str(number)}
 
 
 def identity_env() -> list[JsonObject]:
-    """Return the variables by which a program knows its node and its namespace."""
+    """Return the environment variables with a program's node and namespace."""
     return env(
         K8S_NODE_NAME=from_pod("spec.nodeName"),
         CILIUM_K8S_NAMESPACE=from_pod("metadata.namespace"),

@@ -17,13 +17,13 @@ _METRICS_PORTS: Final = (9253, 9353)
 
 
 def policies(values: Values) -> list[JsonObject]:
-    """Return the policies by which DNS queries reach their servers."""
+    """Return the policies that admit DNS queries to their servers."""
     found = [_dns_from_remote_nodes()]
     return [*found, _redirect(), _node_local_dns()] if values.node_local_dns else found
 
 
 def _dns_from_remote_nodes() -> JsonObject:
-    """Allow DNS from nodes, which policies cannot tell from pods in the network of their node."""
+    """Allow DNS from nodes, which policies cannot distinguish from pods in the host network."""
     allowed = {
         "fromEntities": ["remote-node"],
         "toPorts": _ports([(_CLUSTER_DNS_PORT, "TCP"), (_CLUSTER_DNS_PORT, "UDP")]),
