@@ -21,6 +21,12 @@ async def service_account_config(
     admin: ClusterConfig, namespace: str, name: str = "default"
 ) -> ClusterConfig:
     """Return a config for the same cluster as a ServiceAccount, with a requested token."""
+    token = await request_token(admin, namespace, name)
+    return replace(admin, credentials=StaticToken(token), context=f"{namespace}/{name}")
+
+
+async def request_token(admin: ClusterConfig, namespace: str, name: str) -> str:
+    """Return a new token of a ServiceAccount."""
     transport = Transport(admin)
     request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
     try:
@@ -31,8 +37,7 @@ async def service_account_config(
         )
     finally:
         await transport.close()
-    token = orjson.loads(answer)["status"]["token"]
-    return replace(admin, credentials=StaticToken(token), context=f"{namespace}/{name}")
+    return str(orjson.loads(answer)["status"]["token"])
 
 
 async def until_allowed(
