@@ -59,7 +59,7 @@ async def _install(client: Client, wanted: JsonObject) -> None:
                 await client.apply(wanted, manager="pergola-testing", force=True)
                 continue
             if is_established(live):
-                await served(client, _gvk_of(live))
+                await served(client, gvk_of(live))
                 return
 
 
@@ -81,7 +81,8 @@ def is_established(crd: JsonObject) -> bool:
     return conditions.get("Established") == "True"
 
 
-def _gvk_of(crd: JsonObject) -> GroupVersionKind:
+def gvk_of(crd: JsonObject) -> GroupVersionKind:
+    """Return the kind of a definition, in the first version that it serves."""
     spec = map_at(crd, "spec")
     version = next(v["name"] for v in maps_at(spec, "versions") if v.get("served"))
     return GroupVersionKind(spec["group"], version, map_at(spec, "names")["kind"])

@@ -1,7 +1,7 @@
 """Differences between objects, considering the defaults of an API server."""
 
 from pergola.api.objects import GroupKind, JsonObject, JsonValue
-from pergola.kube.equality import Difference, differences, shape_of
+from pergola.kube.equality import Difference, differences, shape_of, shapes_of
 
 DEPLOYMENT = shape_of(GroupKind("apps", "Deployment"))
 SERVICE = shape_of(GroupKind("", "Service"))
@@ -85,3 +85,51 @@ def test_a_default_that_one_side_states_differs_from_another_value() -> None:
 
 def test_values_of_different_types_differ_as_a_whole() -> None:
     assert list(differences({"a": [1]}, {"a": {"b": 1}}, {})) == [Difference("a", [1], {"b": 1})]
+
+
+def test_defaults_of_a_definition_are_equal_to_nothing() -> None:
+    fields: JsonObject = {
+        "replicas": {"type": "integer", "default": 1},
+        "probe": {
+            "type": "object",
+            "default": {},
+            "properties": {"scheme": {"type": "string", "default": "HTTP"}},
+        },
+        "sizes": {
+            "type": "object",
+            "additionalProperties": {"x-kubernetes-int-or-string": True},
+        },
+        "rules": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"mode": {"type": "string", "default": "on"}},
+            },
+        },
+    }
+    spec: JsonObject = {"type": "object", "properties": fields}
+    schema: JsonObject = {"type": "object", "properties": {"spec": spec}}
+    definition: JsonObject = {
+        "spec": {
+            "group": "example.org",
+            "names": {"kind": "Thing"},
+            "versions": [
+                {"name": "v1", "storage": True, "schema": {"openAPIV3Schema": schema}},
+                {"name": "v2", "storage": False, "schema": {"openAPIV3Schema": {}}},
+            ],
+        }
+    }
+    shape = shapes_of([definition])[GroupKind("example.org", "Thing")]
+    live: JsonObject = {
+        "spec": {
+            "replicas": 1,
+            "probe": {"scheme": "HTTP"},
+            "sizes": {"cpu": "1"},
+            "rules": [{"name": "a", "mode": "on"}],
+        }
+    }
+    manifest: JsonObject = {"spec": {"sizes": {"cpu": "1000m"}, "rules": [{"name": "a"}]}}
+
+    assert list(differences(live, manifest, shape)) == []
+    changed: JsonObject = {"spec": {**manifest["spec"], "replicas": 2}}
+    assert list(differences(live, changed, shape)) == [Difference("spec.replicas", 1, 2)]

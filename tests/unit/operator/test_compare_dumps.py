@@ -86,7 +86,7 @@ def test_what_no_operator_applies_is_counted_and_left_out() -> None:
     assert found.ignored == {
         "objects of controllers": 1,
         "objects of Kubernetes": 2,
-        "CustomResourceDefinitions": 1,
+        "objects of the operator's chart": 1,
         "objects of users": 1,
         "objects for or of extensions": 1,
     }

@@ -148,3 +148,22 @@ def test_without_texts_all_long_ones_are_the_same() -> None:
     found = normal(config, has_texts=False)
 
     assert (found["data"], found["spec"]) == ({"a": TEXT}, {"text": TEXT})
+
+
+def test_of_a_definition_counts_what_clients_depend_on() -> None:
+    version: JsonObject = {"name": "v1", "served": True, "storage": True, "schema": {"a": 1}}
+    definition: JsonObject = {
+        "kind": "CustomResourceDefinition",
+        "spec": {
+            "scope": "Namespaced",
+            "names": {"kind": "Thing", "plural": "things", "shortNames": ["t"]},
+            "versions": [version],
+        },
+    }
+
+    assert normal(definition)["spec"] == {
+        "scope": "Namespaced",
+        "names": {"kind": "Thing", "plural": "things"},
+        "versions": [{"name": "v1", "served": True, "storage": True}],
+    }
+    assert "spec" not in normal(definition, has_texts=False)

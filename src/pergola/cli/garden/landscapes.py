@@ -1,5 +1,6 @@
 """Landscapes to compare with: dumps in files, and live ones."""
 
+import asyncio
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -87,14 +88,17 @@ async def _objects(client: "Client", expected: "Iterable[Placed]") -> "list[Json
     direct = [each.obj for each in expected if not each.managed and each.cluster is Target.RUNTIME]
     namespaces = sorted({namespace_of(obj) for obj in direct} - {""})
     kinds = {GroupVersionKind.of(obj): bool(namespace_of(obj)) for obj in direct} | {SECRET: True}
-    found: list[JsonObject] = []
-    for gvk in sorted(kind for kind, is_namespaced in kinds.items() if is_namespaced):
-        for namespace in namespaces:
-            found += await _listed(client, gvk, namespace)
-    for obj in direct:
-        if not namespace_of(obj):
-            live = await client.find(GroupVersionKind.of(obj), Key.of(obj))
-            found += [live] if live is not None else []
+    lists = [
+        _listed(client, gvk, namespace)
+        for gvk, is_namespaced in kinds.items()
+        for namespace in namespaces
+        if is_namespaced
+    ]
+    others = [obj for obj in direct if not namespace_of(obj)]
+    found = [obj for items in await asyncio.gather(*lists) for obj in items]
+    for obj in others:
+        live = await client.find(GroupVersionKind.of(obj), Key.of(obj))
+        found += [live] if live is not None else []
     return found
 
 

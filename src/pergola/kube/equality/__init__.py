@@ -5,6 +5,7 @@ Not for: merging what a manifest says into a live object, which is the writer's.
 
 from pergola.kube.equality.defaults import shape_of
 from pergola.kube.equality.differences import Difference, differences
+from pergola.kube.equality.schemas import shapes_of
 from pergola.kube.equality.shapes import EXACT, Shape, same
 
-__all__ = ["EXACT", "Difference", "Shape", "differences", "same", "shape_of"]
+__all__ = ["EXACT", "Difference", "Shape", "differences", "same", "shape_of", "shapes_of"]

@@ -1,11 +1,12 @@
 """What differs between two landscapes of the same Garden."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
-from pergola.api.objects import JsonObject, JsonValue
-from pergola.kube.equality import EXACT, Difference, differences, shape_of
+from pergola.api.kinds import CRD
+from pergola.api.objects import GroupKind, JsonObject, JsonValue
+from pergola.kube.equality import EXACT, Difference, Shape, differences, shape_of, shapes_of
 from pergola.operator.compare.normalise import TEXT, normalise
 from pergola.operator.compare.placed import Identity, Placed
 
@@ -71,11 +72,12 @@ def compare(
         has_texts: Whether both have long texts and the values of ConfigMaps.
     """
     theirs, ours = _by_identity(there), _by_identity(here)
+    shapes = shapes_of(placed.obj for placed in here if placed.identity.kind == CRD.group_kind)
     both = [identity for identity in ours if identity in theirs]
     differing = [
         Differing(theirs[identity], ours[identity], fields)
         for identity in both
-        if (fields := _fields(theirs[identity], ours[identity], has_texts=has_texts))
+        if (fields := _fields(theirs[identity], ours[identity], shapes, has_texts))
     ]
     return Comparison(
         only_there=[placed for each, placed in theirs.items() if each not in ours],
@@ -99,11 +101,14 @@ def _by_identity(objects: Sequence[Placed]) -> dict[Identity, Placed]:
     return found
 
 
-def _fields(there: Placed, here: Placed, *, has_texts: bool) -> tuple[Difference, ...]:
+def _fields(
+    there: Placed, here: Placed, shapes: Mapping[GroupKind, Shape], has_texts: bool
+) -> tuple[Difference, ...]:
     one, other = (normalise(each.obj, has_texts=has_texts) for each in (there, here))
-    shape = shape_of(here.identity.kind)
+    kind = here.identity.kind
+    shape = shape_of(kind)
     if shape is EXACT:
-        one, other, shape = _without_empty(one), _without_empty(other), {}
+        one, other, shape = _without_empty(one), _without_empty(other), shapes.get(kind, {})
     found = tuple(each for each in differences(one, other, shape) if not _is_unknown(each))
     if there.managed == here.managed:
         return found

@@ -10,6 +10,7 @@ from pergola.api.objects import (
     name_of,
     namespace_of,
 )
+from pergola.api.operator_v1alpha1 import GROUP
 from pergola.operator.compare.placed import Placed
 
 _BY_CONTROLLERS: Final = frozenset(
@@ -43,8 +44,6 @@ def why_foreign(placed: Placed) -> str | None:
     """Return why an object is not compared, or None if an operator applies it."""
     obj = placed.obj
     kind, name = GroupVersionKind.of(obj).kind, name_of(obj)
-    if kind == "CustomResourceDefinition":
-        return "CustomResourceDefinitions"
     if kind in _BY_TASKS or (kind in ("ManagedResource", "Secret") and _is_of_extension(name)):
         return "objects for or of extensions"
     if placed.managed:
@@ -55,7 +54,8 @@ def why_foreign(placed: Placed) -> str | None:
         return "objects of users"
     if _is_of_kubernetes(obj, kind, name):
         return "objects of Kubernetes"
-    if name == "gardener-operator" or str(obj.get("type")).startswith("helm.sh/"):
+    is_of_chart = name == "gardener-operator" or name.endswith(f".{GROUP}")
+    if is_of_chart or str(obj.get("type")).startswith("helm.sh/"):
         return "objects of the operator's chart"
     return None
 

@@ -27,6 +27,7 @@ _GENERATED_FIELDS: Final = ("caBundle", "certificate-authority-data")
 _SECRET_FIELDS: Final = ("clientSecret", "password", "secret", "secretKey", "token")
 _BEARER: Final = re.compile(r"\b(Bearer|Basic) [\w+/=.-]{16,}")
 _ANNOTATIONS_OF_CONTROLLERS: Final = (
+    "controller-gen.kubebuilder.io/version",
     "deployment.kubernetes.io/",
     "gardener.cloud/operation",
     "gardener.cloud/timestamp",
@@ -60,7 +61,8 @@ def normalise(obj: JsonObject, *, has_texts: bool) -> JsonObject:
     """Return what of an object can be compared, with its labels and annotations beside its fields.
 
     Args:
-        has_texts: Whether both sides have long texts and the values of ConfigMaps.
+        has_texts: Whether both sides have long texts, the values of ConfigMaps, and what
+            CustomResourceDefinitions define.
     """
     work = _Normalising(has_texts=has_texts)
     found = {name: value for name, value in obj.items() if name not in _APART}
@@ -68,6 +70,8 @@ def normalise(obj: JsonObject, *, has_texts: bool) -> JsonObject:
     data: JsonObject = {name: found.pop(name) for name in _DATA if name in found}
     if kind in ("Role", "ClusterRole"):
         found["rules"] = _grants(maps_at(found, "rules"))
+    if kind == "CustomResourceDefinition":
+        found = {"spec": _served(map_at(found, "spec"))} if has_texts else {}
     if kind == "Service":
         found["headless"] = map_at(found, "spec").get("clusterIP") == "None"
     normal: JsonObject = {
@@ -212,3 +216,13 @@ def _takes_value(flag: str, following: str) -> bool:
 
 def _is_flag(item: JsonValue) -> TypeGuard[str]:
     return isinstance(item, str) and item.startswith("--")
+
+
+def _served(definition: JsonObject) -> JsonObject:
+    """Return what clients of a kind depend on: not its schema, which a release may extend."""
+    versions: list[JsonValue] = [
+        {field: version.get(field) for field in ("name", "served", "storage")}
+        for version in maps_at(definition, "versions")
+    ]
+    names = {field: map_at(definition, "names").get(field) for field in ("kind", "plural")}
+    return {"scope": definition.get("scope"), "names": names, "versions": versions}
