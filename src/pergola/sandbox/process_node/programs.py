@@ -16,6 +16,7 @@ from pergola.sandbox.on_demand import GARDENER_ADMISSION_CONTROLLER, GARDENER_AP
 from pergola.sandbox.process_node.place import Place, local_port
 
 _MAIN: Final = "import sys; from pergola.cli import main; sys.exit(main())"
+_ADMISSION: Final = "pergola.sandbox.simulated.admission"
 _SECURE_PORT: Final = re.compile(r"--secure-port=(\d+)")
 _ETCD_SERVER: Final = re.compile(r"(?<=--etcd-servers=)https://([^:,]+):\d+")
 _ETCD_FILES: Final = ("--etcd-cafile=", "--etcd-certfile=", "--etcd-keyfile=")
@@ -62,7 +63,7 @@ Programs = Mapping[str, Program]
 
 REQUIRED: Final = (ETCD, APISERVER, CONTROLLER_MANAGER)
 """The programs that must be built."""
-OPTIONAL: Final = (GARDENER_APISERVER, GARDENER_ADMISSION_CONTROLLER)
+OPTIONAL: Final = (GARDENER_APISERVER,)
 """The programs that run if they were built, which takes minutes; otherwise kwok simulates them."""
 
 
@@ -73,7 +74,11 @@ def programs(binaries: Mapping[str, Path]) -> Programs:
         binaries: all of `REQUIRED`, and any of `OPTIONAL`.
     """
     built = {name: Program((str(path),), _ADAPT[name]) for name, path in binaries.items()}
-    return {**built, PERGOLA: Program((sys.executable, "-c", _MAIN), _unchanged)}
+    return {
+        **built,
+        PERGOLA: Program((sys.executable, "-c", _MAIN), _unchanged),
+        GARDENER_ADMISSION_CONTROLLER: Program((sys.executable, "-m", _ADMISSION), _unchanged),
+    }
 
 
 def repositories(names: Iterable[str]) -> list[str]:
@@ -176,5 +181,4 @@ _ADAPT: Final = {
     APISERVER: _api_server,
     CONTROLLER_MANAGER: _controller_manager,
     GARDENER_APISERVER: _gardener_api_server,
-    GARDENER_ADMISSION_CONTROLLER: _unchanged,
 }

@@ -4,6 +4,7 @@ site            all of it together
 etcd_druid      runs the etcds of `Etcd` objects on the process node
 claims          gives PersistentVolumeClaims a volume
 load_balancers  gives Services of type LoadBalancer an address
+admission       a gardener-admission-controller that admits everything
 reported        success of monitoring and extension resources, of which nothing runs
 """
 
