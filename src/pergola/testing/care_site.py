@@ -7,27 +7,31 @@ from dataclasses import replace
 from typing import Final
 
 from pergola.api.conditions import get_condition, timestamp
-from pergola.api.kinds import CRD, DEPLOYMENT
+from pergola.api.kinds import DEPLOYMENT
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at
 from pergola.api.operator_v1alpha1 import GARDEN, Garden, garden_from
+from pergola.api.operator_v1alpha1.garden import CARE_CONDITIONS
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
-from pergola.kube.errors import AlreadyExists, NotFound
+from pergola.kube.errors import AlreadyExists
 from pergola.operator.care.api_server import Probe
-from pergola.operator.care.check import DEPLOYMENTS, ETCDS
+from pergola.operator.care.check import DEPLOYMENTS
 from pergola.operator.care.observe import ETCD
+from pergola.operator.components.etcds.access import ROLES
+from pergola.operator.components.etcds.etcd import etcd
 from pergola.operator.components.managed_resources import expected
 from pergola.operator.garden.credentials import Credentials
 from pergola.operator.garden.landscape import Landscape
 from pergola.runtime.clock import SystemClock
 from pergola.testing.care import GOOD
-from pergola.testing.crds import is_established, served
+from pergola.testing.crds import install_definitions
 from pergola.testing.garden import landscape
 from pergola.testing.gardens import MINIMAL
-from pergola.testing.objects import definition
-from pergola.testing.waiting import until, until_gone
+from pergola.testing.waiting import until
 
 NAME: Final = "minimal"
+ETCDS_CRD: Final = "etcds.druid.gardener.cloud"
+_LANDSCAPE: Final = landscape()
 _CONTROL_PLANE: Final = {"gardener.cloud/role": "controlplane"}
 _KINDS: Final = (
     (MANAGED_RESOURCE, "garden"),
@@ -78,22 +82,7 @@ class CareSite:
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "istio-system"}}
         with contextlib.suppress(AlreadyExists):  # of the test before
             await self.client.create(namespace)
-        await self.serve(ETCD)
-
-    async def serve(self, gvk: GroupVersionKind) -> None:
-        """Create a kind of another project, without its schema."""
-        crd = definition(gvk)
-        with contextlib.suppress(AlreadyExists):  # of the test before
-            await self.client.create(crd)
-        await until(self.client, CRD, Key.of(crd), is_established)
-        await served(self.client, gvk)
-
-    async def stop_serving(self, gvk: GroupVersionKind) -> None:
-        """Delete the kind, if it exists."""
-        key = Key.of(definition(gvk))
-        with contextlib.suppress(NotFound):
-            await self.client.delete(CRD, key)
-        await until_gone(self.client, CRD, key)
+        await install_definitions(self.client, ETCDS_CRD)
 
     async def create_garden(self, *conditions: JsonObject, name: str = NAME) -> JsonObject:
         """Create a Garden that was reconciled a while ago, with these conditions."""
@@ -114,8 +103,8 @@ class CareSite:
         async with asyncio.TaskGroup() as group:
             for key, condition in found:
                 group.create_task(self.put_resource(key.name, key.namespace, label=condition))
-            for name in ETCDS:
-                group.create_task(self.put_etcd(name))
+            for role in ROLES:
+                group.create_task(self.put_etcd(role))
             for name in DEPLOYMENTS:
                 group.create_task(self.put_deployment(name))
 
@@ -139,10 +128,12 @@ class CareSite:
             {"observedGeneration": 1, "conditions": _conditions(GOOD | statuses, reason)},
         )
 
-    async def put_etcd(self, name: str, *, ready: bool = True) -> None:
-        """Write an Etcd of the control plane."""
-        etcd = manifest(ETCD, Key("garden", name), _CONTROL_PLANE)
-        await self.client.apply({**etcd, "status": {"ready": ready}}, manager="test", force=True)
+    async def put_etcd(self, role: str, *, ready: bool = True) -> None:
+        """Write an Etcd of the control plane, as the operator renders it."""
+        obj = etcd(_LANDSCAPE, role)
+        await self.client.apply(obj, manager="test", force=True)
+        status = {"status": {"ready": ready}}
+        await self.client.patch(ETCD, Key.of(obj), status, subresource="status")
 
     async def put_deployment(self, name: str, **statuses: str) -> None:
         """Write a Deployment of the control plane; without statuses it is available."""
@@ -222,8 +213,8 @@ def statuses_of(garden: JsonObject) -> dict[str, str]:
 
 
 def is_healthy(garden: JsonObject) -> bool:
-    """Return whether a Garden has four conditions that are true."""
-    return [*statuses_of(garden).values()].count("True") >= 4
+    """Return whether the four conditions of a Garden are true."""
+    return all(condition_of(garden, kind).get("status") == "True" for kind in CARE_CONDITIONS)
 
 
 def _says(condition: str, status: str, reason: str) -> Callable[[JsonObject], bool]:

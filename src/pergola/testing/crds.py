@@ -49,6 +49,19 @@ async def install_garden_crds(client: Client, *keys: str) -> None:
             await _install(client, definition)
 
 
+async def install_definitions(client: Client, *names: str) -> None:
+    """Return when some kinds of other projects that a Garden uses are served.
+
+    Args:
+        names: of their CustomResourceDefinitions, such as `etcds.druid.gardener.cloud`.
+    """
+    for group in GROUPS:
+        if group.names & {*names}:
+            for definition in load(group):
+                if name_of(definition) in names:
+                    await _install(client, definition)
+
+
 async def _install(client: Client, wanted: JsonObject) -> None:
     key = Key("", name_of(wanted))
     async with asyncio.timeout(30):

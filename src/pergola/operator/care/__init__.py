@@ -6,6 +6,8 @@ settings         when it runs, and for how long a condition may be `Progressing`
 observe          the caches, and what they and the two API servers say now
 api_server       the health endpoint of the virtual cluster's API server
 prometheus       the health query of each Prometheus
+extras           conditions that the original does not have: certificates, backups, DNS records
+certificates     which certificates expire soon; pure
 components       the state of single components; pure
 check            from observations to a verdict about each condition; pure
 conditions       from verdicts to the conditions of the status; pure

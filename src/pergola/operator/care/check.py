@@ -1,7 +1,7 @@
 """From observations to a verdict about each condition of a Garden (spec 21 §3.2); pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from pergola.api.objects import Key
@@ -53,6 +53,7 @@ class Observed:
         deployments: The same for its Deployments.
         probe: The answer of the virtual API server; None without access to it.
         prometheus: What the health queries have found; None if that is nothing.
+        extras: The verdicts about conditions that the original does not have.
         once: Whether a ManagedResource counts for one condition only.
     """
 
@@ -62,6 +63,7 @@ class Observed:
     deployments: Mapping[str, str] | Unable
     probe: Probe | None
     prometheus: Verdict = None
+    extras: Mapping[str, Verdict] = field(default_factory=dict)
     once: bool = False
 
     def items(self, condition: str) -> list[Item]:
@@ -78,7 +80,7 @@ def check(observed: Observed, reasons: Mapping[str, str]) -> dict[str, Verdict]:
         reasons: The reason that each condition has now.
     """
     if isinstance(observed.resources, Unable):
-        return dict.fromkeys(CARE_CONDITIONS, observed.resources)
+        return {**dict.fromkeys(CARE_CONDITIONS, observed.resources), **observed.extras}
     resources = {
         condition: failure_of(observed.items(condition), reasons.get(condition, ""))
         for condition in CARE_CONDITIONS[1:]
@@ -92,6 +94,7 @@ def check(observed: Observed, reasons: Mapping[str, str]) -> dict[str, Verdict]:
         OBSERVABILITY_COMPONENTS_HEALTHY: _observability(
             observed.prometheus, resources[OBSERVABILITY_COMPONENTS_HEALTHY]
         ),
+        **observed.extras,
     }
 
 

@@ -21,6 +21,12 @@ from pergola.api.operator_v1alpha1.garden import (
 )
 from pergola.health import failing_status
 from pergola.operator.care.check import Unable, Verdict
+from pergola.operator.care.extras import (
+    BACKUPS_HEALTHY,
+    CERTIFICATES_VALID,
+    DNS_RECORDS_HEALTHY,
+    EXTRAS,
+)
 
 CHECK_ERROR: Final = "ConditionCheckError"
 
@@ -46,6 +52,9 @@ _HEALTHY: Final = {
     OBSERVABILITY_COMPONENTS_HEALTHY: _Content(
         TRUE, "ObservabilityComponentsRunning", "All observability components are healthy."
     ),
+    CERTIFICATES_VALID: _Content(TRUE, "CertificatesValid", "No certificate expires soon."),
+    BACKUPS_HEALTHY: _Content(TRUE, "BackupsReady", "All resources for backups are ready."),
+    DNS_RECORDS_HEALTHY: _Content(TRUE, "DNSRecordsReady", "All DNS records are ready."),
 }
 
 
@@ -55,8 +64,12 @@ def conditions_of(
     thresholds: Mapping[str, timedelta],
     now: datetime,
 ) -> list[JsonObject]:
-    """Return all conditions of a Garden: those of the verdicts updated, the others as they are."""
-    stored = maps_at(garden, "status", "conditions")
+    """Return all conditions of a Garden: those of the verdicts updated, the others as they are.
+
+    An extra condition without a verdict is removed.
+    """
+    gone = set(EXTRAS) - verdicts.keys()
+    stored = [c for c in maps_at(garden, "status", "conditions") if c.get("type") not in gone]
     operation = map_at(garden, "status", "lastOperation")
     updated = []
     for kind, verdict in verdicts.items():

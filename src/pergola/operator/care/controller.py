@@ -11,6 +11,7 @@ from pergola.operator.care.apply import patch_conditions
 from pergola.operator.care.check import Observed, check
 from pergola.operator.care.components import SeenResource
 from pergola.operator.care.conditions import conditions_of, reasons_of
+from pergola.operator.care.extras import Extras
 from pergola.operator.care.metrics import CareMetrics
 from pergola.operator.care.observe import Observer, SeenPart, Watches
 from pergola.operator.care.prometheus import Query, query_prometheus
@@ -46,9 +47,10 @@ def garden_care(
         template: Returns the landscape of a Garden without what is read from clusters.
         query: Sends a query to a Prometheus.
     """
+    clock = clock or SystemClock()
     watches = Watches.of(client)
-    observer = Observer(watches, virtual, template, settings, query)
-    care = GardenCare(client, observer, metrics.register(CareMetrics), clock or SystemClock())
+    observer = Observer(watches, virtual, template, settings, query, Extras(client, clock))
+    care = GardenCare(client, observer, metrics.register(CareMetrics), clock)
     period = settings.sync_period.total_seconds()
     controller: Controller[Key] = Controller(
         NAME, care.reconcile, workers=1, metrics=metrics, deadline=period, last_retry=period

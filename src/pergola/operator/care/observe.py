@@ -25,6 +25,7 @@ from pergola.kube.selectors import format_selector
 from pergola.operator.care.api_server import HealthEndpoint, Probe
 from pergola.operator.care.check import Observed, Unable, Verdict
 from pergola.operator.care.components import SeenResource
+from pergola.operator.care.extras import Extras
 from pergola.operator.care.prometheus import (
     CHECKED_BY,
     PROMETHEUS,
@@ -101,6 +102,7 @@ class Observer:
     template: Callable[[Garden], Landscape]
     settings: Settings
     query: Query
+    extras: Extras
 
     async def observe(self, garden: JsonObject) -> Observed:
         """Return the present state, within `settings.patience`."""
@@ -108,6 +110,7 @@ class Observer:
         async with asyncio.TaskGroup() as group:
             probe = group.create_task(self._probe())
             prometheus = group.create_task(self._prometheus())
+            extras = group.create_task(self.extras.observe(garden))
             resources = group.create_task(self._unsynced(watches.resources))
             parts = [
                 group.create_task(self._unsynced((cache,)))
@@ -121,6 +124,7 @@ class Observer:
             deployments=deployments or _problems(watches.deployments),
             probe=probe.result(),
             prometheus=prometheus.result(),
+            extras=extras.result(),
             once=self.settings.counts_once,
         )
 

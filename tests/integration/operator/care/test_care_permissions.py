@@ -1,16 +1,19 @@
 """What care may read: as the operator's chart grants it, and what happens without it."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Final
 
 import pytest
 
+from pergola.api.kinds import CRD
 from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.api.operator_v1alpha1.garden import CARE_CONDITIONS
 from pergola.kube.client import Client
+from pergola.kube.errors import NotFound
 from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.operator.care import HealthEndpoint, Settings, garden_care
 from pergola.operator.care.prometheus import PROMETHEUS, Query, query_prometheus
@@ -26,11 +29,13 @@ from pergola.testing.care_site import (
     statuses_of,
     template,
 )
+from pergola.testing.crds import install_definitions
 from pergola.testing.service_accounts import service_account_config, until_allowed
-from pergola.testing.waiting import running, until
+from pergola.testing.waiting import running, until, until_gone
 
 pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
 
+PROMETHEUSES: Final = "prometheuses.monitoring.coreos.com"
 OBSERVABILITY: Final = CARE_CONDITIONS[3]
 ACCOUNT: Final = Key("garden", "care-without-managed-resources")
 _RBAC: Final = "rbac.authorization.k8s.io"
@@ -76,7 +81,7 @@ async def test_if_managed_resources_cannot_be_listed_everything_is_unknown(
             care_site.client,
             GARDEN,
             care_site.garden,
-            lambda obj: [*statuses_of(obj).values()] == ["Unknown"] * 4,
+            lambda obj: {statuses_of(obj).get(kind) for kind in CARE_CONDITIONS} == {"Unknown"},
         )
         async with asyncio.timeout(30):
             while virtual.probes < 3:
@@ -94,11 +99,11 @@ async def test_if_managed_resources_cannot_be_listed_everything_is_unknown(
 async def test_the_permissions_of_the_chart_are_enough(
     care_site: CareSite, granted: ClusterConfig
 ) -> None:
-    await care_site.serve(PROMETHEUS)
+    await install_definitions(care_site.client, PROMETHEUSES)
     await care_site.heal()
     await care_site.create_garden()
     labels = {"health-check-by": "gardener-operator"}
-    prometheus = manifest(PROMETHEUS, Key("garden", "garden"), labels)
+    prometheus = {**manifest(PROMETHEUS, Key("garden", "garden"), labels), "spec": {}}
     await care_site.client.apply(prometheus, manager="test", force=True)
     value = "1"
 
@@ -124,7 +129,10 @@ async def test_the_permissions_of_the_chart_are_enough(
 async def test_without_the_kind_there_is_no_prometheus_to_query(
     care_site: CareSite, granted: ClusterConfig
 ) -> None:
-    await care_site.stop_serving(PROMETHEUS)
+    key = Key("", PROMETHEUSES)
+    with contextlib.suppress(NotFound):
+        await care_site.client.delete(CRD, key)
+    await until_gone(care_site.client, CRD, key)
     await care_site.heal()
     await care_site.create_garden()
     settings = Settings(sync_period=timedelta(hours=1), queries_prometheus=True)

@@ -177,6 +177,7 @@ async def test_nothing_is_written_if_nothing_changed(
     care_site: CareSite, writer: RecordingClient
 ) -> None:
     await care_site.heal()
+    await care_site.put_resource("one")
     await care_site.create_garden()
     virtual = SwitchedCluster()
     care = unit(writer, QUICK, virtual)
@@ -184,7 +185,7 @@ async def test_nothing_is_written_if_nothing_changed(
         await care_site.until_healthy()
         writer.taken()
         ran = virtual.probes
-        await care_site.put_resource("one", reason="Other", ResourcesApplied="True")
+        await care_site.put_resource("one", reason="Other")
         async with asyncio.timeout(30):
             while virtual.probes < ran + 3:
                 await care_site.client.get_raw("/version")
@@ -278,13 +279,13 @@ async def test_the_control_plane_is_watched(care_site: CareSite, writer: Recordi
     await care_site.create_garden()
     async with running(unit(writer)):
         await care_site.until_healthy()
-        await care_site.put_etcd("virtual-garden-etcd-main", ready=False)
+        await care_site.put_etcd("main", ready=False)
         found = await care_site.until(VIRTUAL, "False", "EtcdUnhealthy")
         assert found["message"] == (
             'Etcd extension resource "virtual-garden-etcd-main" is unhealthy: '
             'etcd "virtual-garden-etcd-main" is not ready yet'
         )
-        await care_site.put_etcd("virtual-garden-etcd-main")
+        await care_site.put_etcd("main")
         await care_site.until(VIRTUAL, "True")
         await care_site.put_deployment("virtual-garden-kube-apiserver", Available="False")
         found = await care_site.until(VIRTUAL, "False", "DeploymentUnhealthy")

@@ -1,0 +1,75 @@
+"""Certificates that expire soon, although they should have been replaced; pure."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from pergola.api.conditions import timestamp
+from pergola.api.objects import JsonObject, Key
+from pergola.bundle import BundleError
+from pergola.bundle.names import content
+from pergola.health import CareFailure
+from pergola.operator.care.components import bounded
+from pergola.pki import CertificateError, read_certificate
+from pergola.secrets_manager import ManagedSecret
+
+EXPIRING: Final = "CertificatesExpiring"
+_LATE: Final = timedelta(days=5)
+_SHARE: Final = 10
+
+
+class Lifetime(NamedTuple):
+    """The lifetime of a credential.
+
+    Attributes:
+        is_own: Whether the operator renews it.
+    """
+
+    key: Key
+    issued: datetime
+    until: datetime
+    is_own: bool
+
+
+def own_lifetimes(secrets: Iterable[JsonObject]) -> Iterator[Lifetime]:
+    """Yield the lifetimes of the operator's credentials; replaced ones are left out.
+
+    Args:
+        secrets: Of the secrets manager; their metadata are enough.
+    """
+    newest: dict[str, ManagedSecret] = {}
+    for secret in (ManagedSecret(obj, {}) for obj in secrets):
+        known = newest.get(secret.name)
+        if known is None or known.age_rank < secret.age_rank:
+            newest[secret.name] = secret
+    for secret in newest.values():
+        if secret.issued_at is not None and secret.valid_until is not None:
+            yield Lifetime(Key.of(secret.obj), secret.issued_at, secret.valid_until, is_own=True)
+
+
+def provided_lifetimes(secrets: Iterable[JsonObject]) -> Iterator[Lifetime]:
+    """Yield the lifetimes of user-provided certificates; unreadable ones are left out."""
+    for secret in secrets:
+        try:
+            found = read_certificate(content(secret).get("tls.crt", b""))
+        except (BundleError, CertificateError):
+            continue  # the reconciliation reports it
+        yield Lifetime(
+            Key.of(secret), found.not_valid_before_utc, found.not_valid_after_utc, is_own=False
+        )
+
+
+def check_certificates(lifetimes: Iterable[Lifetime], now: datetime) -> CareFailure | None:
+    """Return which credentials should have been replaced by now, or None."""
+    late = [_problem(each) for each in sorted(lifetimes) if now > each.until - _notice(each)]
+    return CareFailure(EXPIRING, bounded(late)) if late else None
+
+
+def _notice(lifetime: Lifetime) -> timedelta:
+    """Return how long before it expires a credential is late; renewal is due much earlier."""
+    return min(_LATE, (lifetime.until - lifetime.issued) / _SHARE)
+
+
+def _problem(lifetime: Lifetime) -> str:
+    remedy = "the operator should have renewed it" if lifetime.is_own else "replace it"
+    return f"Secret {lifetime.key} expires at {timestamp(lifetime.until)}: {remedy}"

@@ -1,0 +1,104 @@
+"""Certificates that should have been replaced by now."""
+
+import base64
+from datetime import UTC, datetime, timedelta
+
+from pergola.api.conditions import timestamp
+from pergola.api.objects import JsonObject, Key
+from pergola.health import CareFailure
+from pergola.operator.care.certificates import (
+    Lifetime,
+    check_certificates,
+    own_lifetimes,
+    provided_lifetimes,
+)
+from pergola.operator.care.extras import check_extension_resources
+from pergola.pki import Authority
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+DAY = timedelta(days=1)
+
+
+def lifetime(days: float, left: timedelta, *, is_own: bool = True) -> Lifetime:
+    until = NOW + left
+    return Lifetime(Key("garden", "ca-0123abcd"), until - days * DAY, until, is_own)
+
+
+def secret(
+    name: str, config: str, *, issued: datetime = NOW, until: datetime | None = None
+) -> JsonObject:
+    times = {"issued-at-time": str(int(issued.timestamp()))}
+    if until is not None:
+        times["valid-until-time"] = str(int(until.timestamp()))
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": "garden",
+            "creationTimestamp": timestamp(issued),
+            "labels": {"name": config, **times},
+        }
+    }
+
+
+def test_credentials_that_are_due_for_renewal_are_not_late_yet() -> None:
+    assert check_certificates([lifetime(30, 4 * DAY)], NOW) is None
+    assert check_certificates([lifetime(3650, 6 * DAY)], NOW) is None
+
+
+def test_credentials_that_were_not_renewed_are_named() -> None:
+    late = lifetime(30, 2 * DAY)
+    assert check_certificates([late, lifetime(30, 20 * DAY)], NOW) == CareFailure(
+        "CertificatesExpiring",
+        f"Secret garden/ca-0123abcd expires at {timestamp(late.until)}: "
+        "the operator should have renewed it",
+    )
+    assert check_certificates([lifetime(3650, 4 * DAY)], NOW) is not None
+    assert check_certificates([lifetime(30, -DAY)], NOW) is not None
+
+
+def test_user_provided_certificates_have_to_be_replaced() -> None:
+    found = check_certificates([lifetime(90, 4 * DAY, is_own=False)], NOW)
+    assert found is not None
+    assert found.message.endswith(": replace it")
+
+
+def test_only_the_newest_secret_of_a_credential_counts() -> None:
+    old = secret("ca-old", "ca", issued=NOW - 30 * DAY, until=NOW - DAY)
+    new = secret("ca-new", "ca", until=NOW + 30 * DAY)
+    endless = secret("key", "service-account-key")
+    assert list(own_lifetimes([new, old, endless])) == [
+        Lifetime(Key("garden", "ca-new"), NOW, NOW + 30 * DAY, is_own=True)
+    ]
+
+
+def test_the_lifetime_of_a_user_provided_certificate_is_its_own() -> None:
+    pem = Authority.create("test", NOW, 90 * DAY).pair.public
+    given: JsonObject = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "wildcard", "namespace": "garden"},
+        "data": {"tls.crt": base64.b64encode(pem).decode()},
+    }
+    [found] = provided_lifetimes([given])
+    assert found.until == NOW + 90 * DAY
+    assert not found.is_own
+    broken = {**given, "data": {"tls.crt": "?"}}
+    assert list(provided_lifetimes([broken, {**given, "data": {}}])) == []
+
+
+def test_extension_resources_that_are_not_ready_are_named_and_sorted() -> None:
+    def record(name: str, state: str) -> JsonObject:
+        return {
+            "kind": "DNSRecord",
+            "metadata": {"name": name, "namespace": "garden", "generation": 1},
+            "status": {"observedGeneration": 1, "lastOperation": {"state": state}},
+        }
+
+    good = record("good", "Succeeded")
+    assert check_extension_resources([good], "DNSRecordsUnhealthy") is None
+    found = [record("b", "Error"), good, record("a", "Processing")]
+    assert check_extension_resources(found, "DNSRecordsUnhealthy") == CareFailure(
+        "DNSRecordsUnhealthy",
+        "DNSRecord garden/a: last operation is Processing, expected Succeeded; "
+        "DNSRecord garden/b: last operation is Error, expected Succeeded",
+    )
