@@ -27,7 +27,7 @@ def check(
     """Check a Garden or an Extension as admission would, without a cluster.
 
     Sets the defaults, then checks the schema and every rule of the webhooks. Prints all findings,
-    each with its path, and warnings about what is valid but risky; exits with 1 if there are
+    each with its path, and warnings about valid but risky settings; exits with 1 if there are
     findings. With a cluster, changes of its objects are checked as well.
 
     Parameters

@@ -20,7 +20,7 @@ _GROUP_READABLE: Final = 0o640
 
 
 def flags(landscape: Landscape) -> Part:
-    """Return these flags; those for identities and those shared with gardener-apiserver are not."""
+    """Return the flags that are neither about identities nor shared with gardener-apiserver."""
     args = (*_served(landscape), *_stored(landscape), *_tokens(landscape), *_limits(landscape))
     return Part(args=args) + _names(landscape)
 
