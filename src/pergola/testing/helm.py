@@ -62,7 +62,7 @@ def helm(*arguments: str, values: JsonObject | None = None) -> str:
         SandboxError: Helm cannot be built.
     """
     given = ["--values", "-"] if values is not None else []
-    # What Helm remembers of clusters must not outlive them, nor be in the user's home.
+    # Helm's cache about clusters must neither outlive them nor be in the user's home.
     with TemporaryDirectory(prefix="pergola-helm-") as folder:
         answer = subprocess.run(
             [_program(), *arguments, *given],

@@ -39,12 +39,12 @@ class Unable(NamedTuple):
 
 
 Verdict = CareFailure | Unable | None
-"""What is wrong, or why that is unknown, or None if all is well."""
+"""The problem, or the reason why the health is unknown, or None if all is well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """What a run has found.
+    """The observations of a run.
 
     Attributes:
         resources: The ManagedResources.
@@ -52,7 +52,7 @@ class Observed:
         etcds: The problem of each Etcd of the control plane; empty for healthy ones.
         deployments: The same for its Deployments.
         probe: The answer of the virtual API server; None without access to it.
-        prometheus: What the health queries have found; None if that is nothing.
+        prometheus: The verdict of the health queries; None if they found no problem.
         extras: The verdicts about conditions that the original does not have.
         once: Whether a ManagedResource counts for one condition only.
     """

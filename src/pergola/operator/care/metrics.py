@@ -11,7 +11,7 @@ from pergola.operator.garden.landscape import NAMESPACE
 
 
 class CareMetrics:
-    """What the last run has found."""
+    """The metrics about the results of the last run."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._components = Gauge(

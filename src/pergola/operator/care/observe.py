@@ -1,4 +1,4 @@
-"""What care reads: caches, and the answers of servers; no run lists anything (spec 21 §3.2)."""
+"""The reads of care: caches, and responses of servers; no run lists objects (spec 21 §3.2)."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence

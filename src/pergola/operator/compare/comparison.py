@@ -1,4 +1,4 @@
-"""What differs between two landscapes of the same Garden."""
+"""Differences between two landscapes of the same Garden."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -44,7 +44,7 @@ _LABELS_OF_CREDENTIALS: Final = (
     "last-rotation-initiation-time",
     "valid-until-time",
 )
-# What the API server and the resource manager add to objects whatever their manifests say.
+# Labels that the API server and the resource manager add to objects.
 _LABELS_OF_CONTROLLERS: Final = (
     "kubernetes.io/metadata.name",
     "provider.extensions.gardener.cloud/mutated-by-controlplane-webhook",
@@ -58,7 +58,7 @@ _IMAGE: Final = re.compile(r"((?:--[\w-]+=)?[\w-]+\.[\w.-]+(?:/[\w.-]+)+):\w[\w.
 
 
 def normalise(obj: JsonObject, *, has_texts: bool) -> JsonObject:
-    """Return what of an object can be compared, with its labels and annotations beside its fields.
+    """Return the comparable part of an object, with its labels and annotations next to its fields.
 
     Args:
         has_texts: Whether both sides have long texts, the values of ConfigMaps, and what
@@ -196,7 +196,7 @@ def _subjects(rule: JsonObject) -> Iterator[str]:
 
 
 def _arguments(items: Sequence[JsonValue]) -> list[JsonValue]:
-    """Return arguments with the value of each flag beside it, and numbers without zeros at the end.
+    """Return arguments with each flag joined to its value, and numbers without trailing zeros.
 
     A flag may have its value in the next argument.
     """

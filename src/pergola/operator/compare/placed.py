@@ -27,10 +27,10 @@ _IN_NO_NAMESPACE: Final = frozenset(
 
 
 class Identity(NamedTuple):
-    """What an object is called in every landscape of the same Garden.
+    """The identity of an object in every landscape of the same Garden.
 
     Attributes:
-        key: With `*` for the hash of a unique name.
+        key: The key, with `*` for the hash of a unique name.
     """
 
     cluster: Target
@@ -42,12 +42,12 @@ class Identity(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """An object, and where it is kept.
+    """An object and its place.
 
     Attributes:
-        cluster: The cluster that has it in the end.
-        managed: The name of the ManagedResource that keeps it; empty if the operator applies it.
-        component: The component of ours that renders it; empty if that is unknown.
+        cluster: The cluster that it is finally applied to.
+        managed: The name of its ManagedResource; empty if the operator applies it directly.
+        component: Our component that renders it; empty if unknown.
     """
 
     cluster: Target
@@ -57,7 +57,7 @@ class Placed(NamedTuple):
 
     @property
     def identity(self) -> Identity:
-        """What identifies it on both sides."""
+        """The identity that it has on both sides."""
         kind = GroupVersionKind.of(self.obj).group_kind
         namespace = "" if kind.kind in _IN_NO_NAMESPACE else namespace_of(self.obj)
         key = Key(namespace, without_hash(name_of(self.obj)))

@@ -1,7 +1,7 @@
-"""What components leave behind, by the kinds and names of the objects.
+"""The objects that components leave behind, by kind and name.
 
-It is declared, not rendered: a Garden can be deleted although objects that it names are gone, or
-its components can no longer be rendered. A test compares it with what is rendered.
+They are declared, not rendered: a Garden can be deleted even if objects that it names are gone, or
+if its components can no longer be rendered. A test compares them with the rendered objects.
 """
 
 from collections.abc import Iterable

@@ -26,7 +26,7 @@ _TOKEN_SECONDS: Final = 86_400
 
 
 class Setup(NamedTuple):
-    """What a node runs, and where its files are."""
+    """The programs of a node, and the directory of its files."""
 
     directory: Path
     programs: Programs

@@ -70,7 +70,7 @@ class Process:
 
     @property
     def restarts(self) -> int:
-        """How often it exited by itself."""
+        """The number of times it exited by itself."""
         return int(self._child.state()["failures"])
 
     def write_files(self, find: volumes.Find) -> None:

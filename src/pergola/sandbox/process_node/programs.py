@@ -26,10 +26,10 @@ _ANYWHERE: Final = "0.0.0.0"  # noqa: S104 - replaced by a loopback address
 
 
 class Surroundings(NamedTuple):
-    """What all processes of a node share.
+    """The environment that all processes of a node share.
 
     Attributes:
-        directory: of the node.
+        directory: the directory of the node.
         egress: the file that sends an API server's connections through the node's tunnel.
         proxy: the URL of the tunnel for other clients.
     """

@@ -33,7 +33,7 @@ NAMESPACE: Final = "garden"
 
 _MANAGER: Final = "pergola-sandbox"
 _IMAGES: Final = "images.yaml"
-# What the operator's chart installs before the operator runs.
+# The objects that the operator's chart installs before the operator runs.
 _INSTALLED: Final[tuple[JsonObject, ...]] = (
     {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
     {
