@@ -228,7 +228,9 @@ async def test_a_conflict_is_retried_and_no_condition_is_lost(
                 care_site.garden,
                 lambda obj: len(statuses_of(obj)) == 5 and is_healthy(obj),
             )
-        assert client.taken() == ["patch/status Garden minimal"] * 2
+        written = client.taken()
+    assert len(written) > 1
+    assert {*written} == {"patch/status Garden minimal"}
     assert condition_of(garden, "Other") == other | times
 
 
