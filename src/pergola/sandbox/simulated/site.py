@@ -6,6 +6,8 @@ pods that the operator's Deployments lead to; kwok simulates all other pods. Onl
 namespace `garden` run.
 """
 
+import asyncio
+import os
 import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -19,10 +21,11 @@ from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.kube.yaml import dump
 from pergola.runtime.controlling.unit import Unit
 from pergola.sandbox.cluster import Sandbox, start
-from pergola.sandbox.directory import write
+from pergola.sandbox.directory import remove, root, write
 from pergola.sandbox.images.catalogue import named
 from pergola.sandbox.on_demand import GARDENER_APISERVER
 from pergola.sandbox.process_node import ProcessNode, api_server_flags, process_node
+from pergola.sandbox.processes import ProcessId
 from pergola.sandbox.progress import Progress, silent
 from pergola.sandbox.simulated.claims import claims_unit
 from pergola.sandbox.simulated.etcd_druid import druid_unit
@@ -32,6 +35,7 @@ from pergola.sandbox.simulated.reported import reporter_unit
 NAMESPACE: Final = "garden"
 
 _MANAGER: Final = "pergola-sandbox"
+_PREFIX: Final = "site-"
 _IMAGES: Final = "images.yaml"
 # The objects that the operator's chart installs before the operator runs.
 _INSTALLED: Final[tuple[JsonObject, ...]] = (
@@ -87,14 +91,26 @@ async def garden_site(name: str, progress: Progress = silent) -> AsyncGenerator[
     Raises:
         SandboxError: the sandbox cannot be started.
     """
-    with tempfile.TemporaryDirectory(prefix="pergola-") as folder:
-        directory = Path(folder)
+    directory = await asyncio.to_thread(_make_directory)
+    try:
         sandbox = await start(name, apiserver_flags=api_server_flags(directory), progress=progress)
         try:
             async with _serving(sandbox, directory) as site:
                 yield site
         finally:
             await sandbox.stop()
+    finally:
+        await asyncio.to_thread(remove, directory)
+
+
+def _make_directory() -> Path:
+    """Make the directory of a site of this process, and remove those of dead processes."""
+    for path in root().glob(f"{_PREFIX}*"):
+        _, pid, started, _ = path.name.split("-", 3)
+        if not ProcessId(int(pid), int(started)).alive:
+            remove(path)
+    own = ProcessId.of(os.getpid()) or ProcessId(os.getpid(), 0)
+    return Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{own.pid}-{own.started}-", dir=root()))
 
 
 @asynccontextmanager
