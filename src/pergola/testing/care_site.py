@@ -16,7 +16,7 @@ from pergola.kube.client import Client
 from pergola.kube.errors import AlreadyExists
 from pergola.operator.care.api_server import Probe
 from pergola.operator.care.check import DEPLOYMENTS
-from pergola.operator.care.observe import ETCD
+from pergola.operator.care.watches import ETCD
 from pergola.operator.components.etcds.access import ROLES
 from pergola.operator.components.etcds.etcd import etcd
 from pergola.operator.components.managed_resources import expected

@@ -3,7 +3,8 @@
 It only reports: it never changes a component, a webhook or a spec.
 
 settings         when it runs, and for how long a condition may be `Progressing`
-observe          the caches, and what they and the two API servers say now
+watches          the caches, and what they keep of each object
+observe          what the caches and the two API servers say now
 api_server       the health endpoint of the virtual cluster's API server
 prometheus       the health query of each Prometheus
 extras           conditions that the original does not have: certificates, backups, DNS records

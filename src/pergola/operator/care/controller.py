@@ -13,9 +13,10 @@ from pergola.operator.care.components import SeenResource
 from pergola.operator.care.conditions import conditions_of, reasons_of
 from pergola.operator.care.extras import Extras
 from pergola.operator.care.metrics import CareMetrics
-from pergola.operator.care.observe import Observer, SeenPart, Watches
+from pergola.operator.care.observe import Observer
 from pergola.operator.care.prometheus import Query, query_prometheus
 from pergola.operator.care.settings import Settings
+from pergola.operator.care.watches import SeenPart, Watches
 from pergola.operator.garden.landscape import Landscape
 from pergola.runtime.caching.cache import Change
 from pergola.runtime.clock import Clock, SystemClock

@@ -17,7 +17,7 @@ from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
 from pergola.kube.kubeconfig import load
 from pergola.operator.care import HealthEndpoint, Probe, Settings, garden_care
-from pergola.operator.care.observe import ETCD
+from pergola.operator.care.watches import ETCD
 from pergola.runtime.clock import Clock, FakeClock
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
