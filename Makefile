@@ -8,7 +8,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 # What the tests on a real node run, of the images that are built on demand.
 IMAGES := etcd-wrapper etcd-backup-restore istiod istio-proxy prometheus-operator \
-	prometheus-config-reloader prometheus alertmanager
+	prometheus-config-reloader prometheus alertmanager gardener-apiserver
 
 .DEFAULT_GOAL := help
 .PHONY: help setup up test lint bench clean

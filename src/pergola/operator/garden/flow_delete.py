@@ -161,8 +161,10 @@ async def _destroy(run: Run, part: Component) -> None:
     if part.name == ETCD_DRUID.name:
         await ensure_no_etcds(run.client)
     removable = definitions_of(part.name) or part.leftovers
-    await run.deployer.remove(removable)
-    await run.deployer.wait_removed(removable, part.limit)
+    # A resource manager goes last: it releases what it manages for others, and for itself.
+    for phase in (replace(removable, direct=()), replace(removable, managed=())):
+        await run.deployer.remove(phase)
+        await run.deployer.wait_removed(phase, part.limit)
 
 
 async def _ensure_none(run: Run, selection: Selection) -> None:
