@@ -72,19 +72,29 @@ def test_a_ready_etcd_has_no_problem() -> None:
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ({"metadata": {"generation": 3}}, "observed generation outdated (2/3)"),
+        (
+            {"metadata": {"generation": 3}},
+            "etcd-druid has not carried out the request to reconcile it",
+        ),
         ({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}, "it is being deleted"),
         (
             {"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}},
             "etcd-druid has not carried out the request to reconcile it",
         ),
-        ({"status": {"lastErrors": [{"description": "no disk"}]}}, "no disk"),
+        (
+            {"metadata": {"generation": 3}, "status": {"lastErrors": [{"description": "no disk"}]}},
+            "no disk",
+        ),
         ({"status": {"conditions": []}}, "condition AllMembersUpdated is missing"),
         ({"status": {"ready": False}}, "it is not ready"),
     ],
 )
 def test_what_is_wrong_is_said(change: JsonObject, text: str) -> None:
     assert problem(apply_merge_patch(READY, change)) == text
+
+
+def test_an_error_before_the_request_was_carried_out_is_over() -> None:
+    assert problem(apply_merge_patch(READY, {"status": {"lastErrors": [{"code": "X"}]}})) is None
 
 
 def test_an_absent_etcd_is_not_ready() -> None:

@@ -59,21 +59,21 @@ def requested(desired: JsonObject, now: datetime) -> JsonObject:
 
 
 def problem(etcd: JsonObject | None) -> str | None:
-    """Return why an Etcd is not reconciled or not ready, or None."""
+    """Return why an Etcd is not reconciled or not ready, or None.
+
+    druid takes the request off when it has carried it out. Errors that its status still has then
+    are over: it failed to write that they are.
+    """
     if etcd is None:
         return "it does not exist"
-    status = map_at(etcd, "status")
-    errors = [str(each.get("description")) for each in maps_at(etcd, "status", "lastErrors")]
-    if errors:
-        return "; ".join(errors)
     if deletion_timestamp_of(etcd) is not None:
         return "it is being deleted"
-    if status.get("observedGeneration") != generation_of(etcd):
-        observed = status.get("observedGeneration") or 0
-        return f"observed generation outdated ({observed}/{generation_of(etcd)})"
-    if OPERATION in annotations_of(etcd):
-        return "etcd-druid has not carried out the request to reconcile it"
-    return _members_problem(etcd) or (None if status.get("ready") is True else "it is not ready")
+    observed = map_at(etcd, "status").get("observedGeneration") or 0
+    if OPERATION in annotations_of(etcd) or observed != generation_of(etcd):
+        errors = [str(each.get("description")) for each in maps_at(etcd, "status", "lastErrors")]
+        return "; ".join(errors) or "etcd-druid has not carried out the request to reconcile it"
+    is_ready = map_at(etcd, "status").get("ready") is True
+    return _members_problem(etcd) or (None if is_ready else "it is not ready")
 
 
 def _members_problem(etcd: JsonObject) -> str | None:
