@@ -33,7 +33,7 @@ from pergola.runtime.process.options import StartError, replica_identity
 log = get_logger("operator")
 
 ANY_VERSION: Final = "EXPERIMENTAL_DISABLE_KUBERNETES_VERSION_CHECK"
-"""The environment variable that permits unsupported versions of Kubernetes."""
+"""The environment variable that, if it is `true`, permits unsupported versions of Kubernetes."""
 WEBHOOK_MODE: Final = "WEBHOOK_MODE"
 """`service`, or `url` if the API server does not reach the Service, as in local runs."""
 WEBHOOK_URL: Final = "WEBHOOK_URL"
@@ -118,7 +118,7 @@ async def _settings(
     webhook_configurations: WebhookConfigurations,
     environment: Mapping[str, str],
 ) -> Settings:
-    any_version = bool(environment.get(ANY_VERSION))
+    any_version = environment.get(ANY_VERSION) == "true"
     runtime = await runtime_version(client, any_version=any_version)
     vector = images(environment)
     version = gardener_version(vector)
@@ -140,7 +140,7 @@ def _webhooks(
     environment: Mapping[str, str],
 ) -> WebhookServing:
     dependencies = Dependencies(
-        ClusterLookups(client), SystemClock(), any_version=bool(environment.get(ANY_VERSION))
+        ClusterLookups(client), SystemClock(), any_version=environment.get(ANY_VERSION) == "true"
     )
     return WebhookServing(config, client, dependencies, metrics, url=webhook_url(environment))
 

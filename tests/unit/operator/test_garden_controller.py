@@ -1,4 +1,4 @@
-"""What triggers the reconciliation of a Garden, and what its start changes (spec 20 §8, §9)."""
+"""Triggers of the reconciliation of a Garden, and the changes at its start (spec 20 §8, §9)."""
 
 from datetime import UTC, datetime
 

@@ -76,6 +76,12 @@ def test_the_virtual_resource_manager_outlives_all_that_it_has_to_release() -> N
     )
 
 
+def test_gardener_outlives_the_extensions_that_go_before_the_api_server() -> None:
+    tasks = graph()
+    for name in ("Controller Manager", "Admission Controller", "API Server"):
+        assert extensions.BEFORE_GONE in before(tasks, f"Destroying Gardener {name}")
+
+
 def test_druid_and_the_backup_outlive_the_etcds() -> None:
     tasks = graph()
     etcds = "Destroying main and events ETCDs of virtual garden"

@@ -1,4 +1,4 @@
-"""Which DNSRecords a Garden has, and with which values (spec 20 §15.3)."""
+"""The DNSRecords of a Garden, and their values (spec 20 §15.3)."""
 
 import pytest
 

@@ -114,7 +114,7 @@ def test_changed_resources_change_extensions() -> None:
     assert len(checksums) == 2
 
 
-# What a Garden requires
+# Requirements of a Garden
 
 
 def needs(*patches: JsonObject, **attributes: Any) -> dict[str, tuple[str, ...]]:

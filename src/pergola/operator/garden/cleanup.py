@@ -1,4 +1,4 @@
-"""What is left when all components of a Garden are gone (spec 20 §18)."""
+"""Cleaning up after the components of a Garden are gone (spec 20 §18)."""
 
 from contextlib import suppress
 from typing import Final

@@ -9,6 +9,7 @@ from pergola.api.objects import (
 )
 from pergola.api.operator_v1alpha1 import GARDEN
 from pergola.api.operator_v1alpha1.operations import OPERATIONS
+from pergola.flow.metrics import FlowMetrics
 from pergola.kube.client import Client
 from pergola.operator.garden.operation import requested_by
 from pergola.operator.garden.reconcile import GardenReconciler, Settings, is_ignored
@@ -39,7 +40,8 @@ def garden_unit(
     """
     clock = clock or SystemClock()
     events = Recorder(client, "garden-controller", clock=clock)
-    reconciler = GardenReconciler(client, virtual, settings, clock, events)
+    flows = metrics.register(FlowMetrics)
+    reconciler = GardenReconciler(client, virtual, settings, clock, events, flows)
     gardens = Cache(client, GARDEN, keep=request_in)
     return controller_unit(
         NAME,

@@ -15,7 +15,10 @@ from pergola.operator.components.component import Component
 from pergola.operator.components.crds import CRDS, DELETED_GROUPS, definitions_of
 from pergola.operator.components.etcd_druid import ETCD_DRUID
 from pergola.operator.garden.cleanup import delete_credentials, delete_unique_objects
-from pergola.operator.garden.extension_resources.deletion import add_extension_deletion_tasks
+from pergola.operator.garden.extension_resources.deletion import (
+    BEFORE_GONE,
+    add_extension_deletion_tasks,
+)
 from pergola.operator.garden.leftovers import Selection, ensure_no_etcds, ensure_none
 from pergola.operator.garden.run import Run
 
@@ -50,7 +53,7 @@ _FIRST: Final = (
     "gardener-admission-controller",
     "gardener-apiserver",
 )
-"""Components that need nothing to be gone."""
+"""Components that do not wait for others."""
 _MONITORING: Final = ("alertmanager-garden", "prometheus-garden", "prometheus-longterm")
 _GARDENER: Final = (
     "gardener-discovery-server",
@@ -62,6 +65,12 @@ _GARDENER: Final = (
     "gardener-apiserver",
     "garden-system-virtual",
 )
+_NEEDED_BY_EXTENSIONS: Final = (
+    "gardener-controller-manager",
+    "gardener-admission-controller",
+    "gardener-apiserver",
+)
+"""Components that outlive the extensions which are deleted before the API server."""
 _MANAGER: Final = "virtual-garden-gardener-resource-manager"
 _ACCESS: Final = ("gardener-access", "virtual-garden-kube-controller-manager")
 _CONTROL_PLANE: Final = (
@@ -97,7 +106,7 @@ _ON_SELF_HOSTED: Final = frozenset(
     {"etcd-druid", "gardener-resource-manager", *(each.name for each in CRDS.values())}
     - {CRDS["istio"].name}
 )
-"""What belongs to the Shoot, if the runtime cluster is one that hosts its own control plane."""
+"""Components of the Shoot, if the runtime cluster is one that hosts its own control plane."""
 
 _REQUIRED: Final = Selection(
     names=frozenset(
@@ -124,7 +133,8 @@ def deletion(run: Run) -> Graph:
     graph = Graph(DELETION)
     add_extension_deletion_tasks(graph, run, _tasks(_CONTROL_PLANE))
     for name, after in _AFTER.items():
-        _add(graph, run, name, _tasks(after))
+        early = [BEFORE_GONE] if name in _NEEDED_BY_EXTENSIONS else []
+        _add(graph, run, name, [*_tasks(after), *early])
     graph.add(ONLY_REQUIRED, partial(_ensure_none, run, _REQUIRED), after=_tasks(_GARDENER))
     for name in _ACCESS:
         _add(graph, run, name, [ONLY_REQUIRED])

@@ -1,4 +1,4 @@
-"""How components are deployed for which applying their objects is not enough (spec 20 §12)."""
+"""Deployment of components for which applying their objects is not enough (spec 20 §12)."""
 
 import base64
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What precedes the flows of a Garden: its finalizer and its namespace (spec 20 §8)."""
+"""Preparations before the flows of a Garden: its finalizer and its namespace (spec 20 §8)."""
 
 from typing import Final
 

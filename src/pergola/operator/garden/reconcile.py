@@ -18,6 +18,7 @@ from pergola.extension_api.errors import codes_of
 from pergola.flow import TASK_FAILED, FlowFailed, Graph, Progress
 from pergola.flow import Settings as FlowSettings
 from pergola.flow import run as run_flow
+from pergola.flow.metrics import FlowMetrics
 from pergola.flow.retry import Diagnosis
 from pergola.kube.client import Client
 from pergola.operator.components.catalog import CATALOG
@@ -50,7 +51,7 @@ _DELETION_SPAN: Final = (0, 99)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How Gardens are reconciled.
+    """Settings of the reconciliation of Gardens.
 
     Attributes:
         template: Returns what the landscapes of all Gardens have in common.
@@ -75,12 +76,14 @@ class GardenReconciler:
         settings: Settings,
         clock: Clock,
         events: Recorder,
+        metrics: FlowMetrics,
     ) -> None:
         self._client = client
         self._virtual = virtual
         self._settings = settings
         self._clock = clock
         self._events = events
+        self._metrics = metrics
         self._notes = _Notes()
         self._deployer = Deployer(client, clock, self._notes)
 
@@ -171,7 +174,8 @@ class GardenReconciler:
         progress = Progress(graph, status.report, span=span)
         self._notes.progress = progress
         settings = FlowSettings(sentence=TASK_FAILED, diagnose=_diagnose)
-        await run_flow(graph, progress=progress, settings=settings)
+        observers = [self._metrics.of(graph.name)]
+        await run_flow(graph, progress=progress, observers=observers, settings=settings)
 
     async def _failed(self, status: Status, error: Exception) -> None:
         log.error("garden not reconciled", garden=Key.of(status.garden).name, error=str(error))

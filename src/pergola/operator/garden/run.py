@@ -16,7 +16,7 @@ from pergola.runtime.clock import Clock
 
 @dataclass(slots=True)
 class Run:
-    """What the tasks of one reconciliation share.
+    """The shared state of the tasks of one reconciliation.
 
     Attributes:
         client: Of the runtime cluster.

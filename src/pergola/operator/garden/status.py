@@ -61,6 +61,7 @@ class Status:
         self._client = client
         self._operator = operator
         self._clock = clock
+        self._kind: OperationType = "Reconcile"
 
     async def begin(self, kind: OperationType, changes: JsonObject) -> None:
         """Write that an operation starts.
@@ -71,7 +72,7 @@ class Status:
         Raises:
             KubeError: The API server refused, or did not answer.
         """
-        self._kind: OperationType = kind
+        self._kind = kind
         operation = self._operation("Processing", 0, INITIALIZED[kind])
         await self._write(
             {
@@ -114,9 +115,8 @@ class Status:
 
     def _operation(self, state: str, progress: int, description: str) -> JsonObject:
         now = timestamp(self._clock.now())
-        kind = getattr(self, "_kind", "Reconcile")
         return {
-            "type": kind,
+            "type": self._kind,
             "state": state,
             "progress": progress,
             "description": description,

@@ -1,4 +1,4 @@
-"""What the virtual cluster's content changes in a Garden: its Seeds (spec 20 §16.6, §16.8)."""
+"""The Seeds in the virtual cluster, which some components name (spec 20 §16.6, §16.8)."""
 
 from collections.abc import Iterable
 from typing import Final

@@ -1,4 +1,4 @@
-"""What extension resources of the garden have in common (spec 21 §15.3)."""
+"""Common parts of the garden's extension resources (spec 21 §15.3)."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""Which extensions a Garden requires (spec 20 §11)."""
+"""The extensions that a Garden requires (spec 20 §11)."""
 
 from collections.abc import Iterator, Mapping
 
