@@ -12,6 +12,7 @@ from pergola.kube.client import Client
 from pergola.operator.care import Settings as CareSettings
 from pergola.operator.care import VirtualApiServer, garden_care
 from pergola.operator.configuration import process_options, read_configuration, runtime_cluster
+from pergola.operator.eviction_requirements import eviction_requirements
 from pergola.operator.garden.controller import garden_unit
 from pergola.operator.garden.landscape import WebhookConfigurations
 from pergola.operator.garden.reconcile import Settings
@@ -105,9 +106,11 @@ async def serve(
         networks = network_policies(
             guarded, selectors, cluster.server, workers=policies.concurrent_syncs, metrics=metrics
         )
+        syncs = config.controllers.vpa_eviction_requirements.concurrent_syncs
+        evictions = eviction_requirements(guarded, workers=syncs, metrics=metrics)
         await app.serve(
             webhooks=_webhooks(config, client, metrics, environment),
-            leading=[garden, api_server.unit, care, networks],
+            leading=[garden, api_server.unit, care, networks, evictions],
             probes=_probes(app),
         )
 

@@ -1,0 +1,144 @@
+"""Keeps autoscalers from evicting pods for downscaling when that is unwanted (spec 21 §5.5).
+
+An annotation of a VerticalPodAutoscaler says when: never, or only in its maintenance window.
+"""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+from pergola.api.kinds import VERTICAL_POD_AUTOSCALER
+from pergola.api.objects import JsonObject, Key, annotations_of, map_at
+from pergola.kube.client import Client
+from pergola.kube.errors import NotFound
+from pergola.runtime.caching.cache import Cache
+from pergola.runtime.clock import Clock, SystemClock
+from pergola.runtime.controlling.controller import DONE, Again, Outcome
+from pergola.runtime.controlling.unit import Unit, controller_unit
+from pergola.runtime.controlling.watches import Watch, changed
+from pergola.runtime.logging import get_logger
+from pergola.runtime.metrics import Metrics
+
+log = get_logger("vpa-eviction-requirements")
+
+NAME: Final = "vpa-eviction-requirements"
+LABEL: Final = "autoscaling.gardener.cloud/eviction-requirements=managed-by-controller"
+RESTRICTION: Final = "eviction-requirements.autoscaling.gardener.cloud/downscale-restriction"
+WINDOW: Final = "shoot.gardener.cloud/maintenance-window"
+NEVER: Final = "never"
+IN_WINDOW: Final = "in-maintenance-window-only"
+ONLY_UPSCALING: Final[list[JsonObject]] = [
+    {"resources": ["cpu", "memory"], "changeRequirement": "TargetHigherThanRequests"}
+]
+"""The requirement that forbids evictions for downscaling."""
+
+_AHEAD: Final = timedelta(minutes=5)
+_DAY: Final = timedelta(days=1)
+
+
+class Decision(NamedTuple):
+    """The requirements of an autoscaler now.
+
+    Attributes:
+        requirements: Empty if it may evict pods for downscaling.
+        again: Seconds until they change; None if they do not.
+    """
+
+    requirements: list[JsonObject]
+    again: float | None = None
+
+
+class Seen(NamedTuple):
+    """The part of an autoscaler that decides about its requirements."""
+
+    restriction: str
+    window: str
+    requirements: list[Any]
+
+
+def seen(autoscaler: JsonObject) -> Seen:
+    """Return the part of an autoscaler that the controller keeps."""
+    annotations = annotations_of(autoscaler)
+    requirements = map_at(autoscaler, "spec", "updatePolicy").get("evictionRequirements")
+    return Seen(
+        annotations.get(RESTRICTION, ""), annotations.get(WINDOW, ""), list(requirements or [])
+    )
+
+
+def decide(autoscaler: Seen, now: datetime) -> Decision:
+    """Return the requirements of an autoscaler.
+
+    Raises:
+        ValueError: An annotation is missing or malformed; the text says which one.
+    """
+    if autoscaler.restriction == NEVER:
+        return Decision(ONLY_UPSCALING)
+    if autoscaler.restriction != IN_WINDOW:
+        raise ValueError(
+            f'annotation {RESTRICTION} is "{autoscaler.restriction}"; write {NEVER} or {IN_WINDOW}'
+        )
+    begin, end = _window(autoscaler.window)
+    since = (now.astimezone(UTC) + _AHEAD - _today(now, begin)) % _DAY
+    length = (end - begin) % _DAY or _DAY
+    if since < length:
+        return Decision([], (length - since).total_seconds())
+    return Decision(ONLY_UPSCALING, (_DAY - since).total_seconds())
+
+
+def eviction_requirements(
+    client: Client, *, workers: int, metrics: Metrics, clock: Clock | None = None
+) -> Unit:
+    """Return the controller `vpa-eviction-requirements`.
+
+    Args:
+        client: Of the runtime cluster.
+    """
+    clock = clock or SystemClock()
+    autoscalers = Cache(client, VERTICAL_POD_AUTOSCALER, seen, labels=LABEL)
+
+    async def reconcile(key: Key) -> Outcome:
+        autoscaler = autoscalers.get(key)
+        if autoscaler is None:
+            return DONE
+        try:
+            decision = decide(autoscaler, clock.now())
+        except ValueError as error:
+            log.warning("eviction requirements not set", object=str(key), error=str(error))
+            return DONE
+        if autoscaler.requirements != decision.requirements:
+            await _patch(client, key, decision.requirements)
+        return DONE if decision.again is None else Again(decision.again)
+
+    return controller_unit(
+        NAME,
+        reconcile,
+        watches=[Watch(autoscalers, when=changed)],
+        workers=workers,
+        metrics=metrics,
+    )
+
+
+async def _patch(client: Client, key: Key, requirements: list[JsonObject]) -> None:
+    patch = {"spec": {"updatePolicy": {"evictionRequirements": requirements or None}}}
+    try:
+        await client.patch(VERTICAL_POD_AUTOSCALER, key, patch)
+    except NotFound:
+        log.debug("autoscaler is gone", object=str(key))
+
+
+def _window(text: str) -> tuple[timedelta, timedelta]:
+    """Return begin and end of a window such as `220000+0100,230000+0100`, after midnight UTC."""
+    begin, _, end = text.partition(",")
+    try:
+        return _time_of_day(begin), _time_of_day(end)
+    except ValueError:
+        raise ValueError(f'annotation {WINDOW} is "{text}"; write it as BEGIN,END') from None
+
+
+def _time_of_day(text: str) -> timedelta:
+    time = datetime.strptime(text, "%H%M%S%z")
+    local = timedelta(hours=time.hour, minutes=time.minute, seconds=time.second)
+    return (local - (time.utcoffset() or timedelta())) % _DAY
+
+
+def _today(now: datetime, begin: timedelta) -> datetime:
+    return now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + begin
