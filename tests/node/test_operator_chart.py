@@ -33,6 +33,10 @@ LOCK: Final = Key("garden", "gardener-operator-leader-election")
 PODS: Final = "app=gardener,role=operator"
 KINDS: Final = (CONFIG_MAP, DEPLOYMENT, LEASE, SECRET, SERVICE)
 PATIENCE: Final = 120.0
+# Of its own: others label the namespace, and an apply as theirs would remove the labels.
+FIELD_MANAGER: Final = "pergola-testing-operator"
+FOREIGN: Final = "istio-ca-root-cert"
+"""The ConfigMap that an istiod of other tests puts into every namespace."""
 Install: TypeAlias = Callable[[JsonObject], Coroutine[None, None, None]]
 
 
@@ -51,7 +55,7 @@ async def install(
     del own_turn
     await node_client.apply(
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": OPERATOR.namespace}},
-        manager="pergola-testing",
+        manager=FIELD_MANAGER,
     )
     await until(
         node_client, CONFIG_MAP, Key(OPERATOR.namespace, "kube-root-ca.crt"), lambda _: True
@@ -84,12 +88,12 @@ async def pods(client: Client) -> list[JsonObject]:
 
 
 async def there(client: Client) -> set[Identity]:
-    """Return what is in the namespace of the garden, but for the releases of Helm."""
+    """Return the objects in the namespace of the garden, without Helm's releases."""
     return {
         Identity(gvk, Key.of(obj))
         for gvk in KINDS
         for obj in await client.list(gvk, OPERATOR.namespace, metadata_only=True)
-        if not name_of(obj).startswith("sh.helm.release")
+        if not name_of(obj).startswith("sh.helm.release") and name_of(obj) != FOREIGN
     }
 
 

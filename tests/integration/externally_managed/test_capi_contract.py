@@ -369,7 +369,7 @@ UNGUARDED = {
     ),
     "it_cannot_be_removed_in_any_version",
     "the_refusal_has_the_form_that_clients_know",
-    "deletion_is_no_exception",
+    "deletion_is_not_an_exception",
 }
 
 
