@@ -26,6 +26,7 @@ from pergola.api.operator_v1alpha1.garden import (
 )
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.kube.client import Client
+from pergola.operator.components.resource_manager.virtual import BOOTSTRAP
 from pergola.operator.garden.etcd_objects import ETCD
 from pergola.operator.virtual_cluster import VirtualCluster
 from pergola.sandbox.simulated import Site
@@ -64,7 +65,8 @@ async def contents(client: Client) -> dict[str, object]:
             metadata = {"labels": labels_of(obj), "uid": obj["metadata"]["uid"]}
             parts = {name: obj.get(name) for name in ("spec", "data")}
             found[f"{kind.kind} {name_of(obj)}"] = {**metadata, **parts}
-    return found
+    # The certificate of the bootstrap goes with the next reconciliation.
+    return {name: each for name, each in found.items() if BOOTSTRAP not in name}
 
 
 async def managed_secrets(client: Client) -> list[str]:
