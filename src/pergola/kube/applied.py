@@ -29,6 +29,13 @@ def is_applied(desired: JsonObject, live: JsonObject, manager: str) -> bool:
     return owned is not None and _contains(live, desired) and not _owns_more(owned, desired)
 
 
+def has_manager(live: JsonObject, manager: str) -> bool:
+    """Return whether a manager owns fields of an object, by whatever operation."""
+    return any(
+        each.get("manager") == manager for each in maps_at(live, "metadata", "managedFields")
+    )
+
+
 def _owned(live: JsonObject, manager: str) -> JsonObject | None:
     for entry in maps_at(live, "metadata", "managedFields"):
         is_apply = entry.get("operation") == "Apply" and not entry.get("subresource")

@@ -4,6 +4,7 @@ import pytest
 
 from pergola.api.ip_ranges import parse_network
 from pergola.api.objects import JsonObject
+from pergola.kube.applied import has_manager
 from pergola.operator.network_policies.policies import (
     NAMES,
     Networks,
@@ -106,3 +107,13 @@ def test_the_api_server_is_reached_at_its_endpoints() -> None:
 def test_nothing_is_written_about_an_api_server_without_addresses() -> None:
     unknown = Networks(own=NETWORKS.own, services=NETWORKS.services)
     assert "allow-to-runtime-apiserver" not in rendered(unknown)
+
+
+@pytest.mark.parametrize(("manager", "ours"), [("gardener-operator", True), ("kubectl", False)])
+def test_only_a_policy_that_the_operator_wrote_may_be_deleted(manager: str, *, ours: bool) -> None:
+    live = {"metadata": {"name": "deny-all", "managedFields": [{"manager": manager}]}}
+    assert has_manager(live, "gardener-operator") is ours
+
+
+def test_a_policy_without_a_history_is_not_ours() -> None:
+    assert not has_manager({"metadata": {"name": "deny-all"}}, "gardener-operator")

@@ -10,7 +10,6 @@ from typing import Final
 from pergola.api.kinds import SECRET, SERVICE
 from pergola.api.objects import JsonObject, Key, annotations_of, map_at
 from pergola.api.operator_v1alpha1 import GARDEN
-from pergola.health import check
 from pergola.kube.client import Client
 from pergola.kube.errors import ConfigurationError
 from pergola.kube.kubeconfig_file import parse_kubeconfig
@@ -19,17 +18,16 @@ from pergola.operator.components.gardener_access import EXTERNAL, GARDENER_ACCES
 from pergola.operator.components.gardener_apiserver.component import GARDENER_APISERVER
 from pergola.operator.components.gardener_apiserver.workload import NAME as GARDENER_SERVICE
 from pergola.operator.components.gardener_dashboard.component import GARDENER_DASHBOARD
-from pergola.operator.components.istio import INGRESS_NAMESPACE
 from pergola.operator.components.kube_apiserver_exposure.services import API_SERVER_SERVICE
 from pergola.operator.components.observability.prometheus_garden.component import (
     PROMETHEUS_GARDEN,
 )
 from pergola.operator.components.resource_manager.virtual import VIRTUAL_RESOURCE_MANAGER
-from pergola.operator.components.service_mesh import gateway
 from pergola.operator.components.virtual_access import GENERIC_KUBECONFIG, KUBECONFIG
 from pergola.operator.garden import virtual_manager
 from pergola.operator.garden.build import cluster_ip
 from pergola.operator.garden.component_tasks import Deploy
+from pergola.operator.garden.extension_resources.load_balancer import wait_for_address
 from pergola.operator.garden.landscape import NAMESPACE
 from pergola.operator.garden.run import Run
 from pergola.operator.garden.virtual_content import observe_seeds
@@ -37,7 +35,6 @@ from pergola.operator.garden.virtual_content import observe_seeds
 GENERIC_NAME: Final = "generic-token-kubeconfig.secret.gardener.cloud/name"
 """The annotation of a Garden that names the Secret with the generic kubeconfig."""
 
-_LOAD_BALANCER: Final = Key(INGRESS_NAMESPACE, gateway.NAME)
 _GARDENER: Final = Key(NAMESPACE, GARDENER_SERVICE)
 _SERVICE_LIMIT: Final = 30.0
 
@@ -67,7 +64,7 @@ async def publish_generic_kubeconfig(run: Run, garden: Key) -> None:
 async def deploy_api_server_service(run: Run) -> None:
     """Deploy the Services of the API server, and wait until the gateway has an address."""
     await run.deployer.apply(API_SERVER_SERVICE.objects(run.current()))
-    await run.wait(SERVICE, _LOAD_BALANCER, _load_balancer_problem, API_SERVER_SERVICE.limit)
+    await wait_for_address(run.client, API_SERVER_SERVICE.limit, run.note)
 
 
 async def deploy_gardener_api_server(run: Run) -> None:
@@ -107,10 +104,6 @@ def _token(encoded: object) -> str:
         kubeconfig = parse_kubeconfig([(Path(EXTERNAL), content)])
         return kubeconfig.user(kubeconfig.context()).text("token")
     return ""
-
-
-def _load_balancer_problem(service: JsonObject | None) -> str | None:
-    return "it does not exist" if service is None else check(service)
 
 
 def _address_problem(service: JsonObject | None) -> str | None:

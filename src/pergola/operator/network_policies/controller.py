@@ -20,7 +20,7 @@ from pergola.api.objects import (
 )
 from pergola.api.operator_v1alpha1 import GARDEN, garden_from
 from pergola.api.operator_v1alpha1.runtime_cluster import RuntimeNetworking
-from pergola.kube.applied import is_applied
+from pergola.kube.applied import has_manager, is_applied
 from pergola.kube.client import Client
 from pergola.operator.garden.direct import MANAGER
 from pergola.operator.network_policies.policies import NAMES, Networks, policies, to_endpoints
@@ -79,6 +79,8 @@ class NamespacePolicies:
     async def reconcile(self, namespace: str) -> Outcome:
         """Write the policies that a namespace lacks; delete those that it should not have.
 
+        A policy that only has the name of one of ours stays: somewhere else it belongs to a user.
+
         Raises:
             KubeError: The API server refused, or did not answer.
         """
@@ -94,7 +96,7 @@ class NamespacePolicies:
         for name in NAMES:
             key = Key(namespace, name)
             live = self.policies.get(key)
-            if live is not None and key not in wanted:
+            if live is not None and key not in wanted and has_manager(live, MANAGER):
                 await self._client.delete(NETWORK_POLICY, key, uid=uid_of(live))
         return DONE
 
