@@ -28,7 +28,7 @@ from pergola.kube.selectors import select_name
 from pergola.pki import Identity, Pair, Plan, advance, next_change
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.clock import Clock, SystemClock
-from pergola.runtime.controlling.controller import Again, Controller, Outcome
+from pergola.runtime.controlling.controller import Again, Outcome, Workers
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
@@ -101,9 +101,7 @@ class SelfSigned:
             gvk: Cache(self._client, gvk, _whole, fields=select_name(key.name))
             for gvk, key in configuration_keys(self._name)
         }
-        controller = Controller(
-            CONTROLLER, self.reconcile, workers=1, metrics=metrics, deadline=60.0
-        )
+        controller = Workers(CONTROLLER, self.reconcile, workers=1, metrics=metrics, deadline=60.0)
 
         def trigger(_: Change[Identity | None] | Change[JsonObject]) -> None:
             controller.queue.add(self._name)

@@ -12,6 +12,7 @@ from pergola.admission.connections import Connections, Limits
 from pergola.admission.http import Connection, Endpoint, Shared
 from pergola.runtime.logging import get_logger
 from pergola.runtime.process.listening import listen
+from pergola.runtime.task_group import TaskGroup
 
 log = get_logger("admission-server")
 
@@ -49,7 +50,7 @@ async def serve(
     listener.settimeout(0)
     bound: int = listener.getsockname()[1]
     failure: Exception | None = None
-    async with asyncio.TaskGroup() as group:
+    async with TaskGroup() as group:
         connections = Connections(limits or Limits(), asyncio.get_running_loop().time)
         shared = Shared(dict(endpoints), connections, group.create_task)
         tasks = [

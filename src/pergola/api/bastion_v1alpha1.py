@@ -1,19 +1,25 @@
 """`extensions.gardener.cloud/v1alpha1`: the Bastion (spec 30 §10.1, spec 12 §15)."""
 
+# ruff: noqa: RUF012 - Structs give every value its own copy of an empty default
+
 from typing import Annotated, Final
 
-from msgspec import field
+from msgspec import Meta, field
 
 from pergola.api import marks
 from pergola.api.extensions_v1alpha1 import API_VERSION, GROUP, VERSION, ExtensionStatus
 from pergola.api.field_errors import IMMUTABLE
 from pergola.api.objects import GroupVersionKind, JsonObject
 from pergola.api.schema.crd import crd
-from pergola.api.schema.declare import AGE, ATOMIC_LIST, Column, Object, Value, kind, rule
+from pergola.api.schema.declare import AGE, ATOMIC_LIST, INT32, Column, Object, Value, kind, rule
 
 BASTION: Final = GroupVersionKind(GROUP, VERSION, "Bastion")
 
 _STAYS: Final = rule("self == oldSelf", "Value is immutable")
+_QUALIFIED: Final = (
+    r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
+    r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
+)
 # Same message as the webhook.
 _FROZEN: Final = rule("self == oldSelf", IMMUTABLE)
 
@@ -49,13 +55,28 @@ class BastionSpec(Value):
     """The kind of cluster that the extension serves: `shoot` (the default), `seed` or `garden`."""
 
 
+class PortStatus(Value):
+    """A port of a load balancer."""
+
+    port: Annotated[int, INT32]
+    """The number of the port."""
+    protocol: str
+    """The protocol: `TCP`, `UDP` or `SCTP`."""
+    error: Annotated[str, Meta(max_length=316, pattern=_QUALIFIED)]
+    """Why the port is not served, as a word or `domain/Word`."""
+
+
 class BastionEndpoint(Value):
-    """The address of a bastion."""
+    """The address of a bastion, as a load balancer has it."""
 
     ip: str | None = None
     """The IP address."""
     hostname: str | None = None
     """The DNS name."""
+    ip_mode: str | None = None
+    """How the address is served: `VIP` or `Proxy`."""
+    ports: Annotated[list[PortStatus], ATOMIC_LIST] = []
+    """The ports that are served."""
 
 
 class BastionStatus(ExtensionStatus):

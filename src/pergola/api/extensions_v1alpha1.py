@@ -197,6 +197,7 @@ class ClusterSpec(Value):
 @kind(
     API_VERSION,
     namespaced=False,
+    status=True,
     labels={marks.DELETION_PROTECTED: "true"},
     columns=(AGE,),
 )

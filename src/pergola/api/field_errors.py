@@ -6,6 +6,18 @@ from typing import Final, NamedTuple
 
 from pergola.api.objects import JsonValue
 
+__all__ = [
+    "IMMUTABLE",
+    "Cause",
+    "duplicate",
+    "forbidden",
+    "invalid",
+    "required",
+    "sentence",
+    "shown",
+    "unsupported",
+]
+
 IMMUTABLE: Final = "field is immutable"
 
 

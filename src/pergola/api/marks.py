@@ -48,6 +48,9 @@ CARE_CONDITION_TYPE: Final = "care.gardener.cloud/condition-type"
 SECRET_NAME_PREFIX: Final = "managedresource-"  # noqa: S105 - the prefix of a name
 CLUSTER_IDENTITY: Final = "cluster-identity"
 
+# On DNSRecords.
+IP_STACK: Final = "dns.gardener.cloud/ip-stack"
+
 # On Gardens, the operator's Extensions and what they refer to, spec 20 §4 and spec 21 §1.1.
 OPERATOR_FINALIZER: Final = "gardener.cloud/operator"
 REFERENCE_PROTECTION: Final = "gardener.cloud/reference-protection"

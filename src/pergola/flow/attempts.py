@@ -3,12 +3,12 @@
 import asyncio
 import random
 
-from pergola.flow.background import is_being_cancelled
 from pergola.flow.errors import FlowError, TaskFailed, is_unexpected, sentence_of
 from pergola.flow.graph import Task
 from pergola.flow.retry import Diagnose, Diagnosis, diagnose_all
 from pergola.runtime.logging import get_logger
 from pergola.runtime.retrying import Failures, collect_failures
+from pergola.runtime.task_group import is_being_cancelled
 
 log = get_logger("flow")
 

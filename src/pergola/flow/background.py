@@ -23,12 +23,6 @@ async def beside(
         await _finish(task, limit)
 
 
-def is_being_cancelled() -> bool:
-    """Return whether the running asyncio task was asked to end, rather than cancelled itself."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
-
-
 async def _finish(task: "asyncio.Task[None]", limit: float) -> None:
     try:
         async with asyncio.timeout(limit):

@@ -46,6 +46,7 @@ class Progress:
         span: the percentages at the start and at the end of the flow, so that several flows can
             share one status, or work can remain after them.
         closing_seconds: the time limit of the last report.
+        is_followed: whether the caller reports what follows, so that a success needs no report.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Progress:
         interval: float = 5.0,
         span: tuple[int, int] = (0, 100),
         closing_seconds: float = 10.0,
+        is_followed: bool = False,
     ) -> None:
         self._flow = graph.name
         self._tasks = len(graph)
@@ -67,6 +69,7 @@ class Progress:
         self._interval = interval
         self._span = span
         self._closing_seconds = closing_seconds
+        self._is_followed = is_followed
         self._told: Report | None = None
         self._changed = asyncio.Event()
         self._stopped = asyncio.Event()
@@ -120,8 +123,12 @@ class Progress:
         async with beside(self._run(), stop=self._stop, limit=self._closing_seconds):
             yield
 
+    @property
+    def _has_succeeded(self) -> bool:
+        return self._done == self._tasks - len(self._skipped)
+
     def _description(self, total: int) -> str:
-        if self._done == total:
+        if self._has_succeeded:
             return f"{self._flow} finished"
         if self._stopped.is_set() and self._failed:
             return f"{self._flow} failed: {', '.join(self._failed)}"
@@ -148,6 +155,8 @@ class Progress:
 
     async def _publish(self) -> bool:
         """Try to send a report; return False if there is nothing new."""
+        if self._is_followed and self._has_succeeded:
+            return False
         report = self.now
         if report == self._told:
             return False

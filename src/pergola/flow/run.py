@@ -7,8 +7,8 @@ from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass
 from typing import Final
 
+from pergola import tracing
 from pergola.flow.attempts import Attempts
-from pergola.flow.background import is_being_cancelled
 from pergola.flow.errors import (
     FAILED_TO,
     FlowFailed,
@@ -25,6 +25,7 @@ from pergola.flow.saving import Saver
 from pergola.flow.state import RUNNING_TASK
 from pergola.runtime.clock import monotonic
 from pergola.runtime.logging import get_logger
+from pergola.runtime.task_group import TaskGroup, is_being_cancelled
 
 log = get_logger("flow")
 
@@ -123,7 +124,7 @@ class _Execution:
         self._began = monotonic()
         limit = asyncio.timeout(self._settings.deadline)
         try:
-            async with limit, asyncio.TaskGroup() as self._group:
+            async with limit, TaskGroup() as self._group:
                 self._start_ready()
         except TimeoutError:
             self._is_overdue = True
@@ -188,7 +189,8 @@ class _Execution:
         if reason:
             return Ended(Outcome.SKIPPED, started=monotonic() - self._began, why=reason)
         async with self._slots:
-            return await self._act(task)
+            with tracing.task(self._graph.name, task.name):
+                return await self._act(task)
 
     async def _act(self, task: Task) -> Ended:
         for observer in self._observers:
@@ -242,6 +244,10 @@ class _Execution:
 
     def _end(self, task: Task, ended: Ended) -> None:
         self._ended[task.name] = ended
+        outcome, seconds = str(ended.outcome), round(ended.seconds, 3)
+        log.debug(
+            "task ended", flow=self._graph.name, task=task.name, outcome=outcome, seconds=seconds
+        )
         for observer in self._observers:
             observer.ended(task.name, ended)
 

@@ -6,11 +6,12 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Final
 
-from pergola.flow.background import beside, is_being_cancelled
+from pergola.flow.background import beside
 from pergola.flow.errors import FlowError, StateNotSaved, sentence_of
 from pergola.flow.retry import Retry
 from pergola.flow.state import State
 from pergola.runtime.logging import get_logger
+from pergola.runtime.task_group import is_being_cancelled
 
 log = get_logger("flow")
 

@@ -17,6 +17,7 @@ from pergola.health.control_plane import check_control_plane, deployment_problem
 from pergola.health.daemon_sets import check_daemon_set_preserved
 from pergola.health.extensions import ExtensionFailure, check_extension
 from pergola.health.managed_resources import CareFailure, care, check_ready, check_rolled_out
+from pergola.health.pod_trouble import Trouble, pod_trouble
 from pergola.health.pods import (
     check_deployment_updated,
     is_relevant,
@@ -39,6 +40,7 @@ __all__ = [
     "PROGRESSING_KINDS",
     "CareFailure",
     "ExtensionFailure",
+    "Trouble",
     "care",
     "check",
     "check_api_service",
@@ -61,6 +63,7 @@ __all__ = [
     "is_relevant",
     "is_skipped",
     "needs_pod_count",
+    "pod_trouble",
     "pods_of",
     "pods_problem",
     "progressing",

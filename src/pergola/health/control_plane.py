@@ -35,7 +35,7 @@ def check_control_plane(
 
 
 def etcd_problem(obj: JsonObject) -> str:
-    """Return what is wrong with an Etcd, with its last errors; empty if nothing is."""
+    """Return the problems of an Etcd, with its last errors."""
     problem = check_etcd(obj)
     if problem is None:
         return ""

@@ -11,6 +11,8 @@ from typing import Any, Final
 import orjson
 
 from pergola.api.objects import JsonObject, JsonValue, map_at, maps_at
+from pergola.kube.applied_atomic import has_more_inside, more_inside
+from pergola.kube.equality.differences import Difference, named
 from pergola.kube.patches import is_void
 
 _FIELD: Final = "f:"
@@ -26,7 +28,27 @@ def is_applied(desired: JsonObject, live: JsonObject, manager: str) -> bool:
     so for values which the server writes differently, such as `1000m` for `1`.
     """
     owned = _owned(live, manager)
-    return owned is not None and _contains(live, desired) and not _owns_more(owned, desired)
+    return (
+        owned is not None
+        and _contains(live, desired)
+        and not _owns_more(owned, desired)
+        and not has_more_inside(owned, live, desired)
+    )
+
+
+def changes(desired: JsonObject, live: JsonObject, manager: str) -> Iterator[Difference]:
+    """Yield the fields that applying an object as this manager would change.
+
+    None, if the manager would only take over the fields as they are. `one` of each is live,
+    `other` desired.
+    """
+    yield from _lacking(live, desired, "")
+    owned = _owned(live, manager) or {}
+    for path, value in _extra(owned, desired, live, ""):
+        yield Difference(path, value, None)
+    for atomic in more_inside(owned, live, desired):
+        if _contains(atomic.live, atomic.desired):
+            yield Difference(*atomic)
 
 
 def has_manager(live: JsonObject, manager: str) -> bool:
@@ -61,6 +83,63 @@ def _has_items(live: list[Any], desired: list[Any]) -> bool:
         return live == desired
     remaining = iter(live)
     return all(any(_contains(item, wanted) for item in remaining) for wanted in desired)
+
+
+def _lacking(live: JsonValue, desired: JsonValue, path: str) -> Iterator[Difference]:
+    """Yield the smallest parts of a value that another one lacks."""
+    if _contains(live, desired):
+        return
+    if isinstance(live, dict) and isinstance(desired, dict):
+        for name, value in desired.items():
+            if name in live or not is_void(value):
+                yield from _lacking(live.get(name), value, f"{path}.{name}".lstrip("."))
+    elif isinstance(live, list) and isinstance(desired, list) and all(map(named, desired)):
+        yield from _lacking_items(live, desired, path)
+    else:
+        yield Difference(path, live, desired)
+
+
+def _lacking_items(live: list[Any], desired: list[Any], path: str) -> Iterator[Difference]:
+    found = [
+        each
+        for item in desired
+        for each in _lacking(
+            next((other for other in live if named(other) == named(item)), None),
+            item,
+            f"{path}[{named(item)}]",
+        )
+    ]
+    # Without one, only the order differs.
+    yield from found or [Difference(path, live, desired)]
+
+
+def _extra(
+    owned: Mapping[str, Any], desired: JsonValue, live: JsonValue, path: str
+) -> Iterator[tuple[str, JsonValue]]:
+    """Yield the owned parts that are no longer desired, with their paths and live values."""
+    for name, below in owned.items():
+        if not _is_extra(name, below, desired):
+            continue
+        if name.startswith(_FIELD):
+            field = name[len(_FIELD) :]
+            value = live.get(field) if isinstance(live, dict) else None
+            inner = desired.get(field) if isinstance(desired, dict) else None
+            yield from _parts(below, inner, value, f"{path}.{field}".lstrip("."))
+        elif name.startswith(_ITEM):
+            keys = orjson.loads(name[len(_ITEM) :])
+            wanted, value = (next(_items(each, keys), None) for each in (desired, live))
+            yield from _parts(below, wanted, value, f"{path}[{', '.join(map(str, keys.values()))}]")
+        else:
+            yield path, live
+
+
+def _parts(
+    below: Mapping[str, Any], desired: JsonValue, live: JsonValue, path: str
+) -> Iterator[tuple[str, JsonValue]]:
+    if desired is None:
+        yield path, live
+    else:
+        yield from _extra(below, desired, live, path)
 
 
 def _owns_more(owned: Mapping[str, Any], desired: JsonValue) -> bool:

@@ -73,8 +73,16 @@ class Client:
     ) -> None:
         await self.close()
 
+    async def trust(self, ca: bytes | None) -> None:
+        """Trust another authority from now on; requests and watches under way go on.
+
+        Args:
+            ca: PEM certificates; None for those of the system.
+        """
+        await self._transport.trust(ca)
+
     async def close(self) -> None:
-        """Close all connections."""
+        """Close all connections for good; later requests fail."""
         await self._transport.close()
 
     def guarded(self, permission: Permission) -> Self:
@@ -87,6 +95,16 @@ class Client:
         client = copy.copy(self)
         client._permission = permission  # noqa: SLF001 - of the same class
         return client
+
+    @property
+    def live(self) -> "Client":
+        """The client whose reads are all requests: this one, unless it reads from copies."""
+        return self
+
+    def follow(self, gvk: GroupVersionKind, key: Key) -> "AsyncGenerator[JsonObject | None] | None":
+        """Return the states of an object if this client has them without requests; else None."""
+        del gvk, key
+        return None
 
     async def resource(self, gvk: GroupVersionKind) -> Resource:
         """Return how the server serves a kind."""

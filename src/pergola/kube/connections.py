@@ -45,11 +45,16 @@ class Connections:
         self._dead_peer_seconds = dead_peer_seconds
         self._newest: _Pool | None = None
         self._pools: set[_Pool] = set()
+        self._is_closed = False
         self._sockets: WeakSet[socket.socket] = WeakSet()
 
     @asynccontextmanager
     async def session(self) -> AsyncIterator[aiohttp.ClientSession]:
-        """Lend the session for one request; if the connection fails, later ones get a new one."""
+        """Lend the session for one request; if the connection fails, later ones get a new one.
+
+        Raises:
+            ConnectionError: All connections were closed.
+        """
         pool = self._pool()
         pool.users += 1
         try:
@@ -69,13 +74,16 @@ class Connections:
             await self._close_if_done(pool)
 
     async def close(self) -> None:
-        """Close all connections, those in use too."""
+        """Close all connections, those in use too, for good."""
+        self._is_closed = True
         pools, self._pools, self._newest = self._pools, set(), None
         for pool in pools:
             await pool.session.close()
         await self._hang_up()
 
     def _pool(self) -> _Pool:
+        if self._is_closed:
+            raise ConnectionError("the client is closed")
         if self._newest is None:
             self._newest = _Pool(self._open_session(self._socket))
             self._pools.add(self._newest)

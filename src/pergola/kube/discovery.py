@@ -86,7 +86,7 @@ class Discovery:
         self._locks: dict[tuple[str, str], asyncio.Lock] = {}
 
     def known(self, gvk: GroupVersionKind) -> Resource | None:
-        """Return what is known already, without a request."""
+        """Return what earlier requests found, without another one."""
         return self._kinds.get(gvk[:2], {}).get(gvk.kind)
 
     async def resource(self, gvk: GroupVersionKind) -> Resource:

@@ -122,6 +122,15 @@ _BY_CODE: dict[int, type[ApiError]] = {
 }
 
 
+def is_outage(error: BaseException | None) -> bool:
+    """Return whether an error, or one that caused it, is that an API server is away."""
+    while error is not None:
+        if isinstance(error, Unreachable) or (isinstance(error, ApiError) and error.code == 503):
+            return True
+        error = error.__cause__
+    return False
+
+
 def api_error(code: int, status: JsonObject) -> ApiError:
     """Return the error of the right class for a Status that came with HTTP status `code`."""
     if code == 409 and status.get("reason") == "AlreadyExists":

@@ -1,10 +1,10 @@
-"""The states of one object: the current one, and one after each change.
+"""The states of one object, or of all objects of a kind: now, and after each change.
 
-The object is watched; only a client that may not list and watch the kind polls it.
+They are watched; only a client that may not list and watch the kind of an object polls it.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
 from typing import Final, TypeAlias
 
@@ -28,12 +28,15 @@ State: TypeAlias = JsonObject | None
 """An object, or None while it does not exist."""
 States: TypeAlias = AsyncGenerator[State]
 """The states of one object, forever; some may be skipped, but never the last one."""
+Collection: TypeAlias = Mapping[Key, JsonObject]
+"""All objects of a kind, by key."""
 
 
 async def watched(client: Client, gvk: GroupVersionKind, key: Key, interval: float) -> States:
     """Yield the states of an object.
 
-    After the first read, it waits for an API server that is unreachable or overloaded.
+    A client that has copies of the kind follows them. After the first read, it waits for an API
+    server that is unreachable or overloaded.
 
     Args:
         interval: seconds between two reads of a client that may not list and watch the kind.
@@ -41,6 +44,11 @@ async def watched(client: Client, gvk: GroupVersionKind, key: Key, interval: flo
     Raises:
         KubeError: the object cannot be read.
     """
+    followed = client.follow(gvk, key)
+    if followed is not None:
+        async with aclosing(followed) as states:
+            async for state in states:
+                yield state
     read = False
     try:
         while True:
@@ -57,6 +65,56 @@ async def watched(client: Client, gvk: GroupVersionKind, key: Key, interval: flo
         async with aclosing(polled(client, gvk, key, interval)) as states:
             async for state in states:
                 yield state
+
+
+async def all_watched(
+    client: Client, gvk: GroupVersionKind, namespace: str | None = None
+) -> AsyncGenerator[Collection]:
+    """Yield the metadata of all objects of a kind, now and after each change.
+
+    Raises:
+        KubeError: they cannot be read; after the first read, only if that cannot pass.
+    """
+    read = False
+    while True:
+        try:
+            async with aclosing(_collections(client, gvk, namespace)) as collections:
+                async for collection in collections:
+                    read = True
+                    yield collection
+        except KubeError as error:
+            if not read or not _may_pass(error):
+                raise
+        await asyncio.sleep(_PAUSE_SECONDS)
+
+
+async def _collections(
+    client: Client, gvk: GroupVersionKind, namespace: str | None
+) -> AsyncGenerator[Collection]:
+    found: dict[Key, JsonObject] = {}
+    version = ""
+    async for page in client.pages(gvk, namespace, metadata_only=True):
+        found |= {Key.of(obj): obj for obj in page.items}
+        version = page.resource_version
+    yield found
+    changes = watch(
+        client,
+        await client.resource(gvk),
+        namespace,
+        metadata_only=True,
+        resource_version=version,
+        timeout_seconds=_WATCH_SECONDS,
+    )
+    with suppress(Gone, Unreachable):
+        async with aclosing(changes):
+            async for change in changes:
+                if change.type in ("ADDED", "MODIFIED"):
+                    found[Key.of(change.object)] = change.object
+                elif change.type == "DELETED":
+                    found.pop(Key.of(change.object), None)
+                else:
+                    continue
+                yield found
 
 
 async def polled(client: Client, gvk: GroupVersionKind, key: Key, interval: float) -> States:

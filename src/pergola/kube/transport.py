@@ -8,12 +8,14 @@ import asyncio
 import io
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Final
+from dataclasses import replace
+from typing import Final, NamedTuple
 
 import aiohttp
 import orjson
 from yarl import URL
 
+from pergola import tracing
 from pergola.kube.connections import DEAD_PEER_SECONDS, Connections
 from pergola.kube.errors import ApiError, TooManyRequests, Unauthorized, Unreachable, api_error
 from pergola.kube.kubeconfig import ClusterConfig, ssl_context
@@ -30,6 +32,12 @@ Observer = Callable[[str, str, str, float], None]
 
 Permission = Callable[[], None]
 """A function that is called right before a request is sent, and raises to prevent it."""
+
+
+class _Answer(NamedTuple):
+    status: int
+    body: bytes
+    retry_after: str | None
 
 
 def unobserved(method: str, code: str, host: str, seconds: float) -> None:
@@ -139,8 +147,14 @@ class Transport:
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise Unreachable(self._failure(error)) from error
 
+    async def trust(self, ca: bytes | None) -> None:
+        """Trust another authority from now on; requests under way keep their connections."""
+        if ca != self._config.ca:
+            self._config = replace(self._config, ca=ca)
+            await self._connections.renew()
+
     async def close(self) -> None:
-        """Close all connections."""
+        """Close all connections for good."""
         await self._connections.close()
 
     async def _send(
@@ -159,25 +173,30 @@ class Transport:
             credentials = await self._headers()
             if permission is not None:
                 permission()
-            async with (
-                self._connections.session() as session,
-                session.request(
-                    method,
-                    url,
-                    headers={**headers, **credentials},
-                    data=_payload(body),
-                    server_hostname=self._server_name,
-                ) as response,
-            ):
-                code = str(response.status)
-                answer = await response.read()
-                if response.status >= 400:
-                    raise _error(response.status, answer, response.headers.get("Retry-After"))
-                return answer
+            with tracing.api_request(method, url.path, self._host) as span:
+                own = {**headers, **credentials, **tracing.headers()}
+                answer = await self._exchange(method, url, own, body)
+                span.set_attribute("http.response.status_code", answer.status)
+            code = str(answer.status)
+            if answer.status >= 400:
+                raise _error(answer.status, answer.body, answer.retry_after)
+            return answer.body
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise Unreachable(self._failure(error)) from error
         finally:
             self._observe(method, code, self._host, asyncio.get_running_loop().time() - began)
+
+    async def _exchange(
+        self, method: str, url: URL, headers: dict[str, str], body: bytes | None
+    ) -> "_Answer":
+        async with (
+            self._connections.session() as session,
+            session.request(
+                method, url, headers=headers, data=_payload(body), server_hostname=self._server_name
+            ) as response,
+        ):
+            retry_after = response.headers.get("Retry-After")
+            return _Answer(response.status, await response.read(), retry_after)
 
     async def _headers(self) -> dict[str, str]:
         """Return the credentials; a changed client certificate requires new connections."""

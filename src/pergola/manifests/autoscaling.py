@@ -1,6 +1,6 @@
 """VerticalPodAutoscalers, for clusters that have the autoscaler."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pergola.api.objects import JsonObject
 from pergola.manifests.objects import manifest
@@ -14,6 +14,7 @@ def vertical_pod_autoscaler(
     least: Mapping[str, int | str] | None = None,
     *,
     most: Mapping[str, int | str] | None = None,
+    resources: Sequence[str] = (),
     labels: Mapping[str, str] | None = None,
 ) -> JsonObject:
     """Return an autoscaler that sets the requests of one container, and of no sidecar.
@@ -22,8 +23,11 @@ def vertical_pod_autoscaler(
         target: the workload, as `target_reference` makes it.
         least: the least amounts, such as `{"memory": "100Mi"}`.
         most: the greatest amounts.
+        resources: the resources that it controls; CPU and memory if empty.
     """
     policy: JsonObject = {"containerName": container, "controlledValues": "RequestsOnly"}
+    if resources:
+        policy["controlledResources"] = list(resources)
     if least:
         policy["minAllowed"] = dict(least)
     if most:

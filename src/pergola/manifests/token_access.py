@@ -8,7 +8,7 @@ from pergola.manifests.volumes import mount, projected
 MOUNT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 """The directory where client libraries look for token, CA certificate and namespace."""
 
-_VOLUME: Final = "api-access"
+_VOLUME: Final = "kube-api-access-gardener"
 _SECONDS: Final = 12 * 60 * 60
 
 

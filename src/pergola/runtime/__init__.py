@@ -10,7 +10,7 @@ from pergola.runtime.caching.index import Index
 from pergola.runtime.clock import Clock, SystemClock
 from pergola.runtime.controlling.controller import DONE, Again, Outcome, ReconcileError
 from pergola.runtime.controlling.events import Recorder, Regarding
-from pergola.runtime.controlling.unit import Unit, controller_unit
+from pergola.runtime.controlling.unit import Controller, Unit
 from pergola.runtime.controlling.watches import (
     Events,
     Watch,
@@ -34,6 +34,7 @@ __all__ = [
     "Caches",
     "Change",
     "Clock",
+    "Controller",
     "Election",
     "Events",
     "Index",
@@ -51,7 +52,6 @@ __all__ = [
     "all_of",
     "changed",
     "configure",
-    "controller_unit",
     "exists",
     "get_logger",
     "later",

@@ -16,6 +16,7 @@ from pergola.secrets_manager.configs import (
     StaticToken,
     StaticTokens,
 )
+from pergola.secrets_manager.durable import durable, observe_managed
 from pergola.secrets_manager.errors import SecretsManagerError
 from pergola.secrets_manager.managed import ManagedSecret
 from pergola.secrets_manager.manager import Generated, SecretsManager
@@ -40,4 +41,6 @@ __all__ = [
     "StaticToken",
     "StaticTokens",
     "Use",
+    "durable",
+    "observe_managed",
 ]

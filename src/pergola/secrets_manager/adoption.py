@@ -21,7 +21,7 @@ log = get_logger("secrets-manager")
 async def labelled_sources(store: Store, name: str) -> list[ManagedSecret]:
     """Return the Secrets of the namespace whose label asks to use their data for a config."""
     selector = f"{USE_DATA_FOR}={name}"
-    found = await store.client.list(SECRET, store.namespace, labels=selector)
+    found = await store.client.live.list(SECRET, store.namespace, labels=selector)
     return [ManagedSecret.of(obj) for obj in found]
 
 

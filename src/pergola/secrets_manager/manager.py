@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Self
+from typing import Self, TypeAlias
 
 from pergola.kube.client import Client
 from pergola.pki import Authority, CertificateError, Pair, read_certificate
@@ -34,6 +34,14 @@ from pergola.secrets_manager.managed import (
 from pergola.secrets_manager.options import Options, Rotate, Use
 from pergola.secrets_manager.store import Store
 
+Generate: TypeAlias = Callable[[SecretConfig, Inputs], SecretData]
+"""Returns new data of a config."""
+
+
+def new_data(config: SecretConfig, inputs: Inputs) -> SecretData:
+    """Return the data that a config generates."""
+    return config.generate(inputs)
+
 
 @dataclass(frozen=True, slots=True)
 class Generated:
@@ -58,6 +66,7 @@ class SecretsManager:
     Args:
         rotation_times: When a user started the rotation of a config; wins over automatic renewal.
         random_bytes: Returns that many unpredictable bytes.
+        generate: Makes new data; for rehearsals, which do without expensive keys.
     """
 
     def __init__(
@@ -66,10 +75,12 @@ class SecretsManager:
         clock: Clock,
         rotation_times: Mapping[str, datetime],
         random_bytes: Callable[[int], bytes] = os.urandom,
+        generate: Generate = new_data,
     ) -> None:
         self._store = store
         self._clock = clock
         self._random_bytes = random_bytes
+        self._generate = generate
         self._initiated = initiation_times(store.secrets.values(), clock.now())
         for name, started in rotation_times.items():
             self._initiated[name] = str(int(started.timestamp()))
@@ -85,17 +96,19 @@ class SecretsManager:
         *,
         clock: Clock,
         rotation_times: Mapping[str, datetime] | None = None,
+        generate: Generate = new_data,
     ) -> Self:
         """Start a run: list the Secrets of an identity; those of others are never touched.
 
         Args:
             identity: The value of the label `manager-identity`.
+            generate: See the class.
 
         Raises:
             SecretsManagerError: A Secret holds a value that is not base64.
         """
         store = await Store.read(client, namespace, identity)
-        return cls(store, clock, rotation_times or {})
+        return cls(store, clock, rotation_times or {}, generate=generate)
 
     async def generate(self, config: SecretConfig, options: Options | None = None) -> ManagedSecret:
         """Return the current Secret of a config; create, adopt or repair it as needed.
@@ -217,7 +230,7 @@ class SecretsManager:
             signer=authority,
         )
         try:
-            return await asyncio.to_thread(config.generate, inputs)
+            return await asyncio.to_thread(self._generate, config, inputs)
         except CertificateError as error:
             raise SecretsManagerError(f"cannot generate secret {config.name}: {error}") from None
 

@@ -47,15 +47,14 @@ class Store:
 
     @classmethod
     async def read(cls, client: Client, namespace: str, identity: str) -> Self:
-        """List the Secrets of an identity.
+        """List the Secrets of an identity, by a request: a copy may lack the newest one.
 
         Raises:
             SecretsManagerError: One holds a value that is not base64.
         """
         selector = f"{MANAGED_BY}={MANAGER},{IDENTITY}={identity}"
-        found = [
-            ManagedSecret.of(obj) for obj in await client.list(SECRET, namespace, labels=selector)
-        ]
+        listed = await client.live.list(SECRET, namespace, labels=selector)
+        found = map(ManagedSecret.of, listed)
         return cls(client, namespace, identity, {secret.object_name: secret for secret in found})
 
     def named(self, name: str) -> list[ManagedSecret]:

@@ -25,7 +25,7 @@ from pergola.kube.kubeconfig import load
 from pergola.pki import Plan, read_bundle, read_certificate, signed_by
 from pergola.runtime.clock import FakeClock
 from pergola.runtime.metrics import Metrics
-from pergola.testing.waiting import running, settled, until, until_gone
+from pergola.testing.waiting import PATIENCE, running, settled, until, until_gone
 from pergola.testing.world import RecordingClient
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -184,7 +184,7 @@ async def test_a_new_authority_is_registered_before_anything_is_signed_by_it(
 
         await installed.passes(timedelta(days=20, minutes=6))
         newest = read_bundle(trusted(registered))[0]
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while not signed_by(read_certificate(installed.served()), newest):
                 await installed.client.get_raw("/version")
 

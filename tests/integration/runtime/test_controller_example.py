@@ -1,8 +1,9 @@
 """The example of a controller does what its README says, on a real API server."""
 
 import asyncio
-import importlib.util
+import importlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
@@ -11,12 +12,11 @@ import pytest
 from pergola.api.kinds import CONFIG_MAP
 from pergola.api.objects import JsonObject, Key, annotations_of
 from pergola.kube.client import Client
-from pergola.kube.kubeconfig import load
-from pergola.runtime import Election, ProcessOptions
+from pergola.runtime import Application, Election, ProcessOptions
 from pergola.testing.waiting import until
 from pergola.testing.world import config_map
 
-FILE = Path(__file__).parents[3] / "examples" / "controller" / "count_keys.py"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "controller"
 
 
 def counted(count: str) -> Callable[[JsonObject], bool]:
@@ -24,23 +24,33 @@ def counted(count: str) -> Callable[[JsonObject], bool]:
 
 
 @pytest.fixture
-def example() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("count_keys", FILE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def example(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(EXAMPLE)
+    return importlib.import_module("count_keys")
+
+
+async def test_the_test_of_the_example_passes(
+    cluster_client: Client, namespace: str, example: ModuleType
+) -> None:
+    tests = importlib.import_module("test_count_keys")
+    assert tests.count_keys is example.count_keys
+    await tests.test_keys_are_counted(cluster_client, namespace)
 
 
 async def test_labelled_config_maps_are_annotated_with_the_number_of_their_keys(
-    cluster_client: Client, kubeconfig: Path, namespace: str, example: ModuleType
+    cluster_client: Client,
+    kubeconfig: Path,
+    namespace: str,
+    example: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
     election = Election(namespace=namespace, name="count-keys")
     options = ProcessOptions(health=None, metrics=None, election=election)
+    monkeypatch.setattr(example, "Application", partial(Application, options=options))
     labels = {"count": "keys"}
     await cluster_client.create(config_map("early", namespace, labels=labels, a="1", b="2"))
-    running = asyncio.create_task(example.serve(load(kubeconfig), options))
+    running = asyncio.create_task(example.main())
     try:
         await cluster_client.create(config_map("other", namespace, a="1"))
         await cluster_client.create(config_map("late", namespace, labels=labels, a="1"))

@@ -19,7 +19,12 @@ VALID: JsonObject = {
         "providerConfig": {"apiVersion": "a/v1", "kind": "K", "anything": {"goes": [1]}},
     },
     "status": {
-        "ingress": {"ip": "192.0.2.1", "hostname": "bastion.example.org"},
+        "ingress": {
+            "ip": "192.0.2.1",
+            "hostname": "bastion.example.org",
+            "ipMode": "VIP",
+            "ports": [{"port": 22, "protocol": "TCP", "error": "example.org/PortInUse"}],
+        },
         "observedGeneration": 1,
     },
 }
@@ -27,6 +32,16 @@ VALID: JsonObject = {
 
 def test_what_callers_ask_for_and_the_extension_of_aws_writes_is_allowed() -> None:
     assert list(validate(schema_of(Bastion), VALID, "")) == []
+
+
+@pytest.mark.parametrize("error", ["", "not a word", "e" * 317])
+def test_the_error_of_a_port_is_a_word(error: str) -> None:
+    port: JsonObject = {"port": 22, "protocol": "TCP", "error": error}
+    status: JsonObject = {"ingress": {"ports": [port]}}
+
+    [found] = validate(schema_of(Bastion), {**VALID, "status": status}, "")
+
+    assert found.path == "status.ingress.ports[0].error"
 
 
 def test_a_bastion_is_read_and_written_as_it_is() -> None:

@@ -129,13 +129,13 @@ def test_networks_are_served_as_the_contract_says() -> None:
     ]
 
 
-def test_a_cluster_belongs_to_no_namespace_and_has_no_status() -> None:
+def test_a_cluster_belongs_to_no_namespace_and_its_status_is_a_subresource() -> None:
     crd = cluster_crd()
     [version] = crd["spec"]["versions"]
 
     assert crd["metadata"]["name"] == "clusters.extensions.gardener.cloud"
     assert crd["spec"]["scope"] == "Cluster"
-    assert "subresources" not in version
+    assert version["subresources"] == {"status": {}}
 
 
 @pytest.mark.parametrize("missing", ["type", "podCIDR", "serviceCIDR"])

@@ -16,6 +16,7 @@ from pergola.api.operator_v1alpha1 import (
 )
 from pergola.api.operator_v1alpha1.operations import annotation_of, operations_in
 from pergola.api.schema import Malformed, schema_of, validate
+from pergola.kube.patches import apply_merge_patch
 from pergola.kube.yaml import parse
 from pergola.testing.gardens import MINIMAL
 
@@ -177,3 +178,43 @@ def test_a_full_extension_follows_the_schema() -> None:
 def test_an_annotation_holds_several_operations(annotation: str, operations: list[str]) -> None:
     assert operations_in(annotation) == operations
     assert operations_in(annotation_of(operations)) == operations
+
+
+@pytest.mark.parametrize(
+    ("zone", "is_valid"),
+    [("+0000", True), ("+1400", True), ("-1200", True), ("-1300", False), ("+1500", False)],
+)
+def test_maintenance_windows_have_zones_that_exist(zone: str, is_valid: bool) -> None:
+    window = {"begin": f"220000{zone}", "end": "230000+0000"}
+    patch = {"spec": {"virtualCluster": {"maintenance": {"timeWindow": window}}}}
+
+    found = list(validate(schema_of(Garden), apply_merge_patch(MINIMAL, patch), ""))
+
+    assert [each.path for each in found] == (
+        [] if is_valid else ["spec.virtualCluster.maintenance.timeWindow.begin"]
+    )
+
+
+def test_an_encryption_needs_a_provider_which_defaulting_adds() -> None:
+    server = {"kubeAPIServer": {"encryptionConfig": {"resources": ["configmaps"]}}}
+    garden = apply_merge_patch(MINIMAL, {"spec": {"virtualCluster": {"kubernetes": server}}})
+
+    assert [each.path for each in validate(schema_of(Garden), garden, "")] == [
+        "spec.virtualCluster.kubernetes.kubeAPIServer.encryptionConfig.provider"
+    ]
+    assert list(validate(schema_of(Garden), default_garden(garden), "")) == []
+
+
+def test_a_garden_may_have_constraints() -> None:
+    condition: JsonObject = {
+        "type": "CACertificateValiditiesAcceptable",
+        "status": "False",
+        "reason": "ExpiringCACertificates",
+        "message": "ca expires in 10 days",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+        "lastUpdateTime": "2026-01-01T00:00:00Z",
+    }
+
+    found = validate(schema_of(Garden), {**MINIMAL, "status": {"constraints": [condition]}}, "")
+
+    assert list(found) == []

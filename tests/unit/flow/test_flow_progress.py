@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 
 import pytest
 
@@ -148,3 +149,12 @@ async def test_reports_end_with_a_cancelled_flow() -> None:
     await asyncio.sleep(60)
     assert len(asyncio.all_tasks()) == 1
     assert status.reports[-1] == (8, 50, "demo failed: b")
+
+
+async def test_a_flow_whose_caller_goes_on_reports_no_success_but_a_failure() -> None:
+    for seconds, last in ((1, "Starting Garden"), (-1, "Garden failed: A")):
+        graph, status = chain("Garden", {"A": seconds}), Status()
+        progress = Progress(graph, status.report, is_followed=True)
+        with suppress(FlowFailed):
+            await run(graph, progress=progress)
+        assert status.reports[-1][2] == last

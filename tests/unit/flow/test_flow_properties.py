@@ -1,6 +1,6 @@
 """Whatever the graph, whatever fails and wherever it is killed: properties of flows.
 
-A world of named objects stands for a cloud. Every operation of it, and every write of the state,
+A world of named objects replaces a cloud. Every operation of it, and every write of the state,
 takes time and can be the last thing that the process sees: before it has happened, or after.
 """
 

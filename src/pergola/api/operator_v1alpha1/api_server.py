@@ -4,7 +4,7 @@
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, field
+from msgspec import Meta
 
 from pergola.api.core_v1 import ObjectReference
 from pergola.api.objects import JsonObject
@@ -98,7 +98,12 @@ class EncryptionProvider(Value):
 class EncryptionConfig(Value):
     """The encryption of resources in etcd."""
 
+    provider: EncryptionProvider
+    """The encryption provider."""
     resources: list[str] = []
     """Extra resources to encrypt, as `resource` or `resource.group`; some always are."""
-    provider: EncryptionProvider = field(default_factory=EncryptionProvider)
-    """The encryption provider."""
+
+
+def default_encryption() -> EncryptionConfig:
+    """Return the encryption of a Garden that does not choose any."""
+    return EncryptionConfig(provider=EncryptionProvider())

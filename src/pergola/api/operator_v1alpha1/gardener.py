@@ -15,6 +15,7 @@ from pergola.api.operator_v1alpha1.api_server import (
     Logging,
     Requests,
     WatchCacheSizes,
+    default_encryption,
 )
 from pergola.api.operator_v1alpha1.dashboard import Dashboard
 from pergola.api.operator_v1alpha1.facets import NOT_EMPTY, DnsDomain, LogLevel
@@ -35,7 +36,7 @@ class GardenerApiServer(Value):
     """The configuration of the audit log."""
     audit_webhook: AuditWebhook | None = None
     """The webhook that receives the audit log."""
-    encryption_config: EncryptionConfig = field(default_factory=EncryptionConfig)
+    encryption_config: EncryptionConfig = field(default_factory=default_encryption)
     """The encryption of resources in etcd; the provider must be that of the kube-apiserver."""
     feature_gates: dict[str, bool] = {}
     """Feature gates of Gardener."""

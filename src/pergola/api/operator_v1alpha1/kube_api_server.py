@@ -14,6 +14,7 @@ from pergola.api.operator_v1alpha1.api_server import (
     Logging,
     Requests,
     WatchCacheSizes,
+    default_encryption,
 )
 from pergola.api.operator_v1alpha1.authentication import (
     Authentication,
@@ -78,7 +79,7 @@ class KubeApiServer(Value):
     """The toleration of unreachable nodes, in seconds."""
     enable_anonymous_authentication: bool | None = None
     """Whether to serve unauthenticated requests; not allowed as of Kubernetes 1.35."""
-    encryption_config: EncryptionConfig = field(default_factory=EncryptionConfig)
+    encryption_config: EncryptionConfig = field(default_factory=default_encryption)
     """The encryption of resources in etcd."""
     event_ttl: Duration = field(name="eventTTL", default=Duration(hours=1))
     """The lifetime of Events."""

@@ -121,6 +121,8 @@ class GardenStatus(Value):
 
     conditions: list[Condition] = []
     """The health of the garden, by aspect."""
+    constraints: list[Condition] = []
+    """Conditions that restrict which operations are possible."""
     gardener: OperatorIdentity | None = None
     """The operator that works on the Garden."""
     last_operation: LastOperation | None = None

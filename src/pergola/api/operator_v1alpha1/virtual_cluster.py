@@ -2,7 +2,7 @@
 
 # ruff: noqa: RUF012 - Structs give every value its own copy of an empty default
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from msgspec import Meta, field
 
@@ -13,10 +13,9 @@ from pergola.api.operator_v1alpha1.kube_api_server import KubeApiServer
 from pergola.api.schema.declare import Value, default
 from pergola.api.schema.duration import Duration
 
-TimeOfDay = Annotated[
-    str, Meta(pattern=r"^([0-1][0-9]|2[0-3])[0-5][0-9][0-5][0-9][+-](0[0-9]|1[0-4])00$")
-]
-"""A time of the day with the zone's offset, such as `220000+0100`."""
+_ZONE: Final = r"(\+(0[0-9]|1[0-4])|-(0[0-9]|1[0-2]))00"
+TimeOfDay = Annotated[str, Meta(pattern=rf"^([0-1][0-9]|2[0-3])[0-5][0-9][0-5][0-9]{_ZONE}$")]
+"""A time of the day with the zone's offset, such as `220000+0100`; zones are -12 to +14 hours."""
 
 
 class HighAvailability(Value):
@@ -91,11 +90,51 @@ class MaintenanceTimeWindow(Value):
     """The end of the window, such as `230000+0100`."""
 
 
+class RotationSchedule(Value):
+    """When a credential is rotated."""
+
+    rotation_period: PositiveDuration
+    """The time between the starts of two rotations."""
+
+
+class TwoStepRotationSchedule(RotationSchedule):
+    """When a credential is rotated whose old value stays valid until the rotation completes."""
+
+    complete_after: PositiveDuration | None = None
+    """The time for which the old value stays valid; without it, a user completes the rotation."""
+
+
+class MaintenanceAutoRotationCredentials(Value):
+    """The credentials that are rotated by schedule."""
+
+    certificate_authorities: TwoStepRotationSchedule | None = None
+    """The certificate authorities, and all certificates that they sign."""
+    service_account_key: TwoStepRotationSchedule | None = None
+    """The key that signs tokens of ServiceAccounts."""
+    workload_identity_key: TwoStepRotationSchedule | None = None
+    """The key that signs tokens of workload identities."""
+    etcd_encryption_key: RotationSchedule | None = None
+    """The keys with which objects in etcd are encrypted."""
+    observability: RotationSchedule | None = None
+    """The passwords of the observability hosts."""
+
+
+class MaintenanceAutoRotation(Value):
+    """Rotations that begin by themselves."""
+
+    credentials: MaintenanceAutoRotationCredentials = field(
+        default_factory=MaintenanceAutoRotationCredentials
+    )
+    """The credentials that are rotated by schedule; by default none."""
+
+
 class Maintenance(Value):
     """The maintenance of the virtual cluster."""
 
     time_window: MaintenanceTimeWindow
     """The window for full snapshots, defragmentation, and evictions that resize pods."""
+    auto_rotation: MaintenanceAutoRotation | None = None
+    """Rotations of credentials that begin by themselves in the window; an addition of Pergola."""
 
 
 class Networking(Value):

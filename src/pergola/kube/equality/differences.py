@@ -60,6 +60,14 @@ def differences(
         yield Difference(path, one, other)
 
 
+def named(item: JsonValue) -> str:
+    """Return what names an item in its list; empty if nothing does."""
+    if not isinstance(item, dict):
+        return ""
+    names = (item.get(field) for field in _NAMES)
+    return next((name for name in names if isinstance(name, str)), "")
+
+
 def _of_maps(one: JsonObject, other: JsonObject, shape: Shape, path: str) -> Iterator[Difference]:
     if isinstance(shape, Filled):
         one, other = shape.fill(one), shape.fill(other)
@@ -84,9 +92,11 @@ def _of_lists(
     only_one, only_other = _unmatched(one, other, shape)
     items = [item for _, item in (*only_one, *only_other)]
     if any(isinstance(item, dict | list) for item in items):
-        named = all(map(_name_of, items))
-        left, right = (_labelled(rest, named=named) for rest in (only_one, only_other))
-        pairs = _by_label(left, right) if named else zip_longest(left, right, fillvalue=_ABSENT)
+        have_names = all(map(named, items))
+        left, right = (_labelled(rest, by_name=have_names) for rest in (only_one, only_other))
+        pairs = (
+            _by_label(left, right) if have_names else zip_longest(left, right, fillvalue=_ABSENT)
+        )
         for (label, item), (position, counterpart) in pairs:
             yield from differences(item, counterpart, shape, f"{path}[{label or position}]")
     elif items:
@@ -109,14 +119,14 @@ def _unmatched(
     return only_one, rest
 
 
-def _labelled(items: Sequence[tuple[int, JsonValue]], *, named: bool) -> list[_Labelled]:
+def _labelled(items: Sequence[tuple[int, JsonValue]], *, by_name: bool) -> list[_Labelled]:
     """Return items with their names, numbered if one repeats; with their indices if unnamed."""
-    if not named:
+    if not by_name:
         return [(str(index), item) for index, item in items]
     seen: Counter[str] = Counter()
     labelled: list[_Labelled] = []
     for _, item in items:
-        name = _name_of(item)
+        name = named(item)
         seen[name] += 1
         labelled.append((name if seen[name] == 1 else f"{name} {seen[name]}", item))
     return labelled
@@ -128,14 +138,6 @@ def _by_label(
     left, right = dict(one), dict(other)
     for label in dict.fromkeys([*left, *right]):
         yield (label, left.get(label)), (label, right.get(label))
-
-
-def _name_of(item: JsonValue) -> str:
-    """Return what names an item in its list; empty if nothing does."""
-    if not isinstance(item, dict):
-        return ""
-    names = (item.get(field) for field in _NAMES)
-    return next((name for name in names if isinstance(name, str)), "")
 
 
 def _shape_of_field(shape: Shape, name: str) -> Shape:

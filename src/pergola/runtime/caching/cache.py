@@ -11,7 +11,7 @@ last `GRACE_SECONDS`.
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing, suppress
 from typing import Final, Generic, NamedTuple, TypeAlias, TypedDict, TypeVar
 
@@ -28,7 +28,8 @@ T = TypeVar("T")
 log = get_logger("cache")
 
 GRACE_SECONDS: Final = 5.0
-_WATCH_SECONDS: Final = (300, 600)
+# A dead connection is noticed by its silence, so a watch may last: each renewal is a request.
+_WATCH_SECONDS: Final = (3000, 4200)
 _FIRST_RETRY_SECONDS: Final = 0.1
 _LAST_RETRY_SECONDS: Final = 10.0
 _UNSERVED_RETRY_SECONDS: Final = 30.0
@@ -169,11 +170,14 @@ class Cache(Generic[T]):
         listed: set[Key] = set()
         newest = 0
         pages = self._client.pages(self.gvk, self.namespace, **self._selection, metadata_only=True)
-        async with aclosing(pages):
-            async for page in pages:
-                for obj in page.items:
-                    listed.add(Key.of(obj))
-                    newest = max(newest, _number(resource_version_of(obj)))
+        try:
+            async with aclosing(pages):
+                async for page in pages:
+                    for obj in page.items:
+                        listed.add(Key.of(obj))
+                        newest = max(newest, _number(resource_version_of(obj)))
+        except UnknownKind:
+            pass  # it has no objects, and the cache may not have looked yet
         return newest > self._highest or any(key not in listed for key in self._objects)
 
     # Wiring
@@ -184,9 +188,23 @@ class Cache(Generic[T]):
         for key, stored in list(self._objects.items()):
             self._call(subscriber, Change(key, None, stored.value, initial=True))
 
+    def unsubscribe(self, subscriber: Subscriber[T]) -> None:
+        """Stop calling a subscriber."""
+        self._subscribers.remove(subscriber)
+
+    @property
+    def subscribers(self) -> Sequence[Subscriber[T]]:
+        """The subscribers, in the order in which they came."""
+        return tuple(self._subscribers)
+
     def observe(self, obj: JsonObject) -> None:
-        """Store an object that a write returned, so that the next read sees that write."""
-        self._take(obj)
+        """Store an object that a request returned, so that the next read sees it.
+
+        If the watch has delivered later changes and the object is not here, it is gone by now.
+        """
+        is_passed = 0 < _number(resource_version_of(obj)) <= self._highest
+        if Key.of(obj) in self._objects or not is_passed:
+            self._take(obj)
 
     def wake(self) -> None:
         """Retry now instead of after the current pause."""
@@ -340,9 +358,10 @@ class Cache(Generic[T]):
         if self._lost_at is None:
             self._lost_at = monotonic()
         self._failures += 1
-        if self._failures == _LOGGED_FAILURE:
-            log.error("watch failed", kind=str(self.gvk), error=str(error))
         self._error = error
+        if self._failures == _LOGGED_FAILURE:
+            report = log.warning if self.is_outage else log.error
+            report("watch failed", kind=str(self.gvk), error=str(error))
 
     def _unserved(self, error: UnknownKind) -> None:
         """The server does not know the kind, so none of its objects exist."""

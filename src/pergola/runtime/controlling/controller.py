@@ -10,10 +10,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-from pergola.kube.errors import Conflict, KubeError
+from pergola import tracing
+from pergola.kube.errors import Conflict, KubeError, is_outage
 from pergola.runtime.controlling.queue import LAST_RETRY_SECONDS, Queue
 from pergola.runtime.logging import get_logger
 from pergola.runtime.metrics import Metrics
+from pergola.runtime.task_group import TaskGroup, is_being_cancelled
 
 K = TypeVar("K")
 log = get_logger("controller")
@@ -34,6 +36,9 @@ class Again:
 Outcome = Done | Again
 DONE: Final = Done()
 
+OUTAGE_RETRY_SECONDS: Final = 10.0
+"""The longest backoff while an API server is away: it says nothing about the key."""
+
 
 class ReconcileError(Exception):
     """A reconciliation failed and has reported it already: retry with backoff."""
@@ -43,7 +48,16 @@ class MustStop(Exception):
     """The process must not go on: this ends the controllers, and is never retried."""
 
 
-class Controller(Generic[K]):
+def raise_if_must_stop(error: Exception) -> None:
+    """Raise what must stop the process, if an error is that or a group that contains it."""
+    if isinstance(error, MustStop):
+        raise error
+    if isinstance(error, ExceptionGroup):
+        for each in error.exceptions:
+            raise_if_must_stop(each)
+
+
+class Workers(Generic[K]):
     """Run `reconcile` for the keys of a queue.
 
     Args:
@@ -73,12 +87,12 @@ class Controller(Generic[K]):
 
     async def run(self) -> None:
         """Work until cancelled, which can happen at any await of a run."""
-        async with asyncio.TaskGroup() as group:
+        async with TaskGroup() as group:
             for number in range(self._workers):
                 group.create_task(self._work(), name=f"{self.name}/{number}")
 
     async def _work(self) -> None:
-        while True:
+        while not is_being_cancelled():  # a reconciler may handle a cancellation away
             key = await self.queue.get()
             try:
                 await self._run(key)
@@ -92,11 +106,13 @@ class Controller(Generic[K]):
         self._metrics.active_workers.inc()
         limit = asyncio.timeout(self._deadline)
         try:
-            async with limit:
-                outcome = await self._reconcile(key)
-        except MustStop:
-            raise
-        except Exception as error:  # whatever it is, the key is retried
+            with tracing.reconciliation(self.name, key):
+                async with limit:
+                    outcome = await self._reconcile(key)
+        except (
+            Exception
+        ) as error:  # whatever it is, the key is retried, unless the process must stop
+            raise_if_must_stop(error)
             self._failed(key, error, overdue=limit.expired())
             self._metrics.observe("error", loop.time() - began)
         else:
@@ -110,7 +126,7 @@ class Controller(Generic[K]):
             self._metrics.active_workers.dec()
 
     def _failed(self, key: K, error: Exception, *, overdue: bool) -> None:
-        delay = self.queue.retry(key)
+        delay = self.queue.retry(key, OUTAGE_RETRY_SECONDS if is_outage(error) else None)
         fields = {"controller": self.name, "object": str(key), "retry_seconds": round(delay, 3)}
         if isinstance(error, Conflict):
             log.debug("conflict", **fields, error=str(error))

@@ -24,7 +24,7 @@ from pergola.api.objects import (
 from pergola.kube.client import Client
 from pergola.kube.errors import NotFound
 from pergola.runtime.clock import Clock, SystemClock
-from pergola.runtime.controlling.controller import MustStop
+from pergola.runtime.controlling.controller import raise_if_must_stop
 from pergola.runtime.logging import describe, get_logger
 
 log = get_logger("events")
@@ -114,9 +114,8 @@ class Recorder:
                 sentence, regarding = self._waiting.popleft()
                 try:
                     await self._send(sentence, regarding)
-                except MustStop:
-                    raise
                 except Exception as error:  # an Event is never worth a process
+                    raise_if_must_stop(error)
                     log.info("event not written", reason=sentence.reason, error=describe(error))
 
     def _report(self, kind: EventType, regarding: Regarding, reason: str, note: str) -> None:

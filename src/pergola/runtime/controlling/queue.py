@@ -98,12 +98,17 @@ class Queue(Generic[K]):
         heapq.heappush(self._heap, (due, next(self._order), key))
         self._arm()
 
-    def retry(self, key: K) -> float:
-        """Make a key that failed ready after its backoff; return the seconds until then."""
+    def retry(self, key: K, at_most: float | None = None) -> float:
+        """Make a key that failed ready after its backoff; return the seconds until then.
+
+        Args:
+            at_most: seconds; limits the backoff of this failure further.
+        """
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
         own = FIRST_RETRY_SECONDS * 2.0 ** min(failures, 60)
-        delay = max(min(own, self._last_retry), self._bucket_delay())
+        longest = self._last_retry if at_most is None else min(at_most, self._last_retry)
+        delay = max(min(own, longest), self._bucket_delay())
         if self._observer:
             self._observer.retried()
         self.add_after(key, delay)

@@ -4,14 +4,14 @@ Each controller's module builds one Unit, and the process runs those that its co
 on.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from pergola.api.objects import GroupVersionKind
-from pergola.runtime.controlling.controller import Controller, Outcome
+from pergola.runtime.controlling.controller import Outcome, Workers
 from pergola.runtime.controlling.watches import Watch
 from pergola.runtime.metrics import Metrics
+from pergola.runtime.task_group import TaskGroup
 
 K = TypeVar("K")
 
@@ -152,7 +152,7 @@ class Unit:
 
     async def run(self) -> None:
         """Fill the caches, then work until cancelled, which can happen at any await."""
-        async with asyncio.TaskGroup() as group:
+        async with TaskGroup() as group:
             for cache in self.caches:
                 group.create_task(cache.run(), name=f"watch {cache.gvk}")
             for task in self._tasks:
@@ -177,36 +177,40 @@ class Unit:
         return all(controller.queue.is_idle for controller in self.controllers)
 
 
-def controller_unit(
-    name: str,
-    reconcile: Callable[[K], Awaitable[Outcome]],
-    *,
-    watches: Iterable[Watch[Any, K]],
-    metrics: Metrics,
-    workers: int = 1,
-    deadline: float | None = None,
-    caches: Iterable[Watching] | None = None,
-    tasks: Iterable[Task] = (),
-    at_start: Iterable[K] = (),
-) -> Unit:
-    """Return a unit with one controller and its triggers.
+class Controller(Unit):
+    """A unit with one reconciler and what triggers it.
 
     Args:
         name: the name in metrics, logs and options.
-        reconcile: reconciles one key.
+        reconcile: reconciles one key: never the same key twice at once.
         watches: what triggers it.
+        metrics: where it counts its runs.
         workers: how many keys run at once.
         deadline: seconds that one run may take; None for no limit.
         caches: the caches that the unit keeps up to date; by default those of the watches.
         tasks: background tasks of the controller.
         at_start: keys that run without any event.
     """
-    watches = list(watches)
-    controller = Controller(name, reconcile, workers=workers, metrics=metrics, deadline=deadline)
-    for watch in watches:
-        watch.trigger(controller.queue)
-    for key in at_start:
-        controller.queue.add(key)
-    if caches is None:
-        caches = dict.fromkeys(cache for watch in watches for cache in watch.caches)
-    return Unit(name, caches=caches, controllers=[controller], tasks=tasks)
+
+    def __init__(
+        self,
+        name: str,
+        reconcile: Callable[[K], Awaitable[Outcome]],
+        *,
+        watches: Iterable[Watch[Any, K]],
+        metrics: Metrics,
+        workers: int = 1,
+        deadline: float | None = None,
+        caches: Iterable[Watching] | None = None,
+        tasks: Iterable[Task] = (),
+        at_start: Iterable[K] = (),
+    ) -> None:
+        watches = list(watches)
+        pool = Workers(name, reconcile, workers=workers, metrics=metrics, deadline=deadline)
+        for watch in watches:
+            watch.trigger(pool.queue)
+        for key in at_start:
+            pool.queue.add(key)
+        if caches is None:
+            caches = dict.fromkeys(cache for watch in watches for cache in watch.caches)
+        super().__init__(name, caches=caches, controllers=[pool], tasks=tasks)

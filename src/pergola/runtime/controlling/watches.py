@@ -53,6 +53,11 @@ def exists(change: Change[Any]) -> bool:
     return change.new is not None
 
 
+def gone(change: Change[Any]) -> bool:
+    """Accept deletions."""
+    return change.new is None
+
+
 def changed(change: Change[Any]) -> bool:
     """Accept events that change what the cache keeps of the object."""
     return bool(change.old != change.new)

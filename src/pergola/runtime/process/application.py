@@ -19,6 +19,7 @@ from pergola.runtime.process.endpoints import Check, serve_metrics, serve_probes
 from pergola.runtime.process.leader_election import LeaderElection
 from pergola.runtime.process.options import ProcessOptions, replica_identity
 from pergola.runtime.process.signals import work_until_signalled
+from pergola.runtime.task_group import TaskGroup
 
 log = get_logger("process")
 
@@ -67,6 +68,9 @@ class Application:
 
     Args:
         client: for the cluster that has the Lease.
+        options: its endpoints and leader election; by default probes on port 8081, metrics on port
+            8080, and no other replica.
+        metrics: where its parts count; by default metrics of its own.
 
     Attributes:
         metrics: what `/metrics` shows.
@@ -75,8 +79,13 @@ class Application:
     """
 
     def __init__(
-        self, client: Client, options: ProcessOptions, *, metrics: Metrics | None = None
+        self,
+        client: Client,
+        options: ProcessOptions | None = None,
+        *,
+        metrics: Metrics | None = None,
     ) -> None:
+        options = options or ProcessOptions()
         self.metrics = metrics or Metrics()
         self.running: list[Part] = []
         self._options = options
@@ -113,7 +122,7 @@ class Application:
             webhooks = None
         async with AsyncExitStack() as stack:
             await self._serve_endpoints(stack, probes or self._default_probes(), webhooks)
-            async with asyncio.TaskGroup() as group:
+            async with TaskGroup() as group:
                 tasks = self._start(group, parts)
                 if webhooks is not None:
                     await stack.enter_async_context(webhooks.served())
@@ -124,7 +133,7 @@ class Application:
                 for task in tasks:
                     task.cancel()
 
-    def _start(self, group: asyncio.TaskGroup, parts: Sequence[Part]) -> list[asyncio.Task[None]]:
+    def _start(self, group: TaskGroup, parts: Sequence[Part]) -> list[asyncio.Task[None]]:
         self.running.extend(parts)
         return [group.create_task(part.run(), name=part.name) for part in parts]
 
@@ -133,7 +142,7 @@ class Application:
             own = await leading() if callable(leading) else leading
             parts = [*(webhooks.leading() if webhooks else ()), *own]
             log.info("controllers start", controllers=[part.name for part in parts if part.name])
-            async with asyncio.TaskGroup() as group:
+            async with TaskGroup() as group:
                 self._start(group, parts)
 
         await (self._election.run(lead) if self._election else lead())
@@ -177,12 +186,17 @@ def _election(client: Client, options: ProcessOptions) -> LeaderElection | None:
     )
 
 
-def run(serve: Callable[[], Coroutine[None, None, None]]) -> None:
+def run(serve: Callable[[], Coroutine[None, None, None]], name: str = "pergola") -> None:
     """Run a process until SIGTERM or SIGINT; then it has five seconds to end gracefully.
+
+    Args:
+        name: of the process, as traces show it.
 
     Raises:
         Exception: what ended the process; of several errors, the first.
     """
     from pergola.runtime.process import event_loop
+    from pergola.tracing.export import exported
 
-    event_loop.run(lambda: work_until_signalled(serve()))
+    with exported(name):
+        event_loop.run(lambda: work_until_signalled(serve()))

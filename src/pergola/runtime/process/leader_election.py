@@ -18,12 +18,13 @@ from pergola.kube.errors import Conflict, KubeError, NotFound
 from pergola.runtime.clock import Clock, SystemClock, monotonic
 from pergola.runtime.controlling.controller import MustStop
 from pergola.runtime.logging import get_logger
+from pergola.runtime.task_group import TaskGroup
 
 T = TypeVar("T")
 log = get_logger("leader-election")
 
 JITTER_FACTOR: Final = 1.2
-RELEASE_SECONDS: Final = 2.0
+RELEASE_SECONDS: Final = 5.0
 _RELEASED_LEASE_SECONDS: Final = 1
 _SHORTEST_PAUSE_SECONDS: Final = 0.01
 
@@ -120,7 +121,7 @@ class LeaderElection:
         """
         await self.acquire()
         try:
-            async with asyncio.TaskGroup() as group:
+            async with TaskGroup() as group:
                 holding = group.create_task(self.hold(), name=f"lease {self._key}")
                 result = await lead()
                 holding.cancel()

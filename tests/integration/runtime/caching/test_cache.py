@@ -79,6 +79,14 @@ async def test_a_cache_can_tell_whether_it_is_behind(
     assert await cache.is_behind()
 
 
+async def test_a_cache_of_a_kind_that_is_not_served_is_never_behind(
+    cluster_client: Client,
+) -> None:
+    unserved = GroupVersionKind("unserved.example.org", "v1", "Gadget")
+
+    assert not await Cache(cluster_client, unserved, keep_data).is_behind()
+
+
 async def test_a_cache_lists_and_follows(cluster_client: Client, namespace: str) -> None:
     await cluster_client.create(mine("a", namespace, x="1"))
     cache = Cache(cluster_client, CONFIG_MAP, keep_data, namespace=namespace, labels=MINE)

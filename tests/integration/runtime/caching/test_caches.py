@@ -8,7 +8,7 @@ from pergola.api.kinds import CONFIG_MAP
 from pergola.api.objects import JsonObject, Key, name_of
 from pergola.kube.client import Client
 from pergola.runtime.caching.caches import Caches
-from pergola.runtime.controlling.controller import DONE, Controller, Outcome
+from pergola.runtime.controlling.controller import DONE, Outcome, Workers
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.testing.namespaces import create_namespace, delete_namespace
@@ -43,7 +43,7 @@ async def test_a_controller_starts_only_when_the_caches_are_full(
         known_at_first.append(len(caches))
         return DONE
 
-    controller = Controller("test", reconcile, workers=2, metrics=Metrics())
+    controller = Workers("test", reconcile, workers=2, metrics=Metrics())
     caches.subscribe(lambda change: controller.queue.add(change.key))
     unit = Unit(caches=caches, controllers=[controller])
     assert unit.unsynced

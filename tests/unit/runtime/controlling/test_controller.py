@@ -3,20 +3,23 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from itertools import pairwise
 
 import pytest
-from structlog.testing import capture_logs
 
-from pergola.kube.errors import Conflict, Unreachable
+from pergola.kube.errors import Conflict, Unreachable, api_error
+from pergola.runtime.controlling import controller as controlling
 from pergola.runtime.controlling.controller import (
     DONE,
+    OUTAGE_RETRY_SECONDS,
     Again,
-    Controller,
     MustStop,
     Outcome,
     ReconcileError,
+    Workers,
 )
 from pergola.runtime.metrics import Metrics
+from pergola.testing.logs import captured_logs
 
 pytestmark = pytest.mark.looptime(start=0)
 
@@ -29,14 +32,14 @@ def controller_of(
     workers: int = 1,
     deadline: float | None = None,
     metrics: Metrics | None = None,
-) -> Controller[str]:
-    return Controller(
+) -> Workers[str]:
+    return Workers(
         "test", reconcile, workers=workers, deadline=deadline, metrics=metrics or Metrics()
     )
 
 
 @asynccontextmanager
-async def running(controller: Controller[str]) -> AsyncIterator[Controller[str]]:
+async def running(controller: Workers[str]) -> AsyncIterator[Workers[str]]:
     task = asyncio.create_task(controller.run())
     try:
         yield controller
@@ -156,7 +159,7 @@ async def test_a_run_that_takes_too_long_is_ended_and_counted() -> None:
 async def test_a_timeout_inside_a_run_is_a_failure_and_not_the_deadline_of_the_run() -> None:
     metrics = Metrics()
     script = Script(TimeoutError("the cloud did not answer"), DONE)
-    with capture_logs() as logs:
+    with captured_logs(controlling) as logs:
         async with running(controller_of(script, deadline=60, metrics=metrics)) as controller:
             controller.queue.add("a")
             await asyncio.sleep(10)
@@ -250,3 +253,60 @@ async def test_a_run_that_is_cancelled_leaves_the_queue_as_if_it_had_ended() -> 
         await asyncio.sleep(10)
     assert slow.runs == ["a", "b"]
     assert controller.queue.is_idle
+
+
+async def test_a_key_comes_back_soon_after_an_outage_however_long_it_was() -> None:
+    away = ReconcileError("the target did not answer")
+    away.__cause__ = Unreachable("cannot connect")
+    for error in (away, Unreachable("cannot connect"), api_error(503, {})):
+        script = Script(error)
+        async with running(controller_of(script)) as controller:
+            controller.queue.add("a")
+            await asyncio.sleep(3600)
+        ends = [time for _, time in script.runs]
+        waits = [later - earlier for earlier, later in pairwise(ends)]
+        assert max(waits) == pytest.approx(OUTAGE_RETRY_SECONDS)
+
+
+async def test_other_errors_back_off_for_longer() -> None:
+    script = Script(ReconcileError("the manifest is wrong"))
+    async with running(controller_of(script)) as controller:
+        controller.queue.add("a")
+        await asyncio.sleep(3600)
+    ends = [time for _, time in script.runs]
+    assert max(later - earlier for earlier, later in pairwise(ends)) > 500
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MustStop("the lease is lost"),
+        ExceptionGroup("writes", [ValueError("wrong"), MustStop("the lease is lost")]),
+        ExceptionGroup("all", [ExceptionGroup("writes", [MustStop("the lease is lost")])]),
+    ],
+    ids=["alone", "in a group", "in a group of a group"],
+)
+async def test_what_must_stop_the_process_ends_the_controller(error: Exception) -> None:
+    controller = controller_of(Script(error), workers=2)
+    controller.queue.add("a")
+    with pytest.raises(ExceptionGroup) as ended:
+        await controller.run()
+    assert [str(each) for each in ended.value.exceptions] == ["the lease is lost"]
+
+
+async def test_a_reconciler_that_handles_its_cancellation_away_does_not_keep_a_worker() -> None:
+    runs = []
+
+    async def reconcile(key: str) -> Outcome:
+        runs.append(key)
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise ValueError("a library hid the cancellation") from None
+        return DONE
+
+    controller = controller_of(reconcile)
+    async with running(controller):
+        controller.queue.add("a")
+        await asyncio.sleep(1)
+    assert runs == ["a"]

@@ -64,6 +64,14 @@ async def test_failures_come_back_exponentially_later_up_to_1000_seconds() -> No
     assert delays[-1] == 1000.0
 
 
+async def test_one_failure_may_come_back_sooner() -> None:
+    queue: Queue[str] = Queue()
+    delays = [queue.retry("a", 10) for _ in range(25)]
+    assert delays[:3] == pytest.approx([0.005, 0.01, 0.02])
+    assert delays[-1] == 10
+    assert queue.retry("b", 2000) == 0.005
+
+
 async def test_a_success_starts_the_backoff_over() -> None:
     queue: Queue[str] = Queue()
     for _ in range(10):

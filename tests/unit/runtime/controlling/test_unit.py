@@ -4,7 +4,7 @@ import asyncio
 
 from pergola.api.kinds import CONFIG_MAP
 from pergola.runtime.controlling.controller import DONE, Outcome
-from pergola.runtime.controlling.unit import Unit, Unsynced, controller_unit
+from pergola.runtime.controlling.unit import Controller, Unit, Unsynced
 from pergola.runtime.metrics import Metrics
 from pergola.testing.waiting import PATIENCE
 
@@ -37,7 +37,7 @@ async def test_controllers_wait_for_their_caches_but_not_for_those_beside_them()
         ran.set()
         return DONE
 
-    made = controller_unit("it", reconcile, watches=[], metrics=Metrics(), at_start=["key"])
+    made = Controller("it", reconcile, watches=[], metrics=Metrics(), at_start=["key"])
     needed, beside = Filling(), Filling()
     unit = Unit(caches=[needed], beside=[beside], controllers=made.controllers)
     running = asyncio.create_task(unit.run())

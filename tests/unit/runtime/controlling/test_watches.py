@@ -9,7 +9,7 @@ from pergola.api.objects import Key
 from pergola.runtime.caching.cache import Change
 from pergola.runtime.controlling.controller import DONE, Outcome
 from pergola.runtime.controlling.queue import Queue
-from pergola.runtime.controlling.unit import controller_unit
+from pergola.runtime.controlling.unit import Controller
 from pergola.runtime.controlling.watches import (
     Events,
     Watch,
@@ -94,7 +94,7 @@ async def test_a_unit_runs_what_its_watches_trigger_and_what_runs_at_the_start()
         runs.append(key)
         return DONE
 
-    unit = controller_unit(
+    unit = Controller(
         "test",
         reconcile,
         watches=[

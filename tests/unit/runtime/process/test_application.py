@@ -6,17 +6,18 @@ from contextlib import asynccontextmanager
 
 import aiohttp
 import pytest
-from structlog.testing import capture_logs
 
 from pergola.api.kinds import CONFIG_MAP
 from pergola.api.objects import GroupVersionKind, Key
 from pergola.kube.client import Client
 from pergola.kube.discovery import Resource
 from pergola.runtime.controlling.unit import Part, Unsynced
+from pergola.runtime.process import application
 from pergola.runtime.process.application import Application, Probes
 from pergola.runtime.process.leader_election import LostLeadership
 from pergola.runtime.process.options import Address, Election, ProcessOptions
 from pergola.testing.cluster_config import cluster_config
+from pergola.testing.logs import captured_logs
 
 NOWHERE = cluster_config()
 QUIET = ProcessOptions(health=None, metrics=None)
@@ -179,7 +180,7 @@ async def test_the_process_can_be_probed_while_it_starts(client: Client, story: 
     anywhere = Address("127.0.0.1", 0)
     app = Application(client, ProcessOptions(health=anywhere, metrics=anywhere))
     cache = Recorded("cache", story)
-    with capture_logs() as logs:
+    with captured_logs(application) as logs:
         async with serving(app, story, parts=[cache], webhooks=Webhooks(story)):
             await story.until("certificate runs")
             [ports] = [line for line in logs if line["event"] == "endpoints are served"]
@@ -198,7 +199,7 @@ async def test_the_process_can_be_probed_while_it_starts(client: Client, story: 
 async def test_checks_of_the_product_replace_the_general_one(client: Client, story: Story) -> None:
     app = Application(client, ProcessOptions(health=Address("127.0.0.1", 0), metrics=None))
     probes = Probes(readyz={"source": lambda: "away"}, notices={"apiserver": lambda: "away"})
-    with capture_logs() as logs:
+    with captured_logs(application) as logs:
         async with serving(app, story, probes=probes):
             await story.until("controller runs")
             [ports] = [line for line in logs if line["event"] == "endpoints are served"]

@@ -1,0 +1,86 @@
+"""Kinds by the words that users type: `deploy`, `managedresources`, `deployments.apps`."""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import orjson
+
+from pergola.api.objects import GroupVersionKind, JsonObject, maps_at
+from pergola.kube.client import Client
+from pergola.kube.discovery import Resource, group_version_path
+from pergola.kube.errors import ApiError, KubeError
+
+_AT_ONCE: Final = 16
+
+
+class UnknownWord(KubeError):
+    """A word that names no kind of the API server."""
+
+
+async def kind_called(client: Client, word: str) -> Resource:
+    """Return the kind that a word names: as kubectl, the core group first, then the server's order.
+
+    Args:
+        word: A plural, singular or short name, or a kind, in any case. The group can follow, after
+            a dot: `deployments.apps`.
+
+    Raises:
+        UnknownWord: No kind has the name.
+    """
+    name, _, suffix = word.lower().partition(".")
+    if not suffix:
+        for resource in await _served(client, "", "v1", name):
+            return resource
+    groups = [each for each in await _groups(client) if _fits(suffix, *each)]
+    limit = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(group: str, version: str) -> list[Resource]:
+        async with limit:
+            return await _served(client, group, version, name)
+
+    for found in await asyncio.gather(*(one(*each) for each in groups)):
+        for resource in found:
+            return resource
+    raise UnknownWord(
+        f'the API server has no kind "{word}"; write it as kubectl does, such as deployment/web'
+    )
+
+
+async def _groups(client: Client) -> Iterable[tuple[str, str]]:
+    """Return the groups, each with its preferred version first."""
+    answer = orjson.loads(await client.get_raw("/apis"))
+    return list(_versions(answer))
+
+
+def _versions(answer: JsonObject) -> Iterator[tuple[str, str]]:
+    for group in maps_at(answer, "groups"):
+        preferred = (group.get("preferredVersion") or {}).get("version")
+        versions = [str(each.get("version")) for each in maps_at(group, "versions")]
+        for version in sorted(versions, key=lambda it: it != preferred):
+            yield str(group.get("name")), version
+
+
+def _fits(suffix: str, group: str, version: str) -> bool:
+    return suffix in ("", group, f"{version}.{group}")
+
+
+async def _served(client: Client, group: str, version: str, name: str) -> list[Resource]:
+    try:
+        answer = orjson.loads(await client.get_raw(group_version_path(group, version)))
+    except ApiError:
+        return []  # an API service whose server is away; its kinds are unknown now
+    return [
+        Resource(
+            GroupVersionKind(group, version, served["kind"]),
+            served["name"],
+            bool(served.get("namespaced")),
+        )
+        for served in maps_at(answer, "resources")
+        if "/" not in served.get("name", "/") and name in _names(served)
+    ]
+
+
+def _names(served: JsonObject) -> set[str]:
+    names = {served["name"], served.get("singularName") or "", str(served["kind"]).lower()}
+    return (names | set(served.get("shortNames") or ())) - {""}

@@ -1,0 +1,70 @@
+"""Cancellation that is neither lost nor invented."""
+
+import asyncio
+from collections.abc import Coroutine, Generator
+from contextvars import Context
+from types import TracebackType
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def is_being_cancelled() -> bool:
+    """Return whether the running asyncio task was asked to end, rather than cancelled itself."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+class TaskGroup(asyncio.TaskGroup):
+    """A task group that ends as cancelled if it was cancelled, and only then.
+
+    asyncio's differs in two cases, the second one in Python 3.11:
+
+    - Tasks fail while the group is cancelled. It raises their errors, and code that handles errors
+      goes on, without being cancelled again: a replica that had lost its lease stayed alive like
+      that, neither leading nor ending.
+    - A task fails while the group waits for its tasks. The surrounding task then counts as being
+      cancelled for the rest of its life.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._running: set[asyncio.Task[Any]] = set()
+
+    def create_task(
+        self,
+        coro: Generator[Any, None, T] | Coroutine[Any, Any, T],
+        *,
+        name: str | None = None,
+        context: Context | None = None,
+    ) -> asyncio.Task[T]:
+        """Start a task of the group."""
+        task = super().create_task(coro, name=name, context=context)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return task
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Wait for the tasks.
+
+        Raises:
+            CancelledError: The group was cancelled from outside; the cause are its tasks' errors.
+            BaseExceptionGroup: Tasks failed.
+        """
+        if error is None:
+            try:
+                while self._running:
+                    await asyncio.wait(self._running)
+            except asyncio.CancelledError as cancelled:
+                kind, error = type(cancelled), cancelled
+        try:
+            await super().__aexit__(kind, error, traceback)
+        except BaseExceptionGroup as failed:
+            if is_being_cancelled():
+                raise asyncio.CancelledError from failed
+            raise

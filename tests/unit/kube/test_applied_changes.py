@@ -1,0 +1,77 @@
+"""The fields that a server-side apply would change, for people."""
+
+from pergola.api.objects import JsonObject
+from pergola.kube.applied import changes, is_applied
+
+MANAGER = "tests"
+LIVE: JsonObject = {
+    "metadata": {
+        "name": "a",
+        "labels": {"old": "1", "same": "1"},
+        "managedFields": [
+            {
+                "manager": MANAGER,
+                "operation": "Apply",
+                "fieldsV1": {
+                    "f:metadata": {"f:labels": {"f:old": {}, "f:same": {}}},
+                    "f:spec": {
+                        "f:replicas": {},
+                        "f:containers": {'k:{"name":"web"}': {".": {}, "f:image": {}}},
+                    },
+                },
+            }
+        ],
+    },
+    "spec": {"replicas": 1, "defaulted": True, "containers": [{"name": "web", "image": "a"}]},
+}
+
+
+def desired(**spec: object) -> JsonObject:
+    containers = [{"name": "web", "image": "a"}]
+    return {
+        "metadata": {"name": "a", "labels": {"old": "1", "same": "1"}},
+        "spec": {"replicas": 1, "containers": containers, **spec},
+    }
+
+
+def paths(wanted: JsonObject) -> dict[str, tuple[object, object]]:
+    return {path: (old, new) for path, old, new in changes(wanted, LIVE, MANAGER)}
+
+
+def test_an_object_as_desired_has_no_changes_whatever_a_server_added() -> None:
+    assert is_applied(desired(), LIVE, MANAGER)
+    assert paths(desired()) == {}
+
+
+def test_a_changed_an_added_and_a_removed_field_have_their_paths() -> None:
+    wanted = desired(replicas=2, paused=True)
+    del wanted["metadata"]["labels"]["old"]
+    assert paths(wanted) == {
+        "spec.replicas": (1, 2),
+        "spec.paused": (None, True),
+        "metadata.labels.old": ("1", None),
+    }
+
+
+def test_items_of_lists_are_found_by_their_names() -> None:
+    new = {"name": "side", "image": "b"}
+    wanted = desired(containers=[{"name": "web", "image": "c"}, new])
+    assert paths(wanted) == {
+        "spec.containers[web].image": ("a", "c"),
+        "spec.containers[side]": (None, new),
+    }
+
+
+def test_an_item_that_is_no_longer_desired_is_removed() -> None:
+    wanted = desired(containers=[])
+    removed = {"name": "web", "image": "a"}
+    assert paths(wanted)["spec.containers[web]"] == (removed, None)
+
+
+def test_a_list_of_values_changes_as_a_whole() -> None:
+    assert paths(desired(replicas=1, args=["b"])) == {"spec.args": (None, ["b"])}
+
+
+def test_fields_of_another_manager_are_taken_over_without_a_change() -> None:
+    assert not is_applied(desired(), LIVE, "somebody-else")
+    assert [*changes(desired(), LIVE, "somebody-else")] == []

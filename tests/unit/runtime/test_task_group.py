@@ -1,0 +1,97 @@
+"""A cancelled group ends as cancelled, whatever its tasks do meanwhile."""
+
+import asyncio
+from typing import Never
+
+import pytest
+
+from pergola.runtime.task_group import TaskGroup, is_being_cancelled
+
+pytestmark = pytest.mark.looptime(start=0)
+
+
+async def fail_when_cancelled() -> Never:
+    try:
+        await asyncio.Event().wait()
+    except asyncio.CancelledError:
+        raise ValueError("no write is permitted") from None
+    raise AssertionError
+
+
+async def work(runs: list[str]) -> None:
+    """Handle every error, as the worker of a controller does."""
+    while True:
+        runs.append("run")
+        try:
+            async with TaskGroup() as group:
+                group.create_task(fail_when_cancelled())
+        except ExceptionGroup:
+            runs.append("failed")
+
+
+async def test_a_group_whose_tasks_fail_while_it_is_cancelled_is_cancelled() -> None:
+    runs: list[str] = []
+    working = asyncio.create_task(work(runs))
+    await asyncio.sleep(1)
+    working.cancel()
+    await asyncio.wait({working}, timeout=1)
+    assert working.cancelled()
+    assert runs == ["run"]
+
+
+async def fail() -> Never:
+    raise ValueError("wrong")
+
+
+async def fail_in_a_group(*, in_block: bool) -> None:
+    async with TaskGroup() as group:
+        group.create_task(fail())
+        if in_block:
+            await asyncio.sleep(60)
+
+
+@pytest.mark.parametrize("in_block", [True, False])
+async def test_a_group_that_was_not_cancelled_raises_the_errors_of_its_tasks(
+    *, in_block: bool
+) -> None:
+    with pytest.raises(ExceptionGroup) as failed:
+        await fail_in_a_group(in_block=in_block)
+    assert [str(error) for error in failed.value.exceptions] == ["wrong"]
+    assert not is_being_cancelled()
+
+
+async def test_a_group_that_is_cancelled_without_errors_is_cancelled() -> None:
+    async def wait() -> None:
+        async with TaskGroup() as group:
+            group.create_task(asyncio.sleep(60))
+
+    waiting = asyncio.create_task(wait())
+    await asyncio.sleep(1)
+    waiting.cancel()
+    await asyncio.wait({waiting})
+    assert waiting.cancelled()
+
+
+async def test_a_task_may_start_others() -> None:
+    ended = []
+
+    async def end(number: int) -> None:
+        await asyncio.sleep(number)
+        ended.append(number)
+
+    async with TaskGroup() as group:
+
+        async def first() -> None:
+            await end(1)
+            group.create_task(end(2))
+
+        group.create_task(first())
+    assert ended == [1, 2]
+
+
+async def test_a_time_limit_stays_one() -> None:
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(1), TaskGroup() as group:
+            group.create_task(fail_when_cancelled())
+    assert not is_being_cancelled()
+    await asyncio.sleep(1)  # and nothing is cancelled any more
