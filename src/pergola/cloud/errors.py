@@ -10,7 +10,8 @@ CloudError               root: every failure of this room; `code` is the cloud's
 ├── NotFound             the resource does not exist
 ├── AlreadyExists        the resource exists already
 ├── InvalidRequest       the cloud rejects the request; the configuration must change
-└── Unreachable          no answer, or one that says that the cloud itself is in trouble
+├── Unreachable          no answer, or one that says that the cloud itself is in trouble
+└── LibraryMissing       the library of the cloud is not installed here
 """
 
 from typing import ClassVar
@@ -79,3 +80,7 @@ class Unreachable(CloudError):
     """The cloud did not answer, or is in trouble itself."""
 
     is_transient = True
+
+
+class LibraryMissing(CloudError):
+    """The library of the cloud is not installed."""

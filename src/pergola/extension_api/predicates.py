@@ -9,6 +9,7 @@ import orjson
 from pergola.api import marks
 from pergola.api.objects import (
     JsonObject,
+    Key,
     annotations_of,
     deletion_timestamp_of,
     generation_of,
@@ -41,6 +42,7 @@ class Snapshot(NamedTuple):
         is_missed: whether the last request was removed but never started, because the process
             ended in between.
         status: a digest; equal statuses have equal digests.
+        secret: the Secret in `spec.secretRef`; without a name if there is none.
     """
 
     uid: str
@@ -52,6 +54,7 @@ class Snapshot(NamedTuple):
     has_succeeded: bool
     is_missed: bool
     status: int
+    secret: Key
 
 
 def snapshot(obj: JsonObject) -> Snapshot:
@@ -67,7 +70,14 @@ def snapshot(obj: JsonObject) -> Snapshot:
         map_at(status, "lastOperation").get("state") == "Succeeded",
         _is_missed(request_of(obj), _text(status.get("observedTimestamp"))),
         hash(orjson.dumps(status, option=orjson.OPT_SORT_KEYS)),
+        secret_of(obj),
     )
+
+
+def secret_of(obj: JsonObject) -> Key:
+    """Return the key of the Secret in `spec.secretRef`; without a name if there is none."""
+    reference = map_at(obj, "spec", "secretRef")
+    return Key(_text(reference.get("namespace")), _text(reference.get("name")))
 
 
 def request_of(obj: JsonObject) -> Request:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from pergola.api.objects import GroupVersionKind, JsonObject
+from pergola.api.objects import GroupVersionKind, JsonObject, Key
 from pergola.extension_api.cluster import Cluster
 from pergola.extension_api.kinds import GROUP, VERSION
 from pergola.extensions.health_checks.checks import HealthCheck
@@ -32,7 +32,8 @@ class Context:
 
     Attributes:
         client: of the seed, where the extension resource lives.
-        cluster: the Shoot that it belongs to; None for the classes `seed` and `garden`.
+        cluster: the Shoot that it belongs to; None if it belongs to none, as resources of the
+            classes `seed` and `garden` do.
         namespace: of the extension resource.
         progress: reports percent and a sentence, which the SDK writes to `lastOperation`; a call
             soon after another may be skipped, and a failed one is ignored.
@@ -61,6 +62,10 @@ class Actuator(ABC):
         name: of the extension, such as `networking-calico`: the holder of its heartbeat.
         feature_gates: what an operator may switch on or off for all resources, with the defaults;
             passed to `configure`.
+        needs_cluster: whether nothing can be done while the Cluster of a resource does not exist.
+        protects_secret: whether the Secret in `spec.secretRef` gets a finalizer, so that it stays
+            until everything was deleted with it, and whether its changes trigger a run where no
+            caller does (`--ignore-operation-annotation`; that needs `list` and `watch` on Secrets).
         rules: of a ClusterRole: what the extension may do on the seed beyond what every one may.
         shoot_webhooks: returns the registrations of those `webhooks()` that are for Shoots, which
             an actuator ships as ManagedResource `extension-<type>-shoot-webhooks`. Set by the
@@ -72,6 +77,8 @@ class Actuator(ABC):
     type: ClassVar[str]
     name: ClassVar[str]
     feature_gates: ClassVar[Mapping[str, bool]] = {}
+    needs_cluster: ClassVar[bool] = True
+    protects_secret: ClassVar[bool] = False
     rules: ClassVar[Sequence[JsonObject]] = ()
     shoot_webhooks: Callable[[], Awaitable[Sequence[JsonObject]]] | None = None
 
@@ -121,6 +128,14 @@ class Actuator(ABC):
             garden: look-ups in the garden.
         """
         return ()
+
+    @classmethod
+    def cluster_name(cls, key: Key) -> str:
+        """Return the name of the Cluster of a resource; empty if it belongs to none.
+
+        Only called for resources of the class `shoot`: others never belong to a Cluster.
+        """
+        return key.namespace
 
     @classmethod
     def gvk(cls) -> GroupVersionKind:

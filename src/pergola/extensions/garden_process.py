@@ -38,7 +38,7 @@ def run(config: ClusterConfig, actuators: Sequence[Actuator], options: Options) 
     """
     admits = [actuator.type for actuator in actuators]
     log.info("starting", version=__version__, admits=admits)
-    application.run(lambda: serve(config, actuators, options))
+    application.run(lambda: serve(config, actuators, options), component_of(actuators[0]))
 
 
 async def serve(config: ClusterConfig, actuators: Sequence[Actuator], options: Options) -> None:

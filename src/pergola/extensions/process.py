@@ -87,7 +87,7 @@ def run(config: ClusterConfig, actuators: Sequence[Actuator], options: Options) 
         Exception: it cannot start, or cannot go on.
     """
     log.info("starting", version=__version__, serves=_titles(actuators))
-    application.run(lambda: serve(config, actuators, options))
+    application.run(lambda: serve(config, actuators, options), actuators[0].name)
 
 
 async def serve(config: ClusterConfig, actuators: Sequence[Actuator], options: Options) -> None:

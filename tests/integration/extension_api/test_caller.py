@@ -60,7 +60,7 @@ from pergola.testing.world import RecordingClient
 
 CLOCK = SystemClock()
 HASTY = replace(NETWORK, interval=0.1, severe=0.6, timeout=20.0)
-SHORT = Waiting(timeout=0.5)
+SHORT = Waiting(timeout=5.0)  # and long enough to read on a busy machine
 UNSERVED = ExtensionKind(kind="Unheardof", plural="unheardofs")
 OPERATION, TIMESTAMP = "gardener.cloud/operation", "gardener.cloud/timestamp"
 
@@ -87,8 +87,9 @@ def wanted(site: ExtensionSite, **spec: object) -> JsonObject:
 
 
 async def make_ready(site: ExtensionSite, **spec: object) -> JsonObject:
+    """Deploy a Network and wait for it, with the usual patience for an earlier error."""
     request = await deploy(site.client, NETWORK, wanted(site, **spec), CLOCK)
-    return await wait_ready(site.client, HASTY, site.key, expected=request.timestamp)
+    return await wait_ready(site.client, NETWORK, site.key, expected=request.timestamp)
 
 
 def shoot_state(site: ExtensionSite, state: JsonObject | None = None) -> JsonObject:
@@ -212,9 +213,7 @@ async def test_progress_reaches_the_waiter(
     async with running(site.unit(actuator)):
         await site.until_operation("Create", "Processing")
         with pytest.raises(NotReady, match=r"observed generation outdated \(0/1\)"):
-            await wait_ready(
-                site.client, HASTY, site.key, Waiting(timeout=0.5, report=reported.append)
-            )
+            await wait_ready(site.client, HASTY, site.key, replace(SHORT, report=reported.append))
     assert reported == [Progress(1, "Reconciling the Network")]
 
 
@@ -224,7 +223,7 @@ async def test_an_unknown_type_times_out_and_names_the_missing_extension(
     explain = explainer(site.client, CLOCK, Extension(namespace=site.namespace))
     await deploy(site.client, NETWORK, wanted(site), CLOCK)
     with pytest.raises(NotReady) as caught:
-        await wait_ready(site.client, HASTY, site.key, Waiting(timeout=0.5, explain=explain))
+        await wait_ready(site.client, HASTY, site.key, replace(SHORT, explain=explain))
     assert "observed generation outdated (0/1); an extension for" in str(caught.value)
     assert f"an extension for type {site.type} has no heartbeat" in str(caught.value)
     assert "status" not in await site.read()
@@ -256,7 +255,7 @@ async def hint_of(site: ExtensionSite) -> str:
     waiting = Waiting(report=reported.put_nowait, explain=explainer(site.client, CLOCK))
     await deploy(site.client, NETWORK, wanted(site), CLOCK)
     wait = asyncio.create_task(wait_ready(site.client, HASTY, site.key, waiting))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not (progress := await reported.get()).hint:
             pass
     wait.cancel()
@@ -296,7 +295,7 @@ async def test_an_api_server_that_is_away_for_a_while_does_not_end_a_wait(
         async with running(site.unit(actuator)):
             await site.until_operation("Create", "Succeeded")
         proxy.accept()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             assert operation(await waiter) == ("Create", "Succeeded")
 
 
@@ -476,7 +475,7 @@ async def allow_to_get_networks(site: ExtensionSite) -> None:
 
 async def until_it_may_get(client: Client, key: Key) -> None:
     """Return when the Role is effective: the authorizer learns of it by watching."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             try:
                 await client.get(NETWORK.gvk, key)

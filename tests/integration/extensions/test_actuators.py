@@ -32,7 +32,7 @@ from pergola.testing.extension_site import (
     operation,
     recording_actuator,
 )
-from pergola.testing.waiting import running, settled
+from pergola.testing.waiting import noticed, running, settled
 
 
 def last(obj: JsonObject) -> JsonObject:
@@ -217,7 +217,7 @@ async def test_a_request_during_a_run_leads_to_one_more_run(
             await begun.wait()
         await site.annotate("reconcile")
         await site.annotate("reconcile")
-        await settled_requests(site)
+        await noticed()
         go_on.set()
         await site.until_operation("Reconcile")
         await settled(unit, site.client)
@@ -364,9 +364,3 @@ def _cancelled() -> asyncio.Future[None]:
     future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     future.cancel()
     return future
-
-
-async def settled_requests(site: ExtensionSite) -> None:
-    """Make some round trips, so that a watch delivers earlier writes."""
-    for _ in range(5):
-        await site.client.get_raw("/version")

@@ -38,7 +38,8 @@ from pergola.testing.world import RecordingClient
 NOW = datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC)
 RESOURCE = "extension-networking-config"
 HEALTHY = {"ResourcesApplied": "True", "ResourcesHealthy": "True", "ResourcesProgressing": "False"}
-QUICK = Settings(sync_period=0.3)
+# Requests of a run have twice this time on a busy machine, too.
+QUICK = Settings(sync_period=2.0)
 
 
 @pytest.fixture
@@ -209,7 +210,7 @@ async def test_a_check_that_raises_and_one_that_hangs_do_not_keep_the_others_fro
         await site.until(says("True", "HealthCheckSuccessful"))
         text = "failed to execute 1 health check: no route."
         await site.until(says("Unknown", "ConditionCheckError", text, "ControlPlaneHealthy"))
-        text = "slow one: no answer within 0.3 seconds."
+        text = "slow one: no answer within 2 seconds."
         await site.until(says("Unknown", "ConditionCheckError", text, "EveryNodeReady"))
         text = "the load balancer did not answer."
         await site.until(says("Unknown", "ConditionCheckError", text, "LoadBalancerReady"))

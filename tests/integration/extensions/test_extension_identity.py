@@ -1,7 +1,6 @@
 """An extension's process with exactly the permissions of its installation (spec 40 §8)."""
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -28,6 +27,7 @@ from pergola.kube.kubeconfig import load
 from pergola.providers.networking.cilium import Cilium
 from pergola.testing.extension_site import ExtensionSite, extension_site
 from pergola.testing.network_site import give_shoot_access
+from pergola.testing.ports import held_port
 from pergola.testing.service_accounts import service_account_config, until_allowed
 from pergola.testing.waiting import until
 
@@ -94,14 +94,15 @@ async def test_a_process_with_webhooks_works_with_just_what_its_roles_allow(
         with pytest.raises(Forbidden):
             await restricted.list(SECRET, site.namespace)
     await give_shoot_access(site.client, site.namespace, kubeconfig)
-    running = asyncio.create_task(serve(account, [installed.actuator], options(site)))
-    try:
-        await works(site, name)
-        assert not running.done()
-    finally:
-        running.cancel()
-        with suppress(asyncio.CancelledError):
-            await running
+    with held_port() as port:
+        running = asyncio.create_task(serve(account, [installed.actuator], options(site, port)))
+        try:
+            await works(site, name)
+            assert not running.done()
+        finally:
+            running.cancel()
+            with suppress(asyncio.CancelledError):
+                await running
 
 
 async def works(site: ExtensionSite, name: str) -> None:
@@ -126,10 +127,7 @@ async def works(site: ExtensionSite, name: str) -> None:
     await site.until_gone()
 
 
-def options(site: ExtensionSite) -> Options:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
+def options(site: ExtensionSite, port: int) -> Options:
     return Options(
         lifecycle=Settings(),
         webhooks=WebhookSettings(

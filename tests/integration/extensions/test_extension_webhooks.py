@@ -5,7 +5,6 @@ The sandbox is shared: every test has a component, a cloud and a Shoot type of i
 
 import base64
 import secrets
-import socket
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
@@ -21,7 +20,7 @@ from pergola.admission.webhook import Webhook
 from pergola.api import marks
 from pergola.api.extensions_v1alpha1 import NETWORK
 from pergola.api.field_errors import Cause, forbidden
-from pergola.api.kinds import CRD, NAMESPACE, SECRET, SHOOT
+from pergola.api.kinds import NAMESPACE, SECRET, SHOOT
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, maps_at, uid_of
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.api.schema.declare import Value
@@ -37,7 +36,7 @@ from pergola.extensions.webhooks.permissions import cluster_rules, namespace_rul
 from pergola.extensions.webhooks.serving import ExtensionWebhooks
 from pergola.extensions.webhooks.settings import WebhookSettings
 from pergola.kube.client import Client
-from pergola.kube.errors import AlreadyExists, ApiError, Forbidden, Invalid, KubeError, NotFound
+from pergola.kube.errors import ApiError, Forbidden, Invalid, KubeError, NotFound
 from pergola.kube.kubeconfig import ClusterConfig, load
 from pergola.pki import read_bundle, renewal_of
 from pergola.providers.networking.plugin import NetworkPlugin, Plan, Rendered
@@ -45,8 +44,9 @@ from pergola.providers.networking.shoot_validator import shoot_validator
 from pergola.runtime.clock import Clock, FakeClock
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
-from pergola.testing.crds import install_extension_crds, is_established
+from pergola.testing.crds import install_extension_crds, serve
 from pergola.testing.objects import definition
+from pergola.testing.ports import held_port
 from pergola.testing.service_accounts import service_account_config
 from pergola.testing.waiting import running, settled, until, until_gone
 from pergola.testing.world import RecordingClient
@@ -184,14 +184,12 @@ def network(
 
 @pytest.fixture
 async def site(kubeconfig: Path, namespace: str) -> AsyncIterator[Site]:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-    async with RecordingClient.connect(load(kubeconfig)) as client:
-        await install_extension_crds(client)
-        own = Site(client, namespace, port)
-        yield own
-        await own.clean_up()
+    with held_port() as port:
+        async with RecordingClient.connect(load(kubeconfig)) as client:
+            await install_extension_crds(client)
+            own = Site(client, namespace, port)
+            yield own
+            await own.clean_up()
 
 
 # Must hold
@@ -560,18 +558,7 @@ async def refused(site: Site, obj: JsonObject) -> str:
 
 async def add_shoots(client: Client) -> None:
     """Return when Shoots are served."""
-    crd = definition(SHOOT)
-    with suppress(AlreadyExists):
-        await client.create(crd)
-    await until(client, CRD, Key.of(crd), is_established)
-    while True:
-        try:
-            await client.list(SHOOT, metadata_only=True)
-        except KubeError:
-            client.discovery.forget(SHOOT)
-            await client.get_raw("/version")
-        else:
-            return
+    await serve(client, definition(SHOOT))
 
 
 @pytest.fixture

@@ -99,7 +99,7 @@ async def test_a_failure_is_tried_again_before_the_interval_is_over(
         async with running(Unit(tasks=[heart.run])):
             await until(cluster_client, LEASE, Key(namespace, NAME), lambda _: True)
     assert unsteady.failures == 0
-    assert loop.time() - began < 30
+    assert loop.time() - began < 300
 
 
 async def test_a_stale_lease_shows_since_when(cluster_client: Client, namespace: str) -> None:

@@ -164,12 +164,15 @@ def test_installed_extensions_are_named_by_entry_points() -> None:
         ("Network", "calico"),
         ("Infrastructure", "aws"),
         ("Bastion", "aws"),
+        ("DNSRecord", "aws-route53"),
+        ("BackupBucket", "aws"),
+        ("BackupEntry", "aws"),
         ("Network", "cilium"),
     ]
 
 
 def test_an_extension_with_several_actuators_is_not_one() -> None:
-    with pytest.raises(BadReference, match=r"aws names 2 actuators"):
+    with pytest.raises(BadReference, match=r"aws names 5 actuators"):
         load_actuator("aws")
 
 

@@ -14,8 +14,10 @@ from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from pergola import tracing
 from pergola.api.objects import JsonObject
 from pergola.cloud.aws.credentials import Credentials
+from pergola.cloud.aws.extra import require_library
 from pergola.cloud.aws.failures import failure
 from pergola.cloud.aws.parameters import checked
 from pergola.cloud.aws.retry import Pace, Retry
@@ -36,6 +38,7 @@ _PAGES: Final = {
     "elbv2": ("Marker", "NextMarker"),
     "iam": ("Marker", "Marker"),
     "efs": ("Marker", "NextMarker"),
+    "route53": ("Marker", "NextMarker"),
 }
 _PAGES_OTHERS: Final = ("NextToken", "NextToken")
 
@@ -66,6 +69,7 @@ class AwsClient:
         sleep: Sleep = asyncio.sleep,
         random_source: random.Random | None = None,
     ) -> None:
+        require_library()
         self.region = region
         self._credentials = credentials
         self._endpoint_url = endpoint_url
@@ -166,7 +170,8 @@ class AwsClient:
             await self._sleep(wait)
         began = loop.time()
         try:
-            answer = await self._ask(service, operation, parameters)
+            with tracing.cloud_request(service, operation, self.region):
+                answer = await self._ask(service, operation, parameters)
         except Exception as error:
             refused = failure(error, service, operation, self.region)
             if refused is None:

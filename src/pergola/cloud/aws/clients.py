@@ -22,7 +22,7 @@ from pergola.api.objects import (
     uid_of,
 )
 from pergola.cloud.aws.client import AwsClient, Observer, unobserved
-from pergola.cloud.aws.credentials import Credentials, credentials_of
+from pergola.cloud.aws.credentials import Credentials, credentials_of, region_of
 from pergola.cloud.aws.identity import assume, decoded, role_of
 from pergola.cloud.aws.retry import Retry
 from pergola.cloud.errors import CredentialsInvalid
@@ -32,6 +32,8 @@ from pergola.kube.errors import NotFound
 Read = Callable[[GroupVersionKind, Key], Awaitable[JsonObject | None]]
 """Reads a live object; None if it does not exist."""
 
+DEFAULT_REGION: Final = "us-west-2"
+"""The region for services that are the same in all regions, where none is named."""
 _RENEW_BEFORE: Final = timedelta(minutes=10)
 """Keys that expire sooner are renewed before a run starts: a run may take as long."""
 _MAX_IDLE: Final = 64
@@ -44,10 +46,12 @@ class Place(NamedTuple):
     Attributes:
         secret: with the credentials; None for AWS's usual chain: the environment, a role by a token
             file (IRSA), the instance's role.
+        region: empty for the one that the Secret names, else `DEFAULT_REGION`; for services that
+            are the same in all regions.
     """
 
     secret: Key | None
-    region: str
+    region: str = ""
 
 
 @dataclass(slots=True)
@@ -137,15 +141,15 @@ class AwsClients:
 
     async def _open(self, place: Place, secret: JsonObject | None, version: str) -> _Shared:
         if secret is None or place.secret is None:
-            return _Shared(self._client(place.region, None), version, None)
+            return _Shared(self._client(place.region or DEFAULT_REGION, None), version, None)
         title = f"Secret {place.secret}"
         data = decoded(secret, title)
-        role = role_of(data, title)
+        role, region = role_of(data, title), place.region or region_of(data) or DEFAULT_REGION
         if role is None:
-            return _Shared(self._client(place.region, credentials_of(data, title)), version, None)
-        async with self._client(place.region, None) as anonymous:
+            return _Shared(self._client(region, credentials_of(data, title)), version, None)
+        async with self._client(region, None) as anonymous:
             credentials, expires = await assume(anonymous, role, data, place.secret)
-        return _Shared(self._client(place.region, credentials), version, expires)
+        return _Shared(self._client(region, credentials), version, expires)
 
     def _client(self, region: str, credentials: Credentials | None) -> AwsClient:
         return AwsClient(

@@ -39,25 +39,29 @@ _CODES: Final[Mapping[type[CloudError], str]] = {
     """,
     QuotaExceeded: """
         LimitExceeded LimitExceededException ServiceQuotaExceededException
-        TooManyListeners TooManyLoadBalancers TooManyRules TooManyTags TooManyTargetGroups
+        TooManyBuckets TooManyListeners TooManyLoadBalancers TooManyRules TooManyTags
+        TooManyTargetGroups
     """,
     ResourcesDepleted: """
         InsufficientAddressCapacity InsufficientCapacity InsufficientHostCapacity
         InsufficientInstanceCapacity InsufficientReservedInstanceCapacity
     """,
     DependencyProblem: """
-        Conflict DeleteConflict DependencyViolation IncorrectInstanceState
+        BucketNotEmpty Conflict DeleteConflict DependencyViolation IncorrectInstanceState
         IncorrectState InsufficientFreeAddressesInSubnet InvalidCidrBlock
-        OperationNotPermittedException OptInRequired PendingVerification
+        OperationAborted OperationNotPermittedException OptInRequired PendingVerification
     """,
     NotFound: """
-        NatGatewayNotFound NoSuchEntity
+        NatGatewayNotFound ServerSideEncryptionConfigurationNotFoundError
+        ObjectLockConfigurationNotFoundError
     """,
     AlreadyExists: """
-        EntityAlreadyExists Resource.AlreadyAssociated RouteAlreadyExists
+        BucketAlreadyOwnedByYou EntityAlreadyExists Resource.AlreadyAssociated RouteAlreadyExists
     """,
     InvalidRequest: """
-        IdempotentParameterMismatch Unsupported ValidationError ValidationException
+        AuthorizationHeaderMalformed IdempotentParameterMismatch
+        IllegalLocationConstraintException PermanentRedirect Unsupported ValidationError
+        ValidationException
     """,
     Unreachable: """
         InternalError InternalFailure InternalServiceError RequestTimeout RequestTimeoutException
@@ -73,6 +77,7 @@ _BY_END: Final[tuple[tuple[tuple[str, ...], type[CloudError]], ...]] = (
 )
 _BY_START: Final[tuple[tuple[tuple[str, ...], type[CloudError]], ...]] = (
     (("Duplicate",), AlreadyExists),
+    (("NoSuch",), NotFound),
     (("Invalid", "Malformed", "Missing", "Unknown"), InvalidRequest),
 )
 _TOO_MANY_REQUESTS: Final = 429

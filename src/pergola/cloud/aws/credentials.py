@@ -11,6 +11,7 @@ from typing import Final
 from pergola.cloud.errors import CredentialsInvalid
 
 # Gardener's names, those of Cluster API's static identities, and those of the environment.
+_REGIONS: Final = ("region", "Region", "AWS_REGION")
 _NAMES: Final = (
     ("accessKeyID", "secretAccessKey", "sessionToken"),
     ("AccessKeyID", "SecretAccessKey", "SessionToken"),
@@ -46,6 +47,12 @@ def credentials_of(data: Mapping[str, bytes], of: str) -> Credentials:
     raise CredentialsInvalid(
         f"{of} has no keys {_NAMES[0][0]} and {_NAMES[0][1]}, which hold AWS credentials"
     )
+
+
+def region_of(data: Mapping[str, bytes]) -> str:
+    """Return the region in the decoded data of a Secret; empty if it has none."""
+    found = (data.get(name, b"").decode(errors="replace").strip() for name in _REGIONS)
+    return next(filter(None, found), "")
 
 
 def _text(data: Mapping[str, bytes], key: str, of: str) -> str:

@@ -19,8 +19,8 @@ from pergola.api.objects import JsonObject
 from pergola.cloud.aws.credentials import Credentials
 from pergola.cloud.errors import InvalidRequest
 
-_CONNECT_SECONDS: Final = 5.0
-_READ_SECONDS: Final = 30.0
+_CONNECT_SECONDS: Final = 10.0
+_READ_SECONDS: Final = 60.0
 _CONNECTIONS: Final = 20
 _LOGGERS: Final = ("botocore", "aiobotocore")
 _MODELS: Final = ("service-2", "endpoint-rule-set-1")

@@ -66,7 +66,7 @@ def readiness(obj: JsonObject | None, expected: str = "") -> Verdict:
 
 
 def is_settled(obj: JsonObject, now: datetime) -> bool:
-    """Return whether the last request was carried out, so long ago that there is no doubt."""
+    """Return whether the last request was carried out, long enough ago to be certain."""
     verdict = readiness(obj)
     if verdict.problem or not verdict.unsure:
         return not verdict.problem

@@ -41,7 +41,7 @@ async def restore(
 
 
 async def _give(client: Client, kind: ExtensionKind, key: Key, known: Saved) -> None:
-    # The objects first: a state in place tells the next attempt that they exist.
+    # The objects first: the next attempt concludes from a stored state that they exist.
     for obj in known.objects:
         await _apply(client, key.namespace, obj)
     status: JsonObject = {}

@@ -191,6 +191,8 @@ class _Wait:
     async def _look(self) -> bool:
         """Return whether the wait is over because of the time that has passed."""
         if monotonic() >= min(self._believed_at, self._deadline):
+            if self._verdict.problem and not self._hint:
+                self._hint = await self._explain()
             return True
         self._looks += 1
         if self._verdict.is_error and self._looks > self._kind.severe / self._kind.interval:

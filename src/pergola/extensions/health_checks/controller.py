@@ -31,7 +31,7 @@ from pergola.kube.client import Client
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.caching.index import Index
 from pergola.runtime.clock import Clock, SystemClock
-from pergola.runtime.controlling.controller import DONE, Again, Controller, Outcome, ReconcileError
+from pergola.runtime.controlling.controller import DONE, Again, Outcome, ReconcileError, Workers
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 
@@ -98,7 +98,7 @@ class _Health:
         self._names = frozenset(c.managed_resource for c in checks if c.managed_resource)
         self._settings = settings
         self._clock = clock or SystemClock()
-        self.controller: Controller[Key] = Controller(
+        self.controller: Workers[Key] = Workers(
             f"health-check-{gvk.kind.lower()}-{of_type}",
             self.reconcile,
             workers=settings.max_concurrent,

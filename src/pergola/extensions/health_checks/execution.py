@@ -12,6 +12,7 @@ from pergola.extensions.health_checks.checks import HEALTHY, CheckContext, Healt
 from pergola.kube.errors import KubeError
 from pergola.runtime.logging import get_logger
 from pergola.runtime.retrying import collect_failures
+from pergola.runtime.task_group import TaskGroup
 
 log = get_logger("health-checks")
 
@@ -34,7 +35,7 @@ async def run_checks(
     Args:
         seconds: the time limit of each check.
     """
-    async with asyncio.TaskGroup() as group:
+    async with TaskGroup() as group:
         running = {
             condition: [
                 group.create_task(_result(check, context, obj, seconds)) for check in several

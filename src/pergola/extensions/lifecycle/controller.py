@@ -1,9 +1,11 @@
 """The controller of one kind and type of extension resources, and its triggers (spec 40 §2.2)."""
 
 import random
-from typing import Final
+from collections.abc import Callable
+from typing import Final, NamedTuple
 
-from pergola.api.objects import JsonObject, Key, map_at
+from pergola.api.kinds import SECRET
+from pergola.api.objects import JsonObject, Key, finalizers_of, map_at, resource_version_of
 from pergola.extension_api.cluster import CLUSTER, Shoot
 from pergola.extension_api.predicates import (
     SHOOT_CLASS,
@@ -18,8 +20,8 @@ from pergola.kube.client import Client
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.caching.index import Index
 from pergola.runtime.clock import Clock, SystemClock
-from pergola.runtime.controlling.controller import Controller
-from pergola.runtime.controlling.unit import Unit
+from pergola.runtime.controlling.controller import Workers
+from pergola.runtime.controlling.unit import Unit, Watching
 from pergola.runtime.metrics import Metrics
 
 _SPARE_SECONDS: Final = 60.0
@@ -44,19 +46,62 @@ def extension_controller(
     predicate = Predicate(actuator.type, settings.classes, settings.ignore_operation_annotation)
     objects = Cache(client, actuator.gvk(), snapshot, random_source=random_source)
     lifecycle = Lifecycle(client, actuator, settings, predicate, clock or SystemClock())
-    controller = Controller(
+    controller = Workers(
         name or actuator.kind.lower(),
         lifecycle.reconcile,
         workers=settings.max_concurrent,
         metrics=metrics,
         deadline=settings.deadline + _SPARE_SECONDS,
     )
+    beside: list[Watching] = []
+    if settings.ignore_operation_annotation and actuator.protects_secret:
+        beside.append(_watch_secrets(client, controller, predicate, objects, random_source))
     if SHOOT_CLASS not in (settings.classes or (SHOOT_CLASS,)):
-        _Wakes(controller, predicate, objects, None)
-        return Unit(caches=[objects], controllers=[controller])
+        _Wakes(controller, predicate, objects, None, actuator.cluster_name)
+        return Unit(caches=[objects], beside=beside, controllers=[controller])
     clusters = Cache(client, CLUSTER, _is_failed, random_source=random_source)
-    _Wakes(controller, predicate, objects, clusters)
-    return Unit(caches=[objects, clusters], controllers=[controller])
+    _Wakes(controller, predicate, objects, clusters, actuator.cluster_name)
+    return Unit(caches=[objects, clusters], beside=beside, controllers=[controller])
+
+
+class _Secret(NamedTuple):
+    """The part of a Secret by which a change of its content is noticed, without reading it."""
+
+    version: str
+    finalizers: tuple[str, ...]
+
+
+def _watch_secrets(
+    client: Client,
+    controller: Workers[Key],
+    predicate: Predicate,
+    objects: Cache[Snapshot],
+    random_source: random.Random | None,
+) -> Cache[_Secret]:
+    """Trigger the resources whose Secret changes, where no caller requests that.
+
+    Changed finalizers do not count: the controller writes them itself.
+    """
+
+    def in_use(_: Key, seen: Snapshot) -> list[Key]:
+        return [seen.secret] if predicate.is_responsible(seen) else []
+
+    by_secret = Index(objects, in_use)
+
+    def on_secret(change: Change[_Secret]) -> None:
+        old, new = change.old, change.new
+        if old is None or new is None or old.finalizers != new.finalizers:
+            return
+        for key in list(by_secret.keys(change.key)):
+            controller.queue.add(key)
+
+    secrets = Cache(client, SECRET, _secret, metadata_only=True, random_source=random_source)
+    secrets.subscribe(on_secret)
+    return secrets
+
+
+def _secret(obj: JsonObject) -> _Secret:
+    return _Secret(resource_version_of(obj), tuple(finalizers_of(obj)))
 
 
 class _Wakes:
@@ -64,22 +109,24 @@ class _Wakes:
 
     def __init__(
         self,
-        controller: Controller[Key],
+        controller: Workers[Key],
         predicate: Predicate,
         objects: Cache[Snapshot],
         clusters: Cache[bool] | None,
+        cluster_name: Callable[[Key], str],
     ) -> None:
         self._queue = controller.queue
         self._predicate = predicate
         self._objects = objects
         self._clusters = clusters
-        self._in_namespace = Index(objects, self._namespaces)
+        self._cluster_name = cluster_name
+        self._of_cluster = Index(objects, self._clusters_of)
         objects.subscribe(self._on_object)
         if clusters is not None:
             clusters.subscribe(self._on_cluster)
 
-    def _namespaces(self, key: Key, seen: Snapshot) -> list[str]:
-        return [key.namespace] if self._predicate.is_responsible(seen) else []
+    def _clusters_of(self, key: Key, seen: Snapshot) -> list[str]:
+        return [self._cluster_name(key)] if self._predicate.is_responsible(seen) else []
 
     def _on_object(self, change: Change[Snapshot]) -> None:
         key, old, new = change.key, change.old, change.new
@@ -88,7 +135,7 @@ class _Wakes:
         triggers = (
             self._predicate.appeared(new) if old is None else self._predicate.changed(old, new)
         )
-        if triggers and not self._has_failed(key.namespace):
+        if triggers and not self._has_failed(self._cluster_name(key)):
             self._queue.add(key)
 
     def _on_cluster(self, change: Change[bool]) -> None:
@@ -96,17 +143,17 @@ class _Wakes:
         if change.new is None or change.new:
             return
         recovered = change.old is not False
-        for key in list(self._in_namespace.keys(change.key.name)):
+        for key in list(self._of_cluster.keys(change.key.name)):
             seen = self._objects.get(key)
             if seen is None:
                 continue
             if self._predicate.ignores_annotation or (recovered and needs_run(seen)):
                 self._queue.add(key)
 
-    def _has_failed(self, namespace: str) -> bool:
-        if self._clusters is None:
+    def _has_failed(self, cluster: str) -> bool:
+        if self._clusters is None or not cluster:
             return False
-        return self._clusters.get(Key("", namespace)) is True
+        return self._clusters.get(Key("", cluster)) is True
 
 
 def _is_failed(cluster: JsonObject) -> bool:

@@ -39,7 +39,8 @@ VERBS: Final = {
     Operation.RESTORE: Verb("restoring", "restored"),
 }
 
-_PROTECTED: Final = (Operation.CREATE, Operation.RECONCILE, Operation.RESTORE)
+PROTECTED: Final = (Operation.CREATE, Operation.RECONCILE, Operation.RESTORE)
+"""Those after which the extension has something to delete."""
 _REPEATED: Final = (Operation.CREATE, Operation.MIGRATE, Operation.RESTORE)
 
 
@@ -100,7 +101,7 @@ def acceptance(obj: JsonObject, operation: Operation | None, finalizer: str) -> 
     if annotations_of(obj).get(marks.OPERATION) == marks.OPERATION_RECONCILE:
         metadata["annotations"] = {marks.OPERATION: None}
     present = finalizers_of(obj)
-    if operation in _PROTECTED and finalizer not in present:
+    if operation in PROTECTED and finalizer not in present:
         metadata["finalizers"] = [*present, finalizer]
     return metadata
 

@@ -21,7 +21,9 @@ from pergola.extension_api.cluster import CLUSTER, Cluster, MalformedCluster
 from pergola.extension_api.errors import ExtensionError, RequeueAfter, codes_of
 from pergola.extension_api.predicates import SHOOT_CLASS, Predicate, request_of, snapshot
 from pergola.extensions.actuator import Actuator, Context, Status
+from pergola.extensions.lifecycle.credentials import protect_secret, release_secret
 from pergola.extensions.lifecycle.operation import (
+    PROTECTED,
     Operation,
     acceptance,
     completion,
@@ -32,7 +34,7 @@ from pergola.extensions.lifecycle.operation import (
 from pergola.extensions.lifecycle.report import Report
 from pergola.extensions.lifecycle.status import describe
 from pergola.kube.client import Client
-from pergola.kube.errors import Conflict, Invalid, KubeError, NotFound
+from pergola.kube.errors import Conflict, Invalid, KubeError, NotFound, UnknownKind
 from pergola.runtime.clock import Clock
 from pergola.runtime.controlling.controller import DONE, Again, Outcome, ReconcileError
 from pergola.runtime.logging import get_logger
@@ -111,14 +113,17 @@ class Lifecycle:
 
     async def _cluster(self, obj: JsonObject) -> Cluster | None:
         """Return the Cluster that the object belongs to; None if it belongs to none."""
-        if snapshot(obj).extension_class != SHOOT_CLASS:
-            return None
         key = Key.of(obj)
+        name = self._actuator.cluster_name(key)
+        if snapshot(obj).extension_class != SHOOT_CLASS or not name:
+            return None
         try:
-            return Cluster.from_object(await self._client.get(CLUSTER, Key("", key.namespace)))
+            return Cluster.from_object(await self._client.get(CLUSTER, Key("", name)))
         except (KubeError, MalformedCluster) as error:
+            if isinstance(error, NotFound | UnknownKind) and not self._actuator.needs_cluster:
+                return None
             raise ReconcileError(
-                f"{self._title(key)} waits for its Cluster {key.namespace}: {error}"
+                f"{self._title(key)} waits for its Cluster {name}: {error}"
             ) from error
 
     async def _work(self, obj: JsonObject, cluster: Cluster | None) -> Outcome:
@@ -137,6 +142,8 @@ class Lifecycle:
             if report.is_over and isinstance(error, KubeError) and not isinstance(error, Invalid):
                 raise  # the outcome could not be written: the run is repeated
             return await self._failed(report, error)
+        if self._actuator.protects_secret and operation not in PROTECTED:
+            await release_secret(self._client, obj)
         await self._complete(report.written, obj, operation)
         self._begun.discard(key)
         log.info("done", object=self._title(Key.of(obj)), operation=str(operation))
@@ -162,6 +169,8 @@ class Lifecycle:
         self, report: Report, obj: JsonObject, cluster: Cluster | None, operation: Operation
     ) -> Status | None:
         """Run the actuator until its deadline."""
+        if self._actuator.protects_secret and operation in PROTECTED:
+            await protect_secret(self._client, obj)
         act = self._action(operation, cluster)
         context = Context(
             client=self._client,

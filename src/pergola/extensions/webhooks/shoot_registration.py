@@ -28,7 +28,7 @@ from pergola.kube.errors import NotFound
 from pergola.kube.selectors import select_name
 from pergola.runtime.caching.cache import Cache, Change
 from pergola.runtime.clock import Clock
-from pergola.runtime.controlling.controller import DONE, Controller, Outcome
+from pergola.runtime.controlling.controller import DONE, Outcome, Workers
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 
@@ -98,7 +98,7 @@ class _ShootRegistration:
         self._render = render
         self._clock = clock
         self._wanted: tuple[bytes, frozenset[str]] = (b"", frozenset())
-        self.controller: Controller[Key] = Controller(
+        self.controller: Workers[Key] = Workers(
             controller, self.reconcile, workers=2, metrics=metrics, deadline=60.0
         )
         self.identities = Cache(

@@ -10,9 +10,11 @@ import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Final
 
 from pergola.admission.webhook import Webhook
+from pergola.api.durations import DurationError, parse_duration
 from pergola.api.objects import JsonObject, Key, map_at
 from pergola.cloud.aws import AwsClient, AwsClients, Place, Retry, reader
 from pergola.cloud.aws.metrics import AwsMetrics
@@ -42,6 +44,8 @@ TAG_WORKER_SUBNETS: Final = "PERGOLA_AWS_TAG_BYO_WORKER_SUBNETS"
 """Environment variable; `false` switches off the cluster's tag on worker subnets (§4.3)."""
 REMOVE_POD_ROUTES: Final = "PERGOLA_AWS_REMOVE_DEAD_POD_ROUTES"
 """Environment variable; `true` lets deletions remove dead pod routes (§7.2)."""
+BACKUP_GRACE: Final = "PERGOLA_AWS_BACKUP_ENTRY_GRACE"
+"""Environment variable; how long backups outlive their BackupEntry, such as `24h`; 0 by default."""
 _SWITCH: Final = {"true": True, "false": False}
 
 
@@ -54,6 +58,7 @@ class AwsSettings:
         tag_worker_subnets: whether user-provided worker subnets get the cluster's tag.
         remove_pod_routes: whether a deletion removes dead pod routes from user-provided route
             tables.
+        backup_grace: how long backups outlive their BackupEntry.
         retry: how often and when requests are repeated; the client's default if None.
         poll_seconds: the time between two polls of what AWS is creating or deleting.
     """
@@ -61,6 +66,7 @@ class AwsSettings:
     endpoint_url: str = ""
     tag_worker_subnets: bool = True
     remove_pod_routes: bool = False
+    backup_grace: timedelta = timedelta()
     retry: Retry | None = None
     poll_seconds: float = 5.0
 
@@ -180,7 +186,7 @@ def settings_from(environment: Mapping[str, str]) -> AwsSettings:
     """Return the settings that environment variables hold.
 
     Raises:
-        ExtensionError: variables are neither `true` nor `false`; it names all of them.
+        ExtensionError: variables have invalid values; it names those that do.
     """
     said = {
         name: value
@@ -194,21 +200,32 @@ def settings_from(environment: Mapping[str, str]) -> AwsSettings:
     return AwsSettings(
         tag_worker_subnets=switched.get(TAG_WORKER_SUBNETS, True),
         remove_pod_routes=switched.get(REMOVE_POD_ROUTES, False),
+        backup_grace=_grace(environment.get(BACKUP_GRACE, "").strip()),
     )
 
 
-def secret_of(infrastructure: JsonObject) -> Key:
+def _grace(said: str) -> timedelta:
+    try:
+        grace = parse_duration(said or "0s")
+    except DurationError:
+        grace = timedelta(-1)
+    if grace < timedelta():
+        raise ExtensionError(f'{BACKUP_GRACE} is "{said}"; write a duration such as 24h')
+    return grace
+
+
+def secret_of(obj: JsonObject) -> Key:
     """Return the key of the Secret with the credentials.
 
     Raises:
         ExtensionError: the spec names none.
     """
-    reference = map_at(infrastructure, "spec", "secretRef")
+    reference = map_at(obj, "spec", "secretRef")
     key = Key(str(reference.get("namespace") or ""), str(reference.get("name") or ""))
     if not (key.namespace and key.name):
         raise ExtensionError(
-            f"Infrastructure {Key.of(infrastructure)}: spec.secretRef needs a name and a "
-            "namespace; name the Secret with the AWS credentials",
+            f"{obj.get('kind')} {Key.of(obj)}: spec.secretRef needs a name and a namespace; name "
+            "the Secret with the AWS credentials",
             Code.CONFIGURATION_PROBLEM,
         )
     return key

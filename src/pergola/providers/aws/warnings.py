@@ -1,4 +1,4 @@
-"""Warnings that do not block reconciliation: Events about an Infrastructure."""
+"""Warnings that do not block reconciliation: Events about extension resources."""
 
 from collections.abc import Iterable
 from datetime import UTC
@@ -13,8 +13,9 @@ from pergola.runtime.clock import Clock
 from pergola.runtime.logging import get_logger
 
 log = get_logger("extension")
-_REPORTER: Final = "infrastructure-aws"
 _NOTE_BYTES: Final = 1024
+_CLUSTER_SCOPED: Final = "default"
+"""The namespace of Events about resources without one."""
 
 
 async def warn(client: Client, obj: JsonObject, warnings: Iterable[str], clock: Clock) -> None:
@@ -31,17 +32,21 @@ async def warn(client: Client, obj: JsonObject, warnings: Iterable[str], clock: 
 def event(obj: JsonObject, sentence: str, clock: Clock) -> JsonObject:
     """Return the Event about an object; the same sentence has the same name."""
     key, gvk = Key.of(obj), GroupVersionKind.of(obj)
+    reporter = f"{gvk.kind.lower()}-aws"
     digest = sha256(f"{uid_of(obj)} {sentence}".encode()).hexdigest()[:16]
     return {
         "apiVersion": EVENT.api_version,
         "kind": EVENT.kind,
-        "metadata": {"name": f"{key.name[:200]}.{digest}", "namespace": key.namespace},
+        "metadata": {
+            "name": f"{key.name[:200]}.{digest}",
+            "namespace": key.namespace or _CLUSTER_SCOPED,
+        },
         "eventTime": clock.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
-        "reportingController": _REPORTER,
-        "reportingInstance": _REPORTER,
+        "reportingController": reporter,
+        "reportingInstance": reporter,
         "action": "Reconcile",
         "type": "Warning",
-        "reason": "InfrastructureWarning",
+        "reason": f"{gvk.kind}Warning",
         "note": sentence.encode()[:_NOTE_BYTES].decode(errors="ignore"),
         "regarding": {
             "apiVersion": gvk.api_version,

@@ -1,12 +1,12 @@
 """The identities that create an Infrastructure, in AWS and in the seed (spec 30 §2 item 6)."""
 
+import asyncio
 import base64
 import re
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
-import yaml
 from aiohttp import web
 
 from pergola.api.bastion_v1alpha1 import BASTION
@@ -26,11 +26,12 @@ from pergola.testing.aws.corrections import CorrectedAws
 from pergola.testing.aws.site import CLOUD_PROFILE, PATIENCE, AwsSite, aws_site, codes_in
 from pergola.testing.aws.world import Network, managed_config
 from pergola.testing.extension_site import operation, request
+from pergola.testing.helm import render
 from pergola.testing.service_accounts import service_account_config, until_allowed
 from pergola.testing.waiting import running, until, until_gone
 from pergola.testing.world import RecordingClient
 
-RBAC = Path(__file__).parents[4] / "charts" / "extension-aws" / "rbac.yaml"
+CHART = Path(__file__).parents[4] / "charts" / "extension-aws"
 
 
 @pytest.fixture
@@ -132,20 +133,17 @@ async def test_the_chart_s_role_is_enough_for_all_that_runs(
             await site.ask(network.config(group=group))
             await site.until_operation("Create")
             reached = await reachable_bastion(site)
-            reported = await site.client.list(EVENT, namespace)
+            about = f"security group {group} is user-provided and is not changed"
+            await until_reported(site, "Bastion", about)
             await site.client.delete(BASTION, Key.of(reached))
             await until_gone(site.client, BASTION, Key.of(reached), patience=PATIENCE)
-            checked = await site.until(
-                lambda obj: bool(maps_at(obj, "status", "conditions")), patience=60.0
-            )
+            checked = await site.until(lambda obj: bool(maps_at(obj, "status", "conditions")))
             await site.delete()
             await site.until_gone()
 
     names = [unit.name for unit in units]
     assert names == ["infrastructure", "infrastructure-healthcheck", "bastion"]
     assert reached["status"]["ingress"]["ip"]
-    about = {event["regarding"]["kind"]: event["note"] for event in reported}
-    assert f"security group {group} is user-provided and is not changed" in about["Bastion"]
     found = {c["type"]: c["status"] for c in maps_at(checked, "status", "conditions")}
     assert found["NodesSecurityGroupValid"] == "True"
     value = metrics.registry.get_sample_value
@@ -166,6 +164,16 @@ async def test_the_chart_s_role_reads_no_secret_but_those_with_credentials(
                 await restricted_client.get(SECRET, Key(namespace, name))
         with pytest.raises(Forbidden):
             await restricted_client.list(SECRET, namespace)
+
+
+async def until_reported(site: AwsSite, kind: str, text: str) -> None:
+    """Wait for an Event about an object of a kind; it may be written after what it is about."""
+    async with asyncio.timeout(PATIENCE):
+        while not any(
+            event["regarding"]["kind"] == kind and text in event["note"]
+            for event in await site.client.list(EVENT, site.namespace)
+        ):
+            pass
 
 
 async def reachable_bastion(site: AwsSite) -> JsonObject:
@@ -199,7 +207,7 @@ async def reachable_bastion(site: AwsSite) -> JsonObject:
 
 async def restricted(admin: Client, config: ClusterConfig, namespace: str) -> ClusterConfig:
     """Return a ServiceAccount with the chart's role."""
-    role, _ = yaml.safe_load_all(RBAC.read_text())
+    role = next(obj for obj in render(CHART) if obj["kind"] == "ClusterRole")
     name = f"{role['metadata']['name']}:{namespace}"
     role["metadata"]["name"] = name
     binding: JsonObject = {

@@ -17,7 +17,7 @@ from pergola.providers.networking.calico.render.crds import (
 )
 from pergola.sandbox import Sandbox
 from pergola.testing.calico_original import ORIGINAL, VARIANTS, calico_plan
-from pergola.testing.crds import install_crds, is_established
+from pergola.testing.crds import gvk_of, install_crds, served
 from pergola.testing.network_site import shoot_manager
 from pergola.testing.originals import takeover_object
 from pergola.testing.shared import private
@@ -59,7 +59,7 @@ async def shoot(shoot_cluster: Sandbox) -> AsyncIterator[Client]:
         for crd in CRDS:
             await client.apply(crd, manager="original", force=True)
         for crd in CRDS:
-            await until(client, CRD, Key.of(crd), is_established)
+            await served(client, gvk_of(crd))
         yield client
 
 

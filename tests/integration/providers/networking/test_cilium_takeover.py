@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 
 import pytest
 
-from pergola.api.kinds import CRD
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, generation_of, map_at, maps_at
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.bundle import Registry, apply, for_shoot
@@ -14,7 +13,7 @@ from pergola.providers.networking.cilium import Cilium
 from pergola.sandbox import Sandbox
 from pergola.testing.cilium_crds import cilium_crds
 from pergola.testing.cilium_original import ORIGINAL, VARIANTS, original_plan
-from pergola.testing.crds import install_crds, is_established
+from pergola.testing.crds import gvk_of, install_crds, served
 from pergola.testing.network_site import shoot_manager
 from pergola.testing.originals import takeover_object
 from pergola.testing.shared import private
@@ -52,7 +51,7 @@ async def shoot(shoot_cluster: Sandbox) -> AsyncIterator[Client]:
         for crd in cilium_crds():
             await client.apply(crd, manager="cilium-operator", force=True)
         for crd in cilium_crds():
-            await until(client, CRD, Key.of(crd), is_established)
+            await served(client, gvk_of(crd))
         yield client
 
 

@@ -10,6 +10,8 @@ import pytest
 from pergola.kube.client import Client
 from pergola.sandbox import Sandbox
 
+# A garbage collector that learns of new kinds stands still for up to a minute.
+pytestmark = pytest.mark.timeout(300)
 EXAMPLE: Final = Path(__file__).parents[4] / "examples" / "network" / "demo.py"
 
 
@@ -28,7 +30,12 @@ async def test_the_demo_shows_a_network_come_change_and_go(
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
-    output, _ = await process.communicate()
+    try:
+        output, _ = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
     said = output.decode()
     assert process.returncode == 0, said
     assert "Create Succeeded" in said

@@ -1,6 +1,7 @@
 """From a Network to agents on nodes, with a real extension, resource manager and Shoot."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, cast
@@ -8,7 +9,7 @@ from typing import Any, Final, cast
 import pytest
 
 from pergola.api.extensions_v1alpha1 import NETWORK
-from pergola.api.kinds import DAEMON_SET
+from pergola.api.kinds import CRD, DAEMON_SET
 from pergola.api.objects import GroupVersionKind, JsonObject, Key, map_at, maps_at, uid_of
 from pergola.api.resources_v1alpha1 import MANAGED_RESOURCE
 from pergola.extension_api import caller
@@ -25,11 +26,12 @@ from pergola.runtime.clock import SystemClock
 from pergola.runtime.controlling.unit import Unit
 from pergola.runtime.metrics import Metrics
 from pergola.sandbox import Sandbox
+from pergola.testing.crds import serve
 from pergola.testing.extension_site import ExtensionSite, extension_site, operation
 from pergola.testing.network_site import give_shoot_access, of_type, renamed, shoot_manager
 from pergola.testing.objects import definition
 from pergola.testing.proxy import CuttableProxy
-from pergola.testing.waiting import running, until_gone
+from pergola.testing.waiting import running, until, until_gone
 from pergola.testing.world import is_ready
 
 EXAMPLES: Final = Path(__file__).parents[4] / "examples" / "network"
@@ -116,6 +118,17 @@ def condition(obj: JsonObject) -> str:
     return str(found.get("SystemComponentsHealthy", ""))
 
 
+@asynccontextmanager
+async def serving(client: Client, kinds: Iterable[GroupVersionKind]) -> AsyncIterator[None]:
+    """Serve kinds that another program installs, and remove them for the next test."""
+    crds = [definition(gvk) for gvk in kinds]
+    await serve(client, *crds)
+    yield
+    for crd in crds:
+        await client.delete(CRD, Key.of(crd))
+        await until_gone(client, CRD, Key.of(crd))
+
+
 @pytest.mark.parametrize("plugin", PLUGINS)
 async def test_a_network_becomes_agents_on_all_nodes_and_goes(
     cluster_client: Client,
@@ -126,9 +139,8 @@ async def test_a_network_becomes_agents_on_all_nodes_and_goes(
 ) -> None:
     case = await case_of(plugin, cluster_client, namespace, shoot)
     await give_shoot_access(cluster_client, namespace, shoot_sandbox.kubeconfig)
-    for gvk in BROUGHT.get(plugin, ()):
-        await shoot.apply(definition(gvk), manager="operator")
     async with (
+        serving(shoot, BROUGHT.get(plugin, ())),
         shoot_manager(cluster_client, namespace, shoot, sync_seconds=2),
         running(*case.units()),
     ):
@@ -188,8 +200,7 @@ async def test_a_plugin_that_waits_fails_while_the_shoot_does_not_answer(
         proxy.accept()
         done = await gardenet.site.until_operation("Create")
         assert "lastError" not in done["status"]
-        resource = await client.get(MANAGED_RESOURCE, Key(namespace, actuator.managed_resource()))
-        assert is_ready(resource)
+        await until(client, MANAGED_RESOURCE, Key(namespace, actuator.managed_resource()), is_ready)
         await gardenet.destroyed()
 
 

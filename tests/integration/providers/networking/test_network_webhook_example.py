@@ -2,9 +2,8 @@
 
 import asyncio
 import os
-import socket
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from pergola.kube.client import Client
 from pergola.kube.errors import ApiError, NotFound
 from pergola.kube.yaml import parse_documents
 from pergola.testing.crds import install_extension_crds
+from pergola.testing.ports import held_port
 
 EXAMPLE = Path(__file__).parents[4] / "examples" / "network-webhook"
 PERGOLA = Path(sys.executable).parent / "pergola"
@@ -25,12 +25,17 @@ REGISTRATION = Key("", "gardener-extension-provider-azure")
 
 
 @pytest.fixture
-async def provider(kubeconfig: Path, cluster_client: Client, namespace: str) -> AsyncIterator[None]:
+def port() -> Iterator[int]:
+    with held_port() as port:
+        yield port
+
+
+@pytest.fixture
+async def provider(
+    kubeconfig: Path, cluster_client: Client, namespace: str, port: int
+) -> AsyncIterator[None]:
     """Run the command of the README, on another port."""
     await install_extension_crds(cluster_client)
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
     options = {
         "--kubeconfig": str(kubeconfig),
         "--webhook-config-mode": "url",

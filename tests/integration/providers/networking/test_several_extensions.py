@@ -7,11 +7,11 @@ import asyncio
 import copy
 import os
 import secrets
-import socket
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -37,7 +37,8 @@ from pergola.sandbox import API_ONLY, Sandbox, start, stop
 from pergola.testing.crds import install_extension_crds, served
 from pergola.testing.network_site import give_shoot_access
 from pergola.testing.objects import definition
-from pergola.testing.waiting import until, until_gone
+from pergola.testing.ports import held_port
+from pergola.testing.waiting import PATIENCE, until, until_gone
 
 EXAMPLES: Final = Path(__file__).parents[4] / "examples" / "network"
 PERGOLA: Final = Path(sys.executable).parent / "pergola"
@@ -88,9 +89,16 @@ async def process(
     own: Sandbox, namespace: str, command: str, *arguments: str | Path
 ) -> AsyncGenerator[dict[str, object]]:
     """Run a process; yield its log lines about endpoints."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
+    with held_port() as port:
+        async with serving(own, namespace, port, command, *arguments) as ports:
+            yield ports
+
+
+@asynccontextmanager
+async def serving(
+    own: Sandbox, namespace: str, port: int, command: str, *arguments: str | Path
+) -> AsyncGenerator[dict[str, object]]:
+    """Run a process whose webhooks are served at a port."""
     options = {
         "--kubeconfig": str(own.kubeconfig),
         "--webhook-config-mode": "url",
@@ -113,7 +121,7 @@ async def process(
         draining = asyncio.create_task(running.stdout.read())
         yield ports
         running.terminate()
-        assert await asyncio.wait_for(running.wait(), 10) == 0
+        assert await asyncio.wait_for(running.wait(), PATIENCE) == 0
     finally:
         with suppress(ProcessLookupError):
             running.kill()
@@ -126,7 +134,7 @@ async def _until_working(running: asyncio.subprocess.Process) -> dict[str, objec
     assert running.stdout is not None
     ports: dict[str, object] = {}
     lines: list[bytes] = []
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         async for line in running.stdout:
             lines.append(line)
             said = orjson.loads(line) if line.startswith(b"{") else {}
@@ -153,11 +161,11 @@ async def test_two_actuators_of_one_kind_run_in_one_process(
         webhooks = Key("shoot--demo--cilium", "extension-cilium-shoot-webhooks")
         await client.get(MANAGED_RESOURCE, webhooks)
 
-        text = await page(ports["metrics_port"], "metrics")
         for name in ("network-calico", "network-cilium"):
             labels = f'{{controller="{name}",result="success"}}'
-            assert f"controller_runtime_reconcile_total{labels} 0.0" not in text
-            assert f"controller_runtime_reconcile_total{labels} " in text
+            series = f"controller_runtime_reconcile_total{labels} "
+            # A run is counted when it is over, a moment after its last write.
+            await until_page(ports["metrics_port"], "metrics", partial(has_counted, series))
 
         first = await until(client, LEASE, Key(namespace, HEARTBEAT), lambda _: True)
         other = Key(namespace, f"{HEARTBEAT}-networking-cilium")
@@ -234,10 +242,10 @@ async def test_shoots_are_judged_by_the_plugin_that_they_have(
     async with process(own, namespace, "admission", CALICO, CILIUM) as ports:
         name = Key("", "gardener-extension-admission-calico")
         validating = await until(client, VALIDATING, name, lambda _: True)
-        assert await page(ports["health_port"], "readyz") == "ok"
+        await until_page(ports["health_port"], "readyz", lambda text: text == "ok")
         urls = [w["clientConfig"]["url"].partition("/webhooks")[2] for w in entries(validating)]
         assert sorted(urls) == ["/validate/calico", "/validate/cilium"]
-        [mutator] = entries(await client.get(MUTATING, name))
+        [mutator] = entries(await until(client, MUTATING, name, lambda _: True))
         assert mutator["name"] == "mutator.admission-cilium.extensions.gardener.cloud"
 
         # Calico without eBPF needs kube-proxy, on creation and later.
@@ -261,7 +269,9 @@ async def test_shoots_are_judged_by_the_plugin_that_they_have(
         assert "spec.networking.providerConfig.backend" in await refused(client, wrong)
 
         # New Shoots with cilium have no kube-proxy unless they ask for it.
-        new = await client.create(shoot(namespace, "cilium", "new"))
+        wanted = shoot(namespace, "cilium", "new")
+        await until_mutated(client, wanted, lambda obj: obj["spec"]["kubernetes"] == OFF)
+        new = await client.create(wanted)
         assert new["spec"]["kubernetes"] == OFF
         asked: JsonObject = {"kubeProxy": {"enabled": True}}
         kept = await client.create(shoot(namespace, "cilium", "kept", kubernetes=asked))
@@ -292,7 +302,9 @@ async def test_a_provider_looks_at_cloud_profiles(
         denied = aws_shoot(namespace, "denied", zone="eu-west-1z")
         text = await refused(client, denied)
         assert "spec.provider.infrastructureConfig.networks.zones[0].name" in text
-        stored = await client.create(aws_shoot(namespace, "web", zone="eu-west-1a"))
+        wanted = aws_shoot(namespace, "web", zone="eu-west-1a")
+        await until_mutated(client, wanted, lambda obj: "providerConfig" in networking_of(obj))
+        stored = await client.create(wanted)
         overlay = stored["spec"]["networking"]["providerConfig"]["overlay"]
         assert overlay == {"enabled": False}
         # A profile that comes later is known as soon as it is there.
@@ -386,7 +398,7 @@ def aws_shoot(namespace: str, name: str, *, zone: str, **spec: JsonObject) -> Js
 
 async def refused(client: Client, obj: JsonObject) -> str:
     """Return a webhook's refusal of an object, once the API server calls it."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while True:
             try:
                 await client.create(copy.deepcopy(obj), dry_run=True)
@@ -396,6 +408,19 @@ async def refused(client: Client, obj: JsonObject) -> str:
                 await client.get_raw("/version")
 
 
+async def until_mutated(
+    client: Client, obj: JsonObject, holds: Callable[[JsonObject], bool]
+) -> None:
+    """Wait until the API server calls the webhook that changes an object."""
+    async with asyncio.timeout(PATIENCE):
+        while not holds(await client.create(copy.deepcopy(obj), dry_run=True)):
+            pass
+
+
+def networking_of(shoot: JsonObject) -> JsonObject:
+    return map_at(shoot, "spec", "networking")
+
+
 async def unregistered(client: Client, name: str) -> None:
     """Delete the registrations, so that no request waits for an ended process."""
     for gvk in (MUTATING, VALIDATING):
@@ -403,14 +428,19 @@ async def unregistered(client: Client, name: str) -> None:
             await client.delete(gvk, Key("", name))
 
 
+def has_counted(series: str, metrics: str) -> bool:
+    """Return whether a counter is there, and is not zero."""
+    return series in metrics and f"{series}0.0" not in metrics
+
+
 def entries(configuration: JsonObject) -> list[JsonObject]:
     return maps_at(configuration, "webhooks")
 
 
-async def page(port: object, path: str) -> str:
-    async with (
-        aiohttp.ClientSession() as session,
-        session.get(f"http://127.0.0.1:{port}/{path}") as answer,
-    ):
-        assert answer.status == 200
-        return await answer.text()
+async def until_page(port: object, path: str, holds: Callable[[str], bool]) -> None:
+    """Wait until an endpoint of a process answers with a text."""
+    async with asyncio.timeout(PATIENCE), aiohttp.ClientSession() as session:
+        while True:
+            async with session.get(f"http://127.0.0.1:{port}/{path}") as answer:
+                if answer.status == 200 and holds(await answer.text()):
+                    return

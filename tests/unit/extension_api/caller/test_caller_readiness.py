@@ -105,7 +105,7 @@ def test_an_error_of_the_extension_carries_its_codes_and_is_marked() -> None:
 
 def test_a_success_is_sure_where_the_extension_echoes_the_request() -> None:
     assert readiness(network(), ASKED).unsure == 0
-    # Two requests within one second: only the echo tells them apart.
+    # Two requests within one second: only the echo distinguishes them.
     early = network(lastOperation={**DONE, "lastUpdateTime": "2026-03-01T10:00:00Z"})
     assert readiness(early).unsure == 0
 

@@ -164,6 +164,15 @@ async def test_a_reason_is_looked_for_at_each_look_and_ends_up_in_the_error() ->
     assert [progress.hint for progress in reported] == ["", "extension x is not running since T"]
 
 
+@pytest.mark.parametrize("timeout", [0.5, 5, 5.5])
+async def test_a_reason_is_looked_for_at_the_end_of_a_short_wait(timeout: float) -> None:
+    async def explain(state: State) -> str:
+        return "extension x is not running since T"
+
+    with pytest.raises(NotReady, match=r"it is not there; extension x is not running since T$"):
+        await ready((0, None), explain=explain, timeout=timeout)
+
+
 async def test_an_explanation_that_takes_too_long_is_skipped() -> None:
     async def explain(state: State) -> str:
         await asyncio.Event().wait()

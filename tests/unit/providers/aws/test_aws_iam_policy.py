@@ -10,16 +10,21 @@ import pytest
 
 import pergola.providers.aws
 from pergola.cli.aws.iam_policy import iam_policy as command
+from pergola.providers.aws.garden_iam_policy import Purpose, garden_iam_policy
+from pergola.providers.aws.garden_iam_policy import operations as garden_operations
 from pergola.providers.aws.iam_policy import Feature, Mode, actions, iam_policy
 
 ROOT = Path(pergola.providers.aws.__file__).parent
 OPERATION = re.compile(
-    r"(Add|Allocate|Associate|Attach|Authorize|Create|Delete|Describe|Detach|Disassociate|Get|Import"
+    r"(Abort|Add|Allocate|Associate|Attach|Authorize|Change|Create|Delete|Describe|Detach|Disassociate|Get|Import"
     r"|List|Modify|Put|Release|Remove|Replace|Revoke|Run|Tag|Terminate|Untag|Update)[A-Z][A-Za-z0-9]+"
 )
 NO_OPERATIONS = {
+    "AbortIncompleteMultipartUpload",
     "AssociatePublicIpAddress",
     "AuthorizeSecurityGroup",
+    "CreateBucketConfiguration",
+    "DeleteMarkers",
     "RevokeSecurityGroup",
     "TagDescriptions",
     "TagSpecifications",
@@ -36,7 +41,7 @@ OF_AWS_ITSELF = {
 def operations() -> Iterator[str]:
     """Yield the operations that the code names."""
     for file in ROOT.rglob("*.py"):
-        if file.name == "iam_policy.py":
+        if file.name in ("iam_policy.py", "garden_iam_policy.py"):
             continue
         nodes = ast.walk(ast.parse(file.read_text()))
         texts = (node.value for node in nodes if isinstance(node, ast.Constant))
@@ -54,6 +59,7 @@ def names_of(several: set[str]) -> set[str]:
 def test_whatever_the_code_calls_is_allowed_and_nothing_else() -> None:
     used = set(operations()) - NO_OPERATIONS
     allowed = names_of(all_of(Mode.MANAGED) | all_of(Mode.BYO) | all_of(Mode.CHECK))
+    allowed |= {each for purpose in Purpose for each in garden_operations(purpose)}
 
     assert used - allowed == set()
     assert allowed - OF_AWS_ITSELF - used == set()
@@ -100,8 +106,32 @@ def test_features_add_permissions_and_take_none() -> None:
             assert set(actions(mode)) <= set(actions(mode, [feature]))
 
 
+def test_dns_records_can_be_changed_in_named_zones_only() -> None:
+    policy = garden_iam_policy(Purpose.DNS, names="Z0123", partition="aws-cn")
+
+    changing = [s for s in policy["Statement"] if "route53:ChangeResourceRecordSets" in s["Action"]]
+    assert [s["Resource"] for s in changing] == [["arn:aws-cn:route53:::hostedzone/Z0123"]]
+
+
+def test_backups_can_be_changed_in_named_buckets_only() -> None:
+    policy = garden_iam_policy(Purpose.BACKUP, names="garden-*")
+
+    resources = {each for s in policy["Statement"] for each in s["Resource"]}
+    assert resources == {"arn:aws:s3:::garden-*", "arn:aws:s3:::garden-*/*"}
+
+
 def test_the_command_prints_the_policy(capsys: pytest.CaptureFixture[str]) -> None:
     command(mode="byo", efs=True)
 
     printed = orjson.loads(capsys.readouterr().out)
     assert printed == iam_policy(Mode.BYO, [Feature.EFS])
+
+
+@pytest.mark.parametrize("purpose", list(Purpose))
+def test_the_command_prints_the_policies_of_a_garden(
+    capsys: pytest.CaptureFixture[str], purpose: Purpose
+) -> None:
+    command(mode=purpose.value, names="own-*")
+
+    printed = orjson.loads(capsys.readouterr().out)
+    assert printed == garden_iam_policy(purpose, names="own-*")

@@ -1,9 +1,12 @@
 """The environment variables of the extension's process: spec 30 §4.3, §7.2."""
 
+from datetime import timedelta
+
 import pytest
 
 from pergola.extension_api.errors import ExtensionError
 from pergola.providers.aws.actuator import (
+    BACKUP_GRACE,
     REMOVE_POD_ROUTES,
     TAG_WORKER_SUBNETS,
     AwsInfrastructure,
@@ -21,6 +24,8 @@ from pergola.providers.aws.bastion import AwsBastion
         ({TAG_WORKER_SUBNETS: "false"}, AwsSettings(tag_worker_subnets=False)),
         ({REMOVE_POD_ROUTES: "true"}, AwsSettings(remove_pod_routes=True)),
         ({TAG_WORKER_SUBNETS: "True", REMOVE_POD_ROUTES: "False"}, AwsSettings()),
+        ({BACKUP_GRACE: "24h"}, AwsSettings(backup_grace=timedelta(days=1))),
+        ({BACKUP_GRACE: "0"}, AwsSettings()),
     ],
 )
 def test_a_variable_switches_what_it_names(
@@ -45,6 +50,12 @@ def test_what_is_neither_true_nor_false_is_one_sentence(
     with pytest.raises(ExtensionError) as raised:
         settings_from(environment)
     assert str(raised.value) == sentence
+
+
+@pytest.mark.parametrize("said", ["soon", "-1h"])
+def test_a_grace_that_is_not_a_duration_is_one_sentence(said: str) -> None:
+    with pytest.raises(ExtensionError, match=f'{BACKUP_GRACE} is "{said}"; write a duration'):
+        settings_from({BACKUP_GRACE: said})
 
 
 @pytest.mark.parametrize("actuator", [AwsInfrastructure, AwsBastion])

@@ -103,7 +103,7 @@ async def _replace(work: Work) -> None:
 async def _import(work: Work) -> None:
     """Import the public key, after recording that: a killed run need not repeat it.
 
-    There is no pair now: one that exists without a known fingerprint can only be this one.
+    No pair exists now, so one that exists later without a known fingerprint can only be this one.
     """
     name, tags = _name(work), work.wanted.tags()
     work.state.forget(KEY_PAIR_FINGERPRINT)

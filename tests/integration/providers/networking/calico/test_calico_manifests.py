@@ -19,7 +19,7 @@ from pergola.providers.networking.calico.render.crds import (
 )
 from pergola.providers.networking.plugin import Plan, Rendered
 from pergola.sandbox import Sandbox
-from pergola.testing.crds import is_established
+from pergola.testing.crds import gvk_of, is_established, served
 from pergola.testing.shared import private
 from pergola.testing.waiting import until
 
@@ -115,7 +115,7 @@ async def target(shoot_cluster: Sandbox) -> AsyncIterator[Client]:
         for crd in [*calico_crds(), network_attachment_definition(), *OF_OTHERS]:
             await client.apply(crd, manager="test", force=True)
         for crd in OF_OTHERS:
-            await until(client, CRD, Key.of(crd), is_established)
+            await served(client, gvk_of(crd))
         yield client
 
 

@@ -11,7 +11,7 @@ from pergola.testing import originals
 from pergola.testing.calico_original import ORIGINAL, VARIANTS, calico_plan
 from pergola.testing.originals import Difference, documented, rendered_fields
 
-PAGE: Final = Path(__file__).parents[5] / "docs" / "calico-differences.md"
+PAGE: Final = Path(__file__).parents[5] / "docs" / "reference" / "calico-differences.md"
 
 
 def differences(variant: str) -> Iterator[Difference]:

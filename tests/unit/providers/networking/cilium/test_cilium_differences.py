@@ -11,7 +11,7 @@ from pergola.testing import originals
 from pergola.testing.cilium_original import ORIGINAL, VARIANTS, original_plan
 from pergola.testing.originals import Difference, documented, rendered_fields
 
-PAGE: Final = Path(__file__).parents[5] / "docs" / "cilium-differences.md"
+PAGE: Final = Path(__file__).parents[5] / "docs" / "reference" / "cilium-differences.md"
 KEPT: Final = ("roleRef", "spec.selector", "spec.clusterIP", "immutable")
 """Fields that the API server never lets change, or by which others find an object."""
 

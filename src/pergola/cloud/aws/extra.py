@@ -1,0 +1,15 @@
+"""The extra of Pergola that has the AWS client library."""
+
+from importlib.util import find_spec
+
+from pergola.cloud.errors import LibraryMissing
+
+
+def require_library() -> None:
+    """Check that the AWS client library is installed.
+
+    Raises:
+        LibraryMissing: It is not; the text names the extra that installs it.
+    """
+    if find_spec("aiobotocore") is None:
+        raise LibraryMissing("this needs pergola[aws]: pip install 'pergola[aws]'")

@@ -1,0 +1,6 @@
+"""BackupEntries of any provider: their names, the Secret of the etcd, the grace of a deletion."""
+
+from pergola.extensions.backups.actuator import BackupEntryActuator
+from pergola.extensions.backups.entry import Entry, entry_of
+
+__all__ = ["BackupEntryActuator", "Entry", "entry_of"]

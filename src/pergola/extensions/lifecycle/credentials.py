@@ -1,0 +1,65 @@
+"""Finalizers on the Secrets with the credentials of resources, which a deletion still needs."""
+
+from pergola.api.kinds import SECRET
+from pergola.api.objects import (
+    GroupVersionKind,
+    JsonObject,
+    Key,
+    deletion_timestamp_of,
+    finalizers_of,
+    resource_version_of,
+    uid_of,
+)
+from pergola.extension_api.predicates import secret_of
+from pergola.extensions.lifecycle.operation import finalizer_of
+from pergola.kube.client import Client
+from pergola.kube.errors import NotFound
+
+
+async def protect_secret(client: Client, obj: JsonObject) -> None:
+    """Put the finalizer of a kind on the Secret of a resource; a missing Secret is not an error.
+
+    Raises:
+        KubeError: the API server refused.
+    """
+    secret = await _read(client, obj)
+    finalizer = finalizer_of(obj["kind"])
+    if secret is None or deletion_timestamp_of(secret) or finalizer in finalizers_of(secret):
+        return
+    await _write(client, secret, [*finalizers_of(secret), finalizer])
+
+
+async def release_secret(client: Client, obj: JsonObject) -> None:
+    """Remove the finalizer from the Secret of a resource, unless another one still needs it.
+
+    Raises:
+        KubeError: the API server refused.
+    """
+    secret = await _read(client, obj)
+    finalizer = finalizer_of(obj["kind"])
+    if secret is None or finalizer not in finalizers_of(secret):
+        return
+    key, gvk = Key.of(secret), GroupVersionKind.of(obj)
+    for other in await client.list(gvk):
+        if uid_of(other) != uid_of(obj) and secret_of(other) == key and finalizers_of(other):
+            return
+    await _write(client, secret, [each for each in finalizers_of(secret) if each != finalizer])
+
+
+async def _write(client: Client, secret: JsonObject, finalizers: list[str]) -> None:
+    metadata = {
+        "uid": uid_of(secret),
+        "resourceVersion": resource_version_of(secret),
+        "finalizers": finalizers,
+    }
+    try:
+        await client.patch(SECRET, Key.of(secret), {"metadata": metadata})
+    except NotFound:  # another client removed the last finalizer
+        return
+
+
+async def _read(client: Client, obj: JsonObject) -> JsonObject | None:
+    key = secret_of(obj)
+    if not (key.name and key.namespace):
+        return None
+    return await client.find(SECRET, key, metadata_only=True)

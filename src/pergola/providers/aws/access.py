@@ -1,0 +1,56 @@
+"""Access to AWS with the Secret of an extension resource, for kinds that belong to no cluster."""
+
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from pergola.api.objects import JsonObject, map_at
+from pergola.cloud.aws import AwsClient, AwsClients, Place, reader
+from pergola.cloud.aws.metrics import AwsMetrics
+from pergola.extensions.actuator import Actuator, Context, Status
+from pergola.providers.aws.actuator import AwsSettings, secret_of, settings_from
+from pergola.runtime.metrics import Metrics
+
+
+class AwsAccess(Actuator):
+    """An actuator whose resources name their region and the Secret with the credentials.
+
+    Args:
+        settings: read from the environment if None.
+    """
+
+    name = "provider-aws"
+
+    def __init__(self, settings: AwsSettings | None = None) -> None:
+        self.settings = settings or settings_from(os.environ)
+        self._clients = AwsClients(
+            endpoint_url=self.settings.endpoint_url, retry=self.settings.retry
+        )
+
+    def measure(self, metrics: Metrics) -> None:
+        """Count requests to AWS."""
+        self._clients.observe(metrics.register(AwsMetrics).request)
+
+    async def force_delete(self, context: Context, obj: JsonObject) -> Status | None:
+        """Leave everything in AWS as it is."""
+        return None
+
+    async def migrate(self, context: Context, obj: JsonObject) -> Status | None:
+        """Leave everything in AWS as it is; the state is in the status already."""
+        return None
+
+    async def close(self) -> None:
+        """Close idle connections to AWS."""
+        await self._clients.close()
+
+    @asynccontextmanager
+    async def aws(self, context: Context, obj: JsonObject) -> AsyncGenerator[AwsClient]:
+        """Yield a client with the credentials of a resource.
+
+        Raises:
+            ExtensionError: the resource names no Secret.
+            CredentialsInvalid: the Secret does not exist, or is not usable.
+        """
+        place = Place(secret_of(obj), str(map_at(obj, "spec").get("region") or ""))
+        async with self._clients.use(reader(context.client), place, context.clock.now()) as aws:
+            yield aws

@@ -1,0 +1,117 @@
+"""The BackupBucket actuator for S3.
+
+    pergola extension run aws
+
+A bucket that this creates is kept as it should be, and deleted with its content when the
+BackupBucket is. A bucket that existed before is used, but neither changed nor deleted.
+"""
+
+from typing import Final
+
+from pergola.api.objects import GroupVersionKind, JsonObject, map_at, name_of
+from pergola.extensions.actuator import Context, Status
+from pergola.providers.aws.access import AwsAccess
+from pergola.providers.aws.backup.config import retention_of
+from pergola.providers.aws.codes import explained
+from pergola.providers.aws.config import GROUP
+from pergola.providers.aws.resources.bucket.bucket import (
+    Bucket,
+    bucket_exists,
+    bucket_of,
+    create_bucket,
+    delete_bucket,
+)
+from pergola.providers.aws.resources.bucket.lock import Retention, apply_lock, observe_lock
+from pergola.providers.aws.resources.bucket.objects import delete_content
+from pergola.providers.aws.resources.bucket.settings import apply_settings, observe_settings
+from pergola.providers.aws.warnings import warn
+
+BACKUP_BUCKET_STATE: Final = GroupVersionKind(GROUP, "v1alpha1", "BackupBucketState")
+_CREATED: Final = "created"
+_HALF: Final = 50
+
+
+class AwsBackupBucket(AwsAccess):
+    """Create, keep and delete a bucket for backups; its name is that of the BackupBucket."""
+
+    kind = "BackupBucket"
+    type = "aws"
+    protects_secret = True
+
+    async def reconcile(self, context: Context, obj: JsonObject) -> Status | None:
+        """Create the bucket if it does not exist, and correct settings that differ.
+
+        Raises:
+            ExtensionError: the bucket is another account's, or in another region, or the config is
+                not valid.
+        """
+        with explained():
+            retention, is_ours = retention_of(obj), _is_ours(obj)
+            async with self.aws(context, obj) as aws:
+                bucket = await bucket_of(aws, name_of(obj))
+                if not await bucket_exists(bucket):
+                    is_ours = True
+                    await context.save({"state": _state(is_ours=True)})
+                    await create_bucket(bucket, with_lock=retention is not None)
+                warnings = await _ensure(bucket, retention, is_ours=is_ours)
+        await warn(context.client, obj, warnings, context.clock)
+        return {"state": _state(is_ours=is_ours)}
+
+    async def delete(self, context: Context, obj: JsonObject) -> Status | None:
+        """Delete the bucket with all backups in it, if it was created for the BackupBucket.
+
+        Raises:
+            ExtensionError: object lock keeps backups.
+        """
+        if not _is_ours(obj):
+            kept = f"bucket {name_of(obj)} was not created for this BackupBucket, and stays"
+            await warn(context.client, obj, [kept], context.clock)
+            return None
+
+        async def report(deleted: int) -> None:
+            await context.progress(_HALF, f"{deleted} object versions are deleted")
+
+        # The status of an object that another implementation created changes with the deletion.
+        await context.save({"state": _state(is_ours=True)})
+        with explained():
+            async with self.aws(context, obj) as aws:
+                bucket = await bucket_of(aws, name_of(obj))
+                if await bucket_exists(bucket):
+                    await delete_content(bucket, "", report)
+                    await delete_bucket(bucket)
+        return None
+
+
+async def _ensure(bucket: Bucket, retention: Retention | None, *, is_ours: bool) -> list[str]:
+    """Correct what differs, and return sentences about what may not be changed."""
+    plans = await observe_settings(bucket)
+    if is_ours or retention is not None:
+        await apply_lock(bucket, await observe_lock(bucket), retention)
+    if is_ours:
+        await apply_settings(bucket, plans)
+        return []
+    return [
+        f"bucket {bucket.name} existed before and is not changed, but it lacks {setting.title}: "
+        f"set it with {setting.put}"
+        for setting in plans
+    ]
+
+
+def _is_ours(obj: JsonObject) -> bool:
+    """Return whether the bucket was created for the BackupBucket.
+
+    Other implementations keep no state: what they reconciled successfully, they also delete.
+    """
+    state = map_at(obj, "status", "state")
+    if state:
+        return state.get(_CREATED) is True
+    last = map_at(obj, "status", "lastOperation")
+    return last.get("state") == "Succeeded" or last.get("type") == "Reconcile"
+
+
+def _state(*, is_ours: bool) -> JsonObject:
+    return {
+        "apiVersion": BACKUP_BUCKET_STATE.api_version,
+        "kind": BACKUP_BUCKET_STATE.kind,
+        _CREATED: is_ours,
+    }

@@ -1,0 +1,68 @@
+"""Object lock: no version of an object can be deleted or replaced before its retention ends."""
+
+from typing import Final, NamedTuple
+
+from pergola.api.objects import JsonObject, map_at
+from pergola.providers.aws.resources.bucket.bucket import Bucket
+
+_ENABLED: Final = "Enabled"
+
+
+class Retention(NamedTuple):
+    """The retention of new objects.
+
+    Attributes:
+        mode: `COMPLIANCE`, which cannot be ended early, or `GOVERNANCE`.
+    """
+
+    mode: str
+    days: int
+
+
+class Lock(NamedTuple):
+    """The object lock of a bucket.
+
+    Attributes:
+        is_enabled: whether objects can be locked at all; it never ends once it began.
+        retention: of new objects; None if they are not locked.
+    """
+
+    is_enabled: bool = False
+    retention: Retention | None = None
+
+
+async def observe_lock(bucket: Bucket) -> Lock:
+    """Return the object lock of a bucket.
+
+    Raises:
+        CloudError: AWS refused.
+    """
+    answer = await bucket.find("GetObjectLockConfiguration")
+    found = map_at(answer or {}, "ObjectLockConfiguration")
+    default = map_at(found, "Rule", "DefaultRetention")
+    days = default.get("Days") or 365 * int(default.get("Years") or 0)
+    retention = Retention(str(default.get("Mode")), int(days)) if days else None
+    return Lock(found.get("ObjectLockEnabled") == _ENABLED, retention)
+
+
+async def apply_lock(bucket: Bucket, current: Lock, desired: Retention | None) -> None:
+    """Change the retention of new objects; those that are locked stay locked.
+
+    Raises:
+        CloudError: AWS refused.
+    """
+    if current.retention == desired:
+        return
+    if not current.is_enabled:
+        await _enable_versioning(bucket)
+    lock: JsonObject = {"ObjectLockEnabled": _ENABLED}
+    if desired is not None:
+        lock["Rule"] = {"DefaultRetention": {"Mode": desired.mode, "Days": desired.days}}
+    await bucket.call("PutObjectLockConfiguration", ObjectLockConfiguration=lock)
+
+
+async def _enable_versioning(bucket: Bucket) -> None:
+    answer = await bucket.call("GetBucketVersioning")
+    if answer.get("Status") != _ENABLED:
+        status = {"Status": _ENABLED}
+        await bucket.call("PutBucketVersioning", VersioningConfiguration=status)

@@ -1,0 +1,221 @@
+"""Properties of all charts: a schema, defaults, notes, and safe pods, whatever the values."""
+
+import itertools
+import json
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+
+from pergola.api.objects import JsonObject, map_at, maps_at, name_of
+from pergola.kube.yaml import parse
+from pergola.shipped import CHARTS
+from pergola.testing.charts import ALL_CHARTS, OPERATOR, ChartCase
+from pergola.testing.helm import HelmError
+
+pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
+
+WITH_PODS: Final = [chart for chart in ALL_CHARTS if chart.has_pods]
+SWITCHED: Final = [chart for chart in WITH_PODS if chart is not OPERATOR]
+SWITCHES: Final[tuple[tuple[JsonObject, ...], ...]] = (
+    (
+        {},
+        {"networkPolicy": {"enabled": True}},
+        {"networkPolicy": {"enabled": True, "metricsFrom": [{"namespaceSelector": {}}]}},
+    ),
+    ({}, {"serviceMonitor": {"enabled": True, "labels": {"prometheus": "main"}}, "replicas": 1}),
+    ({}, {"gardener": {"runtimeCluster": {"enabled": "true", "priorityClassName": "high"}}}),
+)
+"""Parts of values; the matrix has one of each line. Gardener sets the last one."""
+
+
+def by_name(chart: ChartCase) -> str:
+    return chart.name
+
+
+def matrix(chart: ChartCase) -> Iterator[JsonObject]:
+    for parts in itertools.product(*(SWITCHES if chart.of_gardener else SWITCHES[:-1])):
+        values: JsonObject = {}
+        for part in parts:
+            values |= part
+        yield values
+
+
+def of(kind: str, objects: list[JsonObject]) -> list[JsonObject]:
+    return [obj for obj in objects if obj["kind"] == kind]
+
+
+def differences(schema: JsonObject, values: object, path: str = "") -> Iterator[str]:
+    """Yield each value that only one of schema and defaults has, or that is not described.
+
+    A schema has the values of another chart without their type: they are accepted, but not used.
+    """
+    if "description" not in schema and path:
+        yield f"{path} has no description"
+    properties = schema.get("properties")
+    if not isinstance(properties, dict) or not isinstance(values, dict):
+        return
+    untyped = {name for name in properties if map_at(properties, name).keys() == {"description"}}
+    for name in (properties.keys() ^ values.keys()) - {"global"} - untyped:
+        yield f"{path}.{name} is in one of schema and defaults only"
+    for name in properties.keys() & values.keys():
+        yield from differences(map_at(properties, name), values[name], f"{path}.{name}")
+
+
+def test_the_table_has_every_chart() -> None:
+    assert {chart.name for chart in ALL_CHARTS} == {
+        path.parent.name for path in CHARTS.glob("*/Chart.yaml")
+    }
+
+
+@pytest.mark.parametrize("chart", ALL_CHARTS, ids=by_name)
+def test_helm_has_no_complaint(chart: ChartCase) -> None:
+    assert "WARNING" not in chart.linted()
+
+
+@pytest.mark.parametrize("chart", ALL_CHARTS, ids=by_name)
+def test_a_chart_has_notes_and_one_schema_for_all_its_values(chart: ChartCase) -> None:
+    schema = json.loads((chart.folder / "values.schema.json").read_text())
+    values = parse((chart.folder / "values.yaml").read_text())
+
+    assert schema["additionalProperties"] is False
+    assert (chart.folder / "templates" / "NOTES.txt").is_file()
+    if chart is not OPERATOR:  # tests of its own compare it with the type of its configuration
+        assert list(differences(schema, values)) == []
+
+
+@pytest.mark.parametrize("chart", SWITCHED, ids=by_name)
+@pytest.mark.parametrize(
+    ("values", "finding"),
+    [
+        ({"replica": 2}, "additional properties 'replica' not allowed"),
+        ({"replicas": "2"}, "at '/replicas': got string, want integer"),
+        ({"image": {"registry": "a"}}, "additional properties 'registry' not allowed"),
+        ({"image": {"repository": ""}}, "at '/image/repository'"),
+        ({"resources": {"limit": {}}}, "additional properties 'limit' not allowed"),
+        ({"networkPolicy": {"enabled": "yes"}}, "at '/networkPolicy/enabled'"),
+        ({"serviceMonitor": {"interval": "often"}}, "at '/serviceMonitor/interval'"),
+    ],
+    ids=str,
+)
+def test_wrong_values_are_refused_with_their_place(
+    chart: ChartCase, values: JsonObject, finding: str
+) -> None:
+    with pytest.raises(HelmError) as refused:
+        chart.rendered(values)
+
+    assert finding in str(refused.value)
+
+
+@pytest.mark.parametrize("chart", SWITCHED, ids=by_name)
+def test_a_chart_is_valid_with_each_combination_of_values(chart: ChartCase) -> None:
+    for values in matrix(chart):
+        found = chart.rendered(values)
+
+        places = {(obj["kind"], obj["metadata"].get("namespace"), name_of(obj)) for obj in found}
+        assert len(places) == len(found), values
+        monitored = map_at(values, "serviceMonitor").get("enabled", False)
+        isolated = map_at(values, "networkPolicy").get("enabled", False)
+        assert len(of("ServiceMonitor", found)) == monitored, values
+        assert len(of("NetworkPolicy", found)) == isolated, values
+        check_selectors(found)
+
+
+def check_selectors(objects: list[JsonObject]) -> None:
+    """Check that everything that selects pods selects those of the Deployment."""
+    [workload] = of("Deployment", objects)
+    template = map_at(workload, "spec", "template")
+    labels = map_at(template, "metadata", "labels")
+    [container] = maps_at(template, "spec", "containers")
+    ports = {port["name"] for port in maps_at(container, "ports")}
+    for service in of("Service", objects):
+        assert map_at(service, "spec", "selector").items() <= labels.items()
+        assert {port["targetPort"] for port in maps_at(service, "spec", "ports")} <= ports
+    for policy in of("NetworkPolicy", objects):
+        assert map_at(policy, "spec", "podSelector", "matchLabels").items() <= labels.items()
+        for rule in maps_at(policy, "spec", "ingress"):
+            assert {port["port"] for port in maps_at(rule, "ports")} <= ports
+    for monitor in of("ServiceMonitor", objects):
+        wanted = map_at(monitor, "spec", "selector", "matchLabels")
+        [service] = [
+            each
+            for each in of("Service", objects)
+            if wanted.items() <= map_at(each, "metadata", "labels").items()
+        ]
+        names = {port["name"] for port in maps_at(service, "spec", "ports")}
+        assert {each["port"] for each in maps_at(monitor, "spec", "endpoints")} <= names
+
+
+@pytest.mark.parametrize("chart", WITH_PODS, ids=by_name)
+def test_pods_have_no_privileges_and_a_disruption_budget(chart: ChartCase) -> None:
+    found = chart.rendered()
+
+    [workload] = of("Deployment", found)
+    pod = map_at(workload, "spec", "template", "spec")
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert pod["automountServiceAccountToken"] is False
+    for container in maps_at(pod, "containers"):
+        context = map_at(container, "securityContext")
+        assert context["allowPrivilegeEscalation"] is False
+        assert context["readOnlyRootFilesystem"] is True
+        assert context["capabilities"] == {"drop": ["ALL"]}
+    [budget] = of("PodDisruptionBudget", found)
+    selector = map_at(budget, "spec", "selector", "matchLabels")
+    assert selector == map_at(workload, "spec", "selector", "matchLabels")
+
+
+@pytest.mark.parametrize("chart", WITH_PODS, ids=by_name)
+def test_a_process_gets_the_variables_of_the_values_besides_its_own(chart: ChartCase) -> None:
+    endpoint = {"name": "OTEL_EXPORTER_OTLP_ENDPOINT", "value": "http://collector:4318"}
+
+    def variables(values: JsonObject) -> list[JsonObject]:
+        [workload] = of("Deployment", chart.rendered(values))
+        [container] = maps_at(workload, "spec", "template", "spec", "containers")
+        return list(maps_at(container, "env"))
+
+    assert variables({"env": [endpoint]}) == [*variables({}), endpoint]
+
+
+def test_the_extensions_share_what_is_equal_in_their_charts() -> None:
+    shared = ("pod-disruption-budget", "service-account", "service-monitor")
+    for name in shared:
+        path = f"templates/{name}.yaml"
+        texts = {
+            (CHARTS / chart / path).read_text()
+            for chart in ("networking-calico", "networking-cilium", "extension-aws")
+        }
+        assert len(texts) == 1, name
+
+
+def test_the_infra_manager_reads_secrets_only_where_it_may() -> None:
+    [chart] = [each for each in ALL_CHARTS if each.name == "infra-manager"]
+    values: JsonObject = {"secretNamespaces": ["a", "b"], "awsCredentials": "a/keys"}
+
+    default, found = chart.rendered(), chart.rendered(values)
+
+    def bound(objects: list[JsonObject]) -> set[tuple[str, str]]:
+        return {
+            (map_at(each, "roleRef")["name"], each["metadata"].get("namespace", ""))
+            for kind in ("ClusterRoleBinding", "RoleBinding")
+            for each in of(kind, objects)
+        }
+
+    leases = ("pergola:infra-manager:leases", "pergola-system")
+    assert bound(default) == {("pergola:infra-manager", ""), leases}
+    assert bound(found) - bound(default) == {
+        ("pergola:infra-manager:secrets", namespace) for namespace in ("a", "b")
+    }
+    roles = {name_of(each) for each in of("ClusterRole", found)}
+    assert {role for role, _ in bound(found)} == roles
+    [workload] = of("Deployment", found)
+    [container] = map_at(workload, "spec", "template", "spec")["containers"]
+    assert "--aws-credentials=a/keys" in container["args"]
+    assert "--lease-namespace=pergola-system" in container["args"]
+
+
+def test_an_extension_needs_a_name() -> None:
+    for chart in SWITCHED:
+        if chart.of_gardener:
+            with pytest.raises(HelmError, match="at '/extension'"):
+                chart.rendered({"extension": ""})

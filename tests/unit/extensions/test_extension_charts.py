@@ -1,0 +1,183 @@
+"""The charts of our extensions give valid objects, which need no more permissions than the code."""
+
+import copy
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from pergola.api.objects import JsonObject, map_at, maps_at, name_of
+from pergola.extensions.installation import (
+    Installation,
+    installation_documents,
+    installation_of,
+    permissions,
+)
+from pergola.extensions.loading import load_actuators
+from pergola.extensions.webhooks.admission import component_of
+from pergola.extensions.webhooks.declare import configuration_name
+from pergola.extensions.webhooks.permissions import cluster_rules, namespace_rules
+from pergola.kube.yaml import parse
+from pergola.operator.extension.names import EXTENSION_CHART, chart_of
+from pergola.operator.webhooks.extension.review import check_extension
+from pergola.testing.helm import render
+
+pytestmark = pytest.mark.timeout(600)  # Helm may have to be built
+
+ROOT: Final = Path(__file__).parents[3]
+EXTENSIONS: Final = {
+    "networking-calico": "calico",
+    "networking-cilium": "cilium",
+    "extension-aws": "aws",
+}
+NETWORKS: Final = ("networking-calico", "networking-cilium")
+IN_RUNTIME: Final[JsonObject] = {
+    "gardener": {
+        "runtimeCluster": {
+            "enabled": "true",
+            "priorityClassName": "gardener-garden-system-200",
+        }
+    }
+}
+
+
+def installation(chart: str) -> Installation:
+    """Return how the SDK installs the extension of a chart."""
+    reference = EXTENSIONS[chart]
+    return installation_of(load_actuators([reference]), [reference], "registry.example/pergola")
+
+
+def rendered(chart: str, values: JsonObject | None = None) -> dict[str, JsonObject]:
+    """Return the objects of a chart by kind."""
+    found = render(ROOT / "charts" / chart, values, namespace="extension")
+    assert len({(obj["kind"], name_of(obj)) for obj in found}) == len(found)
+    return {obj["kind"]: obj for obj in reversed(found)}
+
+
+def read(path: Path) -> JsonObject:
+    found = parse(path.read_text())
+    assert isinstance(found, dict)
+    return found
+
+
+def granted(rules: list[JsonObject]) -> set[tuple[str, str, str, str]]:
+    """Return each permission as group, resource, verb and name."""
+    return {
+        (group, resource, verb, name)
+        for rule in rules
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+        for name in rule.get("resourceNames") or [""]
+    }
+
+
+@pytest.mark.parametrize("chart", EXTENSIONS)
+def test_a_chart_has_the_objects_of_the_sdk(chart: str) -> None:
+    on = installation(chart)
+    expected = {obj["kind"]: obj for obj in installation_documents(on)}
+
+    found = rendered(chart)
+
+    assert found.keys() == expected.keys()
+    assert {name_of(obj) for obj in found.values()} == {name_of(obj) for obj in expected.values()}
+    pod = map_at(found["Deployment"], "spec", "template", "spec")
+    desired = copy.deepcopy(map_at(expected["Deployment"], "spec", "template", "spec"))
+    [container], [of_sdk] = maps_at(pod, "containers"), maps_at(desired, "containers")
+    for field in ("securityContext", "livenessProbe", "readinessProbe", "ports", "env"):
+        assert set(map(str, container[field])) == set(map(str, of_sdk[field])), field
+    assert container["command"] == of_sdk["command"]
+    classes = [each for each in container["args"] if each.startswith("--extension-classes")]
+    assert classes == ["--extension-classes=shoot"]
+    arguments = [each.replace("{{ .Release.Namespace }}", "extension") for each in of_sdk["args"]]
+    assert [each for each in container["args"] if each not in classes] == arguments
+    assert pod["priorityClassName"] == desired["priorityClassName"]
+    assert pod["automountServiceAccountToken"] is False
+    assert pod["securityContext"]["runAsNonRoot"] is True
+
+
+@pytest.mark.parametrize("chart", EXTENSIONS)
+def test_no_chart_grants_more_than_the_sdk_does(chart: str) -> None:
+    found = rendered(chart)
+
+    excess = granted(maps_at(found["ClusterRole"], "rules")) - granted(
+        permissions(installation(chart))
+    )
+    # A name narrows what the SDK grants for all names.
+    wide = granted(permissions(installation(chart)))
+    assert {each for each in excess if (*each[:3], "") not in wide} == set()
+
+
+@pytest.mark.parametrize("chart", NETWORKS)
+def test_charts_of_networks_grant_what_the_sdk_does(chart: str) -> None:
+    rules = maps_at(rendered(chart)["ClusterRole"], "rules")
+
+    assert granted(rules) == granted(permissions(installation(chart)))
+
+
+def test_in_a_runtime_cluster_the_aws_extension_serves_the_garden_and_watches_its_secrets() -> None:
+    found = render(ROOT / "charts" / "extension-aws", IN_RUNTIME, namespace="runtime-extension-x")
+
+    [workload] = [obj for obj in found if obj["kind"] == "Deployment"]
+    pod = map_at(workload, "spec", "template", "spec")
+    assert pod["priorityClassName"] == "gardener-garden-system-200"
+    assert "--extension-classes=garden" in pod["containers"][0]["args"]
+    [role] = [
+        obj for obj in found if obj["metadata"].get("namespace") == "garden" and "rules" in obj
+    ]
+    assert granted(role["rules"]) == {
+        ("", "secrets", verb, "") for verb in ("get", "list", "watch", "patch")
+    }
+    # A runtime cluster that is a Seed as well has both installations.
+    names = {name_of(obj) for obj in found if obj["kind"].startswith("ClusterRole")}
+    assert names == {"extension-provider-aws-garden"}
+
+
+@pytest.mark.parametrize("name", ["networking-calico", "networking-cilium", "provider-aws"])
+def test_each_example_is_a_valid_extension_with_a_chart(name: str) -> None:
+    extension = read(ROOT / "examples" / "extensions" / f"{name}.yaml")
+
+    assert list(check_extension(extension, None)) == []
+    served = {(each["kind"], each["type"]) for each in maps_at(extension, "spec", "resources")}
+    chart = "extension-aws" if name == "provider-aws" else name
+    actuators = load_actuators([EXTENSIONS[chart]])
+    assert served == {(actuator.kind, actuator.type) for actuator in actuators}
+    metadata = read(ROOT / "charts" / chart / "Chart.yaml")
+    reference = chart_of(extension, *EXTENSION_CHART)["ref"]
+    assert str(reference).endswith(f"/{metadata['name']}:{metadata['version']}")
+
+
+@pytest.mark.parametrize("reference", ["aws", "calico", "cilium"])
+def test_the_admission_charts_are_two_halves_of_one_component(reference: str) -> None:
+    component = component_of(load_actuators([reference])[0])
+    account = {"name": "extension-admission-x", "namespace": "kube-system"}
+    values: JsonObject = {"extension": reference}
+    virtual = values | {"gardener": {"virtualCluster": {"serviceAccount": account}}}
+
+    runtime = render(ROOT / "charts" / "extension-admission-runtime", values)
+    rights = render(
+        ROOT / "charts" / "extension-admission-virtual", virtual, namespace="extension-x"
+    )
+
+    found = {obj["kind"]: obj for obj in runtime}
+    assert name_of(found["Service"]) == configuration_name(component)
+    [container] = map_at(found["Deployment"], "spec", "template", "spec")["containers"]
+    assert container["command"] == ["pergola", "extension", "admission", reference]
+    assert "--kubeconfig=$(GARDEN_KUBECONFIG)" in container["args"]
+    assert name_of(found["Deployment"]) == component
+    of_kind = {obj["kind"]: obj for obj in rights}
+    assert all(
+        maps_at(obj, "subjects") == [{"kind": "ServiceAccount", **account}]
+        for kind, obj in of_kind.items()
+        if kind.endswith("Binding")
+    )
+    profiles = {
+        ("core.gardener.cloud", resource, verb, "")
+        for resource in ("cloudprofiles", "namespacedcloudprofiles")
+        for verb in ("get", "list", "watch")
+    }
+    assert granted(of_kind["ClusterRole"]["rules"]) == granted(cluster_rules(component)) | profiles
+    leases = {
+        ("coordination.k8s.io", "leases", verb, "") for verb in ("get", "create", "patch", "update")
+    }
+    assert granted(of_kind["Role"]["rules"]) == granted(namespace_rules(component)) | leases

@@ -1,0 +1,183 @@
+"""Record sets of Route 53: zones, names, values and changes; pure."""
+
+import pytest
+
+from pergola.api import marks
+from pergola.api.objects import JsonObject
+from pergola.extension_api.errors import Code, ExtensionError
+from pergola.providers.aws.dns.load_balancers import zone_of_load_balancer
+from pergola.providers.aws.dns.record import desired_record_sets
+from pergola.providers.aws.dns.state import read_record_sets, state_object
+from pergola.providers.aws.resources.hosted_zones import HostedZone, zone_for
+from pergola.providers.aws.resources.record_sets import (
+    Placed,
+    RecordSet,
+    normal_name,
+    plan_record_sets,
+    record_set,
+)
+
+NAME = "api.example.org"
+A = record_set(NAME, "A", 120, ["192.0.2.1"])
+CNAME = record_set(NAME, "CNAME", 120, ["lb.example.com"])
+TXT = record_set(NAME, "TXT", 120, ["hello"])
+
+
+def dns_record(**spec: object) -> JsonObject:
+    full = {"name": NAME, "recordType": "A", "values": ["192.0.2.1"], **spec}
+    return {
+        "kind": "DNSRecord",
+        "metadata": {"name": "api", "namespace": "garden"},
+        "spec": full,
+    }
+
+
+def actions(changes: list[JsonObject]) -> list[tuple[str, str]]:
+    return [(each["Action"], each["ResourceRecordSet"]["Type"]) for each in changes]
+
+
+@pytest.mark.parametrize(
+    ("host", "zone"),
+    [
+        ("web-1.eu-west-1.elb.amazonaws.com", "Z32O12XQLNTSW2"),
+        ("dualstack.web-1.eu-west-1.elb.amazonaws.com.", "Z32O12XQLNTSW2"),
+        ("Web-1.elb.eu-west-1.amazonaws.com", "Z2IFOLAFXWLO4F"),
+        ("web-1.elb.cn-north-1.amazonaws.com.cn", "Z3QFB96KMJ7ED6"),
+        ("elb.eu-west-1.amazonaws.com", ""),
+        ("web-1.elb.xx-west-1.amazonaws.com", ""),
+        ("web-1.elb.eu-west-1.amazonaws.com.example.org", ""),
+        ("ec2-192-0-2-1.eu-west-1.compute.amazonaws.com", ""),
+    ],
+)
+def test_load_balancers_are_known_by_their_host_names(host: str, zone: str) -> None:
+    assert zone_of_load_balancer(host) == zone
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("API.Example.org.", "api.example.org"),
+        (r"\052.example.org.", "*.example.org"),
+        (r"a\057b.example.org", "a/b.example.org"),
+    ],
+)
+def test_names_are_compared_in_one_form(written: str, name: str) -> None:
+    assert normal_name(written) == name
+
+
+def test_a_name_is_only_in_zones_above_it_by_whole_labels() -> None:
+    zones = [
+        HostedZone("Z1", "example.org", is_private=False),
+        HostedZone("Z2", "pi.example.org", is_private=False),
+    ]
+
+    assert zone_for(NAME, zones) == "Z1"
+    assert zone_for("example.org", zones) == "Z1"
+
+
+def test_two_public_zones_of_the_same_name_are_an_error_that_names_both() -> None:
+    zones = [HostedZone(each, "example.org", is_private=False) for each in ("Z2", "Z1")]
+
+    with pytest.raises(ExtensionError, match=r"Z1, Z2.*spec\.zone") as raised:
+        zone_for(NAME, zones)
+    assert raised.value.codes == (Code.CONFIGURATION_PROBLEM,)
+
+
+def test_a_private_zone_of_the_same_name_as_a_public_one_does_not_count() -> None:
+    zones = [
+        HostedZone("Z1", "example.org", is_private=True),
+        HostedZone("Z2", "example.org", is_private=False),
+    ]
+
+    assert zone_for(NAME, zones) == "Z2"
+
+
+@pytest.mark.parametrize(("ttl", "expected"), [(None, 120), (0, 0), (300, 300)])
+def test_the_time_to_live_is_two_minutes_unless_it_is_set(ttl: int | None, expected: int) -> None:
+    [found] = desired_record_sets(dns_record(ttl=ttl))
+
+    assert found.ttl == expected
+
+
+def test_a_long_text_is_split_into_strings_of_255_characters() -> None:
+    [found] = desired_record_sets(dns_record(recordType="TXT", values=["x" * 300]))
+
+    assert found.values == (f'"{"x" * 255}" "{"x" * 45}"',)
+
+
+def test_a_quoted_text_stays_as_it_is() -> None:
+    [found] = desired_record_sets(dns_record(recordType="TXT", values=['"a" "b"']))
+
+    assert found.values == ('"a" "b"',)
+
+
+def test_alias_records_follow_the_ip_stack() -> None:
+    host = "web-1.elb.eu-west-1.amazonaws.com"
+    obj = dns_record(recordType="CNAME", values=[host])
+    obj["metadata"]["annotations"] = {marks.IP_STACK: "dual-stack"}
+
+    found = desired_record_sets(obj)
+
+    assert [each.type for each in found] == ["A", "AAAA"]
+    assert {each.ttl for each in found} == {0}
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ({"name": ""}, "spec.name"),
+        ({"recordType": "MX"}, "spec.recordType"),
+        ({"values": []}, "spec.values"),
+        ({"values": ["192.0.2.1", ""]}, "spec.values"),
+        ({"recordType": "CNAME", "values": ["a.example.com", "b.example.com"]}, "spec.values"),
+    ],
+)
+def test_an_invalid_spec_is_named_by_its_field(spec: JsonObject, field: str) -> None:
+    with pytest.raises(ExtensionError, match=f"DNSRecord garden/api: {field}") as raised:
+        desired_record_sets(dns_record(**spec))
+    assert raised.value.codes == (Code.CONFIGURATION_PROBLEM,)
+
+
+def test_the_state_keeps_record_sets_as_they_are() -> None:
+    balancer = desired_record_sets(
+        dns_record(recordType="CNAME", values=["web-1.elb.eu-west-1.amazonaws.com"])
+    )
+    placed = tuple(Placed("Z1", each) for each in (A, TXT, *balancer))
+
+    assert read_record_sets({"status": {"state": state_object(placed)}}) == placed
+
+
+def test_nothing_changes_if_nothing_differs() -> None:
+    assert plan_record_sets([A, TXT], [A], []) == []
+
+
+def test_our_record_of_another_type_goes_with_the_new_one() -> None:
+    assert actions(plan_record_sets([A], [CNAME], [A])) == [("DELETE", "A"), ("UPSERT", "CNAME")]
+    assert actions(plan_record_sets([CNAME], [A], [CNAME])) == [
+        ("DELETE", "CNAME"),
+        ("UPSERT", "A"),
+    ]
+
+
+def test_our_record_with_another_time_to_live_is_still_ours() -> None:
+    changed = A._replace(ttl=5)
+
+    assert actions(plan_record_sets([changed], [CNAME], [A])) == [
+        ("DELETE", "A"),
+        ("UPSERT", "CNAME"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("live", "desired"),
+    [
+        (CNAME, A),
+        (TXT, CNAME),
+        (A._replace(routing="blue"), A._replace(values=("192.0.2.9",))),
+    ],
+)
+def test_a_record_of_others_that_excludes_ours_is_an_error(
+    live: RecordSet, desired: RecordSet
+) -> None:
+    with pytest.raises(ExtensionError, match="not created for this DNSRecord"):
+        plan_record_sets([live], [desired], [])
